@@ -1,0 +1,261 @@
+"""The contract between a runner and the site: Job, Event, Report, to and from JSON.
+
+Standard library only: this is the one module of the runner that the site imports. Every value that crosses is a frozen
+dataclass, parsed once with `from_json`, which names the field that is wrong and never lets an oversized or mistyped
+value through. A new field gets a default; a changed meaning gets a new WIRE_VERSION.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+WIRE_VERSION: Final = 1
+
+MODES: Final = ("test", "benchmark", "ranked")
+STATES: Final = ("building", "checking", "timing")  # what a runner may announce; the site sets the others
+OUTCOMES: Final = (
+    "passed",
+    "wrong",
+    "build_error",
+    "runtime_error",
+    "timeout",
+    "out_of_memory",
+    "policy",
+    "unmeasurable",
+    "infra_error",
+)
+
+MAX_SOURCE_BYTES: Final = 1_000_000
+MAX_MESSAGE_CHARS: Final = 8_000
+MAX_LOG_CHARS: Final = 140_000  # first and last 64 kB of each stream, with the mark between
+MAX_REPORT_BYTES: Final = 16_000_000
+MAX_EVENTS_PER_CALL: Final = 100
+
+JSON = dict[str, Any]
+
+
+class WireError(ValueError):
+    """What came over the wire does not fit the contract; `field` says where."""
+
+    def __init__(self, field_name: str, problem: str) -> None:
+        super().__init__(f"{field_name}: {problem}")
+        self.field = field_name
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt, handed to one runner under one lease."""
+
+    attempt_id: str
+    token: int  # fencing token: every event and report carries it
+    lease_s: float
+    hardware: str
+    mode: str
+    submission_id: str
+    filename: str
+    source: str
+    problem: JSON  # problems.spec.Problem.to_bundle()
+    problem_digest: str
+    reference_ns: dict[str, float] = field(default_factory=dict)  # case name -> the baseline's frozen time
+    wire: int = WIRE_VERSION
+
+    def to_json(self) -> JSON:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Job:
+        fields = _Fields(data, "job")
+        fields.version()
+        return cls(
+            attempt_id=fields.text("attempt_id", 64),
+            token=fields.whole("token", 0),
+            lease_s=fields.number("lease_s", 1, 86_400),
+            hardware=fields.text("hardware", 64),
+            mode=fields.one_of("mode", MODES),
+            submission_id=fields.text("submission_id", 64),
+            filename=fields.text("filename", 255),
+            source=fields.text("source", MAX_SOURCE_BYTES),
+            problem=fields.mapping("problem"),
+            problem_digest=fields.text("problem_digest", 128),
+            reference_ns=fields.numbers("reference_ns"),
+        )
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something a watcher may see: a state that began, or progress inside one. `data` is small and for display."""
+
+    seq: int  # 1, 2, 3 … within one attempt; the site drops what it already has
+    kind: str  # "state" (then `state` is set) or "progress"
+    state: str = ""
+    message: str = ""
+    data: JSON = field(default_factory=dict)  # e.g. {"done": 3, "total": 14}
+
+    def to_json(self) -> JSON:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Event:
+        fields = _Fields(data, "event")
+        kind = fields.one_of("kind", ("state", "progress"))
+        return cls(
+            seq=fields.whole("seq", 1),
+            kind=kind,
+            state=fields.one_of("state", STATES) if kind == "state" else fields.text("state", 16, default=""),
+            message=fields.text("message", 500, default=""),
+            data=fields.mapping("data", default={}, limit_bytes=4_000),
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of an attempt. `evidence` is the judge's versioned record, from which the verdict can be replayed."""
+
+    attempt_id: str
+    token: int
+    outcome: str
+    reason: str = ""  # code: "shape", "nan", "clock_mismatch", …
+    message: str = ""  # for the competitor: which case, what was expected, what came, what to do
+    flags: tuple[str, ...] = ()  # "not_converged", "bimodal", …
+    score_us: float | None = None  # microseconds, by the problem's ranking_by; None unless passed and timed
+    ratio: float | None = None  # candidate / baseline, geometric mean over cases; < 1 is faster
+    half_width: float | None = None  # relative half-width of the ratio's 95 % interval
+    cases: tuple[JSON, ...] = ()  # per case, for display: name, public, outcome, reason, message, time_us, baseline_us, …
+    logs: dict[str, str] = field(default_factory=dict)  # "stdout", "stderr" of the submission, capped, escaped
+    evidence: JSON = field(default_factory=dict)
+    wire: int = WIRE_VERSION
+
+    def to_json(self) -> JSON:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Report:
+        fields = _Fields(data, "report")
+        fields.version()
+        return cls(
+            attempt_id=fields.text("attempt_id", 64),
+            token=fields.whole("token", 0),
+            outcome=fields.one_of("outcome", OUTCOMES),
+            reason=fields.text("reason", 64, default=""),
+            message=fields.text("message", MAX_MESSAGE_CHARS, default=""),
+            flags=tuple(fields.texts("flags", 64, most=32)),
+            score_us=fields.positive_or_none("score_us"),
+            ratio=fields.positive_or_none("ratio"),
+            half_width=fields.positive_or_none("half_width"),
+            cases=tuple(fields.mappings("cases", most=256)),
+            logs=fields.text_map("logs", MAX_LOG_CHARS, most=4),
+            evidence=fields.mapping("evidence", default={}),
+        )
+
+
+def dump(value: Job | Event | Report) -> str:
+    """Strict JSON text: NaN and infinities are an error here, not a surprise at the other end."""
+    return json.dumps(value.to_json(), allow_nan=False, separators=(",", ":"))
+
+
+class _Fields:
+    """Typed, bounded access to one JSON object; every failure names the object and the field."""
+
+    def __init__(self, data: object, name: str) -> None:
+        if not isinstance(data, dict):
+            raise WireError(name, f"expected an object, got {type(data).__name__}")
+        self._data = data
+        self._name = name
+
+    def _fail(self, key: str, problem: str) -> WireError:
+        return WireError(f"{self._name}.{key}", problem)
+
+    def _get(self, key: str, default: object) -> object:
+        if key in self._data:
+            return self._data[key]
+        if default is _REQUIRED:
+            raise self._fail(key, "missing")
+        return default
+
+    def version(self) -> None:
+        got = self._get("wire", _REQUIRED)
+        if got != WIRE_VERSION:
+            raise self._fail("wire", f"this side speaks version {WIRE_VERSION}, got {got!r}; upgrade the older side")
+
+    def text(self, key: str, limit: int, default: object = None) -> str:
+        value = self._get(key, _REQUIRED if default is None else default)
+        if not isinstance(value, str):
+            raise self._fail(key, f"expected text, got {type(value).__name__}")
+        if len(value) > limit:
+            raise self._fail(key, f"{len(value)} characters, at most {limit}")
+        if "\x00" in value:
+            raise self._fail(key, "contains a NUL character")
+        return value
+
+    def one_of(self, key: str, allowed: tuple[str, ...]) -> str:
+        value = self.text(key, 64)
+        if value not in allowed:
+            raise self._fail(key, f"{value!r} is not one of {', '.join(allowed)}")
+        return value
+
+    def whole(self, key: str, least: int) -> int:
+        value = self._get(key, _REQUIRED)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
+            raise self._fail(key, f"expected a whole number of at least {least}")
+        return value
+
+    def number(self, key: str, least: float, most: float) -> float:
+        return self._number(key, self._get(key, _REQUIRED), least, most)
+
+    def _number(self, key: str, value: object, least: float, most: float) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise self._fail(key, "expected a finite number")
+        if not least <= value <= most:
+            raise self._fail(key, f"{value} is outside {least} … {most}")
+        return float(value)
+
+    def positive_or_none(self, key: str) -> float | None:
+        value = self._get(key, None)
+        return None if value is None else self._number(key, value, 0.0, 1e15)
+
+    def mapping(self, key: str, default: object = None, limit_bytes: int | None = None) -> JSON:
+        value = self._get(key, _REQUIRED if default is None else default)
+        if not isinstance(value, dict):
+            raise self._fail(key, f"expected an object, got {type(value).__name__}")
+        if limit_bytes is not None and len(json.dumps(value)) > limit_bytes:
+            raise self._fail(key, f"more than {limit_bytes} bytes")
+        return dict(value)
+
+    def _sequence(self, key: str, most: int) -> list[Any]:
+        value = self._get(key, [])
+        if not isinstance(value, list | tuple):
+            raise self._fail(key, f"expected a list, got {type(value).__name__}")
+        if len(value) > most:
+            raise self._fail(key, f"{len(value)} items, at most {most}")
+        return list(value)
+
+    def mappings(self, key: str, most: int) -> list[JSON]:
+        items = self._sequence(key, most)
+        if not all(isinstance(item, dict) for item in items):
+            raise self._fail(key, "expected a list of objects")
+        return items
+
+    def texts(self, key: str, limit: int, most: int) -> list[str]:
+        items = self._sequence(key, most)
+        if not all(isinstance(item, str) and len(item) <= limit for item in items):
+            raise self._fail(key, f"expected a list of texts of at most {limit} characters")
+        return items
+
+    def numbers(self, key: str) -> dict[str, float]:
+        items = self.mapping(key, default={})
+        return {name: self._number(f"{key}.{name}", value, 0.0, 1e18) for name, value in items.items()}
+
+    def text_map(self, key: str, limit: int, most: int) -> dict[str, str]:
+        items = self.mapping(key, default={})
+        if len(items) > most:
+            raise self._fail(key, f"{len(items)} items, at most {most}")
+        for name, value in items.items():
+            if not isinstance(value, str) or len(value) > limit:
+                raise self._fail(f"{key}.{name}", f"expected text of at most {limit} characters")
+        return {str(name): value.replace("\x00", "\N{REPLACEMENT CHARACTER}") for name, value in items.items()}
+
+
+_REQUIRED: Final = object()
