@@ -1,0 +1,136 @@
+"""One case of a problem (the keyword arguments of `generate_input`) and the ranges that secret cases are drawn from.
+
+Parsing and naming only: drawing is the judge's, which alone has the randomness.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from problems.errors import ProblemError
+from problems.fields import Fields, as_bool, as_list, as_mapping, as_number, as_text, as_whole, shown
+
+Value: TypeAlias = int | float | str | bool | list[int]
+Case: TypeAlias = dict[str, Value]
+
+MAX_ARGUMENTS: Final = 32  # of one case
+MAX_TEXT_CHARS: Final = 200  # of a text argument
+MAX_LIST_ITEMS: Final = 64  # of a list argument, and of the values to choose from
+MAX_FUZZ_CASES: Final = 64
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1  # what every reader of the JSON can hold
+MAX_FLOAT: Final = 1e15  # above it a database writes a float as a whole number, and the digest would change
+_ARGUMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True)
+class IntRange:
+    """A whole number from low to high, both included. `odd`: only odd ones. `log`: each octave equally likely."""
+
+    low: int
+    high: int
+    odd: bool = False
+    log: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {"int": [self.low, self.high], "odd": self.odd, "log": self.log}
+
+
+Choice: TypeAlias = tuple[Value, ...] | IntRange
+
+
+@dataclass(frozen=True)
+class Fuzz:
+    """Secret cases: `cases` of them, each argument drawn from its choice by the judge."""
+
+    args: dict[str, Choice]
+    cases: int
+
+    def to_json(self) -> dict[str, Any]:
+        args = {
+            name: choice.to_json() if isinstance(choice, IntRange) else list(choice)
+            for name, choice in self.args.items()
+        }
+        return {"args": args, "cases": self.cases}
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "fuzz") -> Fuzz:
+        fields = Fields(data, where, prefix=f"{where}.")
+        fields.only(frozenset({"args", "cases"}))
+        args = fields.required("args", as_mapping)
+        if not args:
+            raise ProblemError(f"{where}.args", "is empty; give at least one argument a choice, or leave fuzz out")
+        if len(args) > MAX_ARGUMENTS:
+            raise ProblemError(f"{where}.args", f"{len(args)} arguments, at most {MAX_ARGUMENTS}")
+        return cls(
+            args={argument(name, where): _choice(choice, f"{where}.{name}") for name, choice in args.items()},
+            cases=fields.required("cases", lambda value, at: as_whole(value, at, 1, MAX_FUZZ_CASES)),
+        )
+
+
+def case_name(case: Mapping[str, Value]) -> str:
+    """What people see: `cols=4096 rows=512`, sorted, without the seed. Two cases of one shape share a name."""
+    parts = [f"{name}={_plain(value)}" for name, value in sorted(case.items()) if name != "seed"]
+    return " ".join(parts) or "default"
+
+
+def parse_case(data: object, where: str) -> Case:
+    items = as_mapping(data, where)
+    if len(items) > MAX_ARGUMENTS:
+        raise ProblemError(where, f"{len(items)} arguments, at most {MAX_ARGUMENTS}")
+    return {argument(name, where): _value(value, f"{where}.{name}") for name, value in items.items()}
+
+
+def argument(name: str, where: str) -> str:
+    if not _ARGUMENT.fullmatch(name) or keyword.iskeyword(name):
+        raise ProblemError(where, f"{shown(name)} is not the name of an argument of generate_input")
+    return name
+
+
+def _plain(value: Value) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _value(value: object, where: str) -> Value:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return as_whole(value, where, MIN_INT, MAX_INT)
+    if isinstance(value, float):
+        return as_number(value, where, -MAX_FLOAT, MAX_FLOAT)
+    if isinstance(value, str):
+        return as_text(value, where, MAX_TEXT_CHARS)
+    if isinstance(value, list | tuple):
+        items = as_list(value, where, MAX_LIST_ITEMS)
+        return [as_whole(item, f"{where}[{n}]", MIN_INT, MAX_INT) for n, item in enumerate(items)]
+    raise ProblemError(where, f"{shown(value)} is not a number, text, true, false or list of whole numbers")
+
+
+def _choice(value: object, where: str) -> Choice:
+    if isinstance(value, Mapping):
+        return _int_range(value, where)
+    items = as_list(value, where, MAX_LIST_ITEMS)
+    if not items:
+        raise ProblemError(where, "is an empty list; give the values to choose from")
+    return tuple(_value(item, f"{where}[{n}]") for n, item in enumerate(items))
+
+
+def _int_range(value: object, where: str) -> IntRange:
+    fields = Fields(value, where, prefix=f"{where}.")
+    fields.only(frozenset({"int", "odd", "log"}))
+    bounds = fields.required("int", lambda item, at: as_list(item, at, 2))
+    if len(bounds) != 2:
+        raise ProblemError(f"{where}.int", f"expected [low, high], got {shown(bounds)}")
+    low, high = (as_whole(bound, f"{where}.int", MIN_INT, MAX_INT) for bound in bounds)
+    odd, log = fields.optional("odd", as_bool, default=False), fields.optional("log", as_bool, default=False)
+    if low > high:
+        raise ProblemError(f"{where}.int", f"low {low} is above high {high}; swap them")
+    if log and low < 1:
+        raise ProblemError(f"{where}.int", f"low {low} must be at least 1 with log: true")
+    if odd and low == high and low % 2 == 0:
+        raise ProblemError(f"{where}.int", f"holds no odd number between {low} and {high}")
+    return IntRange(low=low, high=high, odd=odd, log=log)

@@ -1,0 +1,112 @@
+"""Typed, bounded access to one mapping that came from outside (YAML or JSON); every failure names the field.
+
+Owns nothing. Always true: what these functions return has the type and lies in the range that was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from problems.errors import ProblemError
+
+T = TypeVar("T")
+
+MAX_SHOWN_CHARS: Final = 80  # of a wrong value, in a message
+
+
+def shown(value: object) -> str:
+    """The value as a message shows it: never more than a line."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
+
+
+def as_mapping(value: object, where: str, most: int = 1024) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ProblemError(where, f"expected a mapping of names to values, got {shown(value)}")
+    if len(value) > most:
+        raise ProblemError(where, f"{len(value)} entries, at most {most}")
+    for key in value:
+        if not isinstance(key, str):
+            raise ProblemError(where, f"the key {shown(key)} is not text; put it in quotes")
+    return dict(value)
+
+
+def as_list(value: object, where: str, most: int) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise ProblemError(where, f"expected a list, got {shown(value)}")
+    if len(value) > most:
+        raise ProblemError(where, f"{len(value)} items, at most {most}")
+    return list(value)
+
+
+def as_text(value: object, where: str, most: int, *, empty_ok: bool = True) -> str:
+    if not isinstance(value, str):
+        raise ProblemError(where, f"expected text, got {shown(value)}; put it in quotes")
+    if len(value) > most:
+        raise ProblemError(where, f"{len(value)} characters, at most {most}")
+    if "\x00" in value or any("\ud800" <= char <= "\udfff" for char in value):
+        raise ProblemError(where, "holds a NUL character or half a surrogate pair; save it as plain UTF-8 text")
+    if not empty_ok and not value.strip():
+        raise ProblemError(where, "is empty; write something there or leave the key out")
+    return value
+
+
+def as_name(value: object, where: str, pattern: re.Pattern[str], what: str) -> str:
+    text = as_text(value, where, 255)
+    if not pattern.fullmatch(text):
+        raise ProblemError(where, f"{shown(text)} is not {what}")
+    return text
+
+
+def as_whole(value: object, where: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ProblemError(where, f"expected a whole number, got {shown(value)}")
+    if not least <= value <= most:
+        raise ProblemError(where, f"{value} is outside {least} … {most}")
+    return value
+
+
+def as_number(value: object, where: str, least: float, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        hint = "; YAML reads 1e-3 as text, write 1.0e-3" if isinstance(value, str) else ""
+        raise ProblemError(where, f"expected a finite number, got {shown(value)}{hint}")
+    if not least <= value <= most:
+        raise ProblemError(where, f"{value} is outside {least} … {most}")
+    return float(value)
+
+
+def as_bool(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ProblemError(where, f"expected true or false, got {shown(value)}")
+    return value
+
+
+class Fields:
+    """One mapping, read key by key. `prefix` stands before each field's name in messages ("fuzz.")."""
+
+    def __init__(self, data: object, name: str, *, prefix: str = "") -> None:
+        self.data = as_mapping(data, name)
+        self._prefix = prefix
+
+    def where(self, key: str) -> str:
+        return f"{self._prefix}{key}"
+
+    def required(self, key: str, parse: Callable[[object, str], T]) -> T:
+        if key not in self.data:
+            raise ProblemError(self.where(key), "missing; it must be given")
+        return parse(self.data[key], self.where(key))
+
+    def optional(self, key: str, parse: Callable[[object, str], T], default: T) -> T:
+        """The default also stands for an explicit null: `gpus:` with nothing after it."""
+        value = self.data.get(key)
+        return default if value is None else parse(value, self.where(key))
+
+    def unknown(self, known: frozenset[str]) -> list[str]:
+        return [self.where(key) for key in self.data if key not in known]
+
+    def only(self, known: frozenset[str]) -> None:
+        for name in self.unknown(known):
+            raise ProblemError(name, f"unknown key; known here: {', '.join(sorted(known))}")

@@ -1,0 +1,240 @@
+"""A problem as one frozen value, its JSON bundle and its digest: what the site stores and a job carries to a runner.
+
+Standard library only. Always true of a Problem made by `from_bundle`: every text, size, time and name is within the
+limits below, and `from_bundle(problem.to_bundle()) == problem`. Two problems are the same exactly when their digests
+are. Nothing here executes problem code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import keyword
+import re
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Final
+
+from problems.cases import Case, Choice, Fuzz, IntRange, Value, case_name, parse_case
+from problems.errors import ProblemError
+from problems.fields import Fields, as_list, as_mapping, as_name, as_number, as_text, as_whole, shown
+from problems.tolerance import Precision, Tolerance
+
+__all__ = ["Case", "Choice", "Fuzz", "IntRange", "Precision", "Problem", "Tolerance", "Value", "case_name"]
+
+
+BUNDLE_VERSION: Final = 1
+MAX_BUNDLE_BYTES: Final = 1_000_000  # of canonical JSON
+MAX_FILES: Final = 64
+MAX_CASES: Final = 256  # tests, benchmarks and secret cases together: what one report can hold
+MAX_TIMEOUT_S: Final = 3600.0
+DEFAULT_TIMEOUT_S: Final = 180.0
+MAX_GPUS: Final = 32
+MAX_TAGS: Final = 16
+MAX_TITLE_CHARS: Final = 200
+MAX_REASON_CHARS: Final = 500
+MAX_EXPRESSION_CHARS: Final = 500
+MAX_ENGINES: Final = 16
+LANGUAGES: Final = ("py", "cu")
+RANKINGS: Final = ("geom", "mean", "last")
+LEVELS: Final = (1, 4)
+
+_SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
+_EXPRESSION: Final = re.compile(r"[A-Za-z0-9_+\-*/%(). ,]+")
+_TRAFFIC: Final = ("read_bytes", "write_bytes")
+
+_slug = partial(as_name, pattern=_SLUG, what="a short name of letters, digits, _ and - (at most 64)")
+_file_name = partial(as_name, pattern=_FILE, what="a plain file name: letters, digits, _ . - and no folder")
+_word = partial(as_name, pattern=_WORD, what="a single word of letters, digits and _ . + -")
+_timeout = partial(as_number, least=1.0, most=MAX_TIMEOUT_S)
+_body = partial(as_text, most=MAX_BUNDLE_BYTES)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem. `files` are all task files but the submission and the evaluator; `unsupported` says why it cannot
+    be judged here ("" when it can); `warnings` are for its author and are no part of the bundle."""
+
+    slug: str
+    title: str
+    description: str
+    files: dict[str, str]
+    benchmarks: tuple[Case, ...]
+    tests: tuple[Case, ...] = ()
+    lang: str = "py"
+    submission_name: str = "submission.py"
+    entry: str = "custom_kernel"
+    templates: dict[str, str] = field(default_factory=dict)
+    test_timeout_s: float = DEFAULT_TIMEOUT_S
+    benchmark_timeout_s: float = DEFAULT_TIMEOUT_S
+    ranked_timeout_s: float = DEFAULT_TIMEOUT_S
+    ranking_by: str = "last"
+    gpus: tuple[str, ...] = ()
+    fuzz: Fuzz | None = None
+    tolerance: Tolerance | None = None
+    precision: Precision | None = None
+    baseline: str | None = None  # source text; None: the reference is the baseline
+    speed_of_light: dict[str, Any] = field(default_factory=dict)
+    level: int | None = None
+    tags: tuple[str, ...] = ()
+    unsupported: str = ""
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def digest(self) -> str:
+        return "sha256:" + hashlib.sha256(_canonical(self.to_bundle())).hexdigest()
+
+    def to_bundle(self) -> dict[str, Any]:
+        return {
+            "bundle": BUNDLE_VERSION,
+            "slug": self.slug,
+            "title": self.title,
+            "description": self.description,
+            "lang": self.lang,
+            "files": dict(self.files),
+            "submission_name": self.submission_name,
+            "entry": self.entry,
+            "templates": dict(self.templates),
+            "tests": [dict(case) for case in self.tests],
+            "benchmarks": [dict(case) for case in self.benchmarks],
+            "test_timeout_s": self.test_timeout_s,
+            "benchmark_timeout_s": self.benchmark_timeout_s,
+            "ranked_timeout_s": self.ranked_timeout_s,
+            "ranking_by": self.ranking_by,
+            "gpus": list(self.gpus),
+            "fuzz": self.fuzz and self.fuzz.to_json(),
+            "tolerance": self.tolerance and self.tolerance.to_json(),
+            "precision": self.precision and self.precision.to_json(),
+            "baseline": self.baseline,
+            "speed_of_light": dict(self.speed_of_light),
+            "level": self.level,
+            "tags": list(self.tags),
+            "unsupported": self.unsupported,
+        }
+
+    @classmethod
+    def from_bundle(cls, data: object, *, warnings: tuple[str, ...] = ()) -> Problem:
+        """Raises ProblemError, naming the field, for anything that is missing, mistyped, unsafe or too large."""
+        fields = Fields(data, "bundle")
+        _check_version(fields)
+        _check_size(fields.data)
+        fields.only(_KEYS)
+        problem = cls(
+            slug=fields.required("slug", _slug),
+            title=fields.required("title", partial(as_text, most=MAX_TITLE_CHARS, empty_ok=False)),
+            description=fields.required("description", _body),
+            files=fields.required("files", _files),
+            benchmarks=fields.required("benchmarks", _cases),
+            tests=fields.optional("tests", _cases, ()),
+            lang=fields.optional("lang", partial(_one_of, allowed=LANGUAGES), "py"),
+            submission_name=fields.optional("submission_name", _file_name, "submission.py"),
+            entry=fields.optional("entry", _entry, "custom_kernel"),
+            templates=fields.optional("templates", _templates, {}),
+            test_timeout_s=fields.optional("test_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
+            benchmark_timeout_s=fields.optional("benchmark_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
+            ranked_timeout_s=fields.optional("ranked_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
+            ranking_by=fields.optional("ranking_by", partial(_one_of, allowed=RANKINGS), "last"),
+            gpus=fields.optional("gpus", partial(_words, most=MAX_GPUS), ()),
+            fuzz=fields.optional("fuzz", Fuzz.from_json, None),
+            tolerance=fields.optional("tolerance", Tolerance.from_json, None),
+            precision=fields.optional("precision", Precision.from_json, None),
+            baseline=fields.optional("baseline", _body, None),
+            speed_of_light=fields.optional("speed_of_light", _speed_of_light, {}),
+            level=fields.optional("level", lambda value, at: as_whole(value, at, *LEVELS), None),
+            tags=fields.optional("tags", partial(_words, most=MAX_TAGS), ()),
+            unsupported=fields.optional("unsupported", partial(as_text, most=MAX_REASON_CHARS), ""),
+            warnings=warnings,
+        )
+        _check_together(problem)
+        return problem
+
+
+_KEYS: Final = frozenset(name for name in Problem.__dataclass_fields__ if name != "warnings") | {"bundle"}
+
+
+def _canonical(bundle: dict[str, Any]) -> bytes:
+    return json.dumps(bundle, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def _check_version(fields: Fields) -> None:
+    got = fields.data.get("bundle")
+    if got != BUNDLE_VERSION:
+        raise ProblemError("bundle", f"version {shown(got)}, this side reads {BUNDLE_VERSION}; upgrade the older side")
+
+
+def _check_size(data: dict[str, Any]) -> None:
+    try:
+        size = len(_canonical(data))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ProblemError("bundle", f"is not plain JSON: {error}") from error
+    if size > MAX_BUNDLE_BYTES:
+        raise ProblemError("bundle", f"{size} bytes as JSON, at most {MAX_BUNDLE_BYTES}; make its files smaller")
+
+
+def _check_together(problem: Problem) -> None:
+    """What no single field can say."""
+    if problem.submission_name in problem.files:
+        raise ProblemError("files", f"{problem.submission_name} is the submission's own name; call the task file else")
+    count = len(problem.tests) + len(problem.benchmarks) + (problem.fuzz.cases if problem.fuzz else 0)
+    if count > MAX_CASES:
+        raise ProblemError("tests", f"{count} tests, benchmarks and fuzz cases together, at most {MAX_CASES}")
+    if not problem.unsupported and not problem.benchmarks:
+        raise ProblemError("benchmarks", "is empty; at least one case must be timed")
+    if not problem.unsupported and problem.lang == "py" and "reference.py" not in problem.files:
+        raise ProblemError("files", "reference.py is missing; it makes the inputs and the expected output")
+
+
+def _one_of(value: object, where: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ProblemError(where, f"{shown(value)} is not one of {', '.join(allowed)}")
+    return str(value)
+
+
+def _entry(value: object, where: str) -> str:
+    text = as_text(value, where, 64)
+    if not (text.isidentifier() and text.isascii()) or keyword.iskeyword(text):
+        raise ProblemError(where, f"{shown(text)} is not the name of a function")
+    return text
+
+
+def _files(value: object, where: str) -> dict[str, str]:
+    items = as_mapping(value, where, most=MAX_FILES)
+    return {_file_name(name, where): _body(text, f"{where}.{name}") for name, text in items.items()}
+
+
+def _templates(value: object, where: str) -> dict[str, str]:
+    items = as_mapping(value, where, most=16)
+    return {_word(name, where): _body(text, f"{where}.{name}") for name, text in items.items()}
+
+
+def _cases(value: object, where: str) -> tuple[Case, ...]:
+    items = as_list(value, where, MAX_CASES)
+    return tuple(parse_case(item, f"{where}[{n}]") for n, item in enumerate(items))
+
+
+def _words(value: object, where: str, most: int) -> tuple[str, ...]:
+    words = tuple(_word(item, f"{where}[{n}]") for n, item in enumerate(as_list(value, where, most)))
+    return tuple(dict.fromkeys(words))
+
+
+def _speed_of_light(value: object, where: str) -> dict[str, Any]:
+    """Expressions over a case's arguments. Their grammar is the judge's; here only their letters and lengths."""
+    fields = Fields(value, where, prefix=f"{where}.")
+    fields.only(frozenset({*_TRAFFIC, "flops"}))
+    found: dict[str, Any] = {key: fields.required(key, _expression) for key in _TRAFFIC if key in fields.data}
+    flops: dict[str, Any] = fields.optional("flops", as_mapping, {})
+    if len(flops) > MAX_ENGINES:
+        raise ProblemError(f"{where}.flops", f"{len(flops)} engines, at most {MAX_ENGINES}")
+    if flops:
+        found["flops"] = {_word(name, where): _expression(item, f"{where}.flops") for name, item in flops.items()}
+    return found
+
+
+def _expression(value: object, where: str) -> str:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    text = as_text(text, where, MAX_EXPRESSION_CHARS)
+    if not _EXPRESSION.fullmatch(text):
+        raise ProblemError(where, f"{shown(text)} is not arithmetic over the case's arguments, such as 4 * rows * cols")
+    return text

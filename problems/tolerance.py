@@ -1,0 +1,63 @@
+"""How far an output may lie from what was expected, and how precise its arithmetic must be.
+
+Plain numbers, no arithmetic on tensors: the judge compares. Used where a problem brings no `check_implementation`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from problems.errors import ProblemError
+from problems.fields import Fields, as_list, as_name, as_number
+
+MAX_LEGAL: Final = 16
+_PRECISION_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """An element passes when |got − expected| ≤ atol + rtol · |expected|. Non-finite ones must match exactly."""
+
+    rtol: float
+    atol: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rtol": self.rtol, "atol": self.atol}
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "tolerance") -> Tolerance:
+        fields = Fields(data, where, prefix=f"{where}.")
+        fields.only(frozenset({"rtol", "atol"}))
+        number = partial(as_number, least=0.0, most=1.0)
+        return cls(rtol=fields.required("rtol", number), atol=fields.required("atol", number))
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Number formats a submission may compute in, and the relative L2 error that still counts as one of them."""
+
+    legal: tuple[str, ...]
+    max_relative_l2: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"legal": list(self.legal), "max_relative_l2": self.max_relative_l2}
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "precision") -> Precision:
+        fields = Fields(data, where, prefix=f"{where}.")
+        fields.only(frozenset({"legal", "max_relative_l2"}))
+        legal = fields.required("legal", _names)
+        if not legal:
+            raise ProblemError(f"{where}.legal", "is empty; name at least one format, such as fp32")
+        limit = fields.optional("max_relative_l2", partial(as_number, least=1e-12, most=1.0), default=None)
+        return cls(legal=legal, max_relative_l2=limit)
+
+
+def _names(value: object, where: str) -> tuple[str, ...]:
+    items = as_list(value, where, MAX_LEGAL)
+    return tuple(
+        as_name(item, f"{where}[{n}]", _PRECISION_NAME, "a number format such as fp32") for n, item in enumerate(items)
+    )

@@ -1,0 +1,90 @@
+"""A problem survives its JSON bundle unchanged, and its digest is a function of nothing else."""
+
+from __future__ import annotations
+
+import json
+import string
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from problems.spec import Fuzz, IntRange, Precision, Problem, Tolerance, case_name
+
+WORDS = st.text(string.ascii_letters + string.digits, min_size=1, max_size=12)
+TEXTS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=40)
+ARGUMENTS = st.sampled_from(["rows", "cols", "size", "shape", "distribution", "seed", "causal"])
+VALUES = st.one_of(
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(-1e15, 1e15),
+    TEXTS,
+    st.booleans(),
+    st.lists(st.integers(0, 2**40), max_size=4),
+)
+CASES = st.dictionaries(ARGUMENTS, VALUES, max_size=5)
+TIMEOUTS = st.floats(1, 3600)
+
+
+@st.composite
+def int_ranges(draw: st.DrawFn) -> IntRange:
+    low = draw(st.integers(1, 1000))
+    return IntRange(low=low, high=low + draw(st.integers(1, 1000)), odd=draw(st.booleans()), log=draw(st.booleans()))
+
+
+CHOICES = st.one_of(int_ranges(), st.lists(VALUES, min_size=1, max_size=4).map(tuple))
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    return Problem(
+        slug=draw(WORDS),
+        title=draw(WORDS),
+        description=draw(TEXTS),
+        files={"reference.py": draw(TEXTS), **draw(st.dictionaries(WORDS.map(lambda name: name + ".py"), TEXTS))},
+        benchmarks=tuple(draw(st.lists(CASES, min_size=1, max_size=3))),
+        tests=tuple(draw(st.lists(CASES, max_size=3))),
+        submission_name="the_submission.py",
+        templates=draw(st.dictionaries(WORDS, TEXTS, max_size=2)),
+        test_timeout_s=draw(TIMEOUTS),
+        benchmark_timeout_s=draw(TIMEOUTS),
+        ranked_timeout_s=draw(TIMEOUTS),
+        ranking_by=draw(st.sampled_from(["geom", "mean", "last"])),
+        gpus=tuple(draw(st.lists(WORDS, max_size=3, unique=True))),
+        fuzz=draw(st.none() | st.builds(Fuzz, st.dictionaries(ARGUMENTS, CHOICES, min_size=1), st.integers(1, 64))),
+        tolerance=draw(st.none() | st.builds(Tolerance, rtol=st.floats(0, 1), atol=st.floats(0, 1))),
+        precision=draw(st.none() | st.builds(Precision, st.just(("fp16", "fp32")), st.none() | st.floats(1e-9, 1))),
+        baseline=draw(st.none() | TEXTS),
+        speed_of_light=draw(st.sampled_from([{}, {"read_bytes": "8 * size", "flops": {"fp32": "size"}}])),
+        level=draw(st.none() | st.integers(1, 4)),
+        tags=tuple(draw(st.lists(WORDS, max_size=3, unique=True))),
+    )
+
+
+@given(problems())
+def test_a_problem_survives_its_bundle_and_the_wire(problem: Problem) -> None:
+    over_the_wire = json.loads(json.dumps(problem.to_bundle(), allow_nan=False))
+    again = Problem.from_bundle(over_the_wire)
+    assert again == problem
+    assert again.digest == problem.digest
+
+
+@given(problems(), problems())
+def test_equal_problems_and_equal_digests_are_the_same_thing(one: Problem, other: Problem) -> None:
+    assert (json.dumps(one.to_bundle(), sort_keys=True) == json.dumps(other.to_bundle(), sort_keys=True)) == (
+        one.digest == other.digest
+    )
+
+
+def test_the_digest_names_its_algorithm_and_changes_with_any_file() -> None:
+    def digest(reference: str) -> str:
+        return Problem("a", "A", "", {"reference.py": reference}, benchmarks=({"n": 1},)).digest
+
+    assert digest("x").startswith("sha256:")
+    assert len(digest("x")) == len("sha256:") + 64
+    assert digest("x") != digest("y")
+
+
+def test_a_case_is_named_by_its_sorted_arguments_without_the_seed() -> None:
+    case: dict[str, Any] = {"rows": 512, "seed": 7, "cols": 4096, "causal": True, "shape": [1, 2], "kind": "wide"}
+    assert case_name(case) == "causal=true cols=4096 kind=wide rows=512 shape=[1,2]"
+    assert case_name({"seed": 3}) == "default"
