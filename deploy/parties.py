@@ -1,0 +1,135 @@
+"""Who runs what on this machine: one uid a party where we are root, otherwise everything as the caller.
+
+Owns: the system users `photofinish-…` and the files that carry secrets. Always true: a secret lies in a file of mode
+600 that belongs to the party that reads it, and never on a command line. The runner has no user of its own here: it
+needs the Docker engine and the freezer cgroup, which amount to root.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pwd
+import secrets
+import stat
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+DATABASE: Final = "photofinish-db"
+BROKER: Final = "photofinish-broker"
+SITE: Final = "photofinish-site"
+
+# The kernel takes 107 bytes for the path of a unix socket; this leaves room for the name of the socket in its folder.
+MAX_SOCKET_PATH_BYTES: Final = 100
+
+
+class SetupError(Exception):
+    """Something that the person at the keyboard must put right; the text says what and how."""
+
+
+@dataclass(frozen=True)
+class Party:
+    """A name and the ids that its processes get; the caller's own ids where we are not root."""
+
+    name: str
+    uid: int
+    gid: int
+
+    def popen_ids(self) -> dict[str, object]:
+        """Arguments of subprocess.Popen that make the child this party."""
+        if self.uid == os.geteuid():
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def myself() -> Party:
+    return Party("myself", os.geteuid(), os.getegid())
+
+
+def party(name: str) -> Party:
+    """The party of that name, its system user created where we are root and it is missing."""
+    if not is_root():
+        return myself()
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        done = subprocess.run(useradd_command(name), capture_output=True, text=True, check=False)
+        try:
+            entry = pwd.getpwnam(name)  # someone else may have created it at the same moment
+        except KeyError:
+            raise SetupError(f"could not create the system user {name}: {done.stderr.strip()}") from None
+    return Party(name, entry.pw_uid, entry.pw_gid)
+
+
+def useradd_command(name: str) -> list[str]:
+    options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
+    return ["useradd", *options, "--shell", "/usr/sbin/nologin", name]
+
+
+def others_may_read(path: Path) -> bool:
+    """Whether every user can reach and read `path`: x for others on each parent, r (and x on a folder) on itself."""
+    path = path.resolve()
+    own = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
+    return path.stat().st_mode & own == own and others_may_enter(path.parent)
+
+
+def others_may_enter(folder: Path) -> bool:
+    """Whether every user can traverse `folder` and all above it; the nearest existing folder counts."""
+    folder = folder.resolve()
+    while not folder.exists():
+        folder = folder.parent
+    return all(step.stat().st_mode & stat.S_IXOTH for step in (folder, *folder.parents))
+
+
+def own_folder(path: Path, owner: Party, mode: int = 0o700) -> Path:
+    """`path` as a folder of that owner and mode, created with its parents where missing."""
+    path.mkdir(parents=True, exist_ok=True)
+    if is_root():
+        os.chown(path, owner.uid, owner.gid)
+    path.chmod(mode)
+    return path
+
+
+def write_private(path: Path, text: str, owner: Party) -> None:
+    """Replace `path` in one step by `text`, mode 600, readable by its owner only (and never by others in between)."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        if is_root():
+            os.fchown(file.fileno(), owner.uid, owner.gid)
+    Path(temporary).replace(path)
+
+
+def kept_secret(path: Path, owner: Party) -> str:
+    """The secret in `path`, made on first use."""
+    if path.exists():
+        return path.read_text().strip()
+    secret = secrets.token_urlsafe(32)
+    write_private(path, secret + "\n", owner)
+    return secret
+
+
+def socket_folder(wanted: Path, longest_name: str) -> Path:
+    """`wanted` where a socket fits into it, else a short folder whose name is derived from it."""
+    if len(os.fsencode(wanted / longest_name)) <= MAX_SOCKET_PATH_BYTES:
+        return wanted
+    digest = hashlib.sha256(os.fsencode(wanted)).hexdigest()[:12]
+    base = Path("/run") if is_root() else Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    folder = base / f"photofinish-{digest}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid not in {0, os.geteuid(), *_party_uids()}:
+        raise SetupError(f"{folder} belongs to someone else: remove it, or choose a shorter PHOTOFINISH_STATE")
+    return folder
+
+
+def _party_uids() -> set[int]:
+    if not is_root():
+        return set()
+    return {entry.pw_uid for entry in pwd.getpwall() if entry.pw_name in {DATABASE, BROKER, SITE}}

@@ -1,0 +1,96 @@
+"""One PostgreSQL and one Valkey for the whole test run, started before Django reads its settings.
+
+The controller starts both; workers of pytest-xdist inherit its environment, and pytest-django gives each a database.
+Both die with this process, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deploy.embedded import start_postgres, start_valkey
+
+if TYPE_CHECKING:
+    import docker
+
+SANDBOX_IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    state = Path(tempfile.mkdtemp(prefix="pf-test-"))
+    config.add_cleanup(lambda: shutil.rmtree(state, ignore_errors=True))
+    state.chmod(0o711)  # the servers have users of their own when we are root
+    postgres = start_postgres(state, durable=False)
+    config.add_cleanup(postgres.stop)
+    valkey = start_valkey(state)
+    config.add_cleanup(valkey.stop)
+    if Path("leaderboard/settings.py").exists():
+        os.environ["DJANGO_SETTINGS_MODULE"] = "leaderboard.settings"
+    os.environ.update(
+        DATABASE_URL=postgres.url,
+        BROKER_URL=valkey.url,
+        SECRET_KEY=secrets.token_urlsafe(48),
+        ALLOWED_HOSTS="127.0.0.1,localhost,testserver",
+        SITE_URL="http://127.0.0.1:8000",
+        DEBUG="0",
+        LOG_LEVEL="WARNING",
+        PHOTOFINISH_TEST_RUNNER_BROKER_URL=valkey.runner_url,
+    )
+
+
+def docker_problem() -> str:
+    """Why tests with real containers cannot run here; empty when they can."""
+    import docker
+
+    try:
+        client = docker.from_env(timeout=10)
+    except docker.errors.DockerException as error:
+        return f"the Docker engine does not answer ({error})"
+    try:
+        client.images.get(SANDBOX_IMAGE)
+    except docker.errors.ImageNotFound:
+        return f"there is no image {SANDBOX_IMAGE}"
+    finally:
+        client.close()
+    return ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home."""
+    for item in items:
+        if item.get_closest_marker("docker"):
+            item.fixturenames.insert(0, "_docker_or_out")  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="session")
+def _docker_problem() -> str:
+    return docker_problem()
+
+
+@pytest.fixture
+def _docker_or_out(_docker_problem: str) -> None:
+    if not _docker_problem:
+        return
+    way_out = f"{_docker_problem}: run `make test`, which sets both up"
+    if os.environ.get("CI") == "true":
+        pytest.fail(way_out)
+    pytest.skip(way_out)
+
+
+@pytest.fixture(scope="session")
+def docker_client(_docker_problem: str) -> Iterator[docker.DockerClient]:
+    import docker
+
+    client = docker.from_env()
+    yield client
+    client.close()
