@@ -1,0 +1,55 @@
+"""Tables of people: User and ApiToken. A token's text is shown once and never stored; its digest is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+SCOPES: Final = ("read", "submit")
+
+
+class User(AbstractUser):
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                Lower("username"),
+                name="user_name_is_unique_in_any_case",
+                violation_error_message="This name is taken.",
+            )
+        ]
+
+
+class ApiToken(models.Model):
+    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=64)
+    prefix = models.CharField(max_length=16)  # shown, so that an owner can tell tokens apart
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = ArrayField(models.CharField(max_length=16))
+    created_at = models.DateTimeField(default=timezone.now)
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(scopes__contained_by=list(SCOPES)) & ~models.Q(scopes=[]),
+                name="token_scopes_are_known",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def is_revoked(self) -> bool:
+        return self.revoked_at is not None
+
+    def last_used_before(self, moment: datetime) -> bool:
+        return self.last_used_at is None or self.last_used_at < moment

@@ -1,0 +1,1 @@
+"""What people with power did: an append-only record."""

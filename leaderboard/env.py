@@ -1,0 +1,82 @@
+"""Typed readers of the environment: the only module of the site that looks at `os.environ`.
+
+Every reader names the variable, the value it met and what would do. Secrets come from here and nowhere else; their
+values never appear in an error.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+_TRUE: Final = ("1", "true", "yes", "on")
+_FALSE: Final = ("0", "false", "no", "off", "")
+
+
+class ConfigError(RuntimeError):
+    """The environment does not say what the site needs to know; the operator can mend it."""
+
+
+def text(name: str, default: str | None = None) -> str:
+    value = os.environ.get(name, "").strip()
+    if value:
+        return value
+    if default is None:
+        raise ConfigError(f"{name} is not set; the site needs it (`make up` writes it, .env.example lists all)")
+    return default
+
+
+def secret(name: str, *, least_chars: int = 32) -> str:
+    value = text(name)
+    if len(value) < least_chars:
+        raise ConfigError(f"{name} has {len(value)} characters; a secret needs at least {least_chars} random ones")
+    return value
+
+
+def boolean(name: str, default: bool) -> bool:
+    value = os.environ.get(name)
+    if value is None:
+        return default
+    lowered = value.strip().lower()
+    if lowered not in _TRUE + _FALSE:
+        raise ConfigError(f"{name}={value!r} is neither yes ({', '.join(_TRUE)}) nor no ({', '.join(_FALSE[:-1])})")
+    return lowered in _TRUE
+
+
+def whole(name: str, default: int, *, least: int, most: int) -> int:
+    value = text(name, str(default))
+    try:
+        number = int(value)
+    except ValueError:
+        raise ConfigError(f"{name}={value!r} is not a whole number") from None
+    if not least <= number <= most:
+        raise ConfigError(f"{name}={number} is outside {least} … {most}")
+    return number
+
+
+def seconds(name: str, default: float, *, least: float, most: float) -> float:
+    value = text(name, str(default))
+    try:
+        number = float(value)
+    except ValueError:
+        raise ConfigError(f"{name}={value!r} is not a number of seconds") from None
+    if not least <= number <= most:
+        raise ConfigError(f"{name}={number} is outside {least} … {most} seconds")
+    return number
+
+
+def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
+    value = text(name, default)
+    if value not in choices:
+        raise ConfigError(f"{name}={value!r} is not one of {', '.join(choices)}")
+    return value
+
+
+def words(name: str, default: tuple[str, ...]) -> list[str]:
+    """A list, separated by commas or blanks."""
+    return text(name, " ".join(default)).replace(",", " ").split()
+
+
+def choose_settings(module: str) -> None:
+    """Name Django's settings, unless the operator named others."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", module)

@@ -1,0 +1,57 @@
+"""What can go wrong in the site, by whose fault it is.
+
+SiteError
+├── UserError        the sender can mend it: names field, value, what is wrong and the way out
+│   └── RateLimited  the same, later: says in how many seconds
+├── StaleLease       a runner speaks for an attempt that is no longer its own: it must stop working on it
+└── IllegalMove      a state change that the table in judging/states.py does not know: a bug, never shown
+
+Only UserError's text reaches a person.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_SHOWN_CHARS: Final = 200  # of a wrong value, in an answer
+
+
+class SiteError(Exception):
+    """Root of everything that the site raises on purpose."""
+
+
+class UserError(SiteError):
+    def __init__(self, field: str, value: object, message: str, status: int = 400) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.value = _shown(value)
+        self.message = message
+        self.status = status
+
+    def as_json(self) -> dict[str, Any]:
+        """The body that docs/http.md promises for every error."""
+        return {
+            "detail": f"{self.field}: {self.message}",
+            "errors": [{"field": self.field, "value": self.value, "message": self.message}],
+        }
+
+
+class RateLimited(UserError):
+    def __init__(self, field: str, value: object, message: str, *, retry_after_s: int) -> None:
+        super().__init__(field, value, message, status=429)
+        self.retry_after_s = retry_after_s
+
+
+class StaleLease(SiteError):
+    """The lease on this attempt expired, was given to another runner, or the attempt is finished."""
+
+
+class IllegalMove(SiteError):
+    """A transition that is not in the table."""
+
+
+def _shown(value: object) -> str | int | float | bool | None:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = str(value)
+    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"

@@ -1,0 +1,1 @@
+"""How it is judged: attempt, event, result, runner, and the acts that move them."""

@@ -1,0 +1,11 @@
+from django.db import migrations
+
+from leaderboard.audit.append_only import forbid_changes
+
+
+class Migration(migrations.Migration):
+    dependencies = [("judging", "0001_tables"), ("audit", "0002_append_only")]
+    operations = [
+        forbid_changes("judging_attemptevent"),
+        forbid_changes("judging_result"),
+    ]

@@ -1,0 +1,1 @@
+"""What looks implausible and what a person decided about it."""

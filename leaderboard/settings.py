@@ -1,0 +1,217 @@
+"""Django's settings: one file for development, tests and production; what differs comes from env.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+from psycopg.conninfo import conninfo_to_dict
+
+from leaderboard import env
+
+HERE = Path(__file__).resolve().parent
+
+# --- who we are ---
+DEBUG = env.boolean("DEBUG", default=False)
+SECRET_KEY = env.secret("SECRET_KEY")
+SITE_URL = env.text("SITE_URL", "http://127.0.0.1:8000").rstrip("/")
+_site = urlsplit(SITE_URL)
+if _site.scheme not in ("http", "https") or not _site.hostname:
+    raise env.ConfigError(f"SITE_URL={SITE_URL!r} is not an address such as https://example.org")
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("127.0.0.1", "localhost", _site.hostname))
+CSRF_TRUSTED_ORIGINS = [SITE_URL]
+
+# --- parts ---
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+    "leaderboard.audit",
+    "leaderboard.accounts",
+    "leaderboard.competitions",
+    "leaderboard.submissions",
+    "leaderboard.judging",
+    "leaderboard.review",
+    "leaderboard.standings",
+    "leaderboard.web",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "leaderboard.web.middleware.SecurityHeaders",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "leaderboard.urls"
+ASGI_APPLICATION = "leaderboard.asgi.application"
+APPEND_SLASH = False  # docs/http.md: paths have no slash at the end, and a missing one is no redirect
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# --- database: PostgreSQL only; a unix socket or TCP, whatever libpq understands ---
+
+
+def _database(url: str, pool_max: int) -> dict[str, Any]:
+    parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    options: dict[str, Any] = {}
+    if pool_max:
+        options["pool"] = {"min_size": 1, "max_size": pool_max, "timeout": 10}
+    settings = {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.pop("dbname", ""),
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": parts.pop("port", ""),
+        "OPTIONS": {**parts, **options},
+    }
+    if not settings["NAME"]:
+        raise env.ConfigError("DATABASE_URL names no database; expected postgresql://user:password@host/database")
+    return settings
+
+
+DATABASE_URL = env.text("DATABASE_URL")
+DATABASES = {"default": _database(DATABASE_URL, env.whole("DATABASE_POOL_MAX", 10, least=0, most=200))}
+
+# --- queue ---
+BROKER_URL = env.text("BROKER_URL")
+
+# --- people ---
+AUTH_USER_MODEL = "accounts.User"
+LOGIN_URL = "/sign-in"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+# --- cookies and headers ---
+_https = _site.scheme == "https"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_HSTS_SECONDS = 31_536_000 if _https else 0
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+if env.boolean("BEHIND_PROXY", default=False):  # only where a proxy sets the header and strips a client's own
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# --- static files ---
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env.text("STATIC_ROOT", str(HERE.parent / "state" / "static")))
+WHITENOISE_USE_FINDERS = True  # serves from the apps as well, so that nothing must be collected first
+WHITENOISE_AUTOREFRESH = DEBUG
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+}
+
+# --- time and language ---
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+USE_I18N = False
+
+# --- HTTP API ---
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "leaderboard.web.errors.handle",
+    "STRICT_JSON": True,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Photofinish",
+    "DESCRIPTION": "A public leaderboard for GPU kernels whose results hold up.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+# --- limits of size ---
+REQUEST_LIMIT_BYTES = 20_000_000  # of any request's body; asgi.py stops reading there (a report may have 16 MB)
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2_500_000  # of a form without its files; a submission may have 1 MB
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
+DATA_UPLOAD_MAX_NUMBER_FILES = 4
+
+# --- limits of rate and time: what a competitor may use, what a runner must keep ---
+SUBMISSIONS_PER_HOUR = env.whole("SUBMISSIONS_PER_HOUR", 60, least=1, most=100_000)  # an owner
+UNFINISHED_AT_ONCE = env.whole("UNFINISHED_AT_ONCE", 10, least=1, most=10_000)  # an owner's queued and running
+LEASE_S = env.seconds("LEASE_S", 60, least=1, most=3600)
+RENEW_S = env.seconds("RENEW_S", 15, least=0.1, most=1200)
+if RENEW_S * 2 > LEASE_S:
+    raise env.ConfigError(
+        f"RENEW_S={RENEW_S} must be at most half of LEASE_S={LEASE_S}, or one lost packet ends a lease"
+    )
+ATTEMPT_LIMIT_S = env.seconds("ATTEMPT_LIMIT_S", 1800, least=1, most=86_400)  # no renewal passes it
+SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
+
+# --- logs: one JSON object a line, the same from Django, the worker and the sweeper ---
+LOG_LEVEL = env.one_of("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+_shared: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+]
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(),
+            ],
+            "foreign_pre_chain": _shared,
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {"django": {"handlers": [], "level": LOG_LEVEL, "propagate": True}},
+}
+structlog.configure(
+    processors=[*_shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    wrapper_class=structlog.stdlib.BoundLogger,
+    cache_logger_on_first_use=False,
+)

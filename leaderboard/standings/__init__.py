@@ -1,0 +1,1 @@
+"""What is published: one table, one writer, one order."""

@@ -1,0 +1,35 @@
+"""The one table that ranking reads. A row is a published line: held, rejected and banned ones are simply not here."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from leaderboard.competitions.models import Board
+from leaderboard.judging.models import Attempt
+from leaderboard.submissions.models import Submission
+
+
+class Entry(models.Model):
+    """Written only by standings.publish. One row a submission: a re-judged one replaces its own."""
+
+    board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="entries")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="entries")
+    submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="entry")
+    attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="entry")
+    score_us = models.FloatField()
+    ratio = models.FloatField()
+    half_width = models.FloatField(null=True)
+    submitted_at = models.DateTimeField()
+    published_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["score_us", "submitted_at", "submission_id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(score_us__gt=0, ratio__gt=0), name="entry_numbers_are_positive")
+        ]
+        indexes = [models.Index(fields=["board", "score_us", "submitted_at"], name="entry_by_board")]
+
+    def __str__(self) -> str:
+        return f"{self.owner_id} on {self.board_id}: {self.score_us:.1f} µs"

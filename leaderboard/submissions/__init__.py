@@ -1,0 +1,1 @@
+"""What was sent: immutable, validated at the door."""

@@ -1,0 +1,7 @@
+"""All addresses of the site live in `leaderboard.web`."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+urlpatterns = [path("", include("leaderboard.web.urls"))]
