@@ -1,0 +1,108 @@
+"""Which devices this host offers, who holds them, and what the host is.
+
+One runner judges on one device at a time, and no two processes of a host on the same one: an exclusive flock per
+device, in a folder that all runners of the host share, freed by the kernel when its holder dies in any way.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+
+from runner.errors import ConfigError, DeviceBusy
+
+
+@dataclass(frozen=True)
+class Device:
+    """One thing that kernels run on."""
+
+    hardware: str
+    index: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.hardware}-{self.index}"
+
+
+def inventory(hardware: str) -> tuple[Device, ...]:
+    """The devices of this kind on this host. Raises ConfigError for a kind that this version cannot judge on."""
+    if hardware != "cpu":
+        raise ConfigError(f"RUNNER_HARDWARE: {hardware!r} is not known to this version; it judges on 'cpu'")
+    return (Device("cpu", 0),)
+
+
+class DeviceLock:
+    """Exclusive hold on a device, as a context manager. Raises DeviceBusy instead of waiting."""
+
+    def __init__(self, device: Device, folder: Path) -> None:
+        self.path = folder / f"photofinish-{device.name}.lock"
+        self._fd = -1
+
+    def __enter__(self) -> DeviceLock:
+        self._fd = _open_shared(self.path)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._close()
+            raise DeviceBusy(f"{self.path}: another runner on this host holds the device; stop it first") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
+
+
+def _open_shared(path: Path) -> int:
+    """Opens for reading, which is enough for flock: in a sticky folder the kernel forbids O_CREAT on another's file."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:
+            return os.open(path, flags | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise ConfigError(f"RUNNER_LOCKS: cannot open {path}: {error.strerror}") from None
+
+
+def fingerprint(hardware: str) -> dict[str, str | int]:
+    """What this host is, for the site to keep beside results: small, public, free of names of people and machines."""
+    return {
+        "hardware": hardware,
+        "cpu": _cpu_model(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "photofinish": _own_version(),
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                name, _, value = line.partition(":")
+                if name.strip() == "model name":
+                    return value.strip()[:128]
+    except OSError:
+        pass
+    return platform.processor()[:128] or "unknown"
+
+
+def _own_version() -> str:
+    try:
+        return version("photofinish")
+    except PackageNotFoundError:
+        return "uninstalled"

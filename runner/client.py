@@ -1,0 +1,185 @@
+"""The runner's end of /api/runner/v1 (docs/http.md): one method a call, typed errors, nothing else.
+
+Every call is one try with a time-out and a size limit; `persist` repeats one with jitter under a cap. The token goes
+into one header and appears in no log and no exception. A client may be used by several threads.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from secrets import SystemRandom
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from runner.errors import SiteRefused, SiteUnreachable, StaleLease, Unauthorised
+from runner.wire import JSON, MAX_REPORT_BYTES, WIRE_VERSION, Event, Job, Report, WireError, dump
+
+TIMEOUT = httpx.Timeout(15.0, connect=5.0)  # seconds
+MAX_ANSWER_BYTES: Final = 8_000_000  # a Job: a source of 1 MB, a problem of 1 MB, both escaped
+BACKOFF_BASE_S: Final = 0.25
+BACKOFF_CAP_S: Final = 10.0
+
+_jitter = SystemRandom()
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """The site's answer to hello."""
+
+    runner: str
+    hardware: str
+    lease_s: float
+    renew_s: float
+
+
+@dataclass(frozen=True)
+class Renewal:
+    expires_in_s: float
+    cancel: bool
+
+
+def backoff_s(failures: int, asked_s: float | None = None) -> float:
+    """How long to wait after so many failures in a row: full jitter under a doubling, capped ceiling."""
+    ceiling = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures, 16))
+    return max(_jitter.uniform(ceiling / 10, ceiling), min(asked_s or 0.0, 60.0))
+
+
+def persist(call: Callable[[], T], wait: Callable[[float], bool], patience_s: float = math.inf) -> T:
+    """Calls until the site answers. Raises SiteUnreachable once patience is over, or `wait` answers True (stop).
+
+    Safe for every call but a claim, which takes another attempt each time that it arrives: see `SiteClient.claim`.
+    """
+    give_up_at = time.monotonic() + patience_s
+    failures = 0
+    while True:
+        try:
+            return call()
+        except SiteUnreachable as error:
+            pause_s = backoff_s(failures, error.retry_after_s)
+            failures += 1
+            if time.monotonic() + pause_s > give_up_at or wait(pause_s):
+                raise
+
+
+class SiteClient:
+    """Talks to one site as one runner."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self._http = httpx.Client(
+            base_url=f"{url}/api/runner/v1",
+            headers={"Authorization": f"Bearer {token}", "User-Agent": f"photofinish-runner/wire-{WIRE_VERSION}"},
+            timeout=TIMEOUT,
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def hello(self, hardware: str, fingerprint: JSON) -> Welcome:
+        answer = self._post("/hello", {"wire": WIRE_VERSION, "hardware": hardware, "fingerprint": fingerprint})
+        return Welcome(
+            runner=str(_field(answer, "runner")),
+            hardware=str(_field(answer, "hardware")),
+            lease_s=_seconds(answer, "lease_s"),
+            renew_s=_seconds(answer, "renew_s"),
+        )
+
+    def claim(self, hardware: str) -> Job | None:
+        """The next job, or None. Where the answer gets lost, an attempt was taken that must expire."""
+        answer = self._post("/claim", {"hardware": hardware})
+        try:
+            return None if answer is None else Job.from_json(answer)
+        except WireError as error:
+            raise SiteRefused(f"the site sent a job that does not fit the contract: {error}", status=200) from None
+
+    def renew(self, job: Job) -> Renewal:
+        answer = self._post(f"/attempts/{quote(job.attempt_id, safe='')}/renew", {"token": job.token})
+        return Renewal(_seconds(answer, "expires_in_s"), bool(_field(answer, "cancel")))
+
+    def send_events(self, job: Job, events: list[Event]) -> None:
+        body = {"token": job.token, "events": [event.to_json() for event in events]}
+        self._post(f"/attempts/{quote(job.attempt_id, safe='')}/events", body)
+
+    def report(self, report: Report) -> bool:
+        """Hands in a report; False when the site had it already. Safe to repeat."""
+        text = dump(report).encode()
+        if len(text) > MAX_REPORT_BYTES:
+            raise SiteRefused(f"the report has {len(text)} bytes, at most {MAX_REPORT_BYTES}", status=413)
+        answer = self._post(f"/attempts/{quote(report.attempt_id, safe='')}/report", text)
+        return bool(_field(answer, "recorded"))
+
+    def _post(self, path: str, body: JSON | bytes) -> JSON | None:
+        content = body if isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
+        try:
+            with self._http.stream(
+                "POST", path, content=content, headers={"Content-Type": "application/json"}
+            ) as response:
+                text = _read_capped(response)
+        except httpx.HTTPError as error:
+            raise SiteUnreachable(f"POST {path}: {type(error).__name__}: {error}") from None
+        _raise_for(response, path, text)
+        if response.status_code == 204:
+            return None
+        answer = _decode(text)
+        if answer is None:
+            raise SiteUnreachable(f"POST {path}: the answer is not a JSON object; is PHOTOFINISH_URL the site?")
+        return answer
+
+
+def _read_capped(response: httpx.Response) -> bytes:
+    parts, total = [], 0
+    for part in response.iter_bytes():
+        total += len(part)
+        if total > MAX_ANSWER_BYTES:
+            raise SiteRefused(f"the answer has more than {MAX_ANSWER_BYTES} bytes", response.status_code)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _decode(text: bytes) -> JSON | None:
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _raise_for(response: httpx.Response, path: str, text: bytes) -> None:
+    status = response.status_code
+    if 200 <= status < 300:
+        return
+    answer = _decode(text) or {}
+    message = f"POST {path}: {status} {str(answer.get('detail', ''))[:500]}".rstrip()
+    if status == 409 and answer.get("code") == "stale":
+        raise StaleLease(message)
+    if status in (401, 403):
+        raise Unauthorised(message)
+    if status == 429 or status >= 500:
+        raise SiteUnreachable(message, _retry_after_s(response))
+    raise SiteRefused(message, status)
+
+
+def _retry_after_s(response: httpx.Response) -> float | None:
+    value = response.headers.get("Retry-After", "")
+    return float(value) if value.isdecimal() else None
+
+
+def _field(answer: JSON | None, name: str) -> object:
+    if answer is None or name not in answer:
+        raise SiteRefused(f"the site's answer lacks {name!r}; are runner and site of the same version?", status=200)
+    return answer[name]
+
+
+def _seconds(answer: JSON | None, name: str) -> float:
+    value = _field(answer, name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 86_400:
+        raise SiteRefused(f"the site's answer has {name!r} = {value!r}; expected seconds", status=200)
+    return float(value)

@@ -1,0 +1,138 @@
+"""The runner's settings, read once from the environment: the one module of this room that looks at os.environ.
+
+`DaemonSettings` holds the site's token and the broker's account; `JudgeSettings` is what the judge process may know,
+and `judge_environment` is the whole environment that it is given. No secret is in either, nor ever in a log or an
+error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Final, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from runner.errors import ConfigError
+
+# What a judge needs to find its programs, Docker and its accelerator. Everything else stays behind.
+PASSED_ON: Final = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+    "PYTHONPATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "DOCKER_HOST",
+    "DOCKER_CERT_PATH",
+    "DOCKER_TLS_VERIFY",
+    "DOCKER_CONTEXT",
+    "SANDBOX_IMAGE",
+    "RUNNER_HARDWARE",
+    "RUNNER_STATE",
+    "LOG_LEVEL",
+)
+
+
+def _site_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("expected an address such as https://photofinish.example")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("expected an address without account, query or fragment")
+    return value.rstrip("/")
+
+
+def _locks_folder() -> Path:
+    shared = Path("/run/lock")
+    return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+
+
+Hardware = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+class _Settings(BaseSettings):
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, populate_by_name=True)
+
+
+class JudgeSettings(_Settings):
+    """What the judge process may know."""
+
+    sandbox_image: str = "photofinish-sandbox:latest"
+    runner_hardware: Hardware = "cpu"
+    runner_state: Path = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
+    runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,32}$")  # label of this runner's containers
+    log_level: str = Field(default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")
+
+
+class DaemonSettings(JudgeSettings):
+    """What the daemon needs; each field is the environment variable of the same name in capitals."""
+
+    photofinish_url: Annotated[str, AfterValidator(_site_url)]
+    runner_token: SecretStr = Field(min_length=8)
+    broker_url: SecretStr = Field(min_length=1)
+    runner_insecure: bool = False  # allow a token over plain http to another machine (inside a private network)
+    runner_poll_s: float = Field(default=60.0, ge=0.1, le=3_600)  # claims this often even if nobody rings
+    runner_judge_limit_s: float = Field(default=1_800.0, ge=1, le=86_400)  # hard wall-clock limit of one attempt
+    runner_judge_grace_s: float = Field(default=10.0, ge=0.1, le=60)  # between SIGTERM and SIGKILL
+    runner_spool_bytes: int = Field(default=256_000_000, ge=17_000_000)
+    runner_locks: Path = Field(default_factory=_locks_folder)  # one for all runners of a host
+    runner_judge_command: tuple[str, ...] = (sys.executable, "-m", "runner.execute")  # JSON list
+
+
+SettingsT = TypeVar("SettingsT", bound=_Settings)
+
+
+def _load(kind: type[SettingsT]) -> SettingsT:
+    try:
+        return kind()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        name = "_".join(str(part) for part in first["loc"][:1]).upper() or "environment"
+        raise ConfigError(f"{name}: {first['msg']}; set it in this runner's environment") from None
+
+
+def load() -> DaemonSettings:
+    """The daemon's settings. Raises ConfigError with the variable's name; never with its value."""
+    settings = _load(DaemonSettings)
+    if not (settings.runner_insecure or is_private(settings.photofinish_url)):
+        raise ConfigError(
+            "PHOTOFINISH_URL: the token would travel in the clear over http; use https, or RUNNER_INSECURE=1 where the "
+            "network between runner and site is yours alone"
+        )
+    if urlsplit(settings.broker_url.get_secret_value()).scheme not in ("redis", "rediss", "unix"):
+        raise ConfigError("BROKER_URL: expected redis://, rediss:// or unix://")
+    return settings
+
+
+def load_judge() -> JudgeSettings:
+    """What a judge process reads: no token is needed and none is looked at."""
+    return _load(JudgeSettings)
+
+
+def is_private(url: str) -> bool:
+    """Whether what is sent to `url` can be read on no wire: https, or this machine."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        return parts.scheme == "https" or ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def judge_environment(runner_id: str) -> dict[str, str]:
+    """The whole environment of the judge process: no token, no broker, nothing that is not named above."""
+    known = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**known, "RUNNER_ID": runner_id}

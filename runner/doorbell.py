@@ -1,0 +1,54 @@
+"""Hears the queue "gpu.<hardware>": a dramatiq worker inside this process, with one thread and prefetch 1.
+
+A message carries no truth, it only says that there may be work. It is kept until the runner has found the site empty,
+so that a busy runner does not swallow the bell of an idle one, and is then dropped: no retries, no time limit, no
+middleware. A broker that goes away is waited for, in the background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import dramatiq
+import redis
+from dramatiq.brokers.redis import RedisBroker
+
+from runner.log import get_logger
+
+log = get_logger(__name__)
+
+BROKER_TIMEOUT_S: Final = 5.0
+HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a runner silent for so long is dead: its messages go to others
+MAINTENANCE_CHANCE: Final = 1_000_000  # in a million: look for the dead at every command
+WORKER_TIMEOUT_MS: Final = 50  # longest pause between two looks at an empty queue
+SHUTDOWN_MS: Final = 5_000
+
+
+@contextmanager
+def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Iterator[None]:
+    """Calls `answer` in a thread of its own for every bell, one after the other."""
+    worker = _worker(broker_url, f"gpu.{hardware}", answer)
+    worker.start()
+    log.info("listening", queue=f"gpu.{hardware}")
+    try:
+        yield
+    finally:
+        worker.stop(timeout=SHUTDOWN_MS)
+
+
+def _worker(broker_url: str, queue: str, answer: Callable[[], None]) -> dramatiq.Worker:
+    client = redis.Redis.from_url(broker_url, socket_timeout=BROKER_TIMEOUT_S, socket_connect_timeout=BROKER_TIMEOUT_S)
+    broker = RedisBroker(  # type: ignore[no-untyped-call]
+        client=client, middleware=[], heartbeat_timeout=HEARTBEAT_TIMEOUT_MS, maintenance_chance=MAINTENANCE_CHANCE
+    )
+
+    @dramatiq.actor(broker=broker, actor_name="doorbell", queue_name=queue)
+    def doorbell(hint: str = "") -> None:
+        log.debug("doorbell", hint=hint[:64])
+        answer()
+
+    worker = dramatiq.Worker(broker, queues={queue}, worker_timeout=WORKER_TIMEOUT_MS, worker_threads=1)
+    worker.queue_prefetch = 1  # the environment variable for it is only read when dramatiq is first imported
+    return worker

@@ -1,0 +1,67 @@
+"""What can go wrong in the daemon, as a tree; the judge's own errors live in runner/judge.
+
+RunnerError
+├── ConfigError            a setting is missing or wrong: the operator's turn
+├── DeviceBusy             another runner on this host holds the device
+├── SiteError
+│   ├── SiteUnreachable    no answer, or one that says "later": try again
+│   ├── Unauthorised       the token is not (or no longer) good: stop
+│   ├── StaleLease         the attempt is no longer ours: drop it
+│   └── SiteRefused        the request itself is wrong: trying again will not help
+├── JudgeStopped           we ended the judge process: lease lost, cancelled, or the runner shuts down
+└── JudgeFault             the judge process did not do its part; `reason` is the code for the report
+"""
+
+from __future__ import annotations
+
+
+class RunnerError(Exception):
+    """Base of all of them; the text is one sentence for an operator."""
+
+
+class ConfigError(RunnerError):
+    """A setting is missing or wrong; the text names it and the way out."""
+
+
+class DeviceBusy(RunnerError):
+    """Another process on this host holds the device's lock."""
+
+
+class SiteError(RunnerError):
+    """The site did not do what was asked."""
+
+
+class SiteUnreachable(SiteError):
+    """No answer, or one that says "later" (429, 5xx). `retry_after_s` is what the site asked for, if it did."""
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class Unauthorised(SiteError):
+    """401 or 403: this runner's token is wrong, revoked, or for other hardware."""
+
+
+class StaleLease(SiteError):
+    """409: the lease on this attempt is lost; nothing that is sent for it will count."""
+
+
+class SiteRefused(SiteError):
+    """Any other refusal; `status` is the HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class JudgeFault(RunnerError):
+    """The judge process died, hung, or spoke nonsense. `reason` is a code: judge_died, judge_hung, judge_protocol."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class JudgeStopped(RunnerError):
+    """We ended the judge process ourselves; there is nothing to report."""

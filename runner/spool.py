@@ -1,0 +1,126 @@
+"""Reports on disk: written before they are sent, removed once the site has them, sent again after a restart.
+
+Owns RUNNER_STATE: `id` (names this runner's containers), `spool/*.json` (waiting), `aside/*` (damaged or refused, for
+an operator to look at). A file appears under its final name only when it is whole on disk. Nobody else writes here,
+and the folder is readable by its owner alone, since reports hold competitors' logs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from runner.errors import ConfigError
+from runner.wire import MAX_REPORT_BYTES, Report, WireError, dump
+
+ASIDE_FILES: Final = 50  # newest kept; the folder is for looking into a fault, not an archive
+_SAFE = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """A report that lies on disk."""
+
+    path: Path
+    report: Report
+
+
+class Spool:
+    """The folder of reports that wait. One runner process owns it."""
+
+    def __init__(self, state: Path, limit_bytes: int) -> None:
+        self._waiting = state / "spool"
+        self._aside = state / "aside"
+        self._limit_bytes = limit_bytes
+        try:
+            for folder in (state, self._waiting, self._aside):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.runner_id = _identify(state / "id")
+            for scrap in self._waiting.glob("*.tmp"):  # half-written when a runner died: never promised to anyone
+                scrap.unlink()
+        except OSError as error:
+            raise ConfigError(
+                f"RUNNER_STATE: {state} is not usable: {error.strerror}; give the runner a folder"
+            ) from None
+
+    def put(self, report: Report) -> Spooled:
+        """Writes a report so that a crash after this call does not lose it."""
+        name = f"{_SAFE.sub('_', report.attempt_id)}.{report.token}.json"
+        path = self._waiting / name
+        _write_durably(path, dump(report).encode())
+        self._make_room(spare=path)
+        return Spooled(path, report)
+
+    def waiting(self) -> list[Spooled]:
+        """What a former run left behind, oldest first. What cannot be read is set aside, not deleted."""
+        found = []
+        for path in sorted(self._waiting.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
+            try:
+                found.append(Spooled(path, _read(path)))
+            except (OSError, ValueError):  # WireError and JSON errors are ValueErrors
+                self._set_aside(path)
+        return found
+
+    def sent(self, item: Spooled) -> None:
+        """The site has it, or will never want it."""
+        item.path.unlink(missing_ok=True)
+
+    def refused(self, item: Spooled) -> None:
+        """The site says that it is wrong: kept for an operator, never sent again."""
+        self._set_aside(item.path)
+
+    def _set_aside(self, path: Path) -> None:
+        if path.exists():
+            path.replace(self._aside / path.name)
+        kept = sorted(self._aside.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        for old in kept[:-ASIDE_FILES]:
+            old.unlink()
+
+    def _make_room(self, spare: Path) -> None:
+        """Drops the oldest over the limit: an attempt whose report is gone is judged again after its lease."""
+        files = sorted(self._waiting.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        total = sum(path.stat().st_size for path in files)
+        for path in files:
+            if total <= self._limit_bytes:
+                return
+            if path != spare:
+                total -= path.stat().st_size
+                path.unlink()
+
+
+def _read(path: Path) -> Report:
+    if path.stat().st_size > MAX_REPORT_BYTES:
+        raise WireError("report", f"more than {MAX_REPORT_BYTES} bytes")
+    return Report.from_json(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _identify(path: Path) -> str:
+    """The name under which this runner's containers are found again: made once, kept for ever."""
+    if path.exists():
+        known = path.read_text(encoding="ascii", errors="replace").strip()
+        if re.fullmatch(r"[a-z0-9]{1,32}", known):
+            return known
+    fresh = secrets.token_hex(8)
+    _write_durably(path, fresh.encode())
+    return fresh
+
+
+def _write_durably(path: Path, data: bytes) -> None:
+    """Whole or not at all, also after power loss: write beside, fsync, rename, fsync the folder."""
+    scrap = path.with_name(path.name + ".tmp")
+    descriptor = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    scrap.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,279 @@
+"""The daemon: hears the doorbell, claims the next attempt over HTTP, has it judged, reports, until there is none left.
+
+A claim happens when the bell rings (runner/doorbell.py), at the start, and every RUNNER_POLL_S, so a lost broker costs
+time and nothing else. Always true: one attempt at a time, under a lease; a report is on disk before it is sent; nothing
+is reported for a lease that is lost; whatever one attempt does, the next is judged as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from runner import config
+from runner.accelerators import Device, DeviceLock, fingerprint, inventory
+from runner.client import SiteClient, Welcome, backoff_s, persist
+from runner.config import DaemonSettings
+from runner.doorbell import listening
+from runner.errors import (
+    DeviceBusy,
+    JudgeFault,
+    JudgeStopped,
+    RunnerError,
+    SiteRefused,
+    SiteUnreachable,
+    StaleLease,
+    Unauthorised,
+)
+from runner.feed import EventFeed
+from runner.lease import Lease
+from runner.log import configure, get_logger
+from runner.process import JudgeProcess
+from runner.spool import Spool, Spooled
+from runner.wire import Job, Report
+
+log = get_logger(__name__)
+
+REPORT_PATIENCE_S: Final = 600.0  # how long a finished attempt holds its device while the site is away
+DEVICE_PATIENCE_S: Final = 15.0  # a predecessor may still be ending
+FAULT_PAUSE_CAP_S: Final = 60.0  # between attempts of a judge that keeps failing: a broken host must not eat the queue
+REAP_LIMIT_S: Final = 60.0
+
+FAULT_MESSAGE: Final = (
+    "The machine that judged this had a fault. Nothing is held against the submission, and the operators can see what "
+    "happened."
+)
+
+
+class Daemon:
+    """One runner: one device, one site, one attempt at a time."""
+
+    def __init__(self, settings: DaemonSettings, client: SiteClient, spool: Spool) -> None:
+        self._settings = settings
+        self._client = client
+        self._spool = spool
+        self._environment = config.judge_environment(spool.runner_id)
+        self._stopping = threading.Event()
+        self._one_at_a_time = threading.Lock()
+        self._judge: JudgeProcess | None = None
+        self._renew_s = 15.0
+        self._faults = 0
+
+    def stop(self) -> None:
+        """Ends the daemon soon: the judge is stopped, its attempt is left for its lease to run out."""
+        self._stopping.set()
+        judge = self._judge
+        if judge is not None:
+            judge.stop("shutdown")
+
+    def run(self) -> None:
+        """Works until stopped. Raises RunnerError where there is no point in going on (a wrong token, say)."""
+        welcome = self._greet()
+        if welcome is None:
+            return
+        self._reap()
+        with listening(self._settings.broker_url.get_secret_value(), self._settings.runner_hardware, self.drain):
+            while not self._stopping.is_set():
+                self.drain()
+                self._stopping.wait(self._settings.runner_poll_s)
+
+    def drain(self) -> None:
+        """Judges until the site has nothing more. Returns at once when stopping, waits while another thread drains."""
+        with self._one_at_a_time:
+            failures = 0
+            while not self._stopping.is_set():
+                try:
+                    self._send_leftovers()
+                    job = self._client.claim(self._settings.runner_hardware)
+                except SiteUnreachable as error:
+                    log.warning("site_unreachable", error=str(error))
+                    self._stopping.wait(backoff_s(failures, error.retry_after_s))
+                    failures += 1
+                    continue
+                except (Unauthorised, SiteRefused) as error:
+                    log.error("claim_refused", error=str(error))
+                    return
+                failures = 0
+                if job is None:
+                    return
+                self._work_on(job)
+
+    def _greet(self) -> Welcome | None:
+        hardware = self._settings.runner_hardware
+        host = fingerprint(hardware)
+        try:
+            welcome = persist(lambda: self._client.hello(hardware, host), self._wait_for_site)
+        except SiteUnreachable:  # only when stopping
+            return None
+        self._renew_s = welcome.renew_s
+        log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)
+        return welcome
+
+    def _wait_for_site(self, pause_s: float) -> bool:
+        log.warning("site_unreachable", again_in_s=round(pause_s, 2))
+        return self._stopping.wait(pause_s)
+
+    def _work_on(self, job: Job) -> None:
+        """One attempt, from claim to report. Whatever goes wrong here must not end the loop."""
+        log.info("claimed", attempt=job.attempt_id, mode=job.mode)
+        started_at = time.monotonic()
+        fault = False
+        try:
+            fault = self._judge_and_report(job)
+        except Exception:
+            log.exception("attempt_failed", attempt=job.attempt_id)
+            fault = True
+        log.info("finished", attempt=job.attempt_id, took_s=round(time.monotonic() - started_at, 3), fault=fault)
+        self._faults = self._faults + 1 if fault else 0
+        if fault:
+            self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0 ** (self._faults - 1)))
+
+    def _judge_and_report(self, job: Job) -> bool:
+        """Answers whether this host (not the submission) is to blame for how it ended."""
+        judge = JudgeProcess(
+            self._settings.runner_judge_command,
+            self._environment,
+            limit_s=self._settings.runner_judge_limit_s,
+            grace_s=self._settings.runner_judge_grace_s,
+        )
+        with Lease(self._client, job, renew_s=self._renew_s, on_lost=judge.stop) as lease:
+            report = self._run_judge(judge, job, lease)
+            if report is None:
+                return False
+            self._deliver(self._spool.put(report), lease)
+        return report.outcome == "infra_error"
+
+    def _run_judge(self, judge: JudgeProcess, job: Job, lease: Lease) -> Report | None:
+        """The judge's report, or ours about a judge that failed; None where the attempt is no longer ours to report."""
+        self._judge = judge
+        try:
+            if self._stopping.is_set():  # between the claim and now
+                judge.stop("shutdown")
+            with EventFeed(self._client, job, lease) as feed:
+                return judge.run(job, feed.add)
+        except JudgeStopped as stopped:
+            log.info("judge_stopped", attempt=job.attempt_id, why=str(stopped))
+            self._reap()
+            return None
+        except JudgeFault as fault:
+            log.error("judge_fault", attempt=job.attempt_id, reason=fault.reason, error=str(fault))
+            self._reap()
+            return _fault_report(job.attempt_id, job.token, fault.reason)
+        finally:
+            self._judge = None
+
+    def _deliver(self, item: Spooled, lease: Lease) -> None:
+        """Sends while the lease is ours; what cannot be sent now stays in the spool."""
+        try:
+            persist(
+                lambda: self._hand_in(item),
+                lambda pause_s: self._stopping.wait(0) or lease.wait(pause_s),
+                REPORT_PATIENCE_S,
+            )
+        except SiteUnreachable as error:
+            log.warning("report_kept", attempt=item.report.attempt_id, error=str(error))
+
+    def _send_leftovers(self) -> None:
+        """Reports of a former run, or of a time when the site was away. Raises SiteUnreachable."""
+        for item in self._spool.waiting():
+            self._hand_in(item)
+
+    def _hand_in(self, item: Spooled) -> None:
+        """One try. Removes the report once it is settled; raises SiteUnreachable while it is not."""
+        report = item.report
+        try:
+            recorded = self._client.report(report)
+            log.info("reported", attempt=report.attempt_id, outcome=report.outcome, recorded=recorded)
+            self._spool.sent(item)
+        except StaleLease:
+            log.warning("report_stale", attempt=report.attempt_id)
+            self._spool.sent(item)
+        except Unauthorised as error:
+            log.error("report_unauthorised", attempt=report.attempt_id, error=str(error))  # kept: a token can be mended
+        except SiteRefused as error:
+            log.error("report_refused", attempt=report.attempt_id, error=str(error))
+            self._spool.refused(item)
+            self._own_up(report)
+
+    def _own_up(self, refused: Report) -> None:
+        """Ends an attempt whose report the site will not take, so that nobody waits for its lease."""
+        if refused.reason != "report_refused":
+            self._hand_in(self._spool.put(_fault_report(refused.attempt_id, refused.token, "report_refused")))
+
+    def _reap(self) -> None:
+        """Removes containers that a judge of this runner left behind. A failure is the operator's, and ends nothing."""
+        command = [*self._settings.runner_judge_command, "--reap"]
+        try:
+            done = subprocess.run(
+                command, env=self._environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=REAP_LIMIT_S
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            log.error("reap_failed", error=str(error))
+            return
+        if done.returncode != 0:
+            log.error("reap_failed", exit_code=done.returncode, stderr=done.stderr[-2_000:].decode(errors="replace"))
+
+
+def _fault_report(attempt_id: str, token: int, reason: str) -> Report:
+    return Report(attempt_id=attempt_id, token=token, outcome="infra_error", reason=reason, message=FAULT_MESSAGE)
+
+
+def main() -> int:
+    """`runner work`, until SIGTERM or SIGINT. Exit code: 0 when told to end, 2 when it cannot work at all."""
+    signals = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # waited for below; runner/child.py unblocks them for the judge
+    try:
+        settings = config.load()
+        configure(settings.log_level)
+        device = inventory(settings.runner_hardware)[0]
+        with _hold(device, settings.runner_locks, signals):
+            return _serve(settings, signals)
+    except RunnerError as error:
+        print(f"runner: {error}", file=sys.stderr)
+        return 2
+
+
+@contextmanager
+def _hold(device: Device, folder: Path, signals: set[signal.Signals]) -> Iterator[None]:
+    """Holds the device, waiting a little for a predecessor that is ending. Raises DeviceBusy."""
+    give_up_at = time.monotonic() + DEVICE_PATIENCE_S
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(DeviceLock(device, folder))
+                break
+            except DeviceBusy:
+                if time.monotonic() > give_up_at or signal.sigtimedwait(signals, 0.2):
+                    raise
+        yield
+
+
+def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
+    """Runs the daemon in a thread of its own, so that this one is free to wait for signals."""
+    client = SiteClient(settings.photofinish_url, settings.runner_token.get_secret_value())
+    daemon = Daemon(settings, client, Spool(settings.runner_state, settings.runner_spool_bytes))
+    failures: list[RunnerError] = []
+
+    def work() -> None:
+        try:
+            daemon.run()
+        except RunnerError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work, name="daemon")
+    thread.start()
+    while thread.is_alive():
+        if signal.sigtimedwait(signals, 0.5):
+            log.info("stopping")
+            daemon.stop()
+    client.close()
+    for error in failures:
+        log.error("cannot_work", error=str(error))
+    return 2 if failures else 0
