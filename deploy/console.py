@@ -1,0 +1,24 @@
+"""How the scripts here speak: a line when a step begins, one with its seconds when it ends. Standard library only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def note(text: str) -> None:
+    say(f"     {text}")
+
+
+@contextmanager
+def step(title: str) -> Iterator[None]:
+    """Announce a step, and say how long it took; a failure passes through unannounced, its own text says more."""
+    say(f"==>  {title}")
+    began = time.monotonic()
+    yield
+    note(f"done in {time.monotonic() - began:.1f} s")

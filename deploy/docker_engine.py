@@ -1,0 +1,120 @@
+"""The Docker engine: is it there, else install and start it where we may. Standard library only.
+
+`python -m deploy.docker_engine`. Safe to run again. Where it may not act it says in one sentence what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from deploy.console import note
+from deploy.parties import SetupError, is_root
+
+PACKAGES: Final = ("docker.io", "iptables")  # with what they recommend: cgroupfs-mount among it
+START_TIMEOUT_S: Final = 60.0
+LOG: Final = Path("/var/log/photofinish-dockerd.log")
+
+
+def main() -> int:
+    try:
+        ensure_docker()
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def ensure_docker() -> None:
+    """Return when the engine answers us; a SetupError that says what to do otherwise."""
+    if (problem := engine_problem()) == "":
+        note("the Docker engine answers")
+        return
+    if os.environ.get("DOCKER_HOST"):
+        raise SetupError(f"DOCKER_HOST is set, but the engine there does not answer: {problem}")
+    if "permission denied" in problem.lower():
+        raise SetupError("the Docker engine runs, but not for you: sudo usermod -aG docker $USER, then sign in again")
+    if shutil.which("dockerd") is None:
+        install_packages(PACKAGES)
+    _start_engine()
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while problem := engine_problem():
+        if time.monotonic() > deadline:
+            raise SetupError(f"the Docker engine does not answer after {START_TIMEOUT_S:.0f} s: {problem}; see {LOG}")
+        time.sleep(0.2)
+    note("the Docker engine was started")
+
+
+def engine_problem() -> str:
+    """Why the engine cannot be used, in its client's words; empty when it can."""
+    if shutil.which("docker") is None:
+        return "the docker command is not installed"
+    command = ["docker", "version", "--format", "{{.Server.Version}}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stderr.strip() or "no answer"
+
+
+def install_packages(names: list[str] | tuple[str, ...]) -> None:
+    """apt-get install, where this is Debian or Ubuntu and we may; otherwise a SetupError that names the packages."""
+    prefix = privilege_prefix()
+    if shutil.which("apt-get") is None or prefix is None:
+        raise SetupError(
+            f"please install {' '.join(names)} (as root: apt-get install {' '.join(names)}), then run again"
+        )
+    note(f"apt-get install {' '.join(names)}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    update = subprocess.run([*prefix, "apt-get", "update", "-q"], capture_output=True, check=False, env=environment)
+    done = subprocess.run(
+        [*prefix, "apt-get", "install", "-q", "-y", *names],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    if done.returncode:
+        hint = "" if update.returncode == 0 else " (apt-get update failed as well: is there a network?)"
+        raise SetupError(f"apt-get install {' '.join(names)} failed{hint}: {done.stderr.strip()[-800:]}")
+
+
+def privilege_prefix() -> list[str] | None:
+    """What to put before a command to run it as root: nothing, `sudo -n`, or None when we may not."""
+    if is_root():
+        return []
+    if (
+        shutil.which("sudo")
+        and subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0
+    ):
+        return ["sudo", "-n"]
+    return None
+
+
+def _start_engine() -> None:
+    prefix = privilege_prefix()
+    if prefix is None:
+        raise SetupError("the Docker engine does not run and we may not start it: sudo systemctl start docker")
+    if Path("/run/systemd/system").is_dir():
+        subprocess.run([*prefix, "systemctl", "start", "docker"], check=False, capture_output=True)
+        return
+    mount = shutil.which("cgroupfs-mount")
+    if mount and not Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        subprocess.run([*prefix, mount], check=False, capture_output=True)
+    log = LOG if is_root() else Path("/dev/null")
+    with log.open("ab") as output:
+        subprocess.Popen(
+            [*prefix, "dockerd"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            cwd="/",
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""The sandbox image: base, wheels, build, tag; skipped when an image of the same inputs exists.
+
+`python -m deploy.image`. Owns the tags `photofinish-sandbox:…` and `photofinish-base:bookworm` and `STATE/image`.
+Always true: wheels are fetched on the host, whose pip knows index and certificates, and no setting, certificate or
+secret of the host enters the image; with a base that we made, the build itself has no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import docker
+
+from deploy.console import note, step
+from deploy.docker_engine import install_packages
+from deploy.parties import SetupError, is_root
+from deploy.places import CHECKOUT, state_folder
+
+REPOSITORY: Final = "photofinish-sandbox"
+HUB_BASE: Final = "python:3.11-slim-bookworm"
+OWN_BASE: Final = "photofinish-base:bookworm"
+BASE_PACKAGES: Final = ("python3", "python3-venv", "python3-dev", "g++")
+LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
+IMAGE_PYTHON: Final = (3, 11)
+PULL_TIMEOUT_S: Final = 300
+
+IMAGE_FOLDER: Final = CHECKOUT / "sandbox" / "image"
+
+
+def main() -> int:
+    try:
+        ensure_image()
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def ensure_image() -> str:
+    """The tag of the image for the inputs in this checkout; built when missing. Also moves `latest` to it."""
+    client = docker.from_env(timeout=900)
+    tag = f"{REPOSITORY}:{image_digest(digest_inputs(CHECKOUT))}"
+    if _has(client, tag):
+        note(f"{tag} exists")
+    else:
+        _build(client, tag)
+    client.images.get(tag).tag(REPOSITORY, "latest")
+    return tag
+
+
+def digest_inputs(checkout: Path) -> dict[str, bytes]:
+    """Name in the image's build -> content, of everything that decides what is in the image."""
+    image = checkout / "sandbox" / "image"
+    named = {name: image / name for name in ("Dockerfile", "requirements.txt")}
+    named |= {f"inside/{path.name}": path for path in inside_files(checkout)}
+    return {name: path.read_bytes() for name, path in named.items()}
+
+
+def inside_files(checkout: Path) -> list[Path]:
+    """The programs of a container: the harness's modules and the one they share with the judge."""
+    sandbox = checkout / "sandbox"
+    harness = [path for path in sorted((sandbox / "inside").glob("*.py")) if path.name != "__init__.py"]
+    return [*harness, sandbox / "protocol.py"]
+
+
+def image_digest(inputs: dict[str, bytes]) -> str:
+    """12 hex digits; each name and content counts with its length, so that no two sets of inputs read the same."""
+    digest = hashlib.sha256()
+    for name, content in sorted(inputs.items()):
+        digest.update(f"{len(name)} {name} {len(content)} ".encode())
+        digest.update(content)
+    return digest.hexdigest()[:12]
+
+
+def wheels_command(
+    pip: list[str], requirements: Path, into: Path, *, python: tuple[int, int], machine: str
+) -> list[str]:
+    """pip's arguments to fetch wheels for the image's Python, which need not be the host's."""
+    command = [*pip, "download", "--quiet", "--only-binary=:all:", "--dest", str(into), "-r", str(requirements)]
+    if python != IMAGE_PYTHON:
+        command += [
+            "--python-version",
+            "3.11",
+            "--implementation",
+            "cp",
+            "--abi",
+            "cp311",
+            "--abi",
+            "abi3",
+            "--abi",
+            "none",
+        ]
+        for glibc in ("2_28", "2_27", "2_17"):
+            command += ["--platform", f"manylinux_{glibc}_{machine}"]
+        command += ["--platform", f"manylinux2014_{machine}"]
+    if index := os.environ.get("TORCH_INDEX_URL"):
+        command += ["--extra-index-url", index]
+    return command
+
+
+def debootstrap_command(tarball: Path) -> list[str]:
+    excludes = [f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT]
+    return [
+        "mmdebstrap",
+        "--variant=minbase",
+        f"--include={','.join(BASE_PACKAGES)}",
+        *excludes,
+        "bookworm",
+        str(tarball),
+    ]
+
+
+def _build(client: docker.DockerClient, tag: str) -> None:
+    work = state_folder() / "image"
+    work.mkdir(parents=True, exist_ok=True)
+    base = _base(client, work)
+    wheels = _wheels(work)
+    with step(f"sandbox image {tag} from {base}"), tempfile.TemporaryFile(dir=work) as context:
+        _write_context(context, wheels)
+        context.seek(0)
+        lines = client.api.build(
+            fileobj=context,
+            custom_context=True,
+            tag=tag,
+            rm=True,
+            forcerm=True,
+            decode=True,
+            buildargs={"BASE_IMAGE": base},
+            network_mode="none" if base == OWN_BASE else None,
+        )
+        _follow(lines)
+
+
+def _base(client: docker.DockerClient, work: Path) -> str:
+    """The operator's BASE_IMAGE, ours where it was made before, the hub's where it can be had, else ours, made now."""
+    if chosen := os.environ.get("BASE_IMAGE"):
+        return chosen
+    if _has(client, OWN_BASE):
+        return OWN_BASE
+    if _has(client, HUB_BASE) or _pull(HUB_BASE):
+        return HUB_BASE
+    with step("base of the sandbox image, made by mmdebstrap (the image hub cannot be reached)"):
+        _make_base(client, work / "base.tar")
+    return OWN_BASE
+
+
+def _pull(name: str) -> bool:
+    with step(f"pull {name}"):
+        command = ["docker", "pull", "--quiet", name]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PULL_TIMEOUT_S, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            note(f"not possible: {type(error).__name__}")
+            return False
+        if done.returncode:
+            note(f"not possible: {done.stderr.strip().splitlines()[-1:]}")
+    return done.returncode == 0
+
+
+def _make_base(client: docker.DockerClient, tarball: Path) -> None:
+    if shutil.which("mmdebstrap") is None:
+        install_packages(["mmdebstrap", "debian-archive-keyring"])
+    part = tarball.with_name("base.part.tar")
+    command = debootstrap_command(part)
+    prefix = [] if is_root() else ["sudo", "-n"]
+    done = subprocess.run([*prefix, *command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SetupError(f"mmdebstrap failed, give a base with BASE_IMAGE=…: {done.stderr.strip()[-1500:]}")
+    repository, version = OWN_BASE.split(":")
+    client.api.import_image_from_file(str(part), repository=repository, tag=version)
+    part.unlink()
+
+
+def _wheels(work: Path) -> Path:
+    """A folder of the wheels that requirements.txt names, fetched once per content of that file."""
+    requirements = IMAGE_FOLDER / "requirements.txt"
+    wheels = work / f"wheels-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
+    if wheels.exists():
+        return wheels
+    with step("wheels for the sandbox image"):
+        part = work / "wheels.part"
+        part.mkdir(exist_ok=True)
+        pip = [sys.executable, "-m", "pip"]
+        command = wheels_command(pip, requirements, part, python=sys.version_info[:2], machine=platform.machine())
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise SetupError(f"pip could not fetch the wheels of {requirements.name}: {done.stderr.strip()[-1500:]}")
+        shutil.copy2(requirements, part)
+        part.rename(wheels)
+        note(f"{sum(path.stat().st_size for path in wheels.iterdir()) / 1e6:.0f} MB")
+    return wheels
+
+
+def _write_context(file: Any, wheels: Path) -> None:
+    """A tar of Dockerfile, wheels/ and inside/, with fixed owners and times: the builder's cache recognises it."""
+    members = {"Dockerfile": IMAGE_FOLDER / "Dockerfile"}
+    members |= {f"wheels/{path.name}": path for path in sorted(wheels.iterdir())}
+    members |= {f"inside/{path.name}": path for path in inside_files(CHECKOUT)}
+    with tarfile.open(fileobj=file, mode="w") as context:
+        for name, path in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = path.stat().st_size, 0o644
+            with path.open("rb") as content:
+                context.addfile(entry, content)
+
+
+def _follow(lines: Iterator[dict[str, Any]]) -> None:
+    """Print the builder's steps; a SetupError with the last output when it fails."""
+    recent: list[str] = []
+    for line in lines:
+        if error := line.get("error"):
+            raise SetupError("the image did not build: " + "\n".join([*recent[-20:], str(error)]))
+        text = str(line.get("stream", "")).strip()
+        if text.startswith("Step "):
+            note(text[:110])
+        elif text:
+            recent.append(text)
+
+
+def _has(client: docker.DockerClient, name: str) -> bool:
+    try:
+        client.images.get(name)
+    except docker.errors.ImageNotFound:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

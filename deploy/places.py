@@ -1,0 +1,40 @@
+"""Where things lie: the checkout, the state folder, the virtual environment. Standard library only.
+
+`PHOTOFINISH_STATE` chooses the state folder; otherwise it is `state/` in the checkout. When root starts us from a
+checkout that other users cannot enter, the servers' own users could not either: then state, environment and a copy of
+the code go to `/var/lib/photofinish-<digest of the checkout's path>`, and the checkout stays as private as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Final
+
+from deploy.parties import is_root, others_may_enter
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
+
+
+def is_private() -> bool:
+    """Whether our parties, each with a uid of its own, cannot read this checkout."""
+    return is_root() and not others_may_enter(CHECKOUT)
+
+
+def state_folder() -> Path:
+    if chosen := os.environ.get("PHOTOFINISH_STATE"):
+        return Path(chosen).expanduser().absolute()
+    if is_private():
+        return Path("/var/lib") / f"photofinish-{hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:12]}"
+    return CHECKOUT / "state"
+
+
+def environment_folder() -> Path:
+    """The virtual environment."""
+    return state_folder() / "venv" if is_private() else CHECKOUT / ".venv"
+
+
+def code_folder() -> Path:
+    """Where the servers find the packages: the checkout, or the copy that others may read."""
+    return state_folder() / "code" if is_private() else CHECKOUT
