@@ -104,6 +104,11 @@ class Fields:
         value = self.data.get(key)
         return default if value is None else parse(value, self.where(key))
 
+    def mapping(self, key: str) -> dict[str, Any]:
+        """An optional mapping; {} when it is missing."""
+        value = self.data.get(key)
+        return {} if value is None else as_mapping(value, self.where(key))
+
     def unknown(self, known: frozenset[str]) -> list[str]:
         return [self.where(key) for key in self.data if key not in known]
 

@@ -224,7 +224,7 @@ def _speed_of_light(value: object, where: str) -> dict[str, Any]:
     fields = Fields(value, where, prefix=f"{where}.")
     fields.only(frozenset({*_TRAFFIC, "flops"}))
     found: dict[str, Any] = {key: fields.required(key, _expression) for key in _TRAFFIC if key in fields.data}
-    flops: dict[str, Any] = fields.optional("flops", as_mapping, {})
+    flops = fields.mapping("flops")
     if len(flops) > MAX_ENGINES:
         raise ProblemError(f"{where}.flops", f"{len(flops)} engines, at most {MAX_ENGINES}")
     if flops:

@@ -1,0 +1,245 @@
+"""Reads problem sets in GPU MODE's public convention: `<set>.yaml` and one folder with a `task.yml` per problem.
+
+Reads text and never executes it. Where the convention asks for something that this project's judge cannot do, the
+problem is loaded with the reason in `unsupported`; it is never half judged. Unknown keys become `warnings`. Paths in
+a task may climb, but never out of the folder that holds the set's YAML file. Differences to the original: booleans
+stay booleans, and the set's own evaluator (`config.main`) is not used.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from problems.errors import ProblemError
+from problems.fields import Fields, as_bool, as_list, as_text, shown
+from problems.formats import inspect
+from problems.formats.text import parse_yaml, read_text
+from problems.spec import BUNDLE_VERSION, MAX_FILES, MAX_GPUS, Problem
+
+TASK_FILE: Final = "task.yml"
+SUBMISSION_MARK: Final = "@SUBMISSION@"
+MAX_PROBLEMS: Final = 512  # of one set
+MAX_ANCESTORS: Final = 4  # how far above a lone problem its set is looked for
+MAX_PATH_CHARS: Final = 300
+MAX_WARNINGS: Final = 50
+
+_TIMEOUTS: Final = {"test_timeout", "benchmark_timeout", "ranked_timeout"}
+_AS_IN_BUNDLE: Final = (
+    *("lang", "ranking_by", "gpus", "tests", "benchmarks"),
+    *("tolerance", "precision", "speed_of_light", "level", "tags"),
+)
+_ACCEPTED: Final = {"config", "multi_gpu", "libraries", "seed", "validation", "compile_baseline"}
+_OURS: Final = {"title", "entry", "fuzz", "baseline"}
+_KNOWN: Final = frozenset({"files", "description", "templates", *_AS_IN_BUNDLE, *_TIMEOUTS, *_ACCEPTED, *_OURS})
+_SET_KEYS: Final = frozenset({"name", "description", "deadline", "problems"})
+_ENTRY_KEYS: Final = frozenset({"directory", "name", "deadline", "gpus"})
+_DEADLINE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2}))?")
+
+_path = partial(as_text, most=MAX_PATH_CHARS, empty_ok=False)
+
+
+@dataclass(frozen=True)
+class SetEntry:
+    """One problem of a set: its board's slug, when it closes (None: never), and the hardware it is offered on."""
+
+    problem: Problem
+    slug: str
+    deadline: datetime | None
+    gpus: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProblemSet:
+    """A whole set. Its own deadline is for display; each entry's is what binds."""
+
+    name: str
+    description: str
+    deadline: datetime | None
+    entries: tuple[SetEntry, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def load_set(path: Path) -> ProblemSet:
+    """Raises ProblemError that names the problem and the field."""
+    root = path.parent
+    fields = Fields(parse_yaml(read_text(path, root, path.name), path.name), path.name)
+    warnings = [f"{path.name}: unknown key {name}" for name in fields.unknown(_SET_KEYS)]
+    items = fields.required("problems", lambda value, at: as_list(value, at, MAX_PROBLEMS))
+    entries = tuple(_load_entry(item, f"problems[{n}]", root) for n, item in enumerate(items))
+    slugs = [entry.slug for entry in entries]
+    for slug in slugs:
+        if slugs.count(slug) > 1:
+            raise ProblemError("problems", f"the name {slug} stands twice; every board needs a name of its own")
+    for entry in entries:
+        warnings += [f"{entry.slug}: {warning}" for warning in entry.problem.warnings]
+    return ProblemSet(
+        name=fields.required("name", partial(as_text, most=200, empty_ok=False)),
+        description=fields.optional("description", partial(as_text, most=20_000), ""),
+        deadline=fields.optional("deadline", parse_deadline, None),
+        entries=entries,
+        warnings=tuple(warnings),
+    )
+
+
+def load_problem(folder: Path, *, slug: str | None = None, root: Path | None = None) -> Problem:
+    """One problem folder. `root` is what its paths may not leave; by default its set's folder, else its own."""
+    folder = folder.resolve()
+    root = (root or _set_root(folder)).resolve()
+    fields = Fields(parse_yaml(read_text(folder / TASK_FILE, root, TASK_FILE), TASK_FILE), TASK_FILE)
+    task = _Task(folder=folder, root=root, fields=fields)
+    return task.to_problem(slug or folder.name)
+
+
+def parse_deadline(value: object, where: str) -> datetime | None:
+    """`YYYY-MM-DD` (its first moment, as in the original) or `YYYY-MM-DD HH:MM`, UTC; "" is none."""
+    text = as_text(value, where, 40).strip()
+    if not text:
+        return None
+    match = _DEADLINE.fullmatch(text)
+    if match is None:
+        raise ProblemError(where, f"{shown(text)} is not a time; write YYYY-MM-DD or YYYY-MM-DD HH:MM (UTC)")
+    try:
+        return datetime(*(int(part or 0) for part in match.groups()), tzinfo=UTC)  # type: ignore[misc,arg-type]
+    except ValueError as error:
+        raise ProblemError(where, f"{shown(text)} is not a time: {error}") from error
+
+
+def _load_entry(data: object, where: str, root: Path) -> SetEntry:
+    fields = Fields(data, where, prefix=f"{where}.")
+    slug = fields.required("name", partial(as_text, most=64, empty_ok=False))
+    folder = root / fields.required("directory", _path)
+    try:
+        problem = load_problem(folder, slug=slug, root=root)
+    except ProblemError as error:
+        raise ProblemError(f"{slug}.{error.field}", error.message) from error
+    gpus: tuple[str, ...] = fields.optional("gpus", _names, default=())
+    return SetEntry(
+        problem=problem,
+        slug=slug,
+        deadline=fields.optional("deadline", parse_deadline, None),
+        gpus=gpus or problem.gpus,
+    )
+
+
+def _names(value: object, where: str) -> tuple[str, ...]:
+    return tuple(as_text(item, f"{where}[{n}]", 64) for n, item in enumerate(as_list(value, where, MAX_GPUS)))
+
+
+def _set_root(folder: Path) -> Path:
+    """The folder of the set that lists this problem, looked for above it; without one the problem's own folder."""
+    for ancestor in list(folder.parents)[:MAX_ANCESTORS]:
+        if any(_lists(path, folder) for path in sorted(ancestor.glob("*.yaml"))[:MAX_PROBLEMS]):
+            return ancestor
+    return folder
+
+
+def _lists(path: Path, folder: Path) -> bool:
+    try:
+        data = parse_yaml(read_text(path, path.parent, path.name), path.name)
+    except ProblemError:
+        return False  # somebody else's file
+    entries = data.get("problems") if isinstance(data, dict) else None
+    directories = [entry.get("directory") for entry in entries or () if isinstance(entry, dict)]
+    return any(isinstance(name, str) and (path.parent / name).resolve() == folder for name in directories)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A task.yml beside its files, on its way to a bundle."""
+
+    folder: Path
+    root: Path
+    fields: Fields
+
+    def to_problem(self, slug: str) -> Problem:
+        sources, submission_name = self._sources()
+        evaluators = {self._main(), "eval.py"}
+        files = {name: self._read(source, f"files.{name}") for name, source in sources.items()}
+        task_files = {name: text for name, text in files.items() if name not in evaluators}
+        called = inspect.submission_functions(files.get(self._main(), ""))
+        bundle = {
+            "bundle": BUNDLE_VERSION,
+            "slug": slug,
+            "title": self.fields.optional("title", partial(as_text, most=200), "") or _title(slug),
+            "description": self.fields.optional("description", partial(as_text, most=200_000), ""),
+            "files": task_files,
+            "submission_name": submission_name,
+            "entry": self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel"),
+            "fuzz": self._fuzz(),
+            "baseline": self._baseline(),
+            "unsupported": self._unsupported(task_files, called),
+            **{key: self.fields.data[key] for key in _AS_IN_BUNDLE if self.fields.data.get(key) is not None},
+            **{f"{key}_s": self.fields.data[key] for key in _TIMEOUTS if self.fields.data.get(key) is not None},
+        }
+        templates, missing = self._templates()
+        bundle = {"benchmarks": [], **bundle, "templates": templates}
+        unknown = [f"unknown key {name}" for name in self.fields.unknown(_KNOWN)]
+        return Problem.from_bundle(bundle, warnings=tuple([*unknown, *missing][:MAX_WARNINGS]))
+
+    def _sources(self) -> tuple[dict[str, str], str]:
+        """Name → path of every file but the submission, and the name that the submission goes by."""
+        submission_name = "submission.py"
+        sources: dict[str, str] = {}
+        items = self.fields.required("files", lambda value, at: as_list(value, at, MAX_FILES))
+        for n, item in enumerate(items):
+            entry = Fields(item, f"files[{n}]", prefix=f"files[{n}].")
+            name = entry.required("name", _path)
+            source = entry.required("source", _path)
+            if source == SUBMISSION_MARK:
+                submission_name = name
+            elif name in sources:
+                raise ProblemError(f"files[{n}].name", f"{shown(name)} stands twice")
+            else:
+                sources[name] = source
+        return sources, submission_name
+
+    def _read(self, source: str, where: str) -> str:
+        return read_text(self.folder / source, self.root, where)
+
+    def _main(self) -> str:
+        config = self.fields.mapping("config")
+        main = config.get("main")
+        return main if isinstance(main, str) else "eval.py"
+
+    def _templates(self) -> tuple[dict[str, str], list[str]]:
+        found: dict[str, str] = {}
+        missing: list[str] = []
+        for language, name in self.fields.mapping("templates").items():
+            where = f"templates.{language}"
+            if (self.folder / _path(name, where)).exists():
+                found[language] = self._read(name, where)
+            else:
+                missing.append(f"{where}: there is no file {shown(name)}")
+        return found, missing
+
+    def _fuzz(self) -> dict[str, Any] | None:
+        """The YAML has `cases` among the arguments; the bundle keeps them apart."""
+        fuzz = self.fields.mapping("fuzz")
+        if not fuzz:
+            return None
+        if "cases" not in fuzz:
+            raise ProblemError("fuzz.cases", "missing; say how many secret cases are drawn")
+        return {"args": {name: choice for name, choice in fuzz.items() if name != "cases"}, "cases": fuzz["cases"]}
+
+    def _baseline(self) -> str | None:
+        name = self.fields.optional("baseline", _path, "")
+        return self._read(name, "baseline") if name else None
+
+    def _unsupported(self, files: dict[str, str], called: tuple[str, ...]) -> str:
+        if self.fields.optional("multi_gpu", as_bool, False):
+            return "It runs on several GPUs at once (multi_gpu), which this judge cannot do yet."
+        if self.fields.data.get("lang") == "cu":
+            return "It asks for a CUDA C++ program (lang: cu), which this judge cannot build yet."
+        if len(called) > 1:
+            return f"It calls several functions of a submission ({', '.join(called)}); this judge calls one."
+        return inspect.why_reference_is_not_enough(files.get("reference.py"))
+
+
+def _title(slug: str) -> str:
+    words = re.sub(r"[-_]+", " ", slug).strip() or slug
+    return words[0].upper() + words[1:]

@@ -1,0 +1,57 @@
+"""What can be told from problem code by parsing it, without running a line: which functions it defines and calls."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+
+def submission_functions(evaluator: str) -> tuple[str, ...]:
+    """The names that an evaluator imports from `submission`, in order; () when it imports none or does not parse."""
+    tree = _parse(evaluator)
+    names = (
+        alias.name
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.ImportFrom) and node.module == "submission"
+        for alias in node.names
+        if alias.name != "*"
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def why_reference_is_not_enough(reference: str | None) -> str:
+    """ "" when inputs can be made and outputs checked with this reference.py, else the reason for people."""
+    if reference is None:
+        return "It has no reference.py, from which this judge makes inputs and expected outputs."
+    tree = _parse(reference)
+    if tree is None:
+        return "Its reference.py does not parse as Python."
+    names = _top_level_names(tree)
+    if "generate_input" not in names:
+        return "Its reference.py has no generate_input, from which this judge makes inputs."
+    if not names & {"check_implementation", "ref_kernel"}:
+        return "Its reference.py has neither check_implementation nor ref_kernel, so an output cannot be checked."
+    return ""
+
+
+def _parse(source: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # SyntaxWarning of other people's string escapes
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _top_level_names(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return names

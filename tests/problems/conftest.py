@@ -1,0 +1,34 @@
+"""Problem folders in GPU MODE's convention, written where a test wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+REFERENCE = "def generate_input(size, seed): ...\ndef ref_kernel(data): ...\n"
+TASK = """
+files:
+  - {name: submission.py, source: "@SUBMISSION@"}
+  - {name: reference.py, source: reference.py}
+description: Scale.
+benchmarks:
+  - {size: 4, seed: 1}
+"""
+
+WriteProblem = Callable[..., Path]
+
+
+@pytest.fixture
+def write_problem(tmp_path: Path) -> WriteProblem:
+    def write(task: str = TASK, *, directory: str = "course/scale", extra: str = "", **files: str) -> Path:
+        folder = tmp_path / directory
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "task.yml").write_text(dedent(task) + dedent(extra))
+        for name, text in {"reference_py": REFERENCE, **files}.items():
+            (folder / name.replace("_py", ".py")).write_text(text)
+        return folder
+
+    return write

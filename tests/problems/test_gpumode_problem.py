@@ -1,0 +1,170 @@
+"""A folder in GPU MODE's convention becomes a Problem: what is read, what is left out, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from problems.errors import ProblemError
+from problems.formats.gpumode import load_problem
+from problems.spec import IntRange, Precision, Problem, Tolerance
+
+WITH_EVALUATOR = """
+files:
+  - {name: submission.py, source: "@SUBMISSION@"}
+  - {name: reference.py, source: reference.py}
+  - {name: eval.py, source: eval.py}
+config: {main: eval.py}
+benchmarks:
+  - {size: 4, seed: 1}
+"""
+
+
+def test_a_plain_problem_is_read_with_the_conventions_defaults(write_problem) -> None:
+    problem = load_problem(write_problem())
+    assert (problem.slug, problem.title, problem.entry) == ("scale", "Scale", "custom_kernel")
+    assert (problem.ranking_by, problem.test_timeout_s) == ("last", 180)
+    assert list(problem.files) == ["reference.py"]
+    assert problem.benchmarks == ({"size": 4, "seed": 1},)
+    assert (problem.unsupported, problem.warnings) == ("", ())
+    assert Problem.from_bundle(problem.to_bundle()) == problem
+
+
+def test_the_keys_that_this_project_adds_are_read(write_problem) -> None:
+    extra = """
+    title: Scale a vector
+    fuzz:
+      size: {int: [1, 99], odd: true, log: true}
+      distribution: [normal, zeros]
+      cases: 7
+    tolerance: {rtol: 1e-5, atol: 1.0e-6}
+    precision: {legal: [fp32], max_relative_l2: 2e-5}
+    baseline: tuned.py
+    speed_of_light: {read_bytes: 4 * size, flops: {fp32: size}}
+    ranking_by: geom
+    ranked_timeout: 90
+    level: 1
+    tags: [memory-bound]
+    gpus: [cpu, H100]
+    """
+    problem = load_problem(write_problem(extra=extra, **{"tuned.py": "BASELINE"}))
+    assert problem.fuzz is not None
+    assert problem.fuzz.cases == 7
+    assert problem.fuzz.args == {"size": IntRange(1, 99, odd=True, log=True), "distribution": ("normal", "zeros")}
+    assert problem.tolerance == Tolerance(rtol=1e-5, atol=1e-6)
+    assert problem.precision == Precision(legal=("fp32",), max_relative_l2=2e-5)
+    assert problem.baseline == "BASELINE"
+    assert "tuned.py" not in problem.files
+    assert problem.speed_of_light == {"read_bytes": "4 * size", "flops": {"fp32": "size"}}
+    assert (problem.title, problem.ranking_by, problem.ranked_timeout_s) == ("Scale a vector", "geom", 90)
+    assert (problem.level, problem.tags, problem.gpus) == (1, ("memory-bound",), ("cpu", "H100"))
+    assert problem.warnings == ()
+
+
+def test_booleans_stay_booleans(write_problem) -> None:
+    task = """
+    files: [{name: reference.py, source: reference.py}]
+    benchmarks: [{causal: False, masked: true, dtype: "False", shape: [1, 2]}]
+    """
+    (case,) = load_problem(write_problem(task)).benchmarks
+    assert case == {"causal": False, "masked": True, "dtype": "False", "shape": [1, 2]}
+    assert case["causal"] is False
+
+
+def test_an_unknown_key_warns_and_a_foreign_but_known_one_does_not(write_problem) -> None:
+    problem = load_problem(write_problem(extra="milestones: []\nlibraries: [cuda]\nseed: 3\n"))
+    assert problem.warnings == ("unknown key milestones",)
+
+
+def test_a_missing_template_warns_and_is_left_out(write_problem) -> None:
+    extra = "templates: {Python: start.py, CUDA: gone.py}\n"
+    problem = load_problem(write_problem(extra=extra, **{"start.py": "START"}))
+    assert problem.templates == {"Python": "START"}
+    assert problem.warnings == ("templates.CUDA: there is no file 'gone.py'",)
+
+
+def test_the_sets_own_evaluator_is_left_out_of_the_files(write_problem) -> None:
+    problem = load_problem(write_problem(WITH_EVALUATOR, **{"eval.py": "from submission import custom_kernel"}))
+    assert list(problem.files) == ["reference.py"]
+
+
+def test_the_entry_is_what_the_evaluator_imports(write_problem) -> None:
+    problem = load_problem(write_problem(WITH_EVALUATOR, **{"eval.py": "from submission import my_sort"}))
+    assert (problem.entry, problem.unsupported) == ("my_sort", "")
+
+
+def test_the_submissions_name_is_the_tasks(write_problem) -> None:
+    task = """
+    files: [{name: answer.py, source: "@SUBMISSION@"}, {name: reference.py, source: reference.py}]
+    benchmarks: [{size: 4}]
+    """
+    assert load_problem(write_problem(task)).submission_name == "answer.py"
+
+
+@pytest.mark.parametrize(
+    ("files", "extra", "reason"),
+    [
+        ({"eval.py": "from submission import f, g"}, "", "several functions of a submission (f, g)"),
+        ({"eval.py": ""}, "multi_gpu: true\n", "several GPUs"),
+        ({"eval.py": ""}, "lang: cu\n", "CUDA C++"),
+        ({"eval.py": "", "reference.py": "def ref_kernel(d): ..."}, "", "no generate_input"),
+        ({"eval.py": "", "reference.py": "def generate_input(): ..."}, "", "neither check_implementation"),
+        ({"eval.py": "", "reference.py": "def ("}, "", "does not parse"),
+    ],
+)
+def test_what_cannot_be_judged_is_marked_with_the_reason(write_problem, files, extra, reason) -> None:
+    problem = load_problem(write_problem(WITH_EVALUATOR, extra=extra, **files))
+    assert reason in problem.unsupported
+
+
+def test_a_check_made_by_assignment_counts_as_one(write_problem) -> None:
+    reference = "from utils import make_check\ndef generate_input(): ...\ncheck_implementation = make_check(1)\n"
+    assert load_problem(write_problem(**{"reference.py": reference})).unsupported == ""
+
+
+def test_problem_code_is_not_executed(write_problem, tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    reference = f"open({str(mark)!r}, 'w')\ndef generate_input(): ...\ndef ref_kernel(d): ...\n"
+    load_problem(write_problem(**{"reference.py": reference}))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("task", "field", "says"),
+    [
+        ("- a\n- b\n", "task.yml", "mapping"),
+        ("files: [", "task.yml", "not valid YAML"),
+        ("files: !!python/object/apply:os.system ['true']\n", "task.yml", "not valid YAML"),
+        ("lang: py\nlang: cu\n", "task.yml", "stands twice"),
+        ("lang: py\n", "files", "missing"),
+        ("files: [{name: a.py}]\n", "files[0].source", "missing"),
+        ("files: [{name: a.py, source: gone.py}]\n", "files.a.py", "no file 'gone.py'"),
+        ("files: [{name: a.py, source: .}]\n", "files.a.py", "not a plain file"),
+        ("files: [{name: ../a.py, source: reference.py}]\n", "files", "no folder"),
+        ("files: [{name: reference.py, source: reference.py}]\n", "benchmarks", "at least one"),
+        ("files: [{name: reference.py, source: reference.py}]\nbenchmarks: [3]\n", "benchmarks[0]", "mapping"),
+        ("files: []\nfuzz: {size: [1]}\n", "fuzz.cases", "missing"),
+        ("files: []\nmulti_gpu: maybe\n", "multi_gpu", "true or false"),
+    ],
+)
+def test_a_bad_task_names_the_field(write_problem, task: str, field: str, says: str) -> None:
+    with pytest.raises(ProblemError) as refused:
+        load_problem(write_problem(task))
+    assert refused.value.field == field
+    assert says in refused.value.message
+
+
+def test_a_yaml_file_that_unfolds_without_end_is_refused(write_problem) -> None:
+    bomb = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+    with pytest.raises(ProblemError, match="aliases"):
+        load_problem(write_problem(bomb))
+
+
+def test_a_file_over_a_megabyte_or_not_utf8_is_refused(write_problem) -> None:
+    folder = write_problem(**{"reference.py": "#" * 1_000_001})
+    with pytest.raises(ProblemError, match="more than 1000000 bytes"):
+        load_problem(folder)
+    (folder / "reference.py").write_bytes(b"\xff\xfe")
+    with pytest.raises(ProblemError, match="not UTF-8"):
+        load_problem(folder)
