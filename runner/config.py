@@ -7,6 +7,7 @@ error.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Annotated, Final, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runner.errors import ConfigError
 
@@ -60,6 +61,14 @@ def _locks_folder() -> Path:
     return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
 
 
+def _command(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("expected a JSON list of a program and its arguments") from None
+
+
+Command = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_command), Field(min_length=1)]
 Hardware = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
@@ -73,6 +82,7 @@ class JudgeSettings(_Settings):
     sandbox_image: str = "photofinish-sandbox:latest"
     runner_hardware: Hardware = "cpu"
     runner_state: Path = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
+    runner_locks: Path = Field(default_factory=_locks_folder)  # one for all runners of a host
     runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,32}$")  # label of this runner's containers
     log_level: str = Field(default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")
 
@@ -88,8 +98,7 @@ class DaemonSettings(JudgeSettings):
     runner_judge_limit_s: float = Field(default=1_800.0, ge=1, le=86_400)  # hard wall-clock limit of one attempt
     runner_judge_grace_s: float = Field(default=10.0, ge=0.1, le=60)  # between SIGTERM and SIGKILL
     runner_spool_bytes: int = Field(default=256_000_000, ge=17_000_000)
-    runner_locks: Path = Field(default_factory=_locks_folder)  # one for all runners of a host
-    runner_judge_command: tuple[str, ...] = (sys.executable, "-m", "runner.execute")  # JSON list
+    runner_judge_command: Command = (sys.executable, "-m", "runner.execute")
 
 
 SettingsT = TypeVar("SettingsT", bound=_Settings)

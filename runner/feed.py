@@ -79,13 +79,17 @@ class EventFeed:
                 self._lease.lose("stale")
             except (Unauthorised, SiteRefused) as error:
                 log.error("events_refused", attempt=self._job.attempt_id, error=str(error))
-                self._sent(list(self._waiting))
+                self._forget()
             if last_call:
                 return
 
     def _next_batch(self) -> list[Event]:
         with self._guard:
             return [event for _, event in zip(range(MAX_EVENTS_PER_CALL), self._waiting, strict=False)]
+
+    def _forget(self) -> None:
+        with self._guard:
+            self._waiting.clear()
 
     def _sent(self, batch: list[Event]) -> None:
         with self._guard:

@@ -277,3 +277,7 @@ def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
     for error in failures:
         log.error("cannot_work", error=str(error))
     return 2 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

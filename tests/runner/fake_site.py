@@ -1,0 +1,132 @@
+"""A small site for the runner's tests: a real HTTP server that keeps the wire's rules and lets a test bend them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from runner.wire import Event, Job, Report
+
+TOKEN = "pfr_rex-and-nobody-else"
+
+
+@dataclass
+class Attempt:
+    """What the site knows of one attempt."""
+
+    job: Job
+    stale: bool = False
+    cancel: bool = False
+    renewals: int = 0
+    events: list[Event] = field(default_factory=list)
+    report: Report | None = None
+    report_calls: int = 0
+
+
+class FakeSite:
+    """Jobs go in with `offer`; what the runner did is read from `attempts`."""
+
+    def __init__(self) -> None:
+        self.token = TOKEN
+        self.down = False
+        self.refuse_reports_as = 0
+        self.lease_s = 60.0
+        self.renew_s = 0.1
+        self.hellos: list[dict[str, Any]] = []
+        self.claims = 0
+        self.attempts: dict[str, Attempt] = {}
+        self._queue: list[Job] = []
+        self._guard = threading.Lock()
+        site = self
+
+        class Handler(_Handler):
+            pass
+
+        Handler.site = site
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def offer(self, attempt_id: str, source: str, token: int = 1) -> Attempt:
+        job = Job(attempt_id, token, self.lease_s, "cpu", "ranked", "s-1", "kernel.py", source, {}, "sha256:0")
+        with self._guard:
+            self._queue.append(job)
+            self.attempts[attempt_id] = Attempt(job)
+        return self.attempts[attempt_id]
+
+    def await_that(self, true: Callable[[], object], within_s: float = 10.0) -> None:
+        give_up_at = time.monotonic() + within_s
+        while not true():
+            assert time.monotonic() < give_up_at, "what the test waits for did not happen"
+            time.sleep(0.01)
+
+    def answer(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
+        with self._guard:
+            if path == "hello":
+                self.hellos.append(body)
+                return 200, {"runner": "rex", "hardware": "cpu", "lease_s": self.lease_s, "renew_s": self.renew_s}
+            if path == "claim":
+                self.claims += 1
+                return (200, self._queue.pop(0).to_json()) if self._queue else (204, None)
+            _, attempt_id, act = path.split("/")
+            attempt = self.attempts[attempt_id]
+            if act == "report" and attempt.report is not None:
+                attempt.report_calls += 1
+                return 200, {"recorded": False}
+            if attempt.stale or body["token"] != attempt.job.token:
+                return 409, {"detail": "the lease is lost", "code": "stale"}
+            return getattr(self, f"_{act}")(attempt, body)
+
+    def _renew(self, attempt: Attempt, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        attempt.renewals += 1
+        return 200, {"expires_in_s": self.lease_s, "cancel": attempt.cancel}
+
+    def _events(self, attempt: Attempt, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        events = [Event.from_json(item) for item in body["events"]]
+        attempt.events += events
+        return 200, {"accepted": len(events)}
+
+    def _report(self, attempt: Attempt, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        attempt.report_calls += 1
+        if self.refuse_reports_as and body["reason"] != "report_refused":
+            return self.refuse_reports_as, {"detail": "report: not like this"}
+        attempt.report = Report.from_json(body)
+        return 200, {"recorded": True}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    site: FakeSite
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.site.down:
+            self.close_connection = True
+            return
+        if self.headers["Authorization"] != f"Bearer {self.site.token}":
+            self._send(401, {"detail": "this token is unknown"})
+            return
+        self._send(*self.site.answer(self.path.removeprefix("/api/runner/v1/"), json.loads(body)))
+
+    def _send(self, status: int, answer: dict[str, Any] | None) -> None:
+        text = b"" if answer is None else json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        if status != 204:
+            self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass

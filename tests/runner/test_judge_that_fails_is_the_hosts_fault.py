@@ -1,0 +1,62 @@
+"""Whatever a judge process does, the submission is not blamed, nothing of it lives on, and the next one is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.worker import Daemon
+from tests.runner.conftest import is_alive
+from tests.runner.fake_site import FakeSite
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("die", "judge_died"),
+        ("silent", "judge_died"),
+        ("hang", "judge_hung"),
+        ("stubborn", "judge_hung"),
+        ("flood", "judge_protocol"),
+        ("nonsense", "judge_protocol"),
+        ("nan", "judge_protocol"),
+        ("stranger", "judge_protocol"),
+    ],
+)
+def test_failed_judge_becomes_infra_error_and_the_next_job_runs(
+    site: FakeSite, start: Callable[..., Daemon], state: Path, what: str, reason: str
+) -> None:
+    first, second = site.offer("a1", what), site.offer("a2", "pass")
+    start(runner_judge_limit_s=2.0, runner_judge_grace_s=0.5).drain()
+    assert (first.report.outcome, first.report.reason) == ("infra_error", reason)
+    assert "Nothing is held against" in first.report.message
+    assert second.report.outcome == "passed"
+
+
+def test_stubborn_judge_is_killed(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
+    site.offer("a1", "stubborn")
+    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).drain()
+    assert not is_alive(int((state / "judge.pid").read_text()))
+
+
+def test_child_that_outlives_its_judge_is_killed(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
+    attempt = site.offer("a1", "orphan")
+    start().drain()
+    assert attempt.report.outcome == "passed"
+    site.await_that(lambda: not is_alive(int((state / "orphan.pid").read_text())))
+
+
+def test_containers_are_reaped_after_a_fault_under_this_runners_name(
+    site: FakeSite, start: Callable[..., Daemon], state: Path
+) -> None:
+    site.offer("a1", "die")
+    start().drain()
+    assert (state / "reaped").read_text().split() == [(state / "id").read_text()]
+
+
+def test_judge_that_cannot_be_started_is_the_hosts_fault(site: FakeSite, start: Callable[..., Daemon]) -> None:
+    attempt = site.offer("a1", "pass")
+    start(runner_judge_command=("/nowhere/judge",)).drain()
+    assert attempt.report.reason == "judge_died"
