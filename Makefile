@@ -1,0 +1,31 @@
+# Photofinish on one machine. Everything here is safe to run again.
+#   PYTHON=python3.12          the Python that makes the virtual environment
+#   PORT=8001                  where the site listens, on 127.0.0.1
+#   PHOTOFINISH_STATE=folder   where data, secrets and logs lie (state/)
+#   TORCH_INDEX_URL=address    a package index with the CPU build of torch (deploy/README.md)
+
+PYTHON ?= python3
+export PORT PHOTOFINISH_STATE TORCH_INDEX_URL FORCE
+
+with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
+everything = server,embedded,runner
+develop = $(everything),dev
+
+.PHONY: help up down reset status logs test check
+help:
+	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
+	@echo "make status  what runs                                    make logs   follow its logs"
+	@echo "make test    every test, on real services                 make check  ruff, mypy, import contracts"
+	@echo "make reset   forget everything (asks first)"
+
+up:
+	@$(call with,$(everything)) -m deploy.up
+
+down status logs reset:
+	@$(call with,$(everything)) -m deploy.control $@
+
+test:
+	@$(call with,$(develop)) -m deploy.test_run test $(ARGS)
+
+check:
+	@$(call with,$(develop)) -m deploy.test_run check

@@ -1,0 +1,126 @@
+"""From a bare Python to an environment with our dependencies, then on to a script. Standard library only.
+
+`python3 -m deploy.bootstrap --extras server,runner -- -m deploy.up`. Owns the virtual environment. Safe to run again:
+what is installed is known by a digest of pyproject.toml and constraints.txt, kept in the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from deploy.console import note, step
+from deploy.docker_engine import install_packages
+from deploy.parties import SetupError, is_root, others_may_read
+from deploy.places import CHECKOUT, environment_folder, is_private
+
+LEAST_PYTHON: Final = (3, 11)
+SYSTEM_PYTHON: Final = Path("/usr/bin/python3")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        python = ensure_environment(options.extras.split(","))
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if options.then:
+        os.execve(python, [str(python), *options.then], {**os.environ, "PYTHONUNBUFFERED": "1"})  # noqa: S606
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="deploy.bootstrap", description="prepare the virtual environment")
+    parser.add_argument("--extras", required=True, help="comma-separated extras of pyproject.toml")
+    parser.add_argument("then", nargs="*", help="after --: what the environment's Python runs next")
+    return parser
+
+
+def ensure_environment(extras: list[str]) -> Path:
+    """The Python of an environment with these extras installed."""
+    folder = environment_folder()
+    python = folder / "bin" / "python"
+    wanted = inputs_digest(CHECKOUT)
+    done = {line for line in _read(folder / "photofinish-installed").splitlines() if line.startswith(wanted)}
+    lines = {f"{wanted} {extra}" for extra in extras}
+    if python.exists() and lines <= done:
+        return python
+    with step(f"dependencies ({', '.join(extras)})"):
+        if not python.exists():
+            _create(folder)
+        _pip_install(python, extras)
+        (folder / "photofinish-installed").write_text("\n".join(sorted(lines | done)) + "\n")
+    return python
+
+
+def inputs_digest(checkout: Path) -> str:
+    """Of all that decides which distributions are installed."""
+    digest = hashlib.sha256()
+    for name in ("pyproject.toml", "constraints.txt"):
+        digest.update((checkout / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def pip_command(python: Path, extras: list[str], checkout: Path, torch_index: str | None) -> list[str]:
+    """Editable; with the CPU build of torch where TORCH_INDEX_URL names an index that has it."""
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command += ["--constraint", str(checkout / "constraints.txt")]
+    if torch_index:
+        command += ["--extra-index-url", torch_index]
+    return [*command, "--editable", f"{checkout}[{','.join(sorted(extras))}]"]
+
+
+def _create(folder: Path) -> None:
+    base = _base_python()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    command = [str(base), "-m", "venv", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode and "ensurepip" in done.stdout + done.stderr:
+        shutil.rmtree(folder, ignore_errors=True)
+        install_packages(["python3-venv"])
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise SetupError(f"could not create the virtual environment: {(done.stderr or done.stdout).strip()[-800:]}")
+    note(f"virtual environment of Python {sys.version.split()[0] if base == Path(sys.executable) else base}")
+
+
+def _base_python() -> Path:
+    """Ours, unless root has one that other users may not run: then the system's, where it is new enough."""
+    if sys.version_info < LEAST_PYTHON:
+        raise SetupError(
+            f"Python {sys.version.split()[0]} is too old: 3.11 is needed (make up PYTHON=/path/to/python3.11)"
+        )
+    ours = Path(sys.executable)
+    if not is_root() or others_may_read(ours):
+        return ours
+    check = f"import sys; sys.exit(sys.version_info < {LEAST_PYTHON})"
+    if SYSTEM_PYTHON.exists() and subprocess.run([str(SYSTEM_PYTHON), "-c", check], check=False).returncode == 0:
+        return SYSTEM_PYTHON
+    return ours
+
+
+def _pip_install(python: Path, extras: list[str]) -> None:
+    command = pip_command(python, extras, CHECKOUT, os.environ.get("TORCH_INDEX_URL"))
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, cwd=CHECKOUT
+    )
+    if done.returncode:
+        raise SetupError(f"pip could not install {', '.join(extras)}: {done.stderr.strip()[-2000:]}")
+    if is_private():
+        note(f"this checkout is closed to other users, so the environment lies in {environment_folder()}")
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""`make down`, `make status`, `make logs`, `make reset`: for what `make up` started from this state folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from deploy.console import note, say, step
+from deploy.embedded import POSTGRES_SOCKET, VALKEY_SOCKET
+from deploy.parties import SetupError, socket_folder
+from deploy.places import state_folder
+from deploy.processes import SOCKET, Supervisor
+
+# All that `make up` writes and that is not a cache (image/ and venv/ are): nothing else is ever deleted.
+DATA: Final = ("postgres", "valkey", "secrets", "static", "runner", "supervisor", "code")
+
+
+def main(arguments: list[str]) -> int:
+    acts = {"down": down, "status": status, "logs": logs, "reset": reset}
+    if len(arguments) != 1 or arguments[0] not in acts:
+        print(f"usage: python -m deploy.control {'|'.join(acts)}", file=sys.stderr)
+        return 2
+    try:
+        acts[arguments[0]]()
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def down() -> None:
+    supervisor = _supervisor()
+    if not supervisor.is_running():
+        note("nothing runs")
+        return
+    with step("stop everything (data stays)"):
+        supervisor.stop()
+
+
+def status() -> None:
+    lines = _supervisor().status()
+    say("\n".join(lines) if lines else "nothing runs: make up")
+
+
+def logs() -> None:
+    files = sorted((state_folder() / "supervisor").glob("*.log"))
+    if not files:
+        raise SetupError("there are no logs yet: make up")
+    subprocess.run(["tail", "-n", "20", "-F", *map(str, files)], check=False)
+
+
+def reset() -> None:
+    state = state_folder()
+    if os.environ.get("FORCE") != "1" and not _agreed(state):
+        say("nothing was changed")
+        return
+    down()
+    with step(f"delete database, accounts and secrets in {state}"):
+        for folder in _socket_folders(state):
+            shutil.rmtree(folder, ignore_errors=True)
+        for name in DATA:
+            shutil.rmtree(state / name, ignore_errors=True)
+        (state / "port").unlink(missing_ok=True)
+
+
+def _agreed(state: Path) -> bool:
+    if not sys.stdin.isatty():
+        raise SetupError("reset deletes the database: without a terminal to ask, say so with FORCE=1")
+    return input(f"Delete the database and all accounts in {state}? [yes/no] ").strip().lower() == "yes"
+
+
+def _socket_folders(state: Path) -> list[Path]:
+    """Short folders that stand in for sockets of a deep state folder."""
+    wanted = {
+        state / "postgres" / "run": POSTGRES_SOCKET,
+        state / "valkey" / "run": VALKEY_SOCKET,
+        state / "supervisor": SOCKET,
+    }
+    found = [socket_folder(folder, name) for folder, name in wanted.items()]
+    return [folder for folder in found if state not in folder.parents]
+
+
+def _supervisor() -> Supervisor:
+    return Supervisor(state_folder() / "supervisor", Path(sys.executable))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

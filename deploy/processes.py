@@ -1,0 +1,203 @@
+"""The processes of one machine and their supervisor: what runs, as whom, and how it is started again.
+
+Owns `STATE/supervisor` (configuration, socket, logs). Pure functions build the configuration; the rest talks to
+supervisord. Always true: no secret is in the configuration (deploy/launch.py hands them over), a process that dies is
+started again after 1, 2, 3 … seconds, and a process whose code or image changed is restarted by the next `make up`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from deploy.embedded import Server, answers
+from deploy.parties import Party, SetupError, is_root, own_folder, socket_folder
+
+SOCKET: Final = "supervisor.sock"
+LOG_BYTES: Final = 20_000_000  # a file; three old ones are kept
+START_RETRIES: Final = 60  # in a row, each a second later than the one before: half an hour
+STOP_TIMEOUT_S: Final = 60.0
+CLEAN_ENVIRONMENT: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+
+
+@dataclass(frozen=True)
+class Program:
+    """One supervised process. `version` is of what it runs: when it changes, the process is restarted."""
+
+    name: str
+    command: list[str]
+    party: Party
+    folder: Path
+    priority: int  # started in rising, stopped in falling order
+    stop_signal: str = "TERM"
+    stop_wait_s: int = 10
+    version: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def service_programs(postgres: Server | None, valkey: Server | None) -> list[Program]:
+    """The embedded servers, where they are ours."""
+    programs = []
+    if postgres:
+        database = Program("database", postgres.command, postgres.party, Path("/"), 10, "INT", 30)
+        programs.append(database)
+    if valkey:
+        programs.append(Program("broker", valkey.command, valkey.party, Path("/"), 10))
+    return programs
+
+
+def site_programs(python: Path, code: Path, env_file: Path, site: Party, port: int, version: str) -> list[Program]:
+    launch = [str(python), "-m", "deploy.launch", str(env_file), str(python), "-m"]
+    server = [
+        "uvicorn",
+        "leaderboard.asgi:application",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--lifespan",
+        "auto",
+    ]
+    server += ["--no-access-log", "--timeout-graceful-shutdown", "5"]
+    worker = ["dramatiq", "leaderboard.actors", "--processes", "1", "--threads", "4"]
+    sweeper = ["leaderboard.manage", "sweep", "--forever"]
+    return [
+        Program("site", [*launch, *server], site, code, 20, version=version),
+        Program("site-worker", [*launch, *worker], site, code, 20, version=version, stop_wait_s=30),
+        Program("sweeper", [*launch, *sweeper], site, code, 20, version=version),
+    ]
+
+
+def runner_program(python: Path, code: Path, env_file: Path, who: Party, hardware: str, version: str) -> Program:
+    command = [str(python), "-m", "deploy.launch", str(env_file), str(python.parent / "runner"), "work"]
+    name = f"runner-{hardware}"
+    return Program(name, command, who, code, 30, version=version, stop_wait_s=40)
+
+
+def supervisor_conf(folder: Path, socket_path: Path, programs: list[Program], *, root: bool) -> str:
+    """supervisord's configuration. A percent sign is special to it and doubled."""
+    sections = [
+        "[unix_http_server]",
+        f"file={_escape(socket_path)}",
+        "chmod=0700",
+        "[supervisord]",
+        f"logfile={_escape(folder / 'supervisord.log')}",
+        f"logfile_maxbytes={LOG_BYTES}",
+        f"pidfile={_escape(folder / 'supervisord.pid')}",
+        f"directory={_escape(folder)}",
+        *(["user=root"] if root else []),
+        "[rpcinterface:supervisor]",
+        "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
+        "[supervisorctl]",
+        f"serverurl=unix://{_escape(socket_path)}",
+    ]
+    for program in programs:
+        sections += _program_section(folder, program, root=root)
+    return "\n".join(sections) + "\n"
+
+
+def _program_section(folder: Path, program: Program, *, root: bool) -> list[str]:
+    environment = {"HOME": "/nonexistent", "PHOTOFINISH_VERSION": program.version, **program.environment}
+    pairs = ",".join(f'{name}="{_escape(value)}"' for name, value in sorted(environment.items()))
+    return [
+        f"[program:{program.name}]",
+        f"command={_escape(shlex.join(program.command))}",
+        f"directory={_escape(program.folder)}",
+        *([f"user={program.party.uid}"] if root else []),
+        f"environment={pairs}",
+        f"priority={program.priority}",
+        "autorestart=true",
+        "startsecs=3",
+        f"startretries={START_RETRIES}",
+        f"stopsignal={program.stop_signal}",
+        f"stopwaitsecs={program.stop_wait_s}",
+        "killasgroup=true",
+        "redirect_stderr=true",
+        f"stdout_logfile={_escape(folder / f'{program.name}.log')}",
+        f"stdout_logfile_maxbytes={LOG_BYTES}",
+        "stdout_logfile_backups=3",
+    ]
+
+
+def code_version(code: Path, packages: tuple[str, ...]) -> str:
+    """Digest of everything in these packages that a running process may have read."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for path in sorted((code / package).rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                digest.update(f"{path.relative_to(code)} {path.stat().st_size} ".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Supervisor:
+    """supervisord of one state folder."""
+
+    folder: Path
+    python: Path
+
+    @property
+    def socket(self) -> Path:
+        return socket_folder(self.folder, SOCKET) / SOCKET
+
+    @property
+    def configuration(self) -> Path:
+        return self.folder / "supervisord.conf"
+
+    def is_running(self) -> bool:
+        return answers(self.socket)
+
+    def apply(self, programs: list[Program]) -> None:
+        """Run exactly these programs: start what is new or stopped, restart what changed, stop what is gone."""
+        own_folder(self.folder, Party("us", os.geteuid(), os.getegid()))
+        self.configuration.write_text(supervisor_conf(self.folder, self.socket, programs, root=is_root()))
+        self.configuration.chmod(0o600)
+        if not self.is_running():
+            self._start()
+            return
+        self.control("update")
+        stopped = [line.split()[0] for line in self.status() if line.split()[1] not in ("RUNNING", "STARTING")]
+        if stopped:
+            self.control("start", *stopped)
+
+    def _start(self) -> None:
+        command = [str(self.python), "-m", "supervisor.supervisord", "-c", str(self.configuration)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=CLEAN_ENVIRONMENT, cwd="/")
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while not self.is_running():
+            if done.returncode or time.monotonic() > deadline:
+                raise SetupError(f"the supervisor did not start: {(done.stdout + done.stderr).strip()[-800:]}")
+            time.sleep(0.05)
+
+    def control(self, *arguments: str) -> str:
+        command = [str(self.python), "-m", "supervisor.supervisorctl", "-c", str(self.configuration), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=CLEAN_ENVIRONMENT).stdout
+
+    def status(self) -> list[str]:
+        return self.control("status").splitlines() if self.is_running() else []
+
+    def stop(self) -> None:
+        """Stop every process in order, then the supervisor; returns when it is gone."""
+        if not self.is_running():
+            return
+        self.control("shutdown")
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while self.is_running() or (self.folder / "supervisord.pid").exists():
+            if time.monotonic() > deadline:
+                raise SetupError(f"the supervisor did not stop within {STOP_TIMEOUT_S:.0f} s; see {self.folder}")
+            time.sleep(0.1)
+
+    def end_of_log(self, name: str, characters: int = 1500) -> str:
+        log = self.folder / f"{name}.log"
+        return log.read_text(errors="replace")[-characters:].strip() if log.exists() else "(no log yet)"
+
+
+def _escape(value: object) -> str:
+    return str(value).replace("%", "%%")

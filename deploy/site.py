@@ -1,0 +1,193 @@
+"""The site's side of set-up: its environment files, its management commands, its health.
+
+Owns `STATE/secrets`. Always true: each file there has mode 600 and belongs to the process that reads it; tokens and
+passwords travel in environments and files, never on a command line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from deploy.console import note
+from deploy.launch import environment_text, read_environment
+from deploy.parties import (
+    SITE,
+    Party,
+    SetupError,
+    kept_secret,
+    myself,
+    others_may_read,
+    own_folder,
+    party,
+    write_private,
+)
+from deploy.processes import CLEAN_ENVIRONMENT
+
+DEFAULT_PORT: Final = 8000
+HEALTH_TIMEOUT_S: Final = 60.0
+COMMAND_TIMEOUT_S: Final = 300.0
+RUNNER_TOKEN: Final = re.compile(r"\bpfr_[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where the site's parts are and who runs it."""
+
+    state: Path
+    code: Path
+    python: Path
+    party: Party
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def secrets(self) -> Path:
+        return self.state / "secrets"
+
+    @property
+    def env_file(self) -> Path:
+        return self.secrets / "site.env"
+
+    @property
+    def runner_env_file(self) -> Path:
+        return self.secrets / "runner-cpu.env"
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command as the site's user; its standard output. A SetupError with what it said."""
+        command = [str(self.python), "-m", "deploy.launch", str(self.env_file), str(self.python)]
+        done = subprocess.run(
+            [*command, "-m", "leaderboard.manage", *arguments],
+            cwd=self.code,
+            env=CLEAN_ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=COMMAND_TIMEOUT_S,
+            **self.party.popen_ids(),  # type: ignore[call-overload]
+        )
+        if done.returncode:
+            raise SetupError(f"`manage {arguments[0]}` failed: {(done.stderr or done.stdout).strip()[-2500:]}")
+        return str(done.stdout)
+
+
+def choose_party(python: Path) -> Party:
+    """A user of the site's own, where it can run our Python; otherwise the caller, and it is said."""
+    if others_may_read(python):
+        return party(SITE)
+    note(f"the site runs as you, not as a user of its own: others may not run {python.resolve()}")
+    return myself()
+
+
+def choose_port(state: Path) -> int:
+    """PORT, else the port of last time, else 8000; remembered."""
+    remembered = state / "port"
+    text = os.environ.get("PORT") or (remembered.read_text().strip() if remembered.exists() else str(DEFAULT_PORT))
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise SetupError(f"PORT={text!r} is not a port: a number from 1 to 65535 is")
+    remembered.write_text(text + "\n")
+    return int(text)
+
+
+def port_is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def write_site_environment(site: Site, database_url: str, broker_url: str) -> None:
+    own_folder(site.secrets, myself(), 0o711)
+    secret_key = kept_secret(site.secrets / "secret.key", myself())
+    static = own_folder(site.state / "static", site.party, 0o755)
+    values = {
+        **CLEAN_ENVIRONMENT,
+        "HOME": "/nonexistent",
+        "SECRET_KEY": secret_key,
+        "DATABASE_URL": database_url,
+        "BROKER_URL": broker_url,
+        "SITE_URL": site.url,
+        "ALLOWED_HOSTS": os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost"),
+        "STATIC_ROOT": str(static),
+        "DEBUG": "0",
+        "LOG_LEVEL": os.environ.get("LOG_LEVEL", "INFO"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    write_private(site.env_file, environment_text(values), site.party)
+
+
+def write_runner_environment(site: Site, broker_url: str, image: str) -> None:
+    """The runner's file; its token is asked for once and kept there."""
+    known = read_environment(site.runner_env_file) if site.runner_env_file.exists() else {}
+    token = known.get("RUNNER_TOKEN") or _new_runner_token(site)
+    values = {
+        **CLEAN_ENVIRONMENT,
+        "PATH": f"{site.python.parent}:{CLEAN_ENVIRONMENT['PATH']}",
+        "HOME": str(Path.home()),
+        "PHOTOFINISH_URL": site.url,
+        "RUNNER_TOKEN": token,
+        "BROKER_URL": broker_url,
+        "RUNNER_HARDWARE": "cpu",
+        "RUNNER_STATE": str(own_folder(site.state / "runner", myself())),
+        "SANDBOX_IMAGE": image,
+        "LOG_LEVEL": os.environ.get("LOG_LEVEL", "INFO"),
+        **{name: os.environ[name] for name in ("DOCKER_HOST", "XDG_RUNTIME_DIR") if name in os.environ},
+    }
+    write_private(site.runner_env_file, environment_text(values), myself())
+
+
+def _new_runner_token(site: Site) -> str:
+    found = RUNNER_TOKEN.search(site.manage("create_runner", "local-cpu", "--hardware", "cpu"))
+    if found is None:
+        raise SetupError("`manage create_runner` printed no token; was a runner local-cpu made before? `make reset`")
+    return found.group()
+
+
+def sample_accounts(site: Site) -> dict[str, dict[str, str]]:
+    """Accounts made just now, with password and token; their tokens are kept for the sample submissions."""
+    made: dict[str, dict[str, str]] = json.loads(site.manage("sample_accounts") or "{}")
+    kept = site.secrets / "sample-tokens.json"
+    tokens = json.loads(kept.read_text()) if kept.exists() else {}
+    tokens |= {name: account["token"] for name, account in made.items() if account.get("token")}
+    write_private(kept, json.dumps(tokens) + "\n", myself())
+    return made
+
+
+def wait_for_health(site: Site) -> None:
+    """Until the site lists its boards."""
+    deadline = time.monotonic() + HEALTH_TIMEOUT_S
+    while True:
+        try:
+            get_json(f"{site.url}/api/v1/boards")
+        except (OSError, ValueError) as error:
+            if time.monotonic() > deadline:
+                raise SetupError(
+                    f"the site at {site.url} is not healthy after {HEALTH_TIMEOUT_S:.0f} s: {error}"
+                ) from None
+            time.sleep(0.2)
+        else:
+            return
+
+
+def get_json(url: str, token: str = "") -> Any:
+    """GET on our own site, past any proxy of the environment."""
+    headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(urllib.request.Request(url, headers=headers), timeout=10) as answer:  # noqa: S310 - our own site
+        return json.load(answer)

@@ -1,0 +1,90 @@
+"""`make test` and `make check`: what they need is set up first, where it may be; then they run and their status counts.
+
+`test` ends with pytest's summary line. Where it runs as CI (CI=true) a test that needs Docker or a browser fails when
+there is none; elsewhere such tests say that they were skipped and why.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from deploy.console import note, say, step
+from deploy.docker_engine import ensure_docker, install_packages
+from deploy.image import ensure_image
+from deploy.parties import SetupError
+from deploy.places import CHECKOUT
+
+BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
+
+# mypy's Django plugin loads the settings; nothing connects anywhere.
+SETTINGS_FOR_MYPY: Final = {
+    "SECRET_KEY": "only-for-type-checking-" + "x" * 32,
+    "DATABASE_URL": "postgresql://nobody@127.0.0.1/none",
+    "BROKER_URL": "redis://127.0.0.1:1/0",
+}
+
+
+def main(arguments: list[str]) -> int:
+    act, *rest = arguments or [""]
+    try:
+        if act == "check":
+            return check()
+        if act == "test":
+            return test(rest)
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print("usage: python -m deploy.test_run check|test [pytest's arguments]", file=sys.stderr)
+    return 2
+
+
+def check_commands(programs: Path) -> list[list[str]]:
+    return [
+        [str(programs / "ruff"), "check", "."],
+        [str(programs / "ruff"), "format", "--check", "."],
+        [str(programs / "mypy")],
+        [str(programs / "lint-imports")],
+    ]
+
+
+def check() -> int:
+    """All of them, also when an early one fails: one run shows everything."""
+    failed = []
+    for command in check_commands(Path(sys.executable).parent):
+        name = " ".join([Path(command[0]).name, *command[1:]])
+        say(f"==>  {name}")
+        if subprocess.run(command, cwd=CHECKOUT, env={**os.environ, **SETTINGS_FOR_MYPY}, check=False).returncode:
+            failed.append(name)
+    say(f"failed: {', '.join(failed)}" if failed else "all checks passed")
+    return 1 if failed else 0
+
+
+def test(arguments: list[str]) -> int:
+    with step("Docker engine"):
+        ensure_docker()
+    with step("sandbox image"):
+        image = ensure_image()
+    with step("browser for the page tests"):
+        _ensure_browser()
+    environment = {**os.environ, "SANDBOX_IMAGE": image}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments], cwd=CHECKOUT, env=environment, check=False
+    ).returncode
+
+
+def _ensure_browser() -> None:
+    if shutil.which("chromium"):
+        return
+    try:
+        install_packages(BROWSER_PACKAGES)
+    except SetupError as error:
+        note(f"the tests in a browser will not run: {error}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

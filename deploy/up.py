@@ -1,0 +1,163 @@
+"""`make up`: every part of one machine, in order, each step safe to repeat; ends with what to look at.
+
+Runs in the virtual environment (deploy/bootstrap.py made it). DATABASE_URL and BROKER_URL in the environment take the
+place of the embedded servers (RUNNER_BROKER_URL gives the runner an account of its own there).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from deploy.console import note, say, step
+from deploy.docker_engine import ensure_docker
+from deploy.embedded import answers as socket_answers
+from deploy.embedded import open_database, prepare_postgres, prepare_valkey, valkey_urls, wait_until
+from deploy.image import ensure_image
+from deploy.parties import SetupError, is_root, myself, own_folder
+from deploy.places import CHECKOUT, code_folder, is_private, state_folder
+from deploy.processes import Program, Supervisor, code_version, runner_program, service_programs, site_programs
+from deploy.samples import LIBRARY, plan, submit_all
+from deploy.site import (
+    Site,
+    choose_party,
+    choose_port,
+    port_is_free,
+    sample_accounts,
+    wait_for_health,
+    write_runner_environment,
+    write_site_environment,
+)
+
+PACKAGES: Final = ("leaderboard", "runner", "sandbox", "problems", "deploy")
+SAMPLE_SET: Final = LIBRARY.with_suffix(".yaml")
+
+
+def main() -> int:
+    began = time.monotonic()
+    try:
+        bring_up(began)
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped half-way: `make up` goes on from here, `make down` stops what runs", file=sys.stderr)
+        return 130
+    return 0
+
+
+def bring_up(began: float) -> None:
+    with step("Docker engine"):
+        ensure_docker()
+    with step("sandbox image"):
+        image = ensure_image()
+    site = _place()
+    supervisor = Supervisor(site.state / "supervisor", site.python)
+    _refuse_taken_port(site, supervisor)
+    with step("PostgreSQL and Valkey"):
+        services, database_url, broker_url, runner_broker_url = _services(site, supervisor)
+    write_site_environment(site, database_url, broker_url)
+    with step("database tables and static files"):
+        site.manage("migrate", "--no-input", "--verbosity", "0")
+        site.manage("collectstatic", "--no-input", "--verbosity", "0")
+    with step("sample competition and accounts"):
+        site.manage("sync_problems", str(SAMPLE_SET))
+        accounts = sample_accounts(site)
+        write_runner_environment(site, runner_broker_url, image)
+    with step("site, site worker, sweeper, runner"):
+        supervisor.apply([*services, *_programs(site, image)])
+        _wait(site, supervisor)
+    with step("sample submissions"):
+        tokens = json.loads((site.secrets / "sample-tokens.json").read_text())
+        submit_all(site, plan(site.code / LIBRARY), tokens)
+    _say_goodbye(site, accounts, time.monotonic() - began)
+
+
+def _place() -> Site:
+    """State folder, code and party; the code copied where our parties could not read the checkout."""
+    state, code = state_folder(), code_folder()
+    own_folder(state, myself(), 0o711 if is_root() else 0o700)
+    if is_private():
+        for package in PACKAGES:
+            shutil.rmtree(code / package, ignore_errors=True)
+            shutil.copytree(CHECKOUT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
+        _open_to_others(code)
+        note(f"this checkout is closed to other users: state and a copy of the code lie in {state}")
+    python = Path(sys.executable)
+    return Site(state, code, python, choose_party(python), choose_port(state))
+
+
+def _open_to_others(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _refuse_taken_port(site: Site, supervisor: Supervisor) -> None:
+    ours = any(line.split()[:2] == ["site", "RUNNING"] for line in supervisor.status())
+    if not ours and not port_is_free(site.port):
+        (site.state / "port").unlink(missing_ok=True)
+        raise SetupError(f"port {site.port} is taken by another program: choose another one, make up PORT=8001")
+
+
+def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], str, str, str]:
+    """Start the embedded servers, unless the operator has their own; programs and the three addresses."""
+    database_url, broker_url = os.environ.get("DATABASE_URL", ""), os.environ.get("BROKER_URL", "")
+    postgres = None if database_url else prepare_postgres(site.state, durable=True)
+    valkey = None if broker_url else prepare_valkey(site.state)
+    services = service_programs(postgres, valkey)
+    if supervisor.is_running():
+        supervisor.control("start", *(program.name for program in services))
+    else:
+        supervisor.apply(services)
+    runner_broker_url = os.environ.get("RUNNER_BROKER_URL", broker_url)
+    if valkey:
+        wait_until(lambda: socket_answers(valkey.socket), valkey, None)
+        broker_url, runner_broker_url = valkey_urls(site.state, valkey)
+    if postgres:
+        database_url = open_database(site.state, postgres)
+    return services, database_url, broker_url, runner_broker_url
+
+
+def _programs(site: Site, image: str) -> list[Program]:
+    version = code_version(site.code, PACKAGES)
+    programs = site_programs(site.python, site.code, site.env_file, site.party, site.port, version)
+    judge_version = f"{version} {image}"
+    runner = runner_program(site.python, site.code, site.runner_env_file, myself(), "cpu", judge_version)
+    if is_root():
+        note("the runner runs as root: it needs the Docker engine and the freezer cgroup (SECURITY.md)")
+    return [*programs, runner]
+
+
+def _wait(site: Site, supervisor: Supervisor) -> None:
+    try:
+        wait_for_health(site)
+    except SetupError as error:
+        raise SetupError(f"{error}\n{supervisor.end_of_log('site')}") from None
+
+
+def _say_goodbye(site: Site, accounts: dict[str, dict[str, str]], seconds: float) -> None:
+    say(f"\nPhotofinish runs at {site.url}  ({seconds:.0f} s)\n")
+    for name, account in accounts.items():
+        role = "organiser, may do everything" if name == "olga" else "competitor"
+        say(f"     sign in as {name:5} password {account['password']}   ({role}; shown only this once)")
+    if not accounts:
+        say("     passwords of the sample accounts were shown by the first `make up`")
+    say(
+        f"""
+     Next: look at a board      {site.url}/
+           send a kernel        photofinish login --token … (a token: the site's token page), then
+                                photofinish submit kernel.py --board softmax --hardware cpu --mode ranked
+           (the program lies in {site.python.parent}; PHOTOFINISH_URL={site.url})
+           what runs, its logs  make status, make logs
+           stop, data stays     make down
+           forget everything    make reset"""
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

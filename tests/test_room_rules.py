@@ -1,0 +1,151 @@
+"""What the import contracts cannot say: who reads the environment, which modules are pure, who may know a library.
+
+The rules are DESIGN's; lint-imports checks the rest. Read from the syntax tree, so that an import inside a function
+counts as well.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+ROOMS = ("leaderboard", "runner", "sandbox", "problems")
+LIBRARY = "problems/library/"  # code of problems and submissions, not ours to judge here
+
+# Library -> where it may be imported.
+PLACES = {
+    "django": ("leaderboard/*",),
+    "rest_framework": ("leaderboard/*",),
+    "psycopg": ("leaderboard/*",),
+    "docker": ("sandbox/container.py", "runner/doctor.py"),
+    "torch": ("runner/judge/*", "sandbox/inside/*"),
+    "httpx": ("runner/client.py", "leaderboard/cli/*"),
+    "pynvml": ("runner/accelerators.py", "runner/judge/*"),
+}
+MAY_READ_ENVIRONMENT = ("leaderboard/env.py", "runner/config.py", "sandbox/inside/*", "leaderboard/cli/config.py")
+
+PURE = (
+    *("leaderboard/competitions/calendar.py", "leaderboard/review/rules.py", "leaderboard/standings/ranking.py"),
+    *("sandbox/policy.py", "runner/judge/throttle.py", "runner/judge/stats.py", "runner/judge/schedule.py"),
+    *("runner/judge/verdict.py", "runner/judge/limits.py"),
+)
+IMPURE = {"os", "io", "time", "random", "secrets", "socket", "subprocess", "threading", "asyncio", "tempfile", "shutil"}
+IMPURE |= {"django.db", "django.utils.timezone", "httpx", "urllib.request", "docker", "torch", "requests", "logging"}
+IMPURE_CALLS = {"open", "now", "utcnow", "today", "read_text", "read_bytes", "write_text", "write_bytes"}
+
+
+def modules() -> list[str]:
+    found = (path for room in ROOMS for path in sorted((TOP / room).rglob("*.py")))
+    return [name for name in (str(path.relative_to(TOP)) for path in found) if not name.startswith(LIBRARY)]
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Dotted names of everything imported, absolute imports only (relative ones stay in their room)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def is_within(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def foreign_imports(name: str, source: str) -> list[str]:
+    """Libraries that `name` imports and may not."""
+    known = {
+        library
+        for imported in imports(ast.parse(source))
+        for library, places in PLACES.items()
+        if is_within(imported, library) and not any(fnmatch(name, place) for place in places)
+    }
+    return sorted(known)
+
+
+def reads_environment(source: str) -> bool:
+    tree = ast.parse(source)
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {imported.split(".", 1)[1] for imported in imports(tree) if imported.startswith("os.")}
+    return bool({"environ", "getenv", "environb", "putenv"} & (attributes | names))
+
+
+def impurities(source: str) -> list[str]:
+    """Imports that no pure module has, and impure calls in its functions (a constant may be read when it is loaded)."""
+    tree = ast.parse(source)
+    found = {imported for imported in imports(tree) if any(is_within(imported, impure) for impure in IMPURE)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for node in (inner for function in functions for inner in ast.walk(function)):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            found |= {called} & IMPURE_CALLS
+    return sorted(found)
+
+
+def test_there_are_modules_to_check() -> None:
+    rooms = {name.split("/")[0] for name in modules()}
+    assert rooms == set(ROOMS)
+
+
+@pytest.mark.parametrize("name", modules())
+def test_libraries_stay_in_their_places(name: str) -> None:
+    assert foreign_imports(name, (TOP / name).read_text()) == []
+
+
+@pytest.mark.parametrize("name", modules())
+def test_only_settings_and_harness_read_the_environment(name: str) -> None:
+    if not any(fnmatch(name, allowed) for allowed in MAY_READ_ENVIRONMENT):
+        assert not reads_environment((TOP / name).read_text()), f"{name} reads os.environ: take it from env or config"
+
+
+@pytest.mark.parametrize("name", [name for name in PURE if (TOP / name).exists()])
+def test_pure_modules_have_no_clock_io_or_randomness(name: str) -> None:
+    assert impurities((TOP / name).read_text()) == []
+
+
+def test_the_site_never_imports_a_problem() -> None:
+    for name in modules():
+        if name.startswith("leaderboard/"):
+            tree = ast.parse((TOP / name).read_text())
+            assert not [imported for imported in imports(tree) if is_within(imported, "problems.library")]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "expected"),
+    [
+        ("runner/worker.py", "import httpx", ["httpx"]),
+        ("runner/worker.py", "def f():\n    from docker.errors import NotFound", ["docker"]),
+        ("runner/client.py", "import httpx", []),
+        ("sandbox/inside/harness.py", "import torch.nn", []),
+        ("leaderboard/web/pages.py", "from httpx import Client", ["httpx"]),
+        ("problems/spec.py", "import torchvision", []),
+    ],
+)
+def test_the_rules_see_what_is_not_allowed(name: str, source: str, expected: list[str]) -> None:
+    assert foreign_imports(name, source) == expected
+
+
+@pytest.mark.parametrize(
+    "source", ["import os\nos.environ['A']", "from os import getenv", "import os\nx = os.getenv('A')"]
+)
+def test_the_rules_see_a_look_at_the_environment(source: str) -> None:
+    assert reads_environment(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time",
+        "from random import random",
+        "def f():\n    open('x')",
+        "def f():\n    return datetime.now()",
+        "def f():\n    import os",
+    ],
+)
+def test_the_rules_see_impurity(source: str) -> None:
+    assert impurities(source)
