@@ -180,7 +180,7 @@ if RENEW_S * 2 > LEASE_S:
     raise env.ConfigError(
         f"RENEW_S={RENEW_S} must be at most half of LEASE_S={LEASE_S}, or one lost packet ends a lease"
     )
-ATTEMPT_LIMIT_S = env.seconds("ATTEMPT_LIMIT_S", 1800, least=1, most=86_400)  # no renewal passes it
+ATTEMPT_OVERHEAD_S = env.seconds("ATTEMPT_OVERHEAD_S", 900, least=1, most=86_400)  # beyond a problem's own timeouts
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
 
 # --- logs: one JSON object a line, the same from Django, the worker and the sweeper ---

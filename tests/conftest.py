@@ -25,8 +25,14 @@ SANDBOX_IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        return
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        _start_servers(config)
+    import django
+
+    django.setup()  # pytest-django would do it before this, when the servers' addresses are not known yet
+
+
+def _start_servers(config: pytest.Config) -> None:
     state = Path(tempfile.mkdtemp(prefix="pf-test-"))
     config.add_cleanup(lambda: shutil.rmtree(state, ignore_errors=True))
     state.chmod(0o711)  # the servers have users of their own when we are root

@@ -29,7 +29,7 @@ class Competition(models.Model):
 
 class Problem(models.Model):
     slug = models.SlugField(max_length=64, unique=True)
-    title = models.CharField(max_length=128)
+    title = models.CharField(max_length=200)
 
     class Meta:
         ordering = ["slug"]

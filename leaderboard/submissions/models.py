@@ -1,4 +1,4 @@
-"""Table of what was sent. A submission never changes (a trigger refuses it); its current attempt says what became of it."""
+"""Table of what was sent. A submission never changes (a trigger refuses it): what became of it is told by attempts."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("slug", models.SlugField(max_length=64, unique=True)),
-                ("title", models.CharField(max_length=128)),
+                ("title", models.CharField(max_length=200)),
             ],
             options={
                 "ordering": ["slug"],

@@ -1,0 +1,64 @@
+"""API tokens of people: issue, find, revoke."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+
+from leaderboard.accounts.models import SCOPES, ApiToken, User
+from leaderboard.accounts.secret import MAX_SECRET_CHARS, digest_of, make_secret
+from leaderboard.audit.record import record
+from leaderboard.errors import UserError
+
+KIND: Final = "pf_"
+MAX_TOKENS: Final = 50  # an owner's, not revoked
+MAX_NAME_CHARS: Final = 64
+LAST_USE_GRAIN: Final = timedelta(minutes=1)  # `last_used_at` is written at most this often
+
+
+def issue_token(*, owner: User, name: str, scopes: Collection[str], now: datetime) -> tuple[ApiToken, str]:
+    """A new token and its text, which nothing can show again."""
+    name = name.strip()
+    if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
+        raise UserError("name", name, f"expected 1 to {MAX_NAME_CHARS} printable characters")
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown or not scopes:
+        raise UserError("scopes", ", ".join(unknown), f"choose one or more of {', '.join(SCOPES)}")
+    if owner.tokens.filter(revoked_at=None).count() >= MAX_TOKENS:
+        raise UserError("name", name, f"you have {MAX_TOKENS} tokens; revoke one that you no longer use", status=409)
+    secret = make_secret(KIND)
+    token = ApiToken.objects.create(
+        owner=owner,
+        name=name,
+        prefix=secret.prefix,
+        digest=secret.digest,
+        scopes=[scope for scope in SCOPES if scope in scopes],
+        created_at=now,
+    )
+    return token, secret.text
+
+
+def find_token(text: str, *, now: datetime) -> ApiToken | None:
+    """The living token with this text, if any; its use is recorded."""
+    if not text.startswith(KIND) or len(text) > MAX_SECRET_CHARS:
+        return None
+    token = (
+        ApiToken.objects.select_related("owner")
+        .filter(digest=digest_of(text), revoked_at=None, owner__is_active=True)
+        .first()
+    )
+    if token is not None and token.last_used_before(now - LAST_USE_GRAIN):
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token
+
+
+@transaction.atomic
+def revoke_token(*, token: ApiToken, actor: User, now: datetime) -> bool:
+    """Whether this call revoked it; False where it was revoked already."""
+    if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+        return False
+    record(act="revoke_token", target=token, actor=actor, reason=f"token {token.prefix}", now=now)
+    return True

@@ -1,0 +1,23 @@
+"""The site's worker: `dramatiq leaderboard.actors --queues site`. Shells around acts that may run twice."""
+
+from __future__ import annotations
+
+import django
+import dramatiq
+
+from leaderboard import env
+
+env.choose_settings("leaderboard.settings")
+django.setup()
+
+from django.utils import timezone  # noqa: E402  (Django must be set up first)
+
+from leaderboard import broker, pipeline  # noqa: E402
+from leaderboard.judging import reference  # noqa: E402
+
+dramatiq.set_broker(broker.get_broker())
+
+
+@dramatiq.actor(actor_name=pipeline.LEARN_REFERENCE_TIMES, queue_name=broker.SITE_QUEUE, max_retries=3)
+def learn_reference_times(problem_digest: str, hardware: str) -> None:
+    reference.learn_reference_times(problem_digest=problem_digest, hardware=hardware, now=timezone.now())

@@ -1,0 +1,33 @@
+"""The owner or an organiser calls an unfinished attempt off. A runner that has it learns so when it renews."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason, check_staff
+from leaderboard.audit.record import record
+from leaderboard.errors import UserError
+from leaderboard.judging import events
+from leaderboard.judging.models import Attempt
+from leaderboard.judging.states import CANCELLED, UNFINISHED, check_move
+from leaderboard.submissions.models import Submission
+
+
+@transaction.atomic
+def cancel(*, submission: Submission, actor: User, reason: str, now: datetime) -> Attempt:
+    if submission.owner_id != actor.pk:
+        check_staff(actor, "cancel another person's submission")
+    check_reason(reason)
+    attempt = Attempt.objects.select_for_update().get(submission=submission, is_current=True)
+    if attempt.state not in UNFINISHED:
+        raise UserError("submission", submission.pk, f"already {attempt.state}", status=409)
+    before = attempt.state
+    check_move(before, CANCELLED)
+    attempt.state, attempt.finished_at = CANCELLED, now
+    attempt.save(update_fields=["state", "finished_at"])
+    events.append_state(attempt, now=now, message="Cancelled")
+    record(act="cancel", target=attempt, actor=actor, reason=reason, now=now, before={"state": before})
+    return attempt

@@ -1,0 +1,113 @@
+"""A runner takes the next attempt: one conditional UPDATE that sets runner, lease and fencing token.
+
+Rows that another claim is taking at this moment are skipped, so two runners never get the same attempt and never wait
+for each other. The order is fair rather than first come first served:
+
+1. what is re-judged comes last;
+2. the owner who was served least on this hardware (running now, or claimed within FAIR_WINDOW) comes first, so one who
+   sends ten at once takes turns with everybody else even where a single runner does all the work;
+3. ranked before practice;
+4. then by the time of submission, so an attempt that replaces a lost one keeps its place.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from leaderboard.judging import events
+from leaderboard.judging.models import Attempt, ReferenceTime, Runner
+from leaderboard.judging.states import CLAIMED, LOST, QUEUED, RUNNING, check_move
+from runner.wire import Job
+
+FAIR_WINDOW: Final = timedelta(minutes=10)
+
+_CLAIM: Final = """
+UPDATE judging_attempt AS taken
+   SET state = %(claimed)s, runner_id = %(runner)s, token = nextval('judging_fencing_token'), claimed_at = %(now)s,
+       lease_expires_at = %(lease)s, hard_deadline_at = %(lease)s
+ WHERE taken.id = (
+    SELECT attempt.id
+      FROM judging_attempt AS attempt
+      JOIN submissions_submission AS submission ON submission.id = attempt.submission_id
+     WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s AND attempt.is_current
+     ORDER BY attempt.cause = 'rejudge',
+              (SELECT count(*)
+                 FROM judging_attempt AS other
+                 JOIN submissions_submission AS theirs ON theirs.id = other.submission_id
+                WHERE theirs.owner_id = submission.owner_id AND other.hardware = attempt.hardware
+                  AND (other.state = ANY(%(running)s) OR (other.claimed_at > %(since)s AND other.state <> %(lost)s))),
+              submission.mode <> 'ranked',
+              submission.created_at,
+              attempt.id
+     LIMIT 1
+       FOR UPDATE OF attempt SKIP LOCKED)
+   AND taken.state = %(queued)s
+RETURNING taken.id
+"""
+
+
+@transaction.atomic
+def claim_next(*, runner: Runner, now: datetime) -> Job | None:
+    """The next attempt for this runner's hardware as a Job, or None: nothing to do, or the runner is suspended."""
+    if not Runner.objects.filter(pk=runner.pk, suspended_at=None).update(last_seen_at=now):
+        return None
+    check_move(QUEUED, CLAIMED)
+    attempt_id = _take(runner, now)
+    if attempt_id is None:
+        return None
+    attempt = Attempt.objects.select_related("submission", "version").get(pk=attempt_id)
+    attempt.hard_deadline_at = now + longest(attempt.version.bundle)
+    attempt.lease_expires_at = min(attempt.hard_deadline_at, now + timedelta(seconds=settings.LEASE_S))
+    attempt.save(update_fields=["hard_deadline_at", "lease_expires_at"])
+    events.append_state(attempt, now=now, message=f"Taken by runner {runner.name}")
+    return _job(attempt)
+
+
+def longest(bundle: dict[str, Any]) -> timedelta:
+    """How long an attempt may be held in all: the problem's own timeouts and what surrounds them."""
+    stages = float(bundle.get("test_timeout_s", 0)) + max(
+        float(bundle.get("benchmark_timeout_s", 0)), float(bundle.get("ranked_timeout_s", 0))
+    )
+    return timedelta(seconds=stages + settings.ATTEMPT_OVERHEAD_S)
+
+
+def _take(runner: Runner, now: datetime) -> int | None:
+    figures: dict[str, Any] = {
+        "claimed": CLAIMED,
+        "queued": QUEUED,
+        "lost": LOST,
+        "running": list(RUNNING),
+        "runner": runner.pk,
+        "hardware": runner.hardware,
+        "now": now,
+        "since": now - FAIR_WINDOW,
+        "lease": now + timedelta(seconds=settings.LEASE_S),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, figures)
+        row = cursor.fetchone()
+    return None if row is None else int(row[0])
+
+
+def _job(attempt: Attempt) -> Job:
+    submission, version = attempt.submission, attempt.version
+    frozen = ReferenceTime.objects.filter(
+        problem_digest=version.digest, hardware=attempt.hardware, frozen_at__isnull=False
+    )
+    return Job(
+        attempt_id=str(attempt.pk),
+        token=attempt.token,
+        lease_s=settings.LEASE_S,
+        hardware=attempt.hardware,
+        mode=submission.mode,
+        submission_id=str(submission.pk),
+        filename=submission.filename,
+        source=submission.source,
+        problem=version.bundle,
+        problem_digest=version.digest,
+        reference_ns={time.case: time.median_ns for time in frozen},
+    )

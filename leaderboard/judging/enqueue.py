@@ -1,0 +1,42 @@
+"""Make an attempt: the first one of a submission, or the next. Row and event commit together, then the bell rings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from leaderboard import broker
+from leaderboard.judging import events
+from leaderboard.judging.models import FIRST, Attempt
+from leaderboard.submissions.models import Submission
+
+
+@transaction.atomic
+def enqueue(
+    *, submission: Submission, now: datetime, cause: str = FIRST, losses: int = 0, message: str = ""
+) -> Attempt:
+    """The submission's new current attempt, queued, for the board's current version of the problem.
+
+    The attempt that was current must be finished and locked by the caller; the database refuses a second current one.
+    """
+    board = submission.board
+    last = submission.attempts.order_by("-number").first()
+    if last is not None:
+        submission.attempts.filter(is_current=True).update(is_current=False)
+    attempt = Attempt.objects.create(
+        submission=submission,
+        number=1 if last is None else last.number + 1,
+        cause=cause,
+        losses=losses,
+        hardware=board.hardware,
+        version_id=board.version_id,
+        created_at=now,
+    )
+    events.append_state(attempt, now=now, message=message)
+    transaction.on_commit(lambda: ring_for(attempt))
+    return attempt
+
+
+def ring_for(attempt: Attempt) -> None:
+    broker.ring(hardware=attempt.hardware, hint=str(attempt.pk))

@@ -1,0 +1,72 @@
+"""Append an event: the only writer of AttemptEvent.
+
+Call it with the attempt's row locked (select_for_update, or updated in this transaction): that is what makes the ids of
+one submission grow in the order in which they become visible, so that a stream may resume after the last id it saw.
+PostgreSQL delivers the notification when the transaction commits, and never otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from leaderboard.judging.models import Attempt, AttemptEvent
+from runner.wire import Event
+
+CHANNEL: Final = "attempt_events"  # payload: the submission's id
+
+
+def append_state(attempt: Attempt, *, now: datetime, message: str = "", data: dict[str, Any] | None = None) -> None:
+    """The attempt is now in `attempt.state`."""
+    AttemptEvent.objects.create(
+        submission_id=attempt.submission_id,
+        attempt=attempt,
+        kind=AttemptEvent.STATE,
+        state=attempt.state,
+        message=message,
+        data=data or {},
+        created_at=now,
+    )
+    _notify(attempt)
+
+
+def append_progress(attempt: Attempt, *, now: datetime, message: str) -> None:
+    """Something the site has to say while the state stays."""
+    AttemptEvent.objects.create(
+        submission_id=attempt.submission_id,
+        attempt=attempt,
+        kind=AttemptEvent.PROGRESS,
+        state=attempt.state,
+        message=message,
+        created_at=now,
+    )
+    _notify(attempt)
+
+
+def append_announced(attempt: Attempt, announced: Iterable[tuple[Event, str]], *, now: datetime) -> int:
+    """Events of the runner, each with the state that the attempt is in from it on."""
+    rows = [
+        AttemptEvent(
+            submission_id=attempt.submission_id,
+            attempt=attempt,
+            seq=event.seq,
+            kind=event.kind,
+            state=state,
+            message=event.message,
+            data=event.data,
+            created_at=now,
+        )
+        for event, state in announced
+    ]
+    if rows:
+        AttemptEvent.objects.bulk_create(rows)
+        _notify(attempt)
+    return len(rows)
+
+
+def _notify(attempt: Attempt) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(attempt.submission_id)])

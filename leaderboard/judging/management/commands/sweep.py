@@ -1,0 +1,47 @@
+"""`sweep [--forever]`: expire leases and ring for queued work, once or every SWEEP_EVERY_S."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import close_old_connections
+from django.utils import timezone
+
+from leaderboard.judging import sweep
+
+log = structlog.get_logger(__name__)
+
+
+class Command(BaseCommand):
+    help = "Expire leases and ring for queued work."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--forever", action="store_true", help="go on until SIGTERM or SIGINT")
+
+    def handle(self, *args: Any, forever: bool, **options: Any) -> None:
+        if not forever:
+            self.stdout.write("{} lost, {} rung".format(*_sweep()))
+            return
+        stopped = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        while not stopped.is_set():
+            try:
+                _sweep()
+            except Exception:  # the top of the loop: the database may be away for a moment
+                log.exception("sweep_failed")
+                close_old_connections()
+            stopped.wait(settings.SWEEP_EVERY_S)
+
+
+def _sweep() -> tuple[int, int]:
+    lost = sweep.expire_leases(now=timezone.now())
+    rung = sweep.ring_idle()
+    if lost or rung:
+        log.info("swept", lost=lost, rung=rung)
+    return lost, rung

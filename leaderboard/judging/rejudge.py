@@ -1,0 +1,36 @@
+"""An organiser has a submission judged again: a new attempt, nothing of the old one changes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason, check_staff
+from leaderboard.audit.record import record
+from leaderboard.errors import UserError
+from leaderboard.judging.enqueue import enqueue
+from leaderboard.judging.models import REJUDGE, Attempt
+from leaderboard.judging.states import UNFINISHED
+from leaderboard.submissions.models import Submission
+
+
+@transaction.atomic
+def rejudge(*, submission: Submission, actor: User, reason: str, now: datetime) -> Attempt:
+    check_staff(actor, "re-judge a submission")
+    check_reason(reason)
+    old = Attempt.objects.select_for_update().get(submission=submission, is_current=True)
+    if old.state in UNFINISHED:
+        raise UserError("submission", submission.pk, f"still {old.state}; wait until it is judged", status=409)
+    attempt = enqueue(submission=submission, now=now, cause=REJUDGE, message="Queued to be judged again")
+    record(
+        act="rejudge",
+        target=submission,
+        actor=actor,
+        reason=reason,
+        now=now,
+        before={"attempt": old.pk, "outcome": old.outcome},
+        after={"attempt": attempt.pk},
+    )
+    return attempt

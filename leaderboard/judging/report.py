@@ -1,0 +1,84 @@
+"""A runner reports: the attempt is done and its result is kept, once. A replay changes nothing.
+
+A report counts while its fencing token is the attempt's own and no sweep has declared the attempt lost: a runner that
+was cut off while it finished loses no work, and the row lock decides between it and the sweep.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import structlog
+from django.db import transaction
+
+from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging import events, lease
+from leaderboard.judging.models import Attempt, Result, Runner
+from leaderboard.judging.states import DONE, check_move
+from leaderboard.judging.storable import check_storable
+from runner.wire import Report
+
+EVENT_CHARS = 500
+TIMED_MODES = ("benchmark", "ranked")
+
+log = structlog.get_logger(__name__)
+
+
+@transaction.atomic
+def record_report(*, runner: Runner, report: Report, now: datetime) -> Result | None:
+    """The new result, or None where this attempt's result is kept already."""
+    attempt = lease.lock(attempt_id=int(report.attempt_id), runner=runner, token=report.token)
+    if Result.objects.filter(attempt=attempt).exists():
+        return None
+    if not attempt.is_running or (attempt.hard_deadline_at is not None and attempt.hard_deadline_at <= now):
+        raise StaleLease(f"attempt {attempt.pk} is {attempt.state}")
+    check_report(report, mode=attempt.submission.mode)
+    result = _keep(attempt, report, now)
+    _finish(attempt, report, now)
+    if report.outcome == "infra_error":
+        log.error("attempt_infra_error", attempt=attempt.pk, runner=runner.name, reason=report.reason)
+    return result
+
+
+def check_report(report: Report, *, mode: str) -> None:
+    """What the wire contract cannot know: numbers belong to a pass of a timed mode, and the text can be kept."""
+    timed = report.outcome == "passed" and mode in TIMED_MODES
+    for field in ("score_us", "ratio"):
+        value: float | None = getattr(report, field)
+        if timed and not value:
+            raise UserError(f"report.{field}", value, f"a pass in mode {mode} needs a number above zero")
+        if not timed and value is not None:
+            raise UserError(f"report.{field}", value, f"{report.outcome} in mode {mode} has no time")
+    check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
+
+
+@transaction.atomic
+def note_refused(*, attempt_id: int, runner: Runner, token: int, problem: str, now: datetime) -> None:
+    """Leave a trace of a report that broke the contract: to watchers that something went wrong, to operators what."""
+    attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
+    lease.check_live(attempt, now=now)
+    log.error("report_refused", attempt=attempt_id, runner=runner.name, problem=problem)
+    events.append_progress(attempt, now=now, message="The runner's report could not be read; an operator can see why")
+
+
+def _keep(attempt: Attempt, report: Report, now: datetime) -> Result:
+    return Result.objects.create(
+        attempt=attempt,
+        outcome=report.outcome,
+        reason=report.reason,
+        message=report.message,
+        flags=list(report.flags),
+        score_us=report.score_us,
+        ratio=report.ratio,
+        half_width=report.half_width,
+        report=report.to_json(),
+        created_at=now,
+    )
+
+
+def _finish(attempt: Attempt, report: Report, now: datetime) -> None:
+    check_move(attempt.state, DONE)
+    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, report.outcome, report.reason, now
+    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
+    data = {"outcome": report.outcome, "reason": report.reason}
+    events.append_state(attempt, now=now, message=report.message[:EVENT_CHARS], data=data)

@@ -1,0 +1,96 @@
+"""Mend what died: leases that expired, doorbells that nobody heard. Any number of sweepers may run at once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import structlog
+from django.db import transaction
+from django.db.models import Count
+
+from leaderboard import broker
+from leaderboard.audit.record import record
+from leaderboard.judging import events
+from leaderboard.judging.enqueue import enqueue
+from leaderboard.judging.models import REPLACEMENT, Attempt, Runner
+from leaderboard.judging.states import DONE, LOST, QUEUED, RUNNING, check_move
+
+MAX_LOSSES: Final = 3  # the third loss in a row ends the submission as our failure
+HINT: Final = "sweep"
+
+log = structlog.get_logger(__name__)
+
+
+def expire_leases(*, now: datetime) -> int:
+    """Declare every attempt lost whose lease has run out, and replace it. Answers how many those were."""
+    count = 0
+    while _lose_one(now):
+        count += 1
+    return count
+
+
+def ring_idle() -> int:
+    """Ring for queued work: as often as there are idle runners that could take it and have no ring waiting."""
+    rung = 0
+    queued = Attempt.objects.filter(state=QUEUED, is_current=True).values("hardware").annotate(waiting=Count("id"))
+    for row in queued.order_by("hardware"):
+        hardware = row["hardware"]
+        idle = Runner.objects.filter(hardware=hardware, suspended_at=None).exclude(attempts__state__in=RUNNING).count()
+        unheard = broker.rings_waiting(hardware) if idle else None
+        if unheard is None:
+            continue
+        for _ in range(min(idle, row["waiting"]) - unheard):
+            rung += broker.ring(hardware=hardware, hint=HINT)
+    return rung
+
+
+@transaction.atomic
+def _lose_one(now: datetime) -> bool:
+    attempt = (
+        Attempt.objects.select_for_update(skip_locked=True, of=("self",))
+        .select_related("submission__board", "runner")
+        .filter(state__in=RUNNING, lease_expires_at__lte=now)
+        .order_by("lease_expires_at")
+        .first()
+    )
+    if attempt is None:
+        return False
+    log.warning("attempt_lost", attempt=attempt.pk, runner=str(attempt.runner), losses=attempt.losses + 1)
+    if attempt.losses + 1 < MAX_LOSSES:
+        _replace(attempt, now)
+    else:
+        _give_up(attempt, now)
+    return True
+
+
+def _replace(attempt: Attempt, now: datetime) -> None:
+    check_move(attempt.state, LOST)
+    attempt.state, attempt.finished_at = LOST, now
+    attempt.save(update_fields=["state", "finished_at"])
+    events.append_state(attempt, now=now, message="The runner stopped answering; another try follows")
+    enqueue(
+        submission=attempt.submission,
+        now=now,
+        cause=REPLACEMENT,
+        losses=attempt.losses + 1,
+        message="Queued again, in its old place",
+    )
+
+
+def _give_up(attempt: Attempt, now: datetime) -> None:
+    """Our failure and never "wrong"; it does not count against the quota (judging/usage.py)."""
+    check_move(attempt.state, DONE)
+    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, "infra_error", "runner_lost", now
+    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
+    message = f"The runner was lost {MAX_LOSSES} times; this is our failure and does not count. You may submit again"
+    events.append_state(attempt, now=now, message=message, data={"outcome": "infra_error", "reason": "runner_lost"})
+    record(
+        act="give_up_attempt",
+        target=attempt,
+        actor=None,
+        reason=f"lost {MAX_LOSSES} runners in a row, the last was {attempt.runner}",
+        now=now,
+        after={"outcome": "infra_error", "submission": attempt.submission_id},
+    )
+    log.error("attempt_given_up", attempt=attempt.pk, submission=attempt.submission_id)

@@ -1,0 +1,99 @@
+"""The life of a submission on one page: which act follows which. Each function is one transaction.
+
+    submit          intake.check → quota → intake.store → enqueue (event, doorbell on commit)
+    (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
+    take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
+    publish_result  decide → publish
+    reject_result   decide → withdraw
+
+The rooms below do not know each other upwards; only this page does.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+
+from leaderboard import broker
+from leaderboard.accounts.models import User
+from leaderboard.judging.enqueue import enqueue
+from leaderboard.judging.models import Result, Runner
+from leaderboard.judging.report import record_report
+from leaderboard.judging.usage import usage_of
+from leaderboard.review.decide import decide
+from leaderboard.review.models import Decision
+from leaderboard.review.screen import screen
+from leaderboard.standings.boards import incumbent_ratio
+from leaderboard.standings.publish import publish, withdraw
+from leaderboard.submissions import intake
+from leaderboard.submissions.models import Submission
+from leaderboard.submissions.quota import check_quota
+from runner.wire import Report
+
+LEARN_REFERENCE_TIMES: Final = "learn_reference_times"  # an actor of leaderboard/actors.py
+
+
+def submit(
+    *, owner: User, board_slug: str, hardware: str, mode: str, filename: str, data: bytes, now: datetime
+) -> Submission:
+    """Take a submission in and queue it. Raises UserError that names the field; never fails for want of the broker."""
+    checked = intake.check(board_slug=board_slug, hardware=hardware, mode=mode, filename=filename, data=data, now=now)
+    with transaction.atomic():
+        User.objects.select_for_update(no_key=True).get(pk=owner.pk)  # one at a time, or two could share the last place
+        check_quota(
+            usage_of(owner, now=now),
+            per_hour=settings.SUBMISSIONS_PER_HOUR,
+            unfinished_at_once=settings.UNFINISHED_AT_ONCE,
+            now=now,
+        )
+        submission = intake.store(checked, owner=owner)
+        enqueue(submission=submission, now=now)
+    return submission
+
+
+@transaction.atomic
+def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
+    """Keep a runner's report and settle what follows from it. False: this attempt's report is kept already."""
+    result = record_report(runner=runner, report=report, now=now)
+    if result is None:
+        return False
+    submission = result.attempt.submission
+    if submission.mode == "ranked":
+        _settle(result, submission, now)
+    if result.ratio is not None:
+        _learn_later(result)
+    return True
+
+
+@transaction.atomic
+def publish_result(*, result: Result, actor: User, reason: str, now: datetime) -> Decision:
+    """An organiser finds a held result sound: it ranks from now on, by its time of submission."""
+    decision = decide(result=result, act=Decision.PUBLISH, actor=actor, reason=reason, now=now)
+    publish(result=result, now=now)
+    return decision
+
+
+@transaction.atomic
+def reject_result(*, result: Result, actor: User, reason: str, now: datetime) -> Decision:
+    decision = decide(result=result, act=Decision.REJECT, actor=actor, reason=reason, now=now)
+    withdraw(submission=result.attempt.submission)
+    return decision
+
+
+def _settle(result: Result, submission: Submission, now: datetime) -> None:
+    """A line stands only while the newest verdict on its submission is a pass that nothing holds."""
+    if result.outcome == "infra_error":
+        return  # our failure says nothing about the kernel: what an earlier attempt earned stays
+    best = incumbent_ratio(board=submission.board, without=submission)
+    if result.outcome == "passed" and not screen(result=result, incumbent_ratio=best, now=now):
+        publish(result=result, now=now)
+    else:
+        withdraw(submission=submission)
+
+
+def _learn_later(result: Result) -> None:
+    digest, hardware = result.attempt.version.digest, result.attempt.hardware
+    transaction.on_commit(lambda: broker.send_chore(LEARN_REFERENCE_TIMES, problem_digest=digest, hardware=hardware))

@@ -1,0 +1,23 @@
+"""Where results stand in review, and what waits for a person."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db.models import QuerySet
+
+from leaderboard.judging.models import Result
+
+UNDER_REVIEW: Final = "under_review"
+REJECTED: Final = "rejected"
+
+
+def held_results() -> QuerySet[Result]:
+    """What waits for a person, oldest first."""
+    return (
+        Result.objects.filter(findings__isnull=False, decision__isnull=True, attempt__is_current=True)
+        .distinct()
+        .select_related("attempt__submission__board__problem", "attempt__submission__owner")
+        .defer("report")
+        .order_by("id")
+    )

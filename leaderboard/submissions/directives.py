@@ -1,0 +1,53 @@
+"""Pure: what the first lines of a file say about where it wants to go.
+
+    #!POPCORN leaderboard softmax
+    #!PHOTOFINISH gpu H200
+    #!POPCORN gpus H200 B200
+
+Only the comment lines at the very top count. What the sender says outside of the file (flags, form fields) wins; a
+directive that makes no sense is an error all the same, because it is more likely a slip than a wish.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from leaderboard.errors import UserError
+
+MARKS: Final = ("#!POPCORN", "#!PHOTOFINISH", "//!POPCORN", "//!PHOTOFINISH")
+COMMENTS: Final = ("#", "//")
+MAX_TOP_LINES: Final = 100
+MAX_NAMES: Final = 16
+
+
+@dataclass(frozen=True)
+class Directives:
+    board: str = ""
+    hardware: tuple[str, ...] = ()
+
+
+def read_directives(source: str) -> Directives:
+    found = Directives()
+    for line in source.split("\n", MAX_TOP_LINES)[:MAX_TOP_LINES]:
+        words = line.split()
+        if not words:
+            continue
+        if not words[0].startswith(COMMENTS):
+            break
+        if words[0].upper() in MARKS:
+            found = _apply(found, line.strip(), words[1:])
+    return found
+
+
+def _apply(found: Directives, line: str, words: list[str]) -> Directives:
+    key, names = (words[0].lower(), words[1:]) if words else ("", [])
+    if key == "leaderboard" and len(names) == 1:
+        return Directives(board=names[0], hardware=found.hardware)
+    if key == "gpu" and len(names) == 1:
+        return Directives(board=found.board, hardware=(names[0],))
+    if key == "gpus" and 1 <= len(names) <= MAX_NAMES:
+        return Directives(board=found.board, hardware=tuple(names))
+    raise UserError(
+        "code", line, f"this directive is not one of “{MARKS[1]} leaderboard NAME”, “… gpu NAME”, “… gpus NAME NAME”"
+    )

@@ -1,0 +1,106 @@
+"""The door: everything that can be known to be wrong with a submission is said here, by field, before a row exists.
+
+`check` looks and writes nothing; `store` writes what was checked. leaderboard/pipeline.py puts the quota and the first
+attempt into the same transaction.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Board
+from leaderboard.errors import UserError
+from leaderboard.submissions.directives import read_directives
+from leaderboard.submissions.models import Submission
+from leaderboard.submissions.source import check_filename, read_source
+from runner.wire import MODES
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A submission that may be stored."""
+
+    board: Board
+    mode: str
+    filename: str
+    source: str
+    created_at: datetime
+
+
+def check(*, board_slug: str, hardware: str, mode: str, filename: str, data: bytes, now: datetime) -> Checked:
+    """Raises UserError. `board_slug` and `hardware` may be empty where the file's first lines say them."""
+    filename = check_filename(filename)
+    source = read_source(data)
+    directives = read_directives(source)
+    slug = _board_slug(board_slug, directives.board)
+    board = _board(slug, hardware, directives.hardware)
+    if mode not in MODES:
+        raise UserError("mode", mode, f"no such mode; there are {', '.join(MODES)}")
+    unsupported = board.version.part("unsupported", "")
+    if unsupported:
+        raise UserError("board", slug, f"this problem cannot be judged here: {unsupported}", status=409)
+    if not board.is_open_at(now):
+        raise UserError("board", slug, f"closed: its deadline was {board.deadline:%Y-%m-%d %H:%M} UTC", status=409)
+    return Checked(board=board, mode=mode, filename=filename, source=source, created_at=now)
+
+
+def store(checked: Checked, *, owner: User) -> Submission:
+    encoded = checked.source.encode()
+    return Submission.objects.create(
+        owner=owner,
+        board=checked.board,
+        mode=checked.mode,
+        filename=checked.filename,
+        source=checked.source,
+        source_digest="sha256:" + hashlib.sha256(encoded).hexdigest(),
+        size_bytes=len(encoded),
+        created_at=checked.created_at,
+    )
+
+
+def _board_slug(given: str, directive: str) -> str:
+    known = sorted(set(Board.objects.values_list("slug", flat=True)))
+    if directive and directive not in known:
+        instead = f"you chose {given!r}" if given else "you chose none"
+        raise UserError("board", directive, f"the file's directive names no board ({instead}){_near(directive, known)}")
+    slug = given or directive
+    if not slug:
+        raise UserError("board", "", f"missing; name one of {_list(known)}")
+    if slug not in known:
+        raise UserError("board", slug, f"no such board{_near(slug, known)}", status=404)
+    return slug
+
+
+def _board(slug: str, given: str, directive: tuple[str, ...]) -> Board:
+    boards = {board.hardware: board for board in Board.objects.with_parts().filter(slug=slug)}
+    known = sorted(boards)
+    for name in directive:
+        if name not in boards:
+            instead = f"you chose {given!r}" if given else "you chose none"
+            raise UserError(
+                "hardware", name, f"the file's directive names no hardware of {slug} ({instead}); it has {_list(known)}"
+            )
+    choices = (given,) if given else directive or tuple(known)
+    if len(choices) > 1:
+        raise UserError("hardware", ", ".join(choices), f"choose one of {_list(choices)}")
+    if choices[0] not in boards:
+        raise UserError("hardware", choices[0], f"{slug} is not judged on it; it has {_list(known)}")
+    return boards[choices[0]]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    return f"; there are {_list(known)}" if known else "; there are none yet"
+
+
+def _list(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")

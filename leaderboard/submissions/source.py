@@ -1,0 +1,76 @@
+"""Pure: is this file Python text that a runner can be given? Its name, its bytes; nothing here parses or runs it.
+
+A syntax error passes this door: saying where it is, is the judge's verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from leaderboard.errors import UserError
+from runner.wire import MAX_SOURCE_BYTES
+
+MAX_FILENAME_CHARS: Final = 100
+_FILENAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. +-]*\.py")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_MAGIC: Final = {
+    b"\x7fELF": "a compiled program (ELF)",
+    b"MZ": "a Windows program",
+    b"PK\x03\x04": "a zip archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x89PNG": "a picture",
+    b"%PDF": "a PDF",
+}
+
+
+def check_filename(name: str) -> str:
+    if len(name) > MAX_FILENAME_CHARS:
+        raise UserError("filename", name, f"{len(name)} characters; a name has at most {MAX_FILENAME_CHARS}")
+    if "/" in name or "\\" in name:
+        raise UserError("filename", name, "give the plain name of the file, without folders")
+    if not name.endswith(".py"):
+        raise UserError("filename", name, "expected a Python file: its name must end in .py")
+    if not _FILENAME.fullmatch(name):
+        raise UserError("filename", name, "use letters, digits and _ . + - only, starting with a letter, digit or _")
+    return name
+
+
+def read_source(data: bytes) -> str:
+    """The text of an uploaded file; raises UserError on what is plainly not Python text."""
+    if not data:
+        raise UserError("code", "", "the file is empty")
+    if len(data) > MAX_SOURCE_BYTES:
+        raise UserError("code", None, f"{len(data):,} bytes; a submission has at most {MAX_SOURCE_BYTES:,}", status=413)
+    for magic, what in _MAGIC.items():
+        if data.startswith(magic) and b"\n" not in data[:2]:
+            _refuse_binary(data, what)
+    if b"\x00" in data:
+        raise UserError("code", None, f"NUL byte at offset {data.index(0):,}; a Python source has none")
+    try:
+        source = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            "code", None, f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start:,}; save the file as UTF-8"
+        ) from None
+    return _check_text(source)
+
+
+def _refuse_binary(data: bytes, what: str) -> None:
+    """A magic of two printable letters could begin honest text; a binary also holds bytes that text does not."""
+    if _CONTROL.search(data[:4096].decode("latin-1")) or data[:1] in (b"\x89", b"\x93", b"%"):
+        raise UserError("code", None, f"this is {what}, not Python source")
+
+
+def _check_text(source: str) -> str:
+    stripped = source.strip()
+    if not stripped:
+        raise UserError("code", "", "the file has only blanks")
+    if stripped.startswith("<"):
+        raise UserError("code", stripped[:40], "this looks like HTML or XML, not Python source")
+    odd = _CONTROL.search(source)
+    if odd:
+        line = source.count("\n", 0, odd.start()) + 1
+        raise UserError("code", None, f"control character 0x{ord(odd.group()):02x} in line {line}; not Python source")
+    return source

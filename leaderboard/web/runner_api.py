@@ -1,0 +1,192 @@
+"""The door for runners, `/api/runner/v1` of docs/http.md: recognise the runner, parse once, one act, answer.
+
+Every call says its moment with one clock reading here; the acts below take time as an argument.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from leaderboard import pipeline
+from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging.announce import announce
+from leaderboard.judging.claim import claim_next
+from leaderboard.judging.lease import renew
+from leaderboard.judging.models import Runner
+from leaderboard.judging.report import note_refused
+from leaderboard.judging.runners import check_hardware, find_runner, greet
+from leaderboard.judging.storable import check_storable
+from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Event, Report, WireError
+
+SMALL_BODY_BYTES: Final = 1_000_000  # of any call but a report
+CHUNK_BYTES: Final = 65_536
+
+
+class RunnerToken(BaseAuthentication):
+    """`Authorization: Bearer pfr_…`; the runner becomes `request.auth`."""
+
+    def authenticate(self, request: Request) -> tuple[None, Runner]:
+        kind, _, text = get_authorization_header(request).decode("latin-1").partition(" ")
+        runner = find_runner(text.strip()) if kind.lower() == "bearer" else None
+        if runner is None:
+            raise AuthenticationFailed("This is no runner's token; `create_runner` makes one")
+        return None, runner
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+class IsRunner(BasePermission):
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        return isinstance(request.auth, Runner)
+
+
+class RunnerView(APIView):
+    authentication_classes = [RunnerToken]
+    permission_classes = [IsRunner]
+    schema = None  # no part of the public API's description
+    limit_bytes = SMALL_BODY_BYTES
+
+    @staticmethod
+    def runner_of(request: Request) -> Runner:
+        assert isinstance(request.auth, Runner)
+        return request.auth
+
+    def read(self, request: Request) -> dict[str, Any]:
+        """The body as a JSON object, within the limit of this call."""
+        return _parse(_read_body(request._request, self.limit_bytes))
+
+
+class Hello(RunnerView):
+    def post(self, request: Request) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        if sent.get("wire") != WIRE_VERSION:
+            raise UserError(
+                "wire", sent.get("wire"), f"this site speaks version {WIRE_VERSION}; upgrade the older side"
+            )
+        fingerprint = sent.get("fingerprint", {})
+        if not isinstance(fingerprint, dict):
+            raise UserError("fingerprint", None, "expected an object")
+        hardware = _text(sent, "hardware")
+        check_hardware(runner, hardware)
+        greet(runner=runner, fingerprint=fingerprint, now=timezone.now())
+        return Response(
+            {"runner": runner.name, "hardware": hardware, "lease_s": settings.LEASE_S, "renew_s": settings.RENEW_S}
+        )
+
+
+class Claim(RunnerView):
+    def post(self, request: Request) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        check_hardware(runner, _text(sent, "hardware"))
+        job = claim_next(runner=runner, now=timezone.now())
+        return Response(status=204) if job is None else Response(job.to_json())
+
+
+class Renew(RunnerView):
+    def post(self, request: Request, attempt_id: int) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        renewal = renew(attempt_id=attempt_id, runner=runner, token=_token(sent), now=timezone.now())
+        return Response({"expires_in_s": renewal.expires_in_s, "cancel": renewal.cancel})
+
+
+class Events(RunnerView):
+    def post(self, request: Request, attempt_id: int) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        items = sent.get("events")
+        if not isinstance(items, list) or len(items) > MAX_EVENTS_PER_CALL:
+            raise UserError("events", None, f"expected a list of at most {MAX_EVENTS_PER_CALL}")
+        check_storable(items, "events")
+        announced = [_event(item) for item in items]
+        accepted = announce(
+            attempt_id=attempt_id, runner=runner, token=_token(sent), announced=announced, now=timezone.now()
+        )
+        return Response({"accepted": accepted})
+
+
+class TakeReport(RunnerView):
+    limit_bytes = MAX_REPORT_BYTES
+
+    def post(self, request: Request, attempt_id: int) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        now = timezone.now()
+        try:
+            report = _report(sent, attempt_id)
+            return Response({"recorded": pipeline.take_report(runner=runner, report=report, now=now)})
+        except UserError as error:
+            self._note(attempt_id, runner, sent, str(error))
+            raise
+
+    def _note(self, attempt_id: int, runner: Runner, sent: dict[str, Any], problem: str) -> None:
+        """What was refused must not vanish; the attempt goes on and ends with a better report or with its lease."""
+        try:
+            note_refused(attempt_id=attempt_id, runner=runner, token=_token(sent), problem=problem, now=timezone.now())
+        except (StaleLease, UserError):
+            return  # not this runner's attempt, or no token at all: the answer says the rest
+
+
+def _read_body(request: HttpRequest, limit_bytes: int) -> bytes:
+    """At most `limit_bytes`, whatever the header says; DRF's and Django's own readers know other limits."""
+    chunks, total = [], 0
+    while chunk := request.read(CHUNK_BYTES):
+        total += len(chunk)
+        if total > limit_bytes:
+            raise UserError("body", None, f"more than {limit_bytes:,} bytes; send less", status=413)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    try:
+        sent = json.loads(body)
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a number of 5,000 digits, a thousand brackets
+        raise UserError("body", None, f"not JSON: {str(error)[:200]}") from None
+    if not isinstance(sent, dict):
+        raise UserError("body", None, f"expected an object, got {type(sent).__name__}")
+    return sent
+
+
+def _text(sent: dict[str, Any], field: str) -> str:
+    value = sent.get(field)
+    if not isinstance(value, str):
+        raise UserError(field, None, "missing; expected text")
+    return value
+
+
+def _token(sent: dict[str, Any]) -> int:
+    value = sent.get("token")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise UserError("token", None, "missing; expected the fencing token of the job")
+    return value
+
+
+def _event(item: object) -> Event:
+    try:
+        return Event.from_json(item)
+    except WireError as error:
+        raise _user_error(error) from None
+
+
+def _report(sent: dict[str, Any], attempt_id: int) -> Report:
+    try:
+        report = Report.from_json(sent)
+    except WireError as error:
+        raise _user_error(error) from None
+    if report.attempt_id != str(attempt_id):
+        raise UserError("report.attempt_id", report.attempt_id, f"the address says attempt {attempt_id}")
+    return report
+
+
+def _user_error(error: WireError) -> UserError:
+    return UserError(error.field, None, str(error).removeprefix(f"{error.field}: "))
