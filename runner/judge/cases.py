@@ -1,0 +1,65 @@
+"""Which cases are judged: the public ones, and fresh secret ones that nobody has seen.
+
+Every seed is drawn by itself (never derived from another), 31 bits for generators that need it. Chance comes in as an
+argument, so that a test can fix it; the judge gives `secrets.SystemRandom()`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from problems.spec import Case, Choice, IntRange, Problem
+
+SECRET_CASES: Final = 10  # at the least, where a problem declares no ranges
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One correctness case. `public`: its figures may be shown to the competitor."""
+
+    case: Case
+    seed: int
+    public: bool
+
+
+def fresh_seed(chance: random.Random) -> int:
+    return chance.getrandbits(31)
+
+
+def plan_checks(problem: Problem, chance: random.Random) -> list[Planned]:
+    """All public cases with their own seeds, then secret ones: shapes and fuzz ranges with fresh seeds."""
+    public = [Planned(case, _own_seed(case, chance), public=True) for case in problem.tests]
+    return public + [Planned(case, fresh_seed(chance), public=False) for case in _secret(problem, chance)]
+
+
+def _own_seed(case: Case, chance: random.Random) -> int:
+    seed = case.get("seed")
+    return seed if isinstance(seed, int) and not isinstance(seed, bool) else fresh_seed(chance)
+
+
+def _secret(problem: Problem, chance: random.Random) -> list[Case]:
+    shapes = [dict(case) for case in (*problem.benchmarks, *problem.tests)]
+    if problem.fuzz is None:
+        return [shapes[n % len(shapes)] for n in range(max(SECRET_CASES, len(problem.benchmarks)))]
+    base = shapes[0] if shapes else {}
+    drawn = [
+        {**base, **{name: draw(choice, chance) for name, choice in problem.fuzz.args.items()}}
+        for _ in range(problem.fuzz.cases)
+    ]
+    return [dict(case) for case in problem.benchmarks] + drawn
+
+
+def draw(choice: Choice, chance: random.Random) -> int | float | str | bool | list[int]:
+    """One value of a fuzz range."""
+    if not isinstance(choice, IntRange):
+        return chance.choice(choice)
+    if choice.log:
+        value = round(math.exp(chance.uniform(math.log(choice.low), math.log(choice.high))))
+    else:
+        value = chance.randint(choice.low, choice.high)
+    if choice.odd and value % 2 == 0:
+        value += 1 if value < choice.high else -1
+    return min(max(value, choice.low), choice.high)

@@ -1,0 +1,101 @@
+"""How a submission fails before anything is compared. Each fault is an outcome, a reason code and a sentence."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Final
+
+from sandbox import protocol
+from sandbox.container import Exit
+
+
+@dataclass
+class Fault(Exception):
+    """The submission's fault: ends the job with this verdict."""
+
+    outcome: str
+    reason: str
+    message: str
+    told_by_tenant: bool = False  # the message was written inside the container and may hold data of the case
+
+    def without_data(self, elements: int) -> Fault:
+        """The same about a secret case: what happened and the size class, nothing that the container wrote."""
+        if not self.told_by_tenant:
+            return self
+        return Fault(
+            self.outcome,
+            self.reason,
+            f"{SENTENCES[self.reason]}, in a secret case with about {elements} output elements.",
+        )
+
+    def __str__(self) -> str:
+        return f"{self.outcome} ({self.reason}): {self.message}"
+
+
+class OracleFailed(Exception):
+    """The problem's own code failed: never the competitor's fault. The text is for the organiser."""
+
+
+BUILD, CALL = "while it was being imported", "in a call of the kernel"
+
+ANSWERS: Final = {
+    protocol.SYNTAX: ("build_error", "syntax"),
+    protocol.IMPORT: ("build_error", "import"),
+    protocol.MISSING: ("build_error", "missing_entry"),
+    protocol.RAISED: ("runtime_error", "raised"),
+    protocol.NONE: ("wrong", "none"),
+    protocol.TYPE: ("wrong", "type"),
+    protocol.SHAPE: ("wrong", "shape"),
+    protocol.DTYPE: ("wrong", "dtype"),
+    protocol.MEMORY: ("out_of_memory", "allocation"),
+    protocol.LAYOUT_FAILED: ("runtime_error", "layout"),
+}
+
+
+SENTENCES: Final = {
+    "raised": "Your kernel raised an exception",
+    "none": "Your kernel returned None",
+    "type": "Your kernel returned something that is not a plain torch.Tensor",
+    "shape": "Your kernel returned a tensor of another shape than expected",
+    "dtype": "Your kernel returned a tensor of another dtype than expected",
+    "allocation": "Your kernel could not allocate memory",
+    "layout": "The inputs could not be laid out in your process",
+}
+
+
+def from_answer(status: int, text: str) -> Fault:
+    """What the harness reported. A status that does not exist was not written by our harness."""
+    if status not in ANSWERS:
+        return Fault("policy", "protocol", "The answers page holds a status that does not exist.")
+    outcome, reason = ANSWERS[status]
+    return Fault(outcome, reason, text, told_by_tenant=reason in SENTENCES)
+
+
+def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:
+    """A container that died by itself (or was killed by a limit) `when`."""
+    if end.flooded:
+        return Fault("policy", "output_limit", "Your code printed more than 16 MB; print less, or nothing.")
+    if end.oom_killed:
+        return Fault(
+            "out_of_memory", "limit", f"Your code used more than its {memory_bytes >> 20} MiB of memory {when}."
+        )
+    if end.code > 128:
+        name = _signal_name(end.code - 128)
+        return Fault("runtime_error", "crashed", f"Your code's process died of {name} {when}.")
+    return Fault(
+        "runtime_error",
+        "exited",
+        f"Your code ended its own process with exit status {end.code} {when}, instead of returning.",
+    )
+
+
+def from_timeout(limit_s: float, when: str) -> Fault:
+    return Fault("timeout", "import" if when == BUILD else "call", f"No answer within {limit_s:g} s {when}.")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,121 @@
+"""Where a case's tensors lie in the two regions: the oracle's JSON, parsed once into frozen, bounded values.
+
+The oracle is trusted with the problem alone, so nothing here is believed: sizes, offsets and types are checked against
+the regions before a byte is copied.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from runner.judge.faults import OracleFailed
+
+MAX_SLOTS: Final = 256
+MAX_DIMS: Final = 12
+MAX_LAYOUT_BYTES: Final = 500_000
+
+# dtype → (bytes, how the judge looks at it). bfloat16 has no numpy type: its bits are widened to float32.
+DTYPES: Final[dict[str, tuple[int, str]]] = {
+    "float64": (8, "<f8"),
+    "float32": (4, "<f4"),
+    "float16": (2, "<f2"),
+    "bfloat16": (2, "<u2"),
+    "complex64": (8, "<c8"),
+    "complex128": (16, "<c16"),
+    "int64": (8, "<i8"),
+    "int32": (4, "<i4"),
+    "int16": (2, "<i2"),
+    "int8": (1, "i1"),
+    "uint8": (1, "u1"),
+    "bool": (1, "u1"),
+    "float8_e4m3fn": (1, "u1"),
+    "float8_e5m2": (1, "u1"),
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One tensor. Offsets in bytes into the region, -1 where it does not lie there; strides in elements."""
+
+    role: str
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    nbytes: int
+    input: int
+    output: int
+
+    def index_of(self, position: int) -> list[int]:
+        """The index, as its author writes it, of the element at `position` in memory order."""
+        index = [0] * len(self.shape)
+        for axis in sorted(range(len(self.shape)), key=lambda axis: -self.stride[axis]):
+            if self.shape[axis] > 1:
+                index[axis], position = divmod(position, self.stride[axis])
+        return index
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All slots of one case; `text` is what the harness gets, byte for byte."""
+
+    slots: tuple[Slot, ...]
+    input_bytes: int
+    output_bytes: int
+    text: bytes
+
+    @property
+    def outputs(self) -> tuple[Slot, ...]:
+        return tuple(slot for slot in self.slots if slot.output >= 0)
+
+
+def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
+    """Raises OracleFailed where a slot is malformed or leaves its region."""
+    try:
+        slots = tuple(_slot(item) for item in data["slots"][: MAX_SLOTS + 1])
+        input_bytes, output_bytes = int(data["input_bytes"]), int(data["output_bytes"])
+        text = json.dumps(data, allow_nan=True).encode()
+    except (KeyError, TypeError, ValueError, RecursionError) as err:
+        raise OracleFailed(f"the problem's container sent a malformed layout: {err!r}") from None
+    fits = 0 <= input_bytes <= input_limit and 0 <= output_bytes <= output_limit
+    if len(slots) > MAX_SLOTS or not fits or len(text) > MAX_LAYOUT_BYTES:
+        raise OracleFailed(f"a case of {len(slots)} tensors, {input_bytes} + {output_bytes} bytes is too large")
+    for slot in slots:
+        for offset, size in ((slot.input, input_bytes), (slot.output, output_bytes)):
+            if offset != -1 and not 0 <= offset <= offset + slot.nbytes <= size:
+                raise OracleFailed("a tensor leaves its region")
+    if not any(slot.output >= 0 and slot.nbytes for slot in slots):
+        raise OracleFailed("the reference returns no tensor with any elements: there is nothing to check")
+    return Layout(slots, input_bytes, output_bytes, text)
+
+
+def _slot(data: Any) -> Slot:
+    shape = tuple(int(n) for n in data["shape"])
+    slot = Slot(
+        role=str(data["role"]),
+        dtype=str(data["dtype"]),
+        shape=shape,
+        stride=tuple(int(n) for n in data["stride"]),
+        nbytes=int(data["nbytes"]),
+        input=int(data["input"]),
+        output=int(data["output"]),
+    )
+    if slot.dtype not in DTYPES:
+        raise ValueError(f"dtype {slot.dtype} is not supported")
+    if len(shape) > MAX_DIMS or len(slot.stride) != len(shape) or any(n < 0 for n in (*shape, *slot.stride)):
+        raise ValueError(f"shape {shape} with strides {slot.stride}")
+    if slot.nbytes != math.prod(shape) * DTYPES[slot.dtype][0]:
+        raise ValueError(f"{slot.nbytes} bytes for {shape} of {slot.dtype}")
+    return slot
+
+
+def values(slot: Slot, region: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, Any]:
+    """The slot's elements in memory order, widened where numpy has no such type. `region` holds the outputs' bytes."""
+    raw = region[slot.output : slot.output + slot.nbytes]
+    if slot.dtype == "bfloat16":
+        return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+    return raw.view(DTYPES[slot.dtype][1])

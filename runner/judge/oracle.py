@@ -1,0 +1,105 @@
+"""Asks the problem's container for inputs, expected outputs and checks. It runs the problem's code; the judge does not.
+
+The oracle is frozen but for the moments in which it is asked. Its answers are bounded; its failures are never the
+competitor's fault.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any, Final
+
+import numpy as np
+
+from problems.spec import Case, case_name
+from runner.judge.arena import Bytes, Region
+from runner.judge.faults import OracleFailed
+from runner.judge.layout import Layout, parse_layout
+from runner.judge.tenant import START_S, Input
+from sandbox import protocol
+from sandbox.container import Container
+
+ANSWER_S: Final = 120  # for one request
+
+
+class Oracle:
+    """Use: connect, load, then `make` and `check`."""
+
+    def __init__(self, container: Container, input_bytes: int, output_bytes: int) -> None:
+        self.container = container
+        self.checks = False  # does the problem bring its own check?
+        self._inputs = Region("oracle-inputs", input_bytes)
+        self._expected = Region("oracle-expected", output_bytes)
+        self._answer = Region("oracle-answer", output_bytes)
+        self._connection: socket.socket | None = None
+        self._number = 0
+        self.took_ns = 0
+
+    def connect(self) -> None:
+        deadline = time.monotonic_ns() + START_S * 1_000_000_000
+        self._connection = self.container.accept(deadline)
+        protocol.receive(self._connection, deadline_ns=deadline)
+
+    def load(self, files: dict[str, str]) -> None:
+        assert self._connection is not None
+        hello = {"input_bytes": self._inputs.size, "output_bytes": self._expected.size, "files": files}
+        self._connection.settimeout(START_S)
+        protocol.send(self._connection, hello, (self._inputs.fd, self._expected.fd, self._answer.fd))
+        self.checks = bool(self._receive().get("checks"))
+        self.container.freeze()
+
+    def make(self, case: Case, seed: int) -> Input:
+        """One fresh input of this case, copied to private memory before the oracle runs again."""
+        self._number += 1
+        answer = self._ask({"do": "make", "number": self._number, "case": case, "seed": seed})
+        layout = parse_layout(answer.get("layout"), self._inputs.size, self._expected.size)
+        return Input(
+            number=self._number,
+            case=case_name(case),
+            seed=seed,
+            layout=layout,
+            inputs=_copy(self._inputs, layout.input_bytes),
+            expected=_copy(self._expected, layout.output_bytes),
+        )
+
+    def check(self, number: int, layout: Layout, output: Bytes) -> tuple[bool, str]:
+        """The problem's own `check_implementation` on these bytes."""
+        np.copyto(self._answer.bytes[: layout.output_bytes], output[: layout.output_bytes])
+        answer = self._ask({"do": "check", "number": number})
+        return answer.get("good") is True, str(answer.get("message", ""))[:4000]
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._connection is not None
+        self.container.thaw()
+        try:
+            protocol.send(self._connection, request)
+            return self._receive()
+        finally:
+            self.container.freeze()
+
+    def _receive(self) -> dict[str, Any]:
+        assert self._connection is not None
+        try:
+            answer, _ = protocol.receive(self._connection, deadline_ns=time.monotonic_ns() + ANSWER_S * 1_000_000_000)
+        except (OSError, protocol.ProtocolError) as err:
+            raise OracleFailed(
+                f"the problem's container gave no answer: {err}; {self.container.logs()['stderr']}"
+            ) from None
+        if "error" in answer:
+            raise OracleFailed(protocol.clean_text(str(answer["error"]).encode("utf-8", "replace")))
+        self.took_ns = int(answer.get("took_ns", 0))
+        return answer
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self.container.close()
+        for region in (self._inputs, self._expected, self._answer):
+            region.close()
+
+
+def _copy(region: Region, count: int) -> Bytes:
+    private = np.empty(-(-count // 8) * 8, dtype=np.uint8)
+    np.copyto(private[:count], region.bytes[:count])
+    return private

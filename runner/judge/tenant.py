@@ -1,0 +1,164 @@
+"""One tenant seen from the judge: its container, its arena, and the way of one call.
+
+Always true: outside a call the container is frozen (where this host allows it); every wait has a deadline; after the
+first order everything that goes wrong is the submission's fault.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from runner.judge import faults
+from runner.judge.arena import Arena, Bytes
+from runner.judge.clock import Clock
+from runner.judge.layout import Layout
+from sandbox import protocol
+from sandbox.container import Container
+
+POLL_ALIVE_NS: Final = 20_000_000  # while waiting, look this often whether the container lives
+LOG_GRACE_S: Final = 0.03  # for what was printed before to come through Docker's pipe
+START_S: Final = 120  # container started → harness connected; torch is imported on the way
+
+
+@dataclass(frozen=True)
+class Input:
+    """One fresh input in the judge's private memory, with what the reference made of it."""
+
+    number: int  # the oracle's handle, for the problem's own check
+    case: str
+    seed: int
+    layout: Layout
+    inputs: Bytes
+    expected: Bytes
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one call left behind. Times in ns; `inner_ns` is the tenant's own word, evidence at most."""
+
+    wall_ns: int
+    inner_ns: int
+    inputs_kept: bool
+    late: bool
+
+
+class Tenant:
+    """A submission in its container. Use: start, connect, load, then `lay_out` and `call` as often as needed."""
+
+    def __init__(self, name: str, container: Container, clock: Clock, input_bytes: int, output_bytes: int) -> None:
+        self.name = name
+        self.container = container
+        self.certified = False  # can this host freeze it?
+        self._clock = clock
+        self._arena = Arena(input_bytes, output_bytes)
+        self._sizes = (input_bytes, output_bytes)
+        self._connection: socket.socket | None = None
+        self._laid_out = b""
+
+    def connect(self) -> None:
+        """Wait until the harness is there: torch imported, nothing of any submission in it."""
+        deadline = time.monotonic_ns() + START_S * 1_000_000_000
+        self._connection = self.container.accept(deadline)
+        protocol.receive(self._connection, deadline_ns=deadline)
+        self.certified = self.container.freezer is not None
+        self.container.freeze()
+
+    def load(self, files: dict[str, str], submission: str, entry: str, limit_s: float) -> None:
+        """Hand over the sources and import the submission. Raises Fault."""
+        assert self._connection is not None
+        hello = {
+            "input_bytes": self._sizes[0],
+            "output_bytes": self._sizes[1],
+            "files": files,
+            "submission": submission,
+            "entry": entry,
+        }
+        self.container.thaw()
+        self._connection.settimeout(START_S)
+        protocol.send(self._connection, hello, self._arena.descriptors)
+        self._connection.close()
+        self._connection = None
+        self._order(protocol.LOAD, b"", limit_s, faults.BUILD)
+        self.container.freeze()
+
+    def lay_out(self, layout: Layout, limit_s: float) -> None:
+        """Tell the harness where the tensors lie; nothing of their contents."""
+        if layout.text != self._laid_out:
+            self.container.thaw()
+            self._order(protocol.LAYOUT, layout.text, limit_s, faults.CALL)
+            self.container.freeze()
+            self._laid_out = layout.text
+
+    def call(self, given: Input, into: Bytes, limit_s: float, *, idle: bool = False) -> Call:
+        """One call on fresh inputs; `into` receives the whole output. `idle`: the same way without the call.
+
+        The clock runs from before the inputs are copied in until the judge's own read of the output is complete
+        (MEASUREMENT, section 1, steps 1 to 10). Raises Fault.
+        """
+        arena, layout = self._arena, given.layout
+        arena.poison(layout, secrets.randbits(64))
+        start = self._clock.now_ns()
+        arena.put_inputs(layout, given.inputs)
+        inner_ns = self._order(protocol.IDLE if idle else protocol.CALL, b"", limit_s, faults.CALL, thaw=True)
+        self.container.freeze()
+        arena.take_outputs(layout, into)
+        wall_ns = self._clock.now_ns() - start
+        kept = arena.inputs_are(layout, given.inputs)
+        time.sleep(secrets.randbelow(1000) / 1e6)
+        return Call(wall_ns, inner_ns, kept, late=not arena.outputs_are(layout, into))
+
+    def _order(self, kind: int, text: bytes, limit_s: float, when: str, *, thaw: bool = False) -> int:
+        """Write an order, wait for the echo of its nonce; the tenant's number. The rest of the answer is a fault."""
+        nonce = secrets.randbits(64) | 1
+        protocol.write_page(self._arena.orders.map, nonce, kind, 0, text)
+        if thaw:
+            self.container.thaw()
+        self._wait(nonce, limit_s, when)
+        status, inner_ns, said = protocol.read_page(self._arena.answers.map, protocol.MAX_TEXT_BYTES)
+        if status != protocol.OK:
+            raise faults.from_answer(status, protocol.clean_text(said))
+        return min(inner_ns, 1 << 62)
+
+    def _wait(self, nonce: int, limit_s: float, when: str) -> None:
+        answers, now = self._arena.answers.map, self._clock.now_ns
+        deadline = now() + int(limit_s * 1e9)
+        look = now() + POLL_ALIVE_NS
+        spins = 0
+        while protocol.read_nonce(answers) != nonce:
+            spins += 1
+            if spins % 64:
+                continue
+            time.sleep(0)  # yields where judge and tenant share a core
+            moment = now()
+            if moment > deadline:
+                raise faults.from_timeout(limit_s, when)
+            if moment > look:
+                look = moment + POLL_ALIVE_NS
+                if not self.container.alive():
+                    raise self._died(when)
+
+    def _died(self, when: str) -> faults.Fault:
+        return faults.from_exit(self.container.wait_exit(), self.container.policy.memory_bytes, when)
+
+    def stop_logs(self) -> None:
+        """What is printed from now on may hold data of secret cases: it is counted and not kept."""
+        if not self.container.stdout.sealed:
+            time.sleep(LOG_GRACE_S)
+        self.container.stdout.sealed = self.container.stderr.sealed = True
+
+    def logs(self) -> dict[str, str]:
+        return self.container.logs()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self.container.close()
+        self._arena.close()
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "certified": self.certified, "cpus": self.container.policy.cpus}

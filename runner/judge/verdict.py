@@ -1,0 +1,116 @@
+"""From stored evidence to a verdict: a pure function, so that every verdict can be replayed from its report.
+
+Evidence (version 1) is JSON: `mode`, `ranking_by`, `stop_half_width`, `fault` (null, or outcome, reason, message),
+`checks` [{case, public, good, reason, message, …}], `timing` [{case, constant_ns: […], reference_ns: number or null,
+quads: [[block…]×4]}], a block being {side, wall_ns: […], inner_ns: […]} in ABBA order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from runner.judge import stats
+from runner.judge.schedule import differences
+
+Evidence = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CaseTime:
+    """One timed case. Times in ns; `estimate` of ln(candidate / baseline)."""
+
+    case: str
+    baseline_ns: float
+    candidate_ns: float
+    estimate: stats.Estimate
+    reference_ns: float
+
+    @property
+    def ratio(self) -> float:
+        return math.exp(self.estimate.value)
+
+    @property
+    def score_ns(self) -> float:
+        """The ratio on the scale of the baseline's reference time: comparable between jobs."""
+        return self.ratio * self.reference_ns
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What Report carries. `score_us`, `ratio` and `half_width` only for a passed, timed run."""
+
+    outcome: str
+    reason: str = ""
+    message: str = ""
+    flags: tuple[str, ...] = ()
+    score_us: float | None = None
+    ratio: float | None = None
+    half_width: float | None = None
+    times: tuple[CaseTime, ...] = ()
+
+
+def decide(evidence: Evidence) -> Verdict:
+    """The verdict of an attempt. What the submission did wrong comes before what could not be measured."""
+    fault = evidence.get("fault")
+    if fault:
+        return Verdict(fault["outcome"], fault["reason"], fault["message"])
+    for check in evidence["checks"]:
+        if not check["good"]:
+            return Verdict(check.get("outcome", "wrong"), check["reason"], check["message"])
+    if evidence["mode"] == "test":
+        return Verdict("passed")
+    return _timed(evidence)
+
+
+def _timed(evidence: Evidence) -> Verdict:
+    times = []
+    for timing in evidence["timing"]:
+        time = _case_time(timing)
+        if time is None:
+            return Verdict(
+                "unmeasurable",
+                "below_resolution",
+                f"Case {timing['case']}: the work takes no longer than handing it over, so it cannot be timed here.",
+            )
+        times.append(time)
+    if not times:
+        return Verdict("infra_error", "nothing_timed", "The problem has no benchmark cases.")
+    flags = tuple(
+        ["not_converged"] if any(time.estimate.half_width > evidence["stop_half_width"] for time in times) else []
+    )
+    return Verdict(
+        "passed",
+        flags=flags,
+        score_us=_rank([time.score_ns for time in times], evidence["ranking_by"]) / 1e3,
+        ratio=_rank([time.ratio for time in times], evidence["ranking_by"]),
+        half_width=_combined_half_width([time.estimate.half_width for time in times], evidence["ranking_by"]),
+        times=tuple(times),
+    )
+
+
+def _case_time(timing: Evidence) -> CaseTime | None:
+    """Certified times: the judge's wall clock less the constant that an idle call of the baseline costs."""
+    constant = stats.median(timing["constant_ns"])
+    quads = [[stats.median(block["wall_ns"]) - constant for block in quad] for quad in timing["quads"]]
+    found = differences(quads)
+    if len(found) < len(quads) / 2 or len(found) < 3:
+        return None
+    baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
+    candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
+    reference = timing.get("reference_ns") or baseline
+    return CaseTime(timing["case"], baseline, candidate, stats.median_estimate(found), float(reference))
+
+
+def _rank(values: list[float], ranking_by: str) -> float:
+    if ranking_by == "geom":
+        return stats.geometric_mean(values)
+    return sum(values) / len(values) if ranking_by == "mean" else values[-1]
+
+
+def _combined_half_width(widths: list[float], ranking_by: str) -> float:
+    """Of independent cases: the root of the squares' sum over their number; of one case its own."""
+    if ranking_by == "last":
+        return widths[-1]
+    return math.sqrt(sum(width**2 for width in widths)) / len(widths)

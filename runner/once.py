@@ -1,0 +1,80 @@
+"""Judge one file against one problem folder with no site at all: the same judge, the same containers, the same report.
+
+What a competitor runs at home and an organiser runs while writing a problem.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Final
+
+from problems.errors import ProblemError
+from problems.formats.gpumode import load_problem
+from problems.spec import Problem
+from runner import accelerators, config
+from runner.execute import OnEvent, execute
+from runner.wire import MAX_SOURCE_BYTES, Job, Report
+
+LIBRARY: Final = Path(__file__).parent.parent / "problems" / "library"
+
+
+class UsageError(Exception):
+    """What was asked for cannot be judged; the text says what to change."""
+
+
+def find_problem(name: str) -> Problem:
+    """A folder with a task.yml, or the name of a problem of the library. Raises UsageError."""
+    folder = Path(name)
+    if not (folder / "task.yml").is_file():
+        known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
+        if name not in known:
+            raise UsageError(f"{name!r} is neither a folder with a task.yml nor in the library: {', '.join(known)}")
+        folder = known[name]
+    try:
+        return load_problem(folder)
+    except ProblemError as err:
+        raise UsageError(f"{folder}: {err}") from None
+
+
+def read_source(path: Path) -> str:
+    """The submission's text. Raises UsageError where the site would refuse it too."""
+    try:
+        data = path.read_bytes()
+    except OSError as err:
+        raise UsageError(f"{path}: {err.strerror}") from None
+    if not data.strip():
+        raise UsageError(f"{path} is empty")
+    if len(data) > MAX_SOURCE_BYTES:
+        raise UsageError(f"{path} has {len(data)} bytes, at most {MAX_SOURCE_BYTES}")
+    if b"\x00" in data:
+        raise UsageError(f"{path} contains NUL bytes; send Python source text")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as err:
+        raise UsageError(f"{path} is not UTF-8 (byte {err.start}); save it as UTF-8") from None
+
+
+def judge_once(problem: Problem, path: Path, mode: str, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
+    """Takes the device's lock for as long as it runs. Raises UsageError, DeviceBusy."""
+    source = read_source(path)
+    device = accelerators.inventory(settings.runner_hardware)[0]
+    job = Job(
+        attempt_id=f"once-{secrets.token_hex(8)}",
+        token=0,
+        lease_s=86_400,
+        hardware=settings.runner_hardware,
+        mode=mode,
+        submission_id="once",
+        filename=path.name,
+        source=source,
+        problem=problem.to_bundle(),
+        problem_digest=problem.digest,
+    )
+    with accelerators.DeviceLock(device, settings.runner_locks):
+        return execute(job, replace_id(settings), on_event)
+
+
+def replace_id(settings: config.JudgeSettings) -> config.JudgeSettings:
+    """Containers of a single run are labelled as its own: no daemon's reaping touches them."""
+    return settings.model_copy(update={"runner_id": f"once{secrets.token_hex(6)}"})

@@ -1,0 +1,292 @@
+"""The life of one container: create, attach, watch, freeze, kill, remove, reap. The only user of Docker's SDK here.
+
+Owns the container, its socket folder and the thread that drains its output. Always true: the program inside learns
+nothing from here but one socket; its output is capped and can never block or fill the host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import docker
+import docker.errors
+import docker.types
+
+from sandbox import protocol
+from sandbox.errors import DockerMissing, ImageMissing, SandboxError
+from sandbox.freezer import Freezer, find_freezer
+from sandbox.policy import LABEL, Policy, container_options
+
+KEEP_BYTES: Final = 64_000  # of the beginning and of the end of each stream
+FLOOD_BYTES: Final = 16_000_000  # over this, both streams together, the container is killed
+FRAME_HEADER: Final = struct.Struct(">BxxxI")  # Docker's attach stream: which stream, how many bytes
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a container ended. `code` is the exit status; 128 + n after signal n."""
+
+    code: int
+    oom_killed: bool
+    flooded: bool
+
+
+class Capture:
+    """The first and the last KEEP_BYTES of a stream, and how much there was."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._kept = 0
+        self.total = 0
+        self.sealed = False  # from then on bytes are counted and dropped
+
+    def feed(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        if self.sealed:
+            return
+        self._kept += len(chunk)
+        room = KEEP_BYTES - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        if chunk:
+            self._tail += chunk
+            del self._tail[:-KEEP_BYTES]
+
+    def text(self) -> str:
+        """Decoded for a person to read: control characters gone, the cut marked."""
+        left_out = self._kept - len(self._head) - len(self._tail)
+        mark = f"\n… {left_out} bytes left out …\n" if left_out else ""
+        return protocol.clean_text(bytes(self._head)) + mark + protocol.clean_text(bytes(self._tail))
+
+
+def connect(timeout_s: float = 60) -> docker.DockerClient:
+    """A client of the local Docker Engine; raises DockerMissing with what to do."""
+    try:
+        client = docker.from_env(timeout=int(timeout_s))
+        client.ping()
+    except (docker.errors.DockerException, OSError) as err:
+        raise DockerMissing(f"no Docker Engine answers ({err}); install docker.io and start dockerd") from None
+    return client
+
+
+def reap(client: docker.DockerClient, owner: str) -> int:
+    """Remove every container that an earlier process of this owner left behind; how many there were."""
+    left = client.containers.list(all=True, filters={"label": f"{LABEL}={owner}"})
+    for container in left:
+        with contextlib.suppress(docker.errors.APIError):
+            _thaw_by_id(container.attrs)
+            container.remove(force=True)
+    return len(left)
+
+
+def _thaw_by_id(attrs: dict[str, Any]) -> None:
+    """A frozen process cannot die: thaw what a killed judge left frozen."""
+    pid = int(attrs.get("State", {}).get("Pid") or 0)
+    if pid:
+        freezer = find_freezer(pid)
+        if freezer is not None:
+            with contextlib.suppress(OSError), freezer:
+                os.kill(pid, signal.SIGKILL)
+                freezer.thaw()
+
+
+class Container:
+    """One hardened container, from `start` to `close`, and the one connection that its program makes."""
+
+    def __init__(self, client: docker.DockerClient, policy: Policy, owner: str) -> None:
+        self._client = client
+        self._owner = owner
+        self.policy = policy
+        self.freezer: Freezer | None = None
+        self.stdout, self.stderr = Capture(), Capture()
+        self._flooded = False
+        self._pidfd = -1
+        self._handle: Any = None
+        self._reader: threading.Thread | None = None
+        self._output: Any = None
+        self._folder = Path(tempfile.mkdtemp(prefix="photofinish-"))
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+    # -- birth ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Create, attach, start. The program inside is running when this returns; it may not have connected yet."""
+        self._open_door()
+        options = container_options(self.policy, socket_folder=self._folder, owner=self._owner)
+        options["ulimits"] = [docker.types.Ulimit(**limit) for limit in options["ulimits"]]
+        options["log_config"] = docker.types.LogConfig(**options["log_config"])
+        try:
+            self._handle = self._client.containers.create(**options)
+            self._attach()
+            self._handle.start()
+            self._handle.reload()
+        except docker.errors.ImageNotFound:
+            raise ImageMissing(f"no image {self.policy.image!r} on this host; build it with `make image`") from None
+        except docker.errors.APIError as err:
+            raise SandboxError(f"Docker refused the container: {err.explanation or err}") from None
+        pid = int(self._handle.attrs["State"]["Pid"])
+        if pid:
+            with contextlib.suppress(ProcessLookupError):
+                self._pidfd = os.pidfd_open(pid)
+                self.freezer = find_freezer(pid)
+
+    def _open_door(self) -> None:
+        path = self._folder / "socket"
+        self._listener.bind(str(path))
+        if os.geteuid() == 0:
+            os.chown(path, self.policy.uid, self.policy.uid)
+            os.chmod(path, 0o600)
+        else:  # the peer's credentials are checked either way
+            os.chmod(path, 0o666)  # noqa: S103
+        os.chmod(self._folder, 0o711)  # noqa: S103  traversed by the container's uid, listed by nobody
+        self._listener.listen(1)
+
+    def _attach(self) -> None:
+        params = {"stdout": 1, "stderr": 1, "stream": 1}
+        self._output = self._client.api.attach_socket(self._handle.id, params=params)
+        self._reader = threading.Thread(target=self._drain, name="drain", daemon=True)
+        self._reader.start()
+
+    def accept(self, deadline_ns: int) -> socket.socket:
+        """The one connection of the program inside, its credentials checked; then the door is gone for good."""
+        while True:
+            ready, _, _ = select.select([self._listener], [], [], 0.05)
+            if ready:
+                break
+            if not self.alive():
+                raise SandboxError(f"the container died before it connected: {self.logs()}")
+            if time.monotonic_ns() > deadline_ns:
+                raise SandboxError("the container did not connect in time")
+        connection, _ = self._listener.accept()
+        self._close_door()
+        _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        if uid != self._host_uid():
+            connection.close()
+            raise SandboxError(f"a process of uid {uid} knocked at the door of uid {self.policy.uid}")
+        return connection
+
+    def _host_uid(self) -> int:
+        """The container's uid as the host sees it: another number where Docker remaps users."""
+        status = Path(f"/proc/{self._handle.attrs['State']['Pid']}/status").read_text()
+        return int(status.split("\nUid:")[1].split()[0])
+
+    def _close_door(self) -> None:
+        self._listener.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def alive(self) -> bool:
+        """Cheap: one poll of a descriptor. A flooded container counts as dead."""
+        if self._flooded or self._pidfd < 0:
+            return False
+        return not select.select([self._pidfd], [], [], 0)[0]
+
+    def freeze(self) -> None:
+        if self.freezer is not None:
+            self.freezer.freeze()
+
+    def thaw(self) -> None:
+        if self.freezer is not None:
+            self.freezer.thaw()
+
+    def _drain(self) -> None:
+        """Read Docker's framed output until it ends; over FLOOD_BYTES kill instead of reading on."""
+        raw = getattr(self._output, "_sock", self._output)
+        buffer, stream, missing = bytearray(), 0, 0
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := raw.recv(1 << 16):
+                buffer += chunk
+                while buffer:
+                    if not missing:
+                        if len(buffer) < FRAME_HEADER.size:
+                            break
+                        stream, missing = FRAME_HEADER.unpack(buffer[: FRAME_HEADER.size])
+                        del buffer[: FRAME_HEADER.size]
+                    piece = bytes(buffer[:missing])
+                    del buffer[: len(piece)]
+                    missing -= len(piece)
+                    (self.stderr if stream == 2 else self.stdout).feed(piece)
+                if self.stdout.total + self.stderr.total > FLOOD_BYTES:
+                    self._flooded = True
+                    self._signal_kill()
+                    return
+
+    # -- death ---------------------------------------------------------------------------------------------------
+
+    def _signal_kill(self) -> None:
+        try:
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        except PermissionError:  # not root: the engine does it
+            with contextlib.suppress(docker.errors.APIError):
+                self._handle.kill()
+        except OSError:
+            pass  # already gone
+
+    def kill(self) -> None:
+        """SIGKILL to all of it, then thaw: a frozen process takes the signal only when it runs again."""
+        if self._pidfd >= 0:
+            self._signal_kill()
+        with contextlib.suppress(OSError):
+            self.thaw()
+
+    def wait_exit(self, timeout_s: float = 10) -> Exit:
+        """How it ended; call only when it is dead or killed."""
+        if self._pidfd >= 0:
+            select.select([self._pidfd], [], [], timeout_s)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self._handle.reload()
+            state = self._handle.attrs["State"]
+            if not state["Running"] or time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+        if self._reader is not None:
+            self._reader.join(timeout=2)
+        return Exit(code=int(state["ExitCode"]), oom_killed=bool(state["OOMKilled"]), flooded=self._flooded)
+
+    def logs(self) -> dict[str, str]:
+        return {"stdout": self.stdout.text(), "stderr": self.stderr.text()}
+
+    def close(self) -> None:
+        """Kill and remove. Safe to call twice, and on a container that never started."""
+        self.kill()
+        if self._handle is not None:
+            with contextlib.suppress(docker.errors.APIError):
+                self._handle.remove(force=True)
+            self._handle = None
+        if self._output is not None:
+            with contextlib.suppress(OSError):
+                self._output.close()
+        if self._reader is not None:
+            self._reader.join(timeout=2)
+        if self.freezer is not None:
+            self.freezer.close()
+            self.freezer = None
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+        self._close_door()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

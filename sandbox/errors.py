@@ -1,0 +1,13 @@
+"""What can go wrong around a container: nothing here is the submission's fault."""
+
+
+class SandboxError(Exception):
+    """The container machinery failed: Docker, the image, a socket. Operators read it, competitors never do."""
+
+
+class DockerMissing(SandboxError):
+    """No Docker Engine answers; the text says what to install or start."""
+
+
+class ImageMissing(SandboxError):
+    """The sandbox image is not on this host; the text says how to build it."""

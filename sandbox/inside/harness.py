@@ -1,0 +1,187 @@
+"""The first program in a tenant: maps the arena, loads the submission, obeys orders.
+
+It holds no secret and is assumed to be hostile from the moment the submission is imported: what it answers is believed
+only where the judge sees the same with its own eyes. Errors that it reports are for the honest.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import mmap
+import os
+import socket
+import sys
+import time
+import traceback
+from typing import Any
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import protocol
+import torch
+import tree
+
+SOCKET = "/run/judge/socket"
+WORK = "/tmp/work"  # noqa: S108  the container's own
+SPINS = 20_000  # polls in a row before the loop begins to sleep; a call's answer is followed by orders within them
+NAP_S = 0.0005
+FRAMES = 12  # of the submission's traceback
+
+clock = time.perf_counter_ns
+
+
+class Refused(Exception):
+    """What the submission returned does not fit; carries the status and a sentence for its author."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class Harness:
+    """The arena, the two pages, and the submission once it is loaded."""
+
+    def __init__(self, hello: dict[str, Any], fds: tuple[int, ...]) -> None:
+        inputs, outputs, orders, answers = fds
+        self.inputs = mmap.mmap(inputs, hello["input_bytes"])
+        self.outputs = mmap.mmap(outputs, hello["output_bytes"])
+        self.orders = mmap.mmap(orders, protocol.ORDERS_BYTES, prot=mmap.PROT_READ)
+        self.answers = mmap.mmap(answers, protocol.ANSWERS_BYTES)
+        for fd in fds:
+            os.close(fd)
+        self.sources: dict[str, str] = hello["files"]
+        self.submission: str = hello["submission"]
+        self.entry: str = hello["entry"]
+        self.function: Any = None
+        self.data: Any = None
+        self.result: Any = None
+        self.slots: list[torch.Tensor] = []
+
+    def obey(self) -> None:
+        """Orders, one after the other, until the container is killed."""
+        seen = 0
+        while True:
+            seen = self._next(seen)
+            kind, _, text = protocol.read_page(self.orders, protocol.ORDERS_BYTES)
+            inner_ns = 0
+            try:
+                if kind == protocol.LOAD:
+                    self._load()
+                elif kind == protocol.LAYOUT:
+                    self._lay_out(text)
+                elif kind == protocol.CALL:
+                    start = clock()
+                    returned = self.function(self.data)
+                    inner_ns = clock() - start
+                    self._keep(self.result, returned, "the output")
+                status, sentence = protocol.OK, ""
+            except Refused as refused:
+                status, sentence = refused.status, str(refused)
+            except BaseException as err:  # the submission may raise anything, SystemExit included
+                status, sentence = explain(err, kind, self.submission)
+            protocol.write_page(self.answers, seen, status, inner_ns, sentence.encode("utf-8", "replace")[:16_000])
+
+    def _next(self, seen: int) -> int:
+        spins = 0
+        while (nonce := protocol.read_nonce(self.orders)) == seen:
+            spins += 1
+            if spins > SPINS:
+                time.sleep(NAP_S)
+        return nonce
+
+    def _load(self) -> None:
+        os.makedirs(WORK, exist_ok=True)
+        os.chdir(WORK)
+        for name, text in self.sources.items():
+            with open(os.path.join(WORK, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        sys.path.insert(0, WORK)
+        path = os.path.join(WORK, self.submission)
+        compile(self.sources[self.submission], self.submission, "exec", dont_inherit=True)
+        self.sources.clear()
+        spec = importlib.util.spec_from_file_location("submission", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["submission"] = module
+        spec.loader.exec_module(module)
+        self.function = getattr(module, self.entry, None)
+        if not callable(self.function):
+            raise Refused(
+                protocol.MISSING,
+                f"{self.submission} defines no function {self.entry}; add `def {self.entry}(data): …` at its top level",
+            )
+
+    def _lay_out(self, text: bytes) -> None:
+        layout = protocol.json.loads(text)
+        self.slots = [
+            tree.view(self.inputs, slot, "input") if slot["role"] == "in" else tree.view(self.outputs, slot, "output")
+            for slot in layout["slots"]
+        ]
+        self.data = tree.build(layout["data"], self.slots)
+        self.result = layout["result"]
+
+    def _keep(self, node: dict[str, Any], returned: Any, path: str) -> None:
+        """Every tensor that was returned elsewhere than in its slot is copied there; anything else is refused."""
+        if node["kind"] == "tensor":
+            self._keep_tensor(self.slots[node["slot"]], returned, path)
+        elif node["kind"] in ("tuple", "list"):
+            if not isinstance(returned, tuple | list) or len(returned) != len(node["of"]):
+                raise Refused(
+                    protocol.TYPE, f"{path} must be a {node['kind']} of {len(node['of'])}, got {name_of(returned)}"
+                )
+            for index, (part, value) in enumerate(zip(node["of"], returned, strict=True)):
+                self._keep(part, value, f"{path}[{index}]")
+        elif node["kind"] == "dict":
+            if not isinstance(returned, dict) or set(returned) != {key for key, _ in node["of"]}:
+                raise Refused(protocol.TYPE, f"{path} must be a dict with keys {[key for key, _ in node['of']]}")
+            for key, part in node["of"]:
+                self._keep(part, returned[key], f"{path}[{key!r}]")
+
+    def _keep_tensor(self, slot: torch.Tensor, returned: Any, path: str) -> None:
+        if returned is None:
+            raise Refused(protocol.NONE, f"{path} is None; return the tensor that holds the result")
+        if type(returned) is not torch.Tensor:
+            raise Refused(protocol.TYPE, f"{path} must be a plain torch.Tensor, got {name_of(returned)}")
+        if returned.shape != slot.shape:
+            raise Refused(protocol.SHAPE, f"{path} has shape {tuple(returned.shape)}, expected {tuple(slot.shape)}")
+        if returned.dtype != slot.dtype:
+            raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
+        if returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
+            slot.copy_(returned)
+
+
+def name_of(value: Any) -> str:
+    return type(value).__name__
+
+
+def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
+    """Status and text for the author: the exception, and those frames of the traceback that are theirs."""
+    if isinstance(err, SyntaxError) and kind == protocol.LOAD and err.filename in (submission, f"{WORK}/{submission}"):
+        line = (err.text or "").rstrip()
+        return protocol.SYNTAX, f"{submission}, line {err.lineno}: {err.msg}\n{line}"
+    if isinstance(err, MemoryError) or "can't allocate memory" in str(err):
+        return protocol.MEMORY, f"{name_of(err)}: {err}"
+    if kind == protocol.LAYOUT:
+        return protocol.LAYOUT_FAILED, f"{name_of(err)}: {err}"
+    linecache.checkcache()
+    frames = [frame for frame in traceback.extract_tb(err.__traceback__) if frame.filename != __file__]
+    lines = traceback.format_list(frames[-FRAMES:]) + traceback.format_exception_only(err)
+    text = "".join(lines).replace(f"{WORK}/", "")
+    return (protocol.IMPORT if kind == protocol.LOAD else protocol.RAISED), text[-15_000:]
+
+
+def main() -> None:
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(SOCKET)
+    protocol.send(connection, {"ready": protocol.VERSION})
+    hello, fds = protocol.receive(connection, descriptors=4)
+    harness = Harness(hello, fds)
+    connection.close()  # from here on the container holds nothing but memory
+    harness.obey()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""The first program in the problem's container: makes inputs and expected outputs, and answers the problem's own check.
+
+Written by organisers' code and so trusted with the problem alone. Three shared regions: `inputs` and `expected`
+(written here, read by the judge), `answer` (written by the judge: the bytes that a submission produced).
+Requests are JSON over one connection: `make` and `check`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import mmap
+import os
+import random
+import socket
+import sys
+import time
+import traceback
+from typing import Any
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import protocol
+import torch
+import tree
+
+SOCKET = "/run/judge/socket"
+WORK = "/tmp/work"  # noqa: S108  the container's own
+KEEP = 64  # makes whose data is kept for a later check
+
+
+class Oracle:
+    """The problem's module and the three regions."""
+
+    def __init__(self, hello: dict[str, Any], fds: tuple[int, ...]) -> None:
+        sizes = (hello["input_bytes"], hello["output_bytes"], hello["output_bytes"])
+        self.inputs, self.expected, self.answer = (mmap.mmap(fd, size) for fd, size in zip(fds, sizes, strict=True))
+        self.limits = sizes[:2]
+        self.roles: list[str] = []
+        self.kept: dict[int, tuple[Any, dict[str, Any]]] = {}
+        os.makedirs(WORK, exist_ok=True)
+        os.chdir(WORK)
+        for name, text in hello["files"].items():
+            with open(os.path.join(WORK, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        sys.path.insert(0, WORK)
+        self.module = importlib.import_module("reference")
+        self.reference = getattr(self.module, "ref_kernel", None)
+        if self.reference is None:
+            raise tree.TreeError("reference.py defines no ref_kernel(data)")
+        self.check_function = getattr(self.module, "check_implementation", None)
+
+    def make(self, number: int, case: dict[str, Any], seed: int) -> dict[str, Any]:
+        """One fresh input and its expected output, written into the regions."""
+        data = self._generate(case, seed)
+        tensors: list[torch.Tensor] = []
+        node = tree.walk(data, lambda tensor: _collect(tensors, tensor))
+        result, expected, work = self._run(node, tensors)
+        if len(self.roles) != len(tensors):
+            self.roles = self._find_roles(node, tensors, work, expected)
+        slots = [tree.slot_of(tensor, role) for tensor, role in zip(tensors, self.roles, strict=True)]
+        outputs = dict(enumerate(work))
+        for tensor in expected:
+            if _owner(tensor, work) is None:
+                outputs[len(slots)] = tensor
+                slots.append(tree.slot_of(tensor, "out"))
+        input_bytes, output_bytes = tree.place(slots)
+        if input_bytes > self.limits[0] or output_bytes > self.limits[1]:
+            raise tree.TreeError(
+                f"case {case}: {input_bytes} + {output_bytes} bytes, at most {self.limits[0]} + {self.limits[1]}"
+            )
+        for index, slot in enumerate(slots):
+            if slot["input"] >= 0:
+                tree.view(self.inputs, slot, "input").copy_(tensors[index])
+            if slot["output"] >= 0:
+                tree.view(self.expected, slot, "output").copy_(outputs[index])
+        layout = {
+            "slots": slots,
+            "data": node,
+            "result": result,
+            "input_bytes": input_bytes,
+            "output_bytes": output_bytes,
+        }
+        if self.check_function is not None:
+            self._remember(number, tree.build(node, tensors), layout)
+        return layout
+
+    def check(self, number: int) -> dict[str, Any]:
+        """The problem's own check of the bytes in `answer`, against the data of `make` with this number."""
+        data, layout = self.kept[number]
+        tensors = [
+            tree.view(self.answer, slot, "output").clone() if slot["output"] >= 0 else torch.empty(0)
+            for slot in layout["slots"]
+        ]
+        assert self.check_function is not None
+        verdict = self.check_function(data, tree.build(layout["result"], tensors))
+        good, message = verdict if isinstance(verdict, tuple) else (not verdict, verdict)
+        return {"good": bool(good), "message": str(message)[:4000]}
+
+    def _generate(self, case: dict[str, Any], seed: int) -> Any:
+        arguments = dict(case)
+        if "seed" in inspect.signature(self.module.generate_input).parameters:
+            arguments["seed"] = seed
+        torch.manual_seed(seed)
+        random.seed(seed)
+        return self.module.generate_input(**arguments)
+
+    def _run(
+        self, node: dict[str, Any], tensors: list[torch.Tensor]
+    ) -> tuple[dict[str, Any], list[torch.Tensor], list[torch.Tensor]]:
+        """The reference on a copy: the node of its result, the tensors in it, and the copy afterwards."""
+        work = [tensor.clone() for tensor in tensors]
+        expected: list[torch.Tensor] = []
+        fresh = iter(range(len(tensors), 1 << 20))
+
+        def leaf(tensor: torch.Tensor) -> int:
+            owner = _owner(tensor, work)
+            expected.append(tensor if owner is not None else tree.dense(tensor))
+            return next(fresh) if owner is None else owner
+
+        assert self.reference is not None
+        with torch.no_grad():
+            result = tree.walk(self.reference(tree.build(node, work)), leaf, "the reference's result")
+        return result, expected, work
+
+    def _find_roles(
+        self, node: dict[str, Any], tensors: list[torch.Tensor], work: list[torch.Tensor], expected: list[torch.Tensor]
+    ) -> list[str]:
+        """`out`: holds the result, its old contents do not matter. `inout`: changed, and they do. `in`: left alone."""
+        roles = []
+        for index, tensor in enumerate(tensors):
+            holds_result = any(_owner(leaf, work) == index for leaf in expected)
+            changed = not _same_bytes(tensor, work[index])
+            if not holds_result and not changed:
+                roles.append("in")
+                continue
+            poisoned = [t.clone() for t in tensors]
+            poisoned[index].view(-1).view(torch.uint8).fill_(0x5A) if tensor.is_contiguous() else poisoned[
+                index
+            ].zero_()
+            _, _, again = self._run(node, poisoned)
+            roles.append("out" if _same_bytes(again[index], work[index]) else "inout")
+        return roles
+
+    def _remember(self, number: int, data: Any, layout: dict[str, Any]) -> None:
+        self.kept[number] = (data, layout)
+        while len(self.kept) > KEEP:
+            self.kept.pop(next(iter(self.kept)))
+
+
+def _collect(tensors: list[torch.Tensor], tensor: torch.Tensor) -> int:
+    """Each tensor once, dense, in the order of the walk; the same tensor twice is the same slot."""
+    for index, known in enumerate(tensors):
+        if known is tensor:
+            return index
+    tensors.append(tree.dense(tensor.detach()))
+    return len(tensors) - 1
+
+
+def _owner(tensor: torch.Tensor, candidates: list[torch.Tensor]) -> int | None:
+    """Which of the candidates this tensor is, by memory; a part of one does not count."""
+    for index, candidate in enumerate(candidates):
+        same = tensor.data_ptr() == candidate.data_ptr() and tensor.dtype == candidate.dtype
+        if same and tensor.shape == candidate.shape and tensor.stride() == candidate.stride() and tensor.numel():
+            return index
+    return None
+
+
+def _same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return torch.equal(left.contiguous().view(-1).view(torch.uint8), right.contiguous().view(-1).view(torch.uint8))
+
+
+def main() -> None:
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(SOCKET)
+    protocol.send(connection, {"ready": protocol.VERSION})
+    hello, fds = protocol.receive(connection, descriptors=3)
+    oracle: Oracle | None = None
+    request: dict[str, Any] = {"do": "load"}
+    while True:
+        start = time.perf_counter_ns()
+        try:
+            if request["do"] == "load":
+                oracle = Oracle(hello, fds)
+                answer: dict[str, Any] = {"checks": oracle.check_function is not None}
+            elif oracle is None:
+                raise RuntimeError("not loaded")
+            elif request["do"] == "make":
+                answer = {"layout": oracle.make(request["number"], request["case"], request["seed"])}
+            else:
+                answer = oracle.check(request["number"])
+            answer["took_ns"] = time.perf_counter_ns() - start
+        except Exception as err:
+            answer = {"error": "".join(traceback.format_exception(err))[-6000:]}
+        protocol.send(connection, answer)
+        request, _ = protocol.receive(connection)
+
+
+if __name__ == "__main__":
+    main()

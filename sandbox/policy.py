@@ -1,0 +1,91 @@
+"""What a container may do: a frozen value, and a pure function from it to Docker's options.
+
+Every limit of the sandbox stands here, once. What the options must contain is pinned by one test an option
+(tests/sandbox/test_policy.py); that they bite is shown by tests/attacks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+MIB: Final = 1 << 20
+
+SOCKET_FOLDER: Final = "/run/judge"  # the only thing of the host that a container sees
+HARNESS: Final = "/opt/photofinish/harness.py"
+ORACLE: Final = "/opt/photofinish/oracle.py"
+INTERPRETER: Final = "/opt/venv/bin/python"
+LABEL: Final = "photofinish.runner"  # value: whose containers these are, so that only its owner reaps them
+
+SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Limits of one container. `cpus` is a Docker cpuset such as "1" or "1-3"."""
+
+    image: str
+    command: tuple[str, ...]
+    uid: int
+    cpus: str
+    memory_bytes: int = 2048 * MIB  # swap is off: this is all there is, tmpfs included
+    tmpfs_bytes: int = 512 * MIB  # /tmp, executable: extensions are compiled and loaded there
+    pids: int = 128
+    open_files: int = 1024
+    file_bytes: int = 512 * MIB
+
+    def __post_init__(self) -> None:
+        if self.uid < 1000:
+            raise ValueError(f"uid {self.uid}: a container gets a uid of its own, never a system one")
+        if self.tmpfs_bytes >= self.memory_bytes:
+            raise ValueError("tmpfs_bytes must be below memory_bytes: the tmpfs is charged to the container")
+
+
+def tenant(image: str, uid: int, cpus: str) -> Policy:
+    """The container of a submission, or of the baseline that it is compared with."""
+    return Policy(image=image, command=(INTERPRETER, "-I", HARNESS), uid=uid, cpus=cpus)
+
+
+def oracle(image: str, uid: int, cpus: str) -> Policy:
+    """The container of a problem's own code."""
+    return replace(tenant(image, uid, cpus), command=(INTERPRETER, "-I", ORACLE), memory_bytes=4096 * MIB)
+
+
+def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dict[str, Any]:
+    """Keyword arguments for the Docker SDK's `containers.create`.
+
+    The environment is exactly PATH, HOME, LANG and what the image sets; no log driver, since output is read by attach.
+    """
+    return {
+        "image": policy.image,
+        "command": list(policy.command),
+        "detach": True,
+        "stdin_open": False,
+        "tty": False,
+        "hostname": "sandbox",
+        "user": f"{policy.uid}:{policy.uid}",
+        "working_dir": "/tmp",  # noqa: S108  the container's own
+        "environment": {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"},  # noqa: S108
+        "network_mode": "none",
+        "ipc_mode": "private",
+        "read_only": True,
+        "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,size={policy.tmpfs_bytes},mode=1777"},  # noqa: S108
+        "shm_size": 16 * MIB,
+        "volumes": {str(socket_folder): {"bind": SOCKET_FOLDER, "mode": "ro"}},
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges:true", f"seccomp={SECCOMP_PROFILE}"],
+        "privileged": False,
+        "cpuset_cpus": policy.cpus,
+        "mem_limit": policy.memory_bytes,
+        "memswap_limit": policy.memory_bytes,
+        "pids_limit": policy.pids,
+        "ulimits": [
+            {"name": "nofile", "soft": policy.open_files, "hard": policy.open_files},
+            {"name": "core", "soft": 0, "hard": 0},
+            {"name": "fsize", "soft": policy.file_bytes, "hard": policy.file_bytes},
+        ],
+        "log_config": {"type": "none"},
+        "labels": {LABEL: owner},
+        "auto_remove": False,
+    }

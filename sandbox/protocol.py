@@ -1,0 +1,120 @@
+"""What judge and harness say to each other, byte for byte. Standard library only: the same file is in the image.
+
+Two ways, in this order. First one connection: a `Hello` with four descriptors, then the sources; it is closed before
+the submission is imported. From then on two shared pages: `orders` (judge writes; the tenant cannot) and `answers`
+(the tenant writes; the judge reads every word once and believes none of it).
+
+A page is four little-endian words (nonce, kind or status, number, length of text), then text. The nonce is written
+last: seeing it means that the rest is there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import struct
+import time
+from typing import Any
+
+VERSION = 1
+
+ORDERS_BYTES = 1 << 20
+ANSWERS_BYTES = 128 << 10
+HEADER_BYTES = 64
+MAX_MESSAGE_BYTES = 8 << 20  # over the socket: the sources of a problem and a submission
+MAX_TEXT_BYTES = 16_000  # what is read from the answers page
+
+# Kinds of order
+LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: the way of a call without the call; only the baseline hears it
+
+# Statuses of an answer
+OK = 0
+SYNTAX, IMPORT, MISSING, RAISED, NONE, TYPE, SHAPE, DTYPE, MEMORY, LAYOUT_FAILED = range(1, 11)
+
+_WORDS = struct.Struct("<4Q")
+_NONCE = struct.Struct("<Q")
+_LENGTH = struct.Struct("<I")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+class ProtocolError(Exception):
+    """The other side said something that does not fit."""
+
+
+def clean_text(raw: bytes) -> str:
+    """Text for people: valid Unicode, no control or direction characters but tab and newline."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", raw.decode("utf-8", "replace").replace("\r\n", "\n"))
+
+
+def write_page(page: Any, nonce: int, kind: int, number: int = 0, text: bytes = b"") -> None:
+    """Everything, then the nonce. `page` is a writable buffer; text beyond it is cut."""
+    text = text[: len(page) - HEADER_BYTES]
+    page[HEADER_BYTES : HEADER_BYTES + len(text)] = text
+    _WORDS.pack_into(page, 0, read_nonce(page), kind, number, len(text))
+    _NONCE.pack_into(page, 0, nonce)
+
+
+def read_nonce(page: Any) -> int:
+    return int(_NONCE.unpack_from(page, 0)[0])
+
+
+def read_page(page: Any, most: int) -> tuple[int, int, bytes]:
+    """Kind or status, number, text of at most `most` bytes: one read of each word, whatever they say."""
+    _, kind, number, length = _WORDS.unpack_from(page, 0)
+    length = min(length, most, len(page) - HEADER_BYTES)
+    return kind, number, bytes(page[HEADER_BYTES : HEADER_BYTES + length])
+
+
+def send(connection: socket.socket, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
+    """One JSON object, its length before it; descriptors ride on the length."""
+    body = json.dumps(message, allow_nan=False).encode()
+    if len(body) > MAX_MESSAGE_BYTES:
+        raise ProtocolError(f"a message of {len(body)} bytes, at most {MAX_MESSAGE_BYTES}")
+    if descriptors:
+        socket.send_fds(connection, [_LENGTH.pack(len(body))], list(descriptors))
+    else:
+        connection.sendall(_LENGTH.pack(len(body)))
+    connection.sendall(body)
+
+
+def receive(
+    connection: socket.socket, descriptors: int = 0, deadline_ns: int | None = None
+) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """The counterpart of `send`. The deadline (time.monotonic_ns) is for all of it, however slowly it drips.
+
+    Raises ProtocolError and OSError (TimeoutError among them). Descriptors that nobody asked for are dropped.
+    """
+    fds: tuple[int, ...] = ()
+    if descriptors:
+        head, received, _, _ = socket.recv_fds(connection, _LENGTH.size, descriptors)
+        fds = tuple(received)
+    else:
+        head = _exactly(connection, _LENGTH.size, deadline_ns)
+    if len(head) != _LENGTH.size:
+        raise ProtocolError("the connection ended")
+    (length,) = _LENGTH.unpack(head)
+    if length > MAX_MESSAGE_BYTES:
+        raise ProtocolError(f"announces {length} bytes, at most {MAX_MESSAGE_BYTES}")
+    try:
+        message = json.loads(_exactly(connection, length, deadline_ns))
+    except (ValueError, RecursionError) as err:
+        raise ProtocolError(f"not JSON: {err}") from None
+    if not isinstance(message, dict):
+        raise ProtocolError("not an object")
+    return message, fds
+
+
+def _exactly(connection: socket.socket, count: int, deadline_ns: int | None) -> bytes:
+    parts = bytearray()
+    while len(parts) < count:
+        if deadline_ns is not None:
+            left_s = (deadline_ns - time.monotonic_ns()) / 1e9
+            if left_s <= 0:
+                raise TimeoutError("no complete message in time")
+            connection.settimeout(left_s)
+        chunk = connection.recv(min(count - len(parts), 1 << 20))
+        if not chunk:
+            raise ProtocolError("the connection ended")
+        parts += chunk
+    return bytes(parts)

@@ -1,0 +1,73 @@
+"""Shared memory: sizes are sealed, orders cannot be written by the other side, nothing old passes for a result."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+import numpy as np
+import pytest
+
+from runner.judge.arena import Arena, Region
+from runner.judge.layout import Layout, Slot
+
+SLOTS = (
+    Slot("in", "float32", (4,), (1,), 16, 0, -1),
+    Slot("inout", "float32", (4,), (1,), 16, 256, 0),
+    Slot("out", "float32", (4,), (1,), 16, -1, 256),
+)
+LAYOUT = Layout(SLOTS, 512, 512, b"")
+
+
+@pytest.mark.parametrize("size", [0, 100, 1 << 20])
+def test_no_holder_of_the_descriptor_can_change_the_size(size: int) -> None:
+    region = Region("test", 4096)
+    with pytest.raises(PermissionError):
+        os.ftruncate(region.fd, size)
+    region.close()
+
+
+def test_orders_can_be_read_and_not_written_by_the_other_side() -> None:
+    region = Region("test", 4096, for_reading_only=True)
+    region.map[0:1] = b"x"
+    with pytest.raises(PermissionError):
+        mmap.mmap(region.fd, 4096)
+    with pytest.raises(PermissionError):
+        os.write(region.fd, b"y")
+    theirs = mmap.mmap(region.fd, 4096, prot=mmap.PROT_READ)
+    assert theirs[0:1] == b"x"
+    region.close()
+
+
+def test_no_seal_can_be_taken_off_or_added_later() -> None:
+    import fcntl
+
+    region = Region("test", 4096)
+    with pytest.raises(PermissionError):
+        fcntl.fcntl(region.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+    region.close()
+
+
+def test_poison_covers_the_whole_output_and_inout_gets_its_first_contents() -> None:
+    arena = Arena(4096, 4096)
+    inputs = np.arange(512, dtype=np.uint8)
+    arena.poison(LAYOUT, 0x1122334455667788)
+    assert (arena.outputs.bytes[:512].view(np.uint64) == 0x1122334455667788).all()
+    arena.put_inputs(LAYOUT, inputs)
+    assert (arena.outputs.bytes[:16] == inputs[256:272]).all()
+    assert (arena.outputs.bytes[256:272].view(np.uint64) == 0x1122334455667788).all()
+    arena.close()
+
+
+def test_a_change_of_one_bit_is_seen() -> None:
+    arena = Arena(4096, 4096)
+    inputs, snapshot = np.zeros(512, np.uint8), np.zeros(512, np.uint8)
+    arena.put_inputs(LAYOUT, inputs)
+    arena.take_outputs(LAYOUT, snapshot)
+    assert arena.inputs_are(LAYOUT, inputs)
+    assert arena.outputs_are(LAYOUT, snapshot)
+    arena.inputs.bytes[511] ^= 1
+    arena.outputs.bytes[0] ^= 128
+    assert not arena.inputs_are(LAYOUT, inputs)
+    assert not arena.outputs_are(LAYOUT, snapshot)
+    arena.close()

@@ -1,0 +1,60 @@
+"""Which cases are judged: all public ones, and fresh secret ones inside the declared ranges."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from problems.spec import Fuzz, IntRange, Problem
+from runner.judge.cases import draw, plan_checks
+
+
+def problem(**changes: Any) -> Problem:
+    fields: dict[str, Any] = {
+        "slug": "p",
+        "title": "p",
+        "description": "",
+        "files": {"reference.py": ""},
+        "tests": ({"n": 3, "seed": 7},),
+        "benchmarks": ({"n": 100, "seed": 8}, {"n": 200, "seed": 9}),
+    }
+    return Problem(**(fields | changes))
+
+
+@given(st.integers(1, 500), st.integers(0, 500), st.booleans(), st.booleans(), st.randoms())
+def test_a_drawn_number_lies_in_its_range(low: int, width: int, odd: bool, log: bool, chance: random.Random) -> None:
+    if odd and width == 0:
+        low |= 1
+    value = draw(IntRange(low, low + width, odd=odd, log=log), chance)
+    assert isinstance(value, int)
+    assert low <= value <= low + width
+    assert not odd or value % 2
+
+
+def test_public_cases_come_first_with_their_own_seeds() -> None:
+    planned = plan_checks(problem(), random.Random(1))
+    assert [(plan.public, plan.seed) for plan in planned[:1]] == [(True, 7)]
+    assert not any(plan.public for plan in planned[1:])
+
+
+def test_without_ranges_there_are_ten_secret_cases_over_the_known_shapes() -> None:
+    secret = [plan for plan in plan_checks(problem(), random.Random(1)) if not plan.public]
+    assert len(secret) == 10
+    assert {plan.case["n"] for plan in secret} == {3, 100, 200}
+    assert not {plan.seed for plan in secret} & {7, 8, 9}
+
+
+def test_the_timed_shapes_are_among_the_secret_ones() -> None:
+    fuzz = Fuzz({"n": IntRange(1, 50)}, 12)
+    secret = [plan.case["n"] for plan in plan_checks(problem(fuzz=fuzz), random.Random(1)) if not plan.public]
+    assert secret[:2] == [100, 200]
+    assert len(secret) == 14
+
+
+def test_two_plans_share_no_secret_seed() -> None:
+    chance = random.SystemRandom()
+    first, second = plan_checks(problem(), chance), plan_checks(problem(), chance)
+    assert not {plan.seed for plan in first if not plan.public} & {plan.seed for plan in second if not plan.public}

@@ -1,0 +1,54 @@
+"""Estimates: the interval holds what it promises, drift cancels, order does not matter."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.judge import stats
+
+numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
+
+
+@given(numbers, st.randoms())
+def test_the_order_of_the_samples_does_not_matter(values: list[float], chance: random.Random) -> None:
+    shuffled = values[:]
+    chance.shuffle(shuffled)
+    assert stats.median_estimate(values) == stats.median_estimate(shuffled)
+
+
+@given(numbers)
+def test_the_median_lies_in_its_interval(values: list[float]) -> None:
+    found = stats.median_estimate(values)
+    assert found.low <= found.value <= found.high
+
+
+def test_six_values_are_the_fewest_with_enough_coverage() -> None:
+    assert stats.median_estimate(range(5)).coverage < stats.CONFIDENCE
+    assert stats.median_estimate(range(6)).coverage == pytest.approx(0.96875)
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
+    chance = random.Random(5)
+    trials, n = 2000, 12
+    hits = 0
+    for _ in range(trials):
+        found = stats.median_estimate([chance.lognormvariate(0, 1) for _ in range(n)])
+        hits += found.low <= 1.0 <= found.high
+    assert hits / trials >= 0.95
+
+
+def test_a_linear_drift_cancels_in_a_quad() -> None:
+    ramp = [1.0, 1.01, 1.02, 1.03]
+    a, b = 10.0, 20.0
+    quad = (a * ramp[0], b * ramp[1], b * ramp[2], a * ramp[3])
+    assert stats.quad_difference(*quad) == pytest.approx(math.log(2), abs=1e-3)
+
+
+def test_the_median_of_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="nothing"):
+        stats.median([])

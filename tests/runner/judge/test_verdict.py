@@ -1,0 +1,97 @@
+"""The verdict is a function of the evidence: what went wrong first decides, and a replay says the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from runner.judge import verdict
+
+
+def evidence(**changes: Any) -> dict[str, Any]:
+    return {
+        "mode": "ranked",
+        "ranking_by": "geom",
+        "stop_half_width": 0.02,
+        "fault": None,
+        "checks": [check()],
+        "timing": [timing("a", 1.0), timing("b", 0.25)],
+    } | changes
+
+
+def check(**changes: Any) -> dict[str, Any]:
+    return {"case": "n=1", "public": True, "good": True, "reason": "", "message": ""} | changes
+
+
+def timing(
+    case: str, ratio: float, constant: float = 1e6, baseline: float = 4e6, spread: float = 0.001
+) -> dict[str, Any]:
+    quads = []
+    for n in range(6):
+        wobble = 1 + spread * (n - 2.5)
+        a, b = constant + baseline, constant + baseline * ratio * wobble
+        quads.append([block("baseline", a), block("candidate", b), block("candidate", b), block("baseline", a)])
+    return {"case": case, "constant_ns": [constant] * 5, "reference_ns": None, "quads": quads}
+
+
+def block(side: str, wall: float) -> dict[str, Any]:
+    return {"side": side, "wall_ns": [wall, wall, wall], "inner_ns": [1, 1, 1]}
+
+
+def test_the_constant_is_taken_off_before_the_ratio() -> None:
+    found = verdict.decide(evidence())
+    assert found.outcome == "passed"
+    assert [time.ratio for time in found.times] == pytest.approx([1.0, 0.25], rel=0.01)
+    assert found.ratio == pytest.approx(0.5, rel=0.01)
+    assert found.score_us == pytest.approx(2000, rel=0.01)
+
+
+def test_the_reference_time_sets_the_scale() -> None:
+    timings = [timing("a", 0.5) | {"reference_ns": 10e6}]
+    assert verdict.decide(evidence(timing=timings)).score_us == pytest.approx(5000, rel=0.01)
+
+
+@pytest.mark.parametrize(("by", "expected"), [("geom", 0.5), ("mean", 0.625), ("last", 0.25)])
+def test_cases_are_combined_as_the_problem_says(by: str, expected: float) -> None:
+    assert verdict.decide(evidence(ranking_by=by)).ratio == pytest.approx(expected, rel=0.01)
+
+
+def test_the_inner_clock_decides_nothing() -> None:
+    forged = evidence()
+    for timed in forged["timing"]:
+        for quad in timed["quads"]:
+            for one in quad:
+                one["inner_ns"] = [0, 0, 0]
+    assert verdict.decide(forged) == verdict.decide(evidence())
+
+
+def test_a_fault_comes_before_everything() -> None:
+    fault = {"outcome": "timeout", "reason": "call", "message": "m"}
+    found = verdict.decide(evidence(fault=fault, checks=[check(good=False, reason="nan")]))
+    assert (found.outcome, found.reason, found.score_us) == ("timeout", "call", None)
+
+
+def test_a_wrong_output_scores_nothing() -> None:
+    found = verdict.decide(evidence(checks=[check(), check(good=False, reason="mismatch", message="at [1]")]))
+    assert (found.outcome, found.reason, found.message, found.score_us) == ("wrong", "mismatch", "at [1]", None)
+
+
+def test_test_mode_needs_no_timing() -> None:
+    assert verdict.decide(evidence(mode="test", timing=[])).outcome == "passed"
+
+
+def test_work_that_vanishes_in_the_constant_cannot_be_timed() -> None:
+    found = verdict.decide(evidence(timing=[timing("a", ratio=-0.1)]))
+    assert (found.outcome, found.reason) == ("unmeasurable", "below_resolution")
+
+
+def test_a_wide_interval_is_said() -> None:
+    assert verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.05)])).flags == ("not_converged",)
+    assert verdict.decide(evidence()).flags == ()
+
+
+def test_a_replay_from_stored_json_says_the_same() -> None:
+    given = evidence()
+    assert verdict.decide(json.loads(json.dumps(given))) == verdict.decide(given)

@@ -1,0 +1,129 @@
+"""The life of a real container: its output, its limits, its death, and what a crashed owner leaves behind."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from sandbox import container, policy
+from sandbox.errors import ImageMissing, SandboxError
+
+pytestmark = pytest.mark.docker
+
+IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
+Start = Callable[..., container.Container]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a container that runs one line of Python instead of the harness."""
+    client = container.connect()
+    made: list[container.Container] = []
+
+    def start(code: str, owner: str = "tests") -> container.Container:
+        tenant = policy.tenant(IMAGE, uid=399_999, cpus="0")
+        new = container.Container(client, replace(tenant, command=(policy.INTERPRETER, "-c", code)), owner)
+        made.append(new)
+        new.start()
+        return new
+
+    yield start
+    for one in made:
+        one.close()
+    client.close()
+
+
+def wait_for_death(box: container.Container, limit_s: float = 20) -> None:
+    deadline = time.monotonic() + limit_s
+    while box.alive():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_it_keeps_both_streams_apart(start: Start) -> None:
+    box = start("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
+    wait_for_death(box)
+    assert box.wait_exit() == container.Exit(code=3, oom_killed=False, flooded=False)
+    assert box.logs() == {"stdout": "out\n", "stderr": "err\n"}
+
+
+def test_it_keeps_the_first_and_the_last_of_a_long_output(start: Start) -> None:
+    box = start("print('first'); print('x' * 300_000); print('last')")
+    wait_for_death(box)
+    box.wait_exit()
+    text = box.logs()["stdout"]
+    assert text.startswith("first\n")
+    assert text.endswith("last\n")
+    assert "bytes left out" in text
+    assert len(text) < 130_000
+
+
+def test_a_flood_ends_it(start: Start) -> None:
+    box = start("while True: print('x' * 100_000)")
+    wait_for_death(box)
+    assert box.wait_exit().flooded
+
+
+def test_a_frozen_one_dies_when_killed(start: Start) -> None:
+    box = start("import time; time.sleep(60)")
+    assert box.freezer is not None, "these tests need root: freezing is what certifies a run"
+    box.freeze()
+    box.kill()
+    wait_for_death(box)
+    assert box.wait_exit().code == 137
+
+
+def test_frozen_means_that_nothing_runs(start: Start) -> None:
+    box = start("import time\nwhile True: print('tick', flush=True); time.sleep(0.005)")
+    deadline = time.monotonic() + 10
+    while not box.stdout.total:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    box.freeze()
+    time.sleep(0.1)  # for what is in the pipe
+    before = box.stdout.total
+    time.sleep(0.2)
+    assert box.stdout.total == before
+    box.thaw()
+    time.sleep(0.2)
+    assert box.stdout.total > before
+
+
+def test_one_that_never_connects_is_an_error_of_the_sandbox(start: Start) -> None:
+    box = start("import time; time.sleep(60)")
+    with pytest.raises(SandboxError, match="did not connect"):
+        box.accept(time.monotonic_ns() + 200_000_000)
+
+
+def test_the_door_is_gone_after_one_connection(start: Start) -> None:
+    knock = "import socket; s=socket.socket(1); s.connect('/run/judge/socket'); s.recv(1)\n"
+    again = "import os; print(os.listdir('/run/judge') if os.access('/run/judge', os.R_OK) else 'closed', flush=True)"
+    box = start(knock + again)
+    box.accept(time.monotonic_ns() + 10_000_000_000).close()
+    wait_for_death(box)
+    box.wait_exit()
+    assert "socket" not in box.logs()["stdout"]
+
+
+def test_an_unknown_image_says_how_to_build_it() -> None:
+    client = container.connect()
+    with (
+        container.Container(client, policy.tenant("no-such-image:0", 399_999, "0"), "tests") as box,
+        pytest.raises(ImageMissing, match="make image"),
+    ):
+        box.start()
+    client.close()
+
+
+def test_what_a_killed_owner_left_frozen_is_reaped(start: Start) -> None:
+    box = start("import time; time.sleep(60)", owner="tests-reaped")
+    box.freeze()
+    client = container.connect()
+    assert container.reap(client, "tests-reaped") == 1
+    assert container.reap(client, "tests-reaped") == 0
+    assert not box.alive()
+    client.close()

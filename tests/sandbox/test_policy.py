@@ -1,0 +1,106 @@
+"""Each option of a container, by itself: what a policy turns into for Docker."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox import policy
+
+
+@pytest.fixture
+def options() -> dict[str, Any]:
+    made = policy.tenant("image:1", uid=234_567, cpus="1")
+    return policy.container_options(made, socket_folder=Path("/somewhere/door"), owner="rex")
+
+
+def test_it_has_no_network(options: dict[str, Any]) -> None:
+    assert options["network_mode"] == "none"
+
+
+def test_its_root_is_read_only(options: dict[str, Any]) -> None:
+    assert options["read_only"] is True
+
+
+def test_its_tmp_is_executable_and_limited_in_size(options: dict[str, Any]) -> None:
+    assert list(options["tmpfs"]) == ["/tmp"]
+    words = options["tmpfs"]["/tmp"].split(",")
+    assert "exec" in words
+    assert "noexec" not in words
+    assert f"size={512 << 20}" in words
+
+
+def test_it_has_no_capability(options: dict[str, Any]) -> None:
+    assert options["cap_drop"] == ["ALL"]
+    assert "cap_add" not in options
+    assert options["privileged"] is False
+
+
+def test_it_cannot_gain_privileges(options: dict[str, Any]) -> None:
+    assert "no-new-privileges:true" in options["security_opt"]
+
+
+def test_its_system_calls_are_our_list(options: dict[str, Any]) -> None:
+    (text,) = [item.removeprefix("seccomp=") for item in options["security_opt"] if item.startswith("seccomp=")]
+    profile = json.loads(text)
+    assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
+    plainly = {name for rule in profile["syscalls"] if "args" not in rule for name in rule["names"]}
+    for name in ("ptrace", "mount", "unshare", "setns", "bpf", "perf_event_open", "keyctl", "userfaultfd", "socket",
+                 "io_uring_setup", "process_vm_readv", "kexec_load", "open_by_handle_at", "pidfd_getfd"):  # fmt: skip
+        assert name not in plainly
+
+
+def test_its_sockets_are_unix_sockets(options: dict[str, Any]) -> None:
+    profile = json.loads(policy.SECCOMP_PROFILE)
+    (rule,) = [rule for rule in profile["syscalls"] if "socket" in rule["names"]]
+    assert rule["args"] == [{"index": 0, "value": 1, "op": "SCMP_CMP_EQ"}]
+
+
+def test_its_processes_are_counted(options: dict[str, Any]) -> None:
+    assert options["pids_limit"] == 128
+
+
+def test_its_memory_is_limited_and_swap_is_off(options: dict[str, Any]) -> None:
+    assert options["mem_limit"] == options["memswap_limit"] == 2048 << 20
+
+
+def test_it_runs_on_the_cores_it_is_given(options: dict[str, Any]) -> None:
+    assert options["cpuset_cpus"] == "1"
+
+
+def test_it_has_a_uid_of_its_own(options: dict[str, Any]) -> None:
+    assert options["user"] == "234567:234567"
+
+
+def test_a_system_uid_is_refused() -> None:
+    with pytest.raises(ValueError, match="uid 0"):
+        policy.tenant("image:1", uid=0, cpus="1")
+
+
+def test_its_environment_is_path_home_and_lang(options: dict[str, Any]) -> None:
+    assert set(options["environment"]) == {"PATH", "HOME", "LANG"}
+
+
+def test_its_shared_memory_is_private(options: dict[str, Any]) -> None:
+    assert options["ipc_mode"] == "private"
+
+
+def test_nothing_of_the_host_is_mounted_but_the_socket_folder(options: dict[str, Any]) -> None:
+    assert options["volumes"] == {"/somewhere/door": {"bind": "/run/judge", "mode": "ro"}}
+    assert "devices" not in options
+
+
+def test_its_output_goes_to_no_log(options: dict[str, Any]) -> None:
+    assert options["log_config"] == {"type": "none"}
+
+
+def test_it_leaves_no_core_and_opens_few_files(options: dict[str, Any]) -> None:
+    limits = {limit["name"]: limit["hard"] for limit in options["ulimits"]}
+    assert limits == {"nofile": 1024, "core": 0, "fsize": 512 << 20}
+
+
+def test_it_carries_its_owner_as_a_label(options: dict[str, Any]) -> None:
+    assert options["labels"] == {"photofinish.runner": "rex"}
