@@ -1,0 +1,1 @@
+"""The JSON API for people and their tools, /api/v1. docs/http.md is its contract."""

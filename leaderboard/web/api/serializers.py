@@ -1,0 +1,128 @@
+"""The shapes of /api/v1: what comes in is parsed here once, what goes out is described here for the schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from leaderboard.web.cards import Card
+from leaderboard.web.sources import REFERENCE
+from runner.wire import MAX_SOURCE_BYTES, MODES
+
+
+class Token(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    scopes = serializers.ListField(child=serializers.CharField())
+
+
+class Me(serializers.Serializer[Any]):
+    username = serializers.CharField()
+    token = Token()
+
+
+class Board(serializers.Serializer[Any]):
+    slug = serializers.CharField()
+    title = serializers.CharField()
+    competition = serializers.CharField(source="competition.name")
+    hardware = serializers.ListField(child=serializers.CharField())
+    deadline = serializers.DateTimeField(allow_null=True)
+    open = serializers.BooleanField(source="is_open")
+    entries = serializers.DictField(child=serializers.IntegerField())
+
+
+class BoardDetail(Board):
+    description = serializers.SerializerMethodField()
+    templates = serializers.SerializerMethodField()
+    reference = serializers.SerializerMethodField()
+    ranking_by = serializers.SerializerMethodField()
+    cases = serializers.SerializerMethodField()
+
+    def get_description(self, card: Card) -> str:
+        return str(card.version.part("description", ""))
+
+    @extend_schema_field(serializers.DictField(child=serializers.CharField()))
+    def get_templates(self, card: Card) -> dict[str, str]:
+        return dict(card.version.part("templates", {}))
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_reference(self, card: Card) -> str | None:
+        text: str | None = card.version.part("files", {}).get(REFERENCE)
+        return text
+
+    def get_ranking_by(self, card: Card) -> str:
+        return str(card.version.part("ranking_by", ""))
+
+    @extend_schema_field(serializers.DictField(child=serializers.ListField(child=serializers.DictField())))
+    def get_cases(self, card: Card) -> dict[str, Any]:
+        return {kind: card.version.part(kind, []) for kind in ("tests", "benchmarks")}
+
+
+class Entry(serializers.Serializer[Any]):
+    rank = serializers.IntegerField()
+    user = serializers.CharField()
+    score_us = serializers.FloatField()
+    ratio = serializers.FloatField()
+    half_width = serializers.FloatField(allow_null=True)
+    submitted_at = serializers.DateTimeField()
+    submission = serializers.IntegerField()
+
+
+class Page(serializers.Serializer[Any]):
+    board = serializers.CharField(required=False, allow_blank=True, max_length=64)
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=200)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000)
+
+
+class NewSubmission(serializers.Serializer[Any]):
+    """Field shapes only; names of boards, hardware and the source itself are checked by submissions/intake.py."""
+
+    board = serializers.CharField(max_length=200, allow_blank=True, default="")
+    hardware = serializers.CharField(max_length=200, allow_blank=True, default="")
+    mode = serializers.CharField(max_length=64, help_text=", ".join(MODES))
+    filename = serializers.CharField(max_length=255, allow_blank=True, default="")
+    code = serializers.CharField(trim_whitespace=False, allow_blank=True, required=False)
+    file = serializers.FileField(required=False, allow_empty_file=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("code" in attrs) == ("file" in attrs):
+            raise serializers.ValidationError({"code": "send the source either as `code` or as `file`"})
+        upload = attrs.pop("file", None)
+        if upload is None:
+            attrs["data"] = attrs.pop("code").encode("utf-8", "surrogatepass")
+        else:
+            attrs["data"] = upload.read(MAX_SOURCE_BYTES + 1)
+        attrs["filename"] = attrs["filename"] or (upload.name if upload else "submission.py")
+        return attrs
+
+
+class Accepted(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    status = serializers.CharField()
+    url = serializers.CharField()
+    events = serializers.CharField()
+
+
+class SubmissionSummary(Accepted):
+    board = serializers.CharField()
+    hardware = serializers.CharField()
+    mode = serializers.CharField()
+    filename = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    outcome = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(allow_blank=True)
+    message = serializers.CharField(allow_blank=True)
+    score_us = serializers.FloatField(allow_null=True)
+    ratio = serializers.FloatField(allow_null=True)
+    half_width = serializers.FloatField(allow_null=True)
+    flags = serializers.ListField(child=serializers.CharField())
+    published = serializers.BooleanField()
+    review = serializers.ChoiceField(choices=["under_review", "rejected"], allow_null=True)
+
+
+class Submission(SubmissionSummary):
+    code = serializers.CharField()
+    cases = serializers.ListField(child=serializers.DictField())
+    logs = serializers.DictField(child=serializers.CharField())
+    rank = serializers.IntegerField(allow_null=True)

@@ -1,0 +1,147 @@
+"""The calls of /api/v1. Each looks up, validates, makes one call and answers; errors are web/errors.py's."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.parsers import FormParser, MultiPartParser
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from leaderboard import pipeline
+from leaderboard.accounts.models import SCOPES, ApiToken, User
+from leaderboard.web import cards, shape
+from leaderboard.web.api import serializers
+from leaderboard.web.api.auth import BearerAuthentication, HasScope
+from leaderboard.web.api.body import BoundedJSON
+from leaderboard.web.errors import body
+from leaderboard.web.limits import ApiThrottle
+
+MAX_ROWS: Final = 200
+
+
+class Public(APIView):
+    """Anybody may read; who says who they are is counted by name instead of by address."""
+
+    authentication_classes = [BearerAuthentication, SessionAuthentication]
+    permission_classes = [HasScope]
+    throttle_classes = [ApiThrottle]
+
+
+class Private(Public):
+    permission_classes = [IsAuthenticated, HasScope]
+
+    @staticmethod
+    def caller(request: Request) -> User:
+        assert isinstance(request.user, User)  # IsAuthenticated saw to it
+        return request.user
+
+
+class Me(Private):
+    @extend_schema(responses=serializers.Me)
+    def get(self, request: Request) -> Response:
+        """Who the caller is, and what the token may."""
+        token = request.auth if isinstance(request.auth, ApiToken) else None
+        said = {"name": token.name, "scopes": token.scopes} if token else {"name": "session", "scopes": list(SCOPES)}
+        return Response({"username": self.caller(request).get_username(), "token": said})
+
+
+class Boards(Public):
+    @extend_schema(responses=serializers.Board(many=True))
+    def get(self, request: Request) -> Response:
+        """Every board."""
+        return Response(serializers.Board(cards.cards(timezone.now()), many=True).data)
+
+
+class Board(Public):
+    @extend_schema(responses=serializers.BoardDetail)
+    def get(self, request: Request, slug: str) -> Response:
+        """One board with its problem: description, starter code, reference, public cases."""
+        return Response(serializers.BoardDetail(_card(slug)).data)
+
+
+class Entries(Public):
+    @extend_schema(responses=serializers.Entry(many=True))
+    def get(self, request: Request, slug: str, hardware: str) -> Response:
+        """The ranking, best first, one line an owner."""
+        place = _card(slug).place(hardware)
+        if place is None:
+            raise Http404
+        return Response(serializers.Entry(cards.preview(place, request.user).rows, many=True).data)
+
+
+class Submissions(Private):
+    parser_classes = [BoundedJSON, MultiPartParser, FormParser]
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("board", OpenApiTypes.STR, description="Only submissions to this board."),
+            OpenApiParameter("limit", OpenApiTypes.INT, description=f"At most {MAX_ROWS}."),
+            OpenApiParameter("offset", OpenApiTypes.INT),
+        ],
+        responses=serializers.SubmissionSummary(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        """The caller's own submissions, newest first."""
+        query = serializers.Page(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        wanted = query.validated_data
+        mine = shape.visible_to(self.caller(request)).filter(owner=self.caller(request))
+        if wanted.get("board"):
+            mine = mine.filter(board__slug=wanted["board"])
+        start = wanted["offset"]
+        items = shape.shown_list(mine[start : start + wanted["limit"]])
+        return Response([shape.to_json(item, with_code=False, details=False) for item in items])
+
+    @extend_schema(request=serializers.NewSubmission, responses={201: serializers.Accepted})
+    def post(self, request: Request) -> Response:
+        """Send a submission: JSON with `code`, or multipart with `file`."""
+        form = serializers.NewSubmission(data=request.data)
+        form.is_valid(raise_exception=True)
+        sent = form.validated_data
+        submission = pipeline.submit(
+            owner=self.caller(request),
+            board_slug=sent["board"],
+            hardware=sent["hardware"],
+            mode=sent["mode"],
+            filename=sent["filename"],
+            data=sent["data"],
+            now=timezone.now(),
+        )
+        item = shape.shown(submission)
+        answer = {"id": item.id, "status": item.status, "url": item.url, "events": item.events}
+        return Response(answer, status=201, headers={"Location": f"/api/v1/submissions/{item.id}"})
+
+
+class Submission(Private):
+    @extend_schema(responses=serializers.Submission)
+    def get(self, request: Request, pk: int) -> Response:
+        """One submission; its owner's and the organisers' to see."""
+        found = get_object_or_404(shape.visible_to(self.caller(request)), pk=pk)
+        return Response(shape.to_json(shape.shown(found)))
+
+
+class NotHere(Public):
+    """Any other address below /api answers in the API's own shape."""
+
+    schema = None
+
+    def get(self, request: Request, **kwargs: Any) -> Response:
+        return body(404, f"There is no such call: {request.path[:200]}. They are listed at /api/docs.")
+
+    post = put = patch = delete = get
+
+
+def _card(slug: str) -> cards.Card:
+    card = cards.card(slug, timezone.now())
+    if card is None:
+        raise Http404
+    return card

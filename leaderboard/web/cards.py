@@ -1,0 +1,183 @@
+"""What pages and API show of boards: cards by competition, and the lines of one board with their strips."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.contrib.auth.models import AnonymousUser
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Board, Competition, ProblemVersion
+from leaderboard.standings.boards import RankedEntry, board_entries
+from leaderboard.standings.models import Entry
+
+MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
+
+RANKINGS: Final = {
+    "geom": "Geometric mean over the timing cases",
+    "mean": "Mean over the timing cases",
+    "last": "The last timing case alone",
+}
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Where things are on a line's strip, in per cent of the slowest time shown."""
+
+    run: float
+    band_start: float
+    band_width: float
+    base: float | None
+
+
+@dataclass(frozen=True)
+class Line:
+    rank: int
+    user: str
+    own: bool
+    score_us: float
+    ratio: float
+    half_width: float | None
+    submitted_at: datetime
+    submission: int
+    strip: Strip
+
+
+@dataclass(frozen=True)
+class Place:
+    """One hardware of a card: its board and what is ranked there, best first."""
+
+    board: Board
+    ranked: tuple[RankedEntry, ...]
+
+    @property
+    def hardware(self) -> str:
+        return self.board.hardware
+
+    @property
+    def entries(self) -> int:
+        return len(self.ranked)
+
+    @property
+    def leader(self) -> Entry | None:
+        return self.ranked[0].entry if self.ranked else None
+
+
+@dataclass(frozen=True)
+class Card:
+    """All boards of one slug: a problem on one or more kinds of hardware."""
+
+    slug: str
+    title: str
+    competition: Competition
+    version: ProblemVersion
+    deadline: datetime | None
+    is_open: bool
+    places: tuple[Place, ...]
+
+    @property
+    def hardware(self) -> list[str]:
+        return [place.hardware for place in self.places]
+
+    @property
+    def entries(self) -> dict[str, int]:
+        return {place.hardware: place.entries for place in self.places}
+
+    def place(self, hardware: str) -> Place | None:
+        return next((place for place in self.places if place.hardware == hardware), None)
+
+
+@dataclass(frozen=True)
+class Group:
+    competition: Competition
+    cards: list[Card]
+
+
+@dataclass(frozen=True)
+class Preview:
+    hardware: str
+    rows: list[Line]
+
+
+def cards(now: datetime) -> list[Card]:
+    """Every board of the site, one card a slug."""
+    return _cards(Board.objects.with_parts(), now)
+
+
+def card(slug: str, now: datetime) -> Card | None:
+    found = _cards(Board.objects.with_parts().filter(slug=slug), now)
+    return found[0] if found else None
+
+
+def groups(now: datetime) -> list[Group]:
+    """Cards by competition; open boards before closed ones."""
+    found: dict[int, Group] = {}
+    for item in cards(now):
+        found.setdefault(item.competition.pk, Group(item.competition, [])).cards.append(item)
+    for group in found.values():
+        group.cards.sort(key=lambda item: (not item.is_open, item.title))
+    return sorted(found.values(), key=lambda group: group.competition.name)
+
+
+def preview(place: Place, viewer: User | AnonymousUser, most: int | None = None) -> Preview:
+    """The first lines of a board, drawn on strips of one common scale."""
+    shown = place.ranked[:most]
+    longest = max((_extent(ranked.entry) for ranked in shown), default=1.0)
+    rows = [_line(ranked, viewer, longest) for ranked in shown]
+    return Preview(hardware=place.hardware, rows=rows)
+
+
+def _cards(boards: Iterable[Board], now: datetime) -> list[Card]:
+    by_slug: dict[str, list[Board]] = defaultdict(list)
+    for board in boards:
+        by_slug[board.slug].append(board)
+    return [_card(slug, same, now) for slug, same in sorted(by_slug.items())]
+
+
+def _card(slug: str, boards: list[Board], now: datetime) -> Card:
+    first = boards[0]
+    deadlines = [board.deadline for board in boards if board.deadline is not None]
+    return Card(
+        slug=slug,
+        title=first.title,
+        competition=first.competition,
+        version=first.version,
+        deadline=max(deadlines) if len(deadlines) == len(boards) else None,
+        is_open=any(board.is_open_at(now) for board in boards),
+        places=tuple(Place(board, tuple(board_entries(board))) for board in boards),
+    )
+
+
+def _extent(entry: Entry) -> float:
+    """The slowest thing to be drawn for a line: itself with its interval, or its baseline."""
+    return max(entry.score_us * (1 + (entry.half_width or 0)), entry.score_us / entry.ratio)
+
+
+def _line(ranked: RankedEntry, viewer: User | AnonymousUser, longest_us: float) -> Line:
+    entry = ranked.entry
+    return Line(
+        rank=ranked.rank,
+        user=entry.owner.get_username(),
+        own=entry.owner_id == viewer.pk,
+        score_us=entry.score_us,
+        ratio=entry.ratio,
+        half_width=entry.half_width,
+        submitted_at=entry.submitted_at,
+        submission=entry.submission_id,
+        strip=_strip(entry, 100 / longest_us),
+    )
+
+
+def _strip(entry: Entry, scale: float) -> Strip:
+    run = entry.score_us * scale
+    width = max(MIN_BAND, 2 * run * (entry.half_width or 0)) if entry.half_width else 0.0
+    return Strip(
+        run=round(run, 2),
+        band_start=round(run - width / 2, 2),
+        band_width=round(width, 2),
+        base=round(entry.score_us / entry.ratio * scale, 2),
+    )

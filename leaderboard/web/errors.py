@@ -1,0 +1,119 @@
+"""Every error of an API in the one shape of docs/http.md: a sentence, and which field, which value, what to do.
+
+`handle` is DRF's exception handler. Only texts made for people leave here; a bug becomes a sentence without detail and
+a traceback in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from leaderboard.errors import RateLimited, StaleLease, UserError
+
+BUG: Final = "Something broke on our side; it is in our log. Try again in a moment."
+STALE: Final = "The lease on this attempt is lost or the attempt is finished; stop working on it."
+_SHOWN_CHARS: Final = 200
+
+log = logging.getLogger(__name__)
+
+
+def handle(exc: Exception, context: dict[str, Any]) -> Response:
+    set_rollback()
+    response = _answer(exc, context)
+    if response.status_code >= 500:
+        log.exception("unexpected error in %s", type(context.get("view")).__name__, exc_info=exc)
+    return response
+
+
+def _answer(exc: Exception, context: dict[str, Any]) -> Response:
+    match exc:
+        case UserError():
+            return _user_error(exc)
+        case StaleLease():
+            return Response({"detail": STALE, "code": "stale"}, status=409)
+        case exceptions.ValidationError():
+            return _invalid(exc, _data(context))
+        case exceptions.Throttled():
+            return _throttled(exc)
+        case exceptions.APIException():
+            return _api_exception(exc)
+        case Http404():
+            return body(404, "There is nothing here, or it is not yours.")
+        case PermissionDenied():
+            return body(403, "You may not do this.")
+        case RequestDataTooBig():
+            return body(413, "The request is too large; a source file may have 1,000,000 bytes.", "body")
+    return body(500, BUG)
+
+
+def body(status: int, detail: str, field: str = "", value: object = None) -> Response:
+    errors = [{"field": field, "value": _shown(value), "message": detail}] if field else []
+    return Response({"detail": detail, "errors": errors}, status=status)
+
+
+def _user_error(exc: UserError) -> Response:
+    response = Response(exc.as_json(), status=exc.status)
+    if isinstance(exc, RateLimited):
+        response["Retry-After"] = str(exc.retry_after_s)
+    return response
+
+
+def _throttled(exc: exceptions.Throttled) -> Response:
+    wait = max(1, int(getattr(exc, "wait", None) or 1))
+    response = body(429, f"Too many requests. Try again in {wait} s.")
+    response["Retry-After"] = str(wait)
+    return response
+
+
+def _api_exception(exc: exceptions.APIException) -> Response:
+    detail = exc.detail if isinstance(exc.detail, str) else str(exc.default_detail)
+    if isinstance(exc, exceptions.ParseError):
+        return body(exc.status_code, f"The body could not be read: {detail}", "body")
+    response = body(exc.status_code, detail)
+    if challenge := getattr(exc, "auth_header", None):
+        response["WWW-Authenticate"] = challenge
+    return response
+
+
+def _invalid(exc: exceptions.ValidationError, sent: dict[str, Any]) -> Response:
+    errors = [
+        {"field": field, "value": _shown(sent.get(field)), "message": message} for field, message in _flat(exc.detail)
+    ]
+    detail = "; ".join(
+        f"{error['field']}: {error['message']}" if error["field"] else error["message"] for error in errors
+    )
+    return Response({"detail": detail, "errors": errors}, status=exc.status_code)
+
+
+def _flat(detail: Any, field: str = "") -> list[tuple[str, str]]:
+    if isinstance(detail, dict):
+        return [
+            pair
+            for name, inner in detail.items()
+            for pair in _flat(
+                inner, field if name == "non_field_errors" else (f"{field}.{name}" if field else str(name))
+            )
+        ]
+    if isinstance(detail, list):
+        return [pair for inner in detail for pair in _flat(inner, field)]
+    return [(field, str(detail))]
+
+
+def _data(context: dict[str, Any]) -> dict[str, Any]:
+    request = context.get("request")
+    data = getattr(request, "data", None)
+    return {str(key): data.get(key) for key in data} if isinstance(data, dict) else {}
+
+
+def _shown(value: object) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair could not be sent back
+    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"

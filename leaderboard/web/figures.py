@@ -1,0 +1,68 @@
+"""How numbers are said: times, speedups, intervals, spans. Pure; the one place that rounds for people.
+
+A ratio is candidate / baseline, so below 1 is faster; people read its inverse, "2.41×". A half-width is relative: 0.012
+is "±1.2 %".
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+THIN: Final = "\N{NARROW NO-BREAK SPACE}"
+_UNITS: Final = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns"))
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """`value` in plain notation with that many significant digits: 1234.5 → "1,234"; 0.01234 → "0.01234"."""
+    if value == 0:
+        return "0"
+    exponent = int(f"{abs(value):.{digits - 1}e}".partition("e")[2])
+    return f"{value:,.{max(0, digits - 1 - exponent)}f}"
+
+
+def duration_us(value: float | None) -> str:
+    """Microseconds as a time with a fitting unit: 0.4 → "400.0 ns", 12345.6 → "12.35 ms"."""
+    if value is None:
+        return "–"
+    scale, unit = next((pair for pair in _UNITS if value >= pair[0]), _UNITS[-1])
+    text = significant(value / scale)
+    if text == "1,000" and unit != "s":  # rounding reached the next unit
+        scale, unit = _UNITS[[name for _, name in _UNITS].index(unit) - 1]
+        text = significant(value / scale)
+    return f"{text}{THIN}{unit}"
+
+
+def speedup(ratio: float | None) -> str:
+    """How many times as fast as the baseline."""
+    if ratio is None or ratio <= 0:
+        return "–"
+    value = 1 / ratio
+    return f"{significant(value, 3) if value < 1000 else significant(value, 4)}×"
+
+
+def interval(half_width: float | None) -> str:
+    """Relative half-width of the 95 % interval, in per cent; never rounded down to nothing."""
+    if half_width is None:
+        return ""
+    percent = half_width * 100
+    if percent < 0.05:
+        return f"±<0.05{THIN}%"
+    return f"±{percent:.1f}{THIN}%" if percent < 10 else f"±{percent:.0f}{THIN}%"
+
+
+def span(delta: dt.timedelta) -> str:
+    """The largest fitting unit: "3 days", "5 hours", "40 seconds"."""
+    seconds = int(abs(delta.total_seconds()))
+    for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = seconds // size
+            return f"{count} {name}{'' if count == 1 else 's'}"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"
+
+
+def ago(moment: dt.datetime, now: dt.datetime) -> str:
+    """When, told from `now`: "2 hours ago", "in 3 days"."""
+    if abs(now - moment) < dt.timedelta(seconds=5):
+        return "just now"
+    return f"{span(now - moment)} ago" if moment <= now else f"in {span(moment - now)}"

@@ -1,0 +1,105 @@
+"""Forms: what a person typed, parsed once. They check shape only; whether it is allowed is for the acts to say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
+from django.core.files.uploadedfile import UploadedFile
+from django.core.validators import RegexValidator
+
+from leaderboard.accounts.models import SCOPES, User
+from runner.wire import MAX_SOURCE_BYTES
+
+if TYPE_CHECKING:
+    _UserCreationForm = UserCreationForm[User]
+    _Upload = UploadedFile[bytes]
+else:  # generic in the stubs only
+    _UserCreationForm, _Upload = UserCreationForm, UploadedFile
+
+MAX_NAME_CHARS: Final = 32
+NAME_RULE: Final = "Letters, digits and . _ -, starting with a letter or digit, at most 32 characters."
+
+
+class Described:
+    """Points each input at its hint and its errors, for those who hear the page instead of seeing it."""
+
+    fields: dict[str, forms.Field]
+    errors: Any
+    auto_id: Any
+
+    def describe(self) -> None:
+        for name, field in self.fields.items():
+            ids = [f"id_{name}_hint"] if field.help_text else []
+            if name in self.errors:
+                ids.append(f"id_{name}_error")
+                field.widget.attrs["aria-invalid"] = "true"
+            if ids:
+                field.widget.attrs["aria-describedby"] = " ".join(ids)
+
+
+class SignInForm(Described, AuthenticationForm):
+    error_messages = {
+        "invalid_login": "Name and password do not belong together. Mind upper and lower case in both.",
+        "inactive": "This account is closed.",
+    }
+
+
+class SignUpForm(Described, _UserCreationForm):
+    username = forms.CharField(
+        max_length=MAX_NAME_CHARS,
+        help_text=NAME_RULE,
+        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE)],
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}),
+    )
+
+    class Meta:
+        model = User
+        fields = ("username",)
+
+
+class TokenForm(Described, forms.Form):
+    name = forms.CharField(max_length=64, help_text="Where you will use it, such as “laptop”.")
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope, scope) for scope in SCOPES],
+        initial=list(SCOPES),
+        error_messages={"required": "Choose at least one scope."},
+    )
+
+
+class SubmitForm(Described, forms.Form):
+    """Either a file or pasted code; the file wins. `source` is what was sent, as bytes, whatever they are."""
+
+    file = forms.FileField(
+        required=False, allow_empty_file=True, widget=forms.FileInput(attrs={"accept": ".py,.cu,.cpp,text/*"})
+    )
+    code = forms.CharField(
+        required=False,
+        strip=False,
+        widget=forms.Textarea(
+            attrs={"class": "code", "spellcheck": "false", "autocapitalize": "none", "autocomplete": "off", "rows": 24}
+        ),
+    )
+    filename = forms.CharField(required=False, widget=forms.HiddenInput(attrs={"data-filename": ""}))
+    mode = forms.CharField(required=False)
+    hardware = forms.CharField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        upload: _Upload | None = data.get("file")
+        if upload is not None:
+            data["source"] = upload.read(MAX_SOURCE_BYTES + 1)
+            data["filename"] = upload.name
+        else:
+            data["source"] = data.get("code", "").replace("\r\n", "\n").encode()
+        return data
+
+
+class DecisionForm(Described, forms.Form):
+    act = forms.ChoiceField(choices=[("publish", "Publish"), ("reject", "Reject")])
+    reason = forms.CharField(
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        error_messages={"required": "Say why: the reason is kept with the decision."},
+    )

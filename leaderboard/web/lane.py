@@ -1,0 +1,53 @@
+"""How a submission's progress and cases are drawn: stations of the lane, rows of the table of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from leaderboard.judging.models import AttemptEvent
+from leaderboard.web.shape import Shown
+
+STATIONS: Final = ("queued", "claimed", "building", "checking", "timing", "done")
+
+
+def stations(item: Shown, events: Sequence[AttemptEvent]) -> list[dict[str, str]]:
+    """The lane: which stations are behind, where it is now, and when it passed each."""
+    began: dict[str, datetime] = {}
+    for event in events:
+        began.setdefault(event.state, event.created_at)
+    wanted = [name for name in STATIONS if name != "timing" or item.mode != "test"]
+    end = "done" if item.is_finished else item.status
+    reached = wanted.index(end) if end in wanted else 0
+    return [_one(item, name, index - reached, began) for index, name in enumerate(wanted)]
+
+
+def _one(item: Shown, name: str, distance: int, began: dict[str, datetime]) -> dict[str, str]:
+    css = "past" if distance < 0 else "" if distance > 0 else "end" if item.is_finished else "now"
+    at = began.get(item.status if name == "done" and item.is_finished else name)
+    since = f"+{(at - item.created_at).total_seconds():.1f} s" if at else ""
+    title = "Verdict" if name == "done" else name.capitalize()
+    return {"state": name, "title": title, "css": css, "at": since if distance <= 0 else ""}
+
+
+def case_shown(case: dict[str, Any]) -> dict[str, Any]:
+    """A case of a report for the table; a report's fields are the judge's, so each is looked at with care."""
+    outcome = str(case.get("outcome") or "passed")
+    times = {name: _positive(case.get(name)) for name in ("time_us", "baseline_us", "ratio", "half_width")}
+    if times["ratio"] is None and times["time_us"] and times["baseline_us"]:
+        times["ratio"] = times["time_us"] / times["baseline_us"]
+    return {
+        "name": str(case.get("name", "")),
+        "kind": "public" if case.get("public", True) else "secret",
+        "outcome": outcome.replace("_", " "),
+        "tone": "good" if outcome == "passed" else "bad",
+        "failed": outcome != "passed",
+        "reason": str(case.get("reason") or ""),
+        "message": str(case.get("message") or ""),
+        **times,
+    }
+
+
+def _positive(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and value > 0 else None

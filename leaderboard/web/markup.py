@@ -1,0 +1,112 @@
+"""Text to safe HTML: markdown with math for descriptions, coloured code for sources.
+
+Math becomes MathML here, on the server, so pages need no script for it. Whatever comes out passes an allow list (nh3)
+last: a description is written by an organiser, but it is still only text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import latex2mathml.converter
+import nh3
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from pygments import highlight  # type: ignore[import-untyped]
+from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
+from pygments.util import ClassNotFound  # type: ignore[import-untyped]
+
+MAX_HIGHLIGHT_CHARS: Final = 200_000  # longer sources are shown plain: colouring takes about 1 s for each MB
+LEXERS: Final = {"py": "python", "cu": "cuda", "cuh": "cuda", "cpp": "cpp", "hip": "cuda"}
+
+_MATHML_TAGS: Final = set(
+    """
+    math menclose mfrac mi mn mo mover mpadded mphantom mroot mrow ms mspace msqrt mstyle msub msubsup msup
+    mtable mtd mtext mtr munder munderover
+    """.split()  # noqa: SIM905 - a list to read
+)
+_MATHML_ATTRIBUTES: Final = set(
+    """
+    accent columnalign columnlines columnspacing display displaystyle fence height largeop linethickness lspace
+    mathvariant maxsize minsize movablelimits notation rowspacing rspace scriptlevel separator stretchy symmetric
+    voffset width
+    """.split()  # noqa: SIM905
+)
+_TAGS: Final = nh3.ALLOWED_TAGS | _MATHML_TAGS
+_ATTRIBUTES: Final[dict[str, set[str]]] = {
+    **nh3.ALLOWED_ATTRIBUTES,
+    **{tag: set(_MATHML_ATTRIBUTES) for tag in _MATHML_TAGS},
+    "code": {"class"},
+    "span": {"class"},
+    "pre": {"tabindex"},
+}
+
+
+@lru_cache(maxsize=256)
+def markdown(text: str) -> SafeString:
+    """Markdown with $inline$ and $$display$$ math, sanitised."""
+    html = _parser().render(text)
+    clean = nh3.clean(
+        html,
+        tags=set(_TAGS),
+        attributes=_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="nofollow noopener",
+    )
+    return mark_safe(clean)  # noqa: S308 - nh3 has just cleaned it
+
+
+def code(source: str, filename: str = "submission.py") -> SafeString:
+    """A source with pygments' class names; the caller puts it into `<pre><code>`."""
+    name = LEXERS.get(filename.rpartition(".")[2].lower(), "python")
+    if len(source) > MAX_HIGHLIGHT_CHARS:
+        return escape(source)
+    coloured: str = highlight(source, get_lexer_by_name(name, stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
+    return mark_safe(coloured)  # noqa: S308 - pygments escapes
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _fence})
+    parser.enable(["table", "strikethrough"])
+    parser.use(dollarmath_plugin, allow_space=True, allow_digits=False, double_inline=True)
+    parser.add_render_rule("math_inline", _inline_math)
+    for rule in ("math_block", "math_inline_double"):
+        parser.add_render_rule(rule, _display_math)
+    return parser
+
+
+def _inline_math(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
+) -> str:
+    return _mathml(tokens[index].content, display="inline")
+
+
+def _display_math(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
+) -> str:
+    return _mathml(tokens[index].content, display="block")
+
+
+def _mathml(latex: str, *, display: str) -> str:
+    """MathML of one formula; LaTeX that the converter does not know is shown as it was typed."""
+    try:
+        return latex2mathml.converter.convert(latex.strip(), display=display)
+    except Exception:  # the converter raises many kinds for bad LaTeX; a description must still be readable
+        return f"<code>{escape(latex)}</code>"
+
+
+def _fence(source: str, language: str, _attributes: str) -> str:
+    try:
+        lexer = get_lexer_by_name(language or "text")
+    except ClassNotFound:
+        return str(escape(source))
+    return str(highlight(source, lexer, HtmlFormatter(nowrap=True)))

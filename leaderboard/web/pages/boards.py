@@ -1,0 +1,67 @@
+"""Home, the list of boards, a problem's page, its files, a board."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from leaderboard.web import cards, sources
+
+PREVIEW_ROWS = 5
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    return render(request, "web/home.html", {"groups": cards.groups(timezone.now())})
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    return render(request, "web/boards.html", {"groups": cards.groups(timezone.now())})
+
+
+@require_safe
+def problem(request: HttpRequest, slug: str) -> HttpResponse:
+    card = _card(slug)
+    text = sources.problem_of(card.version)
+    context = {
+        "card": card,
+        "problem": text,
+        "ranking_by": cards.RANKINGS[text.ranking_by],
+        "tabs": sources.tabs(text),
+        "tests": sources.case_names(text.tests),
+        "benchmarks": sources.case_names(text.benchmarks),
+        "previews": [cards.preview(place, request.user, most=PREVIEW_ROWS) for place in card.places],
+    }
+    return render(request, "web/problem.html", context)
+
+
+@require_safe
+def file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Starter code or a file of the problem, to be saved."""
+    text = sources.downloads(sources.problem_of(_card(slug).version)).get(name)
+    if text is None:
+        raise Http404
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)
+
+
+@require_safe
+def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
+    card = _card(slug)
+    place = card.place(hardware)
+    if place is None:
+        raise Http404
+    ranking_by = cards.RANKINGS[card.version.part("ranking_by", "geom")]
+    preview = cards.preview(place, request.user)
+    context = {"card": card, "hardware": hardware, "preview": preview, "ranking_by": ranking_by}
+    return render(request, "web/board.html", context)
+
+
+def _card(slug: str) -> cards.Card:
+    card = cards.card(slug, timezone.now())
+    if card is None:
+        raise Http404
+    return card

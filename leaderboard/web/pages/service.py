@@ -1,0 +1,37 @@
+"""Pages for machines: is the site alive, what may robots read, the API's schema as a page."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import structlog
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+ROBOTS: Final = "User-agent: *\nDisallow: /api/\nDisallow: /submissions\nDisallow: /tokens\nDisallow: /review\n"
+
+log = structlog.get_logger(__name__)
+
+
+@require_safe
+def healthz(request: HttpRequest) -> JsonResponse:
+    """200 while the database answers."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        log.error("healthz_failed", error=str(error))
+        return JsonResponse({"ok": False, "database": "no answer"}, status=503)
+    return JsonResponse({"ok": True, "database": "ok"})
+
+
+@require_safe
+def robots(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(ROBOTS, content_type="text/plain")
+
+
+@require_safe
+def api_docs(request: HttpRequest) -> HttpResponse:
+    return render(request, "web/api_docs.html")

@@ -1,0 +1,181 @@
+"""Send a submission; see one's own; follow one live; call one off; decide on one that is held."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from leaderboard import pipeline
+from leaderboard.errors import UserError
+from leaderboard.judging.cancel import cancel as cancel_attempt
+from leaderboard.judging.models import AttemptEvent, Result
+from leaderboard.review.models import Decision
+from leaderboard.review.standing import UNDER_REVIEW, held_results
+from leaderboard.web import cards, lane, shape, sources
+from leaderboard.web.forms import DecisionForm, SubmitForm
+from leaderboard.web.pages.account import user_of
+from leaderboard.web.verdicts import SAID
+
+PAGE_ROWS: Final = 50
+REVIEW_ROWS: Final = 200
+MODES: Final = (
+    {"value": "test", "title": "Test", "about": "Is it right? Public and secret cases, no timing. The quickest."},
+    {"value": "benchmark", "title": "Benchmark", "about": "Tested and timed against the baseline; shown to you only."},
+    {"value": "ranked", "title": "Ranked", "about": "Tested and timed on secret inputs; a pass goes to the board."},
+)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def submit(request: HttpRequest, slug: str) -> HttpResponse:
+    card = cards.card(slug, timezone.now())
+    if card is None:
+        raise Http404
+    if request.method == "GET":
+        return _submit_page(request, card, SubmitForm(initial=_first_choice(request, card)))
+    form = SubmitForm(request.POST, request.FILES)
+    form.full_clean()
+    sent = form.cleaned_data
+    try:
+        submission = pipeline.submit(
+            owner=user_of(request),
+            board_slug=slug,
+            hardware=sent["hardware"],
+            mode=sent["mode"],
+            filename=sent["filename"] or sources.problem_of(card.version).submission_name,
+            data=sent["source"],
+            now=timezone.now(),
+        )
+    except UserError as error:
+        return _not_sent(request, card, form, error)
+    return redirect(f"/submissions/{submission.pk}")
+
+
+@login_required
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    offset = int(given) if (given := request.GET.get("offset", "0")).isascii() and given.isdigit() else 0
+    offset = min(offset, 1_000_000)
+    mine = shape.visible_to(user_of(request)).filter(owner=user_of(request))[offset : offset + PAGE_ROWS + 1]
+    subs = shape.shown_list(mine)
+    context = {
+        "subs": subs[:PAGE_ROWS],
+        "older": offset + PAGE_ROWS if len(subs) > PAGE_ROWS else None,
+        "newer": max(0, offset - PAGE_ROWS) if offset else None,
+    }
+    return render(request, "web/submissions.html", context)
+
+
+@login_required
+@require_safe
+def detail(request: HttpRequest, pk: int) -> HttpResponse:
+    return _detail_page(request, _visible(request, pk))
+
+
+@login_required
+@require_POST
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    item = _visible(request, pk)
+    try:
+        cancel_attempt(
+            submission=item.submission, actor=user_of(request), reason="cancelled on its page", now=timezone.now()
+        )
+    except UserError as error:
+        messages.warning(request, f"Not cancelled: {error.message}.")
+    return redirect(item.url)
+
+
+@login_required
+@require_POST
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    item = _visible(request, pk)
+    result = get_object_or_404(Result, attempt__submission=item.submission, attempt__is_current=True)
+    form = DecisionForm(request.POST)
+    if not form.is_valid():
+        return _detail_page(request, item, form)
+    act = {Decision.PUBLISH: pipeline.publish_result, Decision.REJECT: pipeline.reject_result}[form.cleaned_data["act"]]
+    try:
+        act(result=result, actor=user_of(request), reason=form.cleaned_data["reason"], now=timezone.now())
+    except UserError as error:
+        form.add_error("reason" if error.field == "reason" else None, error.message)
+        return _detail_page(request, item, form, status=error.status)
+    messages.success(request, f"Submission {item.id}: {form.cleaned_data['act']}ed.")
+    return redirect(item.url)
+
+
+@login_required
+@require_safe
+def review(request: HttpRequest) -> HttpResponse:
+    if not user_of(request).is_staff:
+        raise Http404
+    results = list(held_results().prefetch_related("findings")[:REVIEW_ROWS])
+    subs = {item.id: item for item in shape.shown_list(result.attempt.submission for result in results)}
+    held = [
+        {"sub": subs[result.attempt.submission_id], "findings": result.findings.all(), "since": result.created_at}
+        for result in results
+    ]
+    return render(request, "web/review.html", {"held": held})
+
+
+def _visible(request: HttpRequest, pk: int) -> shape.Shown:
+    return shape.shown(get_object_or_404(shape.visible_to(user_of(request)), pk=pk))
+
+
+def _first_choice(request: HttpRequest, card: cards.Card) -> dict[str, str]:
+    mode, hardware = request.GET.get("mode", ""), request.GET.get("hardware", "")
+    return {
+        "mode": mode if mode in {item["value"] for item in MODES} else "test",
+        "hardware": hardware if card.place(hardware) else card.places[0].hardware,
+    }
+
+
+def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, status: int = 200) -> HttpResponse:
+    form.describe()
+    templates = sources.starters(sources.problem_of(card.version))
+    context = {"card": card, "form": form, "modes": MODES, "templates": templates}
+    return render(request, "web/submit.html", context, status=status)
+
+
+def _not_sent(request: HttpRequest, card: cards.Card, form: SubmitForm, error: UserError) -> HttpResponse:
+    """The page again with what was typed, and the error beside the field that it is about."""
+    field = "file" if error.field in ("code", "filename") and request.FILES else error.field
+    text = error.message[:1].upper() + error.message[1:]
+    form.add_error(field if field in form.fields else None, text if text.endswith((".", "?")) else text + ".")
+    response = _submit_page(request, card, form, error.status)
+    if retry := getattr(error, "retry_after_s", None):
+        response["Retry-After"] = str(retry)
+    return response
+
+
+def _detail_page(
+    request: HttpRequest, item: shape.Shown, form: DecisionForm | None = None, status: int = 200
+) -> HttpResponse:
+    events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
+    current = [event for event in events if event.attempt_id == events[-1].attempt_id] if events else []
+    may_decide = user_of(request).is_staff and item.review == UNDER_REVIEW
+    result = Result.objects.filter(attempt__submission=item.submission, attempt__is_current=True).first()
+    said = [event.message for event in current if event.message]
+    decision_form = (form or DecisionForm()) if may_decide else None
+    if decision_form is not None:
+        decision_form.describe()
+    context = {
+        "sub": item,
+        "stations": lane.stations(item, current),
+        "said": SAID,
+        "last_message": said[-1] if said else SAID.get(item.status, ""),
+        "last_event": events[-1].pk if events else 0,
+        "lost": sum(event.state == "lost" for event in events),
+        "cases": [lane.case_shown(case) for case in item.cases],
+        "timed": any(case.get("time_us") for case in item.cases),
+        "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
+        "findings": result.findings.all() if result else [],
+        "decision": Decision.objects.filter(result=result).first() if result else None,
+        "decision_form": decision_form,
+    }
+    return render(request, "web/submission.html", context, status=status)

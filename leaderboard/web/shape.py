@@ -1,0 +1,125 @@
+"""A submission as it is shown, to whom: one value for the page and for the API, put together from the rooms below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django.db.models import QuerySet
+
+from leaderboard.accounts.models import User
+from leaderboard.judging.states import CANCELLED, FINISHED
+from leaderboard.standings.status import SubmissionStatus, status_of, statuses_of
+from leaderboard.submissions.models import Submission
+from leaderboard.web.verdicts import Verdict, verdict
+
+_STATUS_FIELDS: Final = (
+    "status",
+    "outcome",
+    "reason",
+    "message",
+    "score_us",
+    "ratio",
+    "half_width",
+    "flags",
+    "published",
+    "rank",
+    "review",
+    "cases",
+    "logs",
+)
+
+
+def visible_to(user: User) -> QuerySet[Submission]:
+    """What this person may see: everything for an organiser, else their own. Strangers meet a 404."""
+    every = Submission.objects.select_related("owner", "board__problem")
+    return every if user.is_staff or user.is_superuser else every.filter(owner=user)
+
+
+class Shown:
+    """A submission with its status: what templates and serializers read."""
+
+    def __init__(self, submission: Submission, status: SubmissionStatus) -> None:
+        self.submission = submission
+        self.state = status
+        self.id = submission.pk
+        self.board = submission.board.slug
+        self.title = submission.board.title
+        self.hardware = submission.board.hardware
+        self.mode = submission.mode
+        self.filename = submission.filename
+        self.code = submission.source
+        self.owner = submission.owner.get_username()
+        self.created_at = submission.created_at
+        self.url = f"/submissions/{submission.pk}"
+        self.events = f"/api/v1/submissions/{submission.pk}/events"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _STATUS_FIELDS:
+            return getattr(self.state, name)
+        raise AttributeError(name)
+
+    @property
+    def attempt_number(self) -> int:
+        return self.state.attempt
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state.status in FINISHED
+
+    @property
+    def passed(self) -> bool:
+        return self.state.outcome == "passed"
+
+    @property
+    def verdict(self) -> Verdict | None:
+        if not self.is_finished:
+            return None
+        return verdict(CANCELLED if self.state.status == CANCELLED else self.state.outcome, self.state.reason)
+
+    @property
+    def chip(self) -> str:
+        """The colour of the status in a list."""
+        if self.verdict is None:
+            return "" if self.state.status == "queued" else "running"
+        return "warn" if self.state.review else self.verdict.tone
+
+    @property
+    def chip_text(self) -> str:
+        return (self.state.review or self.state.outcome or self.state.status).replace("_", " ")
+
+
+def shown(submission: Submission) -> Shown:
+    return Shown(submission, status_of(submission))
+
+
+def shown_list(submissions: Iterable[Submission]) -> list[Shown]:
+    found = list(submissions)
+    statuses = statuses_of(found)
+    return [Shown(submission, statuses[submission.pk]) for submission in found]
+
+
+def submission_json(submission_id: int, user: User, *, with_code: bool = True) -> dict[str, Any]:
+    """docs/http.md: GET /submissions/{id}."""
+    return to_json(shown(visible_to(user).get(pk=submission_id)), with_code=with_code)
+
+
+def to_json(item: Shown, *, with_code: bool = True, details: bool = True) -> dict[str, Any]:
+    data = {
+        "id": item.id,
+        "board": item.board,
+        "hardware": item.hardware,
+        "mode": item.mode,
+        "filename": item.filename,
+        "created_at": item.created_at.isoformat(),
+        "url": item.url,
+        "events": item.events,
+        **{
+            name: getattr(item.state, name)
+            for name in _STATUS_FIELDS
+            if details or name not in ("cases", "logs", "rank")
+        },
+    }
+    if with_code:
+        data["code"] = item.code
+    return data

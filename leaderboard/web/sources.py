@@ -1,0 +1,66 @@
+"""What a problem shows of itself: starter code, reference, names of its public cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from leaderboard.competitions.models import ProblemVersion
+from problems.spec import Problem, case_name
+
+REFERENCE: Final = "reference.py"
+
+
+@dataclass(frozen=True)
+class Tab:
+    id: str
+    title: str
+    about: str
+    filename: str
+    text: str
+
+
+def problem_of(version: ProblemVersion) -> Problem:
+    return Problem.from_bundle(version.bundle)
+
+
+def starters(problem: Problem) -> list[Tab]:
+    """One file a language; all are Python files, since that is what is sent."""
+    return [
+        Tab(
+            id=f"starter-{index}",
+            title=f"{language} starter",
+            about=f"A correct, slow beginning in {language}: it passes test mode as it is. Make it fast.",
+            filename=f"starter_{''.join(ch for ch in language.lower() if ch.isalnum())}.py",
+            text=text,
+        )
+        for index, (language, text) in enumerate(sorted(problem.templates.items()))
+    ]
+
+
+def tabs(problem: Problem) -> list[Tab]:
+    """Starter code first, then the reference, then the other files that a submission or reader may need."""
+    files = sorted(problem.files, key=lambda name: (name != REFERENCE, name))
+    about = {REFERENCE: "Makes the inputs and says what is right. What you send must agree with it, only sooner."}
+    return [
+        *starters(problem),
+        *(
+            Tab(
+                id=f"file-{index}",
+                title="Reference" if name == REFERENCE else name,
+                about=about.get(name, "Part of the problem; the reference uses it."),
+                filename=name,
+                text=problem.files[name],
+            )
+            for index, name in enumerate(files)
+        ),
+    ]
+
+
+def downloads(problem: Problem) -> dict[str, str]:
+    return {tab.filename: tab.text for tab in tabs(problem)}
+
+
+def case_names(cases: Iterable[Any]) -> list[str]:
+    return [case_name(case) for case in cases]

@@ -1,0 +1,83 @@
+// The live page of a submission: follows its event stream and moves the runner along the lane.
+// EventSource reconnects by itself and sends Last-Event-ID; when the verdict is in, the page's own HTML is fetched once more.
+
+import { localTimes } from "./site.js";
+
+const ORDER = ["queued", "claimed", "building", "checking", "timing", "done"];
+const RETRY_MS = 3000; // after a refusal (too many streams, a restart) EventSource gives up: try again ourselves
+let stream = null;
+
+function station(state) {
+  return document.querySelector(`.lane-list [data-state="${state}"]`);
+}
+
+function advance(live, state, at) {
+  const here = ORDER.indexOf(state);
+  if (here < 0) return;
+  ORDER.forEach((name, index) => {
+    const item = station(name);
+    item.classList.toggle("past", index < here);
+    item.classList.toggle("now", index === here);
+    if (index === here) item.setAttribute("aria-current", "step");
+    else item.removeAttribute("aria-current");
+    if (index > here) item.querySelector(".at").textContent = "";
+  });
+  if (at) {
+    const seconds = (new Date(at) - new Date(live.dataset.since)) / 1000;
+    station(state).querySelector(".at").textContent = `+${seconds.toFixed(1)} s`;
+  }
+  progress(null);
+}
+
+function progress(data) {
+  const bar = document.getElementById("live-progress");
+  const count = document.getElementById("live-count");
+  const known = data && Number.isFinite(data.done) && Number.isFinite(data.total) && data.total > 0;
+  bar.hidden = !known;
+  count.textContent = known ? `${data.done} / ${data.total}` : "";
+  if (known) {
+    bar.max = data.total;
+    bar.value = data.done;
+  }
+}
+
+function say(text) {
+  const line = document.getElementById("live-message");
+  if (text && line.textContent !== text) line.textContent = text;
+}
+
+async function finish() {
+  stream.close();
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = page.getElementById("submission");
+  if (!answer.ok || !fresh) return location.reload();
+  document.getElementById("submission").replaceWith(document.adoptNode(fresh));
+  document.title = page.title;
+  localTimes(fresh);
+  const verdict = document.getElementById("verdict-title");
+  if (verdict) document.getElementById("announce").textContent = verdict.textContent;
+}
+
+function follow(live) {
+  stream = new EventSource(live.dataset.events);
+  stream.addEventListener("state", (event) => {
+    const data = JSON.parse(event.data);
+    advance(live, data.state, data.at);
+    say(data.message || live.dataset[`say${data.state[0].toUpperCase()}${data.state.slice(1)}`]);
+  });
+  stream.addEventListener("progress", (event) => {
+    const data = JSON.parse(event.data);
+    say(data.message);
+    progress(data.data);
+  });
+  stream.addEventListener("done", () => finish());
+  stream.addEventListener("open", () => { document.getElementById("live-link").textContent = ""; });
+  stream.addEventListener("error", () => {
+    document.getElementById("live-link").textContent = "Reconnecting …";
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => follow(live), RETRY_MS);
+  });
+}
+
+const live = document.querySelector("[data-events]");
+if (live) follow(live);

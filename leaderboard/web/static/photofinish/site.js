@@ -1,0 +1,121 @@
+// Small comforts on pages that work without them: theme toggle, tabs, copying, local times, dropping a file.
+
+const root = document.documentElement;
+
+function isDark() {
+  return root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function wireTheme() {
+  const toggle = document.querySelector(".theme-toggle");
+  if (!toggle) return;
+  const tell = () => toggle.setAttribute("aria-label", isDark() ? "Switch to the light theme" : "Switch to the dark theme");
+  toggle.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try {
+      localStorage.setItem("theme", root.dataset.theme);
+    } catch {
+      // the choice then lasts for this page only
+    }
+    tell();
+  });
+  tell();
+}
+
+function wireTabs(list) {
+  const tabs = [...list.querySelectorAll("[role=tab]")];
+  const show = (chosen, focus) => {
+    for (const tab of tabs) {
+      const on = tab === chosen;
+      tab.setAttribute("aria-selected", String(on));
+      tab.tabIndex = on ? 0 : -1;
+      document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
+    }
+    if (focus) chosen.focus();
+  };
+  list.hidden = false;
+  list.addEventListener("click", (event) => {
+    const tab = event.target.closest("[role=tab]");
+    if (tab) show(tab, false);
+  });
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = tabs.indexOf(document.activeElement);
+    show(tabs[(at + step + tabs.length) % tabs.length], true);
+  });
+  show(tabs[0], false);
+}
+
+async function copy(button) {
+  const text = document.getElementById(button.dataset.copy).textContent;
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Press Ctrl+C";
+    getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
+  }
+  setTimeout(() => { button.textContent = label; }, 1600);
+}
+
+function wireDrop(zone) {
+  const input = zone.querySelector("input[type=file]");
+  for (const kind of ["dragenter", "dragover"]) {
+    zone.addEventListener(kind, (event) => { event.preventDefault(); zone.classList.add("over"); });
+  }
+  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+  zone.addEventListener("drop", (event) => {
+    event.preventDefault();
+    zone.classList.remove("over");
+    if (event.dataTransfer.files.length) {
+      input.files = event.dataTransfer.files;
+      input.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+  });
+}
+
+// A chosen file is shown in the editor, so that what is sent is what is seen; files that are no text are sent as they are.
+async function showFile(input, area) {
+  const file = input.files[0];
+  if (!file || file.size > 1_000_000) return;
+  try {
+    area.value = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    document.querySelector("[data-filename]").value = file.name;
+    input.value = "";
+    area.dispatchEvent(new Event("input"));
+    document.querySelector("[data-drop-note]").textContent = `${file.name} is in the editor below.`;
+  } catch {
+    // the server says what is wrong with it
+  }
+}
+
+export function localTimes(scope) {
+  for (const time of scope.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.getTime()) || time.dataset.local) continue;
+    time.dataset.local = "1";
+    time.title = at.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
+  }
+}
+
+wireTheme();
+localTimes(document);
+document.querySelectorAll(".tabs").forEach(wireTabs);
+document.querySelectorAll(".drop").forEach(wireDrop);
+document.addEventListener("click", (event) => {
+  const copier = event.target.closest("[data-copy]");
+  if (copier) copy(copier);
+  const filler = event.target.closest("[data-fill]");
+  if (filler) {
+    const area = document.getElementById("id_code");
+    const starter = document.getElementById(filler.dataset.fill).textContent;
+    if (!area.value.trim() || area.value === starter || confirm("Replace what is in the editor?")) area.value = starter;
+    area.focus();
+  }
+});
+const picker = document.querySelector(".drop input[type=file]");
+const editor = document.getElementById("id_code");
+if (picker && editor) picker.addEventListener("change", () => showFile(picker, editor));

@@ -1,0 +1,48 @@
+"""Every address of the site. None ends in a slash."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver, include, path, re_path
+from drf_spectacular.views import SpectacularJSONAPIView
+
+from leaderboard.web import stream
+from leaderboard.web.api import views as api
+from leaderboard.web.pages import account, boards, service, submissions
+
+pages: list[URLPattern | URLResolver] = [
+    path("", boards.home),
+    path("boards", boards.index),
+    path("boards/<slug:slug>", boards.problem),
+    path("boards/<slug:slug>/submit", submissions.submit),
+    path("boards/<slug:slug>/files/<str:name>", boards.file),
+    path("boards/<slug:slug>/<str:hardware>", boards.board),
+    path("submissions", submissions.index),
+    path("submissions/<int:pk>", submissions.detail),
+    path("submissions/<int:pk>/cancel", submissions.cancel),
+    path("submissions/<int:pk>/decide", submissions.decide),
+    path("review", submissions.review),
+    path("sign-up", account.sign_up),
+    path("sign-in", account.sign_in),
+    path("sign-out", account.sign_out),
+    path("tokens", account.tokens),
+    path("tokens/<int:pk>/revoke", account.revoke),
+    path("healthz", service.healthz),
+    path("robots.txt", service.robots),
+    path("api/docs", service.api_docs),
+]
+people: list[URLPattern | URLResolver] = [
+    path("me", api.Me.as_view()),
+    path("boards", api.Boards.as_view()),
+    path("boards/<slug:slug>", api.Board.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
+    path("submissions", api.Submissions.as_view()),
+    path("submissions/<int:pk>", api.Submission.as_view()),
+    path("submissions/<int:pk>/events", stream.events),
+]
+urlpatterns: list[URLPattern | URLResolver] = [
+    *pages,
+    path("api/v1/", include(people)),
+    path("api/runner/v1/", include("leaderboard.web.runner_urls")),
+    path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),
+    re_path(r"^api(?:/.*)?\Z", api.NotHere.as_view()),
+]

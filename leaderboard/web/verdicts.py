@@ -1,0 +1,74 @@
+"""What an outcome is called and what to try next. Words only: the verdict itself was reached by the judge.
+
+Keyed by outcome, then by (outcome, reason) where the reason allows better advice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Verdict:
+    tone: str  # "good", "bad" or "warn": colour, never the only sign
+    title: str
+    advice: str
+
+
+_TITLES: Final[dict[str, tuple[str, str]]] = {
+    "passed": ("good", "Passed"),
+    "wrong": ("bad", "Wrong result"),
+    "build_error": ("bad", "It did not load"),
+    "runtime_error": ("bad", "It failed while running"),
+    "timeout": ("bad", "Out of time"),
+    "out_of_memory": ("bad", "Out of memory"),
+    "policy": ("bad", "Against the rules"),
+    "unmeasurable": ("warn", "Correct, but not measurable"),
+    "infra_error": ("warn", "Our fault, not yours"),
+    "cancelled": ("warn", "Cancelled"),
+}
+
+_ADVICE: Final[dict[str, str]] = {
+    "wrong": "Compare with the reference on your machine: the case named above, several seeds.",
+    "build_error": "Import the file in a fresh process on your machine; stderr below may say more.",
+    "runtime_error": "Run that case on your machine; stderr below has what your code printed last.",
+    "timeout": "Try the largest case. Compile outside the call, and look for a loop without end.",
+    "out_of_memory": "Free intermediate results, or work in pieces; the limit counts everything your process holds.",
+    "policy": "If you did nothing of the kind, tell an organiser; a person can overturn it.",
+    "unmeasurable": "The times scattered too much. Send it again; if they still do, look for work that varies.",
+    "infra_error": "It counts neither against you nor against your quota. Send it again; an operator has been told.",
+    "cancelled": "Send it again if you still want it judged.",
+}
+
+_BETTER: Final[dict[tuple[str, str], str]] = {
+    ("wrong", "nan"): "Look for 0/0, an overflow in exp, or memory that was never written.",
+    ("wrong", "none"): "End the function with “return”; fill a preallocated output and return it.",
+    ("wrong", "shape"): "Return a tensor of the expected shape; a missing or an extra dimension counts.",
+    ("wrong", "dtype"): "Return the expected type; convert the result, or allocate the output with it.",
+    ("wrong", "type"): "Return a plain tensor (or the structure the problem asks for), not a subclass, list or array.",
+    ("wrong", "mismatch"): "Often the last elements of an odd size, a race, or too low a precision in a sum.",
+    ("build_error", "syntax"): "“python -m py_compile” on your machine finds the same place.",
+    ("build_error", "import"): "Only what the image has can be imported; nothing can be installed.",
+    ("build_error", "missing_entry"): "Name the function exactly as the problem says, at the top level of the file.",
+    ("runtime_error", "crashed"): "Mostly an index outside a buffer: check the last block of odd sizes.",
+    ("runtime_error", "exited"): "Return from the function; never call exit or _exit.",
+    ("policy", "output_limit"): "Remove prints; stdout and stderr are kept up to 64 kB from either end.",
+    ("timeout", "import"): "Loading includes compiling: build fewer variants, or for one architecture only.",
+}
+
+
+def verdict(outcome: str, reason: str) -> Verdict:
+    tone, title = _TITLES.get(outcome, ("warn", outcome.replace("_", " ").capitalize() or "No verdict"))
+    return Verdict(tone, title, _BETTER.get((outcome, reason), _ADVICE.get(outcome, "")))
+
+
+SAID: Final[dict[str, str]] = {
+    "queued": "Waiting for a free runner.",
+    "claimed": "A runner has taken it.",
+    "building": "Loading your code in its sandbox.",
+    "checking": "Comparing results, public and secret cases.",
+    "timing": "Timing against the baseline.",
+    "done": "The verdict is in.",
+    "lost": "The runner went silent; another one will take over.",
+}
