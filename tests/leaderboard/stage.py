@@ -1,6 +1,6 @@
 """The cast and the stage: ada (competitor), ben (team mate), cleo (stranger), olga (organiser), rex (a runner).
 
-`stage` acts as the rest of the world does: sends submissions, claims and reports as a runner would, at a time of its own.
+`stage` acts as the world does: sends submissions, claims and reports as a runner would, at a time of its own.
 """
 
 from __future__ import annotations

@@ -1,0 +1,156 @@
+"""Who gets the next attempt, and that nobody else does."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connection
+
+from leaderboard.judging.claim import claim_next
+from leaderboard.judging.models import ReferenceTime, Runner
+from leaderboard.judging.rejudge import rejudge
+from leaderboard.judging.sweep import expire_leases
+from runner.wire import Job
+from tests.leaderboard.stage import Stage, current, make_board, make_runner
+
+
+def claimed_owners(stage: Stage, count: int) -> list[str]:
+    """Claim and finish `count` in a row, as a single runner does."""
+    owners = []
+    for _ in range(count):
+        job = stage.claim()
+        owners.append(stage.board.submissions.get(pk=int(job.submission_id)).owner.username)
+        stage.report(job)
+    return owners
+
+
+def test_a_job_carries_what_the_judge_needs(stage: Stage) -> None:
+    submission = stage.submit()
+    ReferenceTime.objects.create(
+        problem_digest=stage.board.version.digest,
+        hardware="cpu",
+        case="cols=4096 rows=512",
+        median_ns=1e6,
+        samples=10,
+        frozen_at=stage.now,
+    )
+    ReferenceTime.objects.create(
+        problem_digest=stage.board.version.digest, hardware="cpu", case="cols=1", median_ns=1, samples=9
+    )
+    job = stage.claim()
+    assert Job.from_json(job.to_json()) == job
+    assert job.attempt_id == str(current(submission).pk)
+    assert job.source == submission.source
+    assert job.problem == stage.board.version.bundle
+    assert job.problem_digest == stage.board.version.digest
+    assert job.reference_ns == {"cols=4096 rows=512": 1e6}, "only frozen times are sent"
+
+
+def test_a_claim_sets_owner_lease_token_and_hard_deadline(stage: Stage) -> None:
+    submission = stage.submit()
+    job = stage.claim()
+    attempt = current(submission)
+    assert (attempt.state, attempt.runner, attempt.token) == ("claimed", stage.rex, job.token)
+    assert attempt.lease_expires_at == stage.now + timedelta(seconds=settings.LEASE_S)
+    stages = 180 + 180  # the problem's own timeouts: test, then ranked
+    assert attempt.hard_deadline_at == stage.now + timedelta(seconds=stages + settings.ATTEMPT_OVERHEAD_S)
+    assert [event.state for event in attempt.events.all()] == ["queued", "claimed"]
+
+
+def test_tokens_grow(stage: Stage) -> None:
+    stage.submit()
+    stage.submit()
+    assert stage.claim().token < stage.claim().token
+
+
+def test_nothing_to_do_is_none(stage: Stage) -> None:
+    assert claim_next(runner=stage.rex, now=stage.now) is None
+
+
+def test_a_runner_gets_its_own_hardware_only(stage: Stage) -> None:
+    stage.submit(board=make_board("vectoradd", hardware="H200"))
+    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_next(runner=make_runner("tex", "H200"), now=stage.now) is not None
+
+
+def test_a_suspended_runner_gets_nothing(stage: Stage) -> None:
+    stage.submit()
+    Runner.objects.filter(pk=stage.rex.pk).update(suspended_at=stage.now)
+    assert claim_next(runner=stage.rex, now=stage.now) is None
+
+
+def test_threads_that_claim_at_once_get_different_attempts(live_stage: Stage) -> None:
+    for _ in range(3):
+        live_stage.submit()
+    runners = [make_runner(f"rex-{number}") for number in range(6)]
+    start, got = threading.Barrier(len(runners)), []
+
+    def claim(runner: Runner) -> None:
+        start.wait(20)
+        try:
+            got.append(claim_next(runner=runner, now=live_stage.now))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=claim, args=(runner,)) for runner in runners]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    jobs = [job for job in got if job is not None]
+    assert len(got) == 6
+    assert len(jobs) == len({job.attempt_id for job in jobs}) == 3
+
+
+def test_two_threads_and_one_attempt(live_stage: Stage) -> None:
+    for _ in range(5):
+        live_stage.submit()
+        other, start, got = make_runner(f"tex-{live_stage.sent}"), threading.Barrier(2), []
+
+        def claim(runner: Runner, start: threading.Barrier = start, got: list[Job | None] = got) -> None:
+            start.wait(20)
+            try:
+                got.append(claim_next(runner=runner, now=live_stage.now))
+            finally:
+                connection.close()
+
+        threads = [threading.Thread(target=claim, args=(runner,)) for runner in (live_stage.rex, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert sorted(job is None for job in got) == [False, True]
+
+
+def test_owners_take_turns_even_with_a_single_runner(stage: Stage) -> None:
+    for _ in range(3):
+        stage.submit(stage.ada)
+    stage.submit(stage.ben)
+    stage.submit(stage.cleo)
+    assert claimed_owners(stage, 5) == ["ada", "ben", "cleo", "ada", "ada"]
+
+
+def test_of_one_owner_ranked_comes_before_practice_then_the_older(stage: Stage) -> None:
+    practice, first, second = stage.submit(mode="test"), stage.submit(), stage.submit()
+    order = [stage.claim().submission_id for _ in range(3)]
+    assert order == [str(one.pk) for one in (first, second, practice)]
+
+
+def test_what_is_judged_again_comes_last(stage: Stage) -> None:
+    old = stage.submit(stage.ben)
+    stage.judge(old)
+    stage.later(3600)
+    rejudge(submission=old, actor=stage.olga, reason="a bug in the judge", now=stage.now)
+    for _ in range(2):
+        stage.submit(stage.ada)
+    assert claimed_owners(stage, 3) == ["ada", "ada", "ben"]
+
+
+def test_a_replaced_attempt_keeps_its_place(stage: Stage) -> None:
+    first = stage.submit(stage.ada)
+    stage.submit(stage.ben)
+    stage.claim()
+    assert expire_leases(now=stage.later(61)) == 1
+    assert stage.claim().submission_id == str(first.pk)

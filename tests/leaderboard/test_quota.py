@@ -1,0 +1,67 @@
+"""How much one owner may send: so many an hour, so many unfinished, with no gap between two requests at once."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from leaderboard.errors import RateLimited
+from leaderboard.judging.sweep import expire_leases
+from leaderboard.submissions.models import Submission
+from leaderboard.submissions.quota import Usage, check_quota
+from tests.leaderboard.stage import NOON, Stage
+
+
+def test_the_hour_slides() -> None:
+    sent = [NOON - timedelta(minutes=50), NOON - timedelta(minutes=10)]
+    check_quota(Usage(sent, 0), per_hour=3, unfinished_at_once=5, now=NOON)
+    with pytest.raises(RateLimited, match="at most 2") as caught:
+        check_quota(Usage(sent, 0), per_hour=2, unfinished_at_once=5, now=NOON)
+    assert caught.value.retry_after_s == 600
+    assert caught.value.status == 429
+
+
+def test_too_many_unfinished_wait_for_one_to_finish(stage: Stage, settings: Settings) -> None:
+    settings.UNFINISHED_AT_ONCE = 2
+    first = stage.submit()
+    stage.submit()
+    with pytest.raises(RateLimited, match="at most 2"):
+        stage.submit()
+    stage.submit(stage.ben)  # another owner's own
+    stage.judge(first)
+    stage.submit()
+
+
+def test_what_we_failed_to_judge_does_not_count(stage: Stage, settings: Settings) -> None:
+    settings.SUBMISSIONS_PER_HOUR = 1
+    stage.submit()
+    with pytest.raises(RateLimited):
+        stage.submit()
+    for _ in range(3):
+        stage.claim()
+        expire_leases(now=stage.later(61))
+    stage.submit()
+
+
+def test_two_requests_at_once_do_not_share_the_last_place(live_stage: Stage, settings: Settings) -> None:
+    settings.UNFINISHED_AT_ONCE = 1
+    refused = []
+
+    def send() -> None:
+        try:
+            live_stage.submit()
+        except RateLimited as error:
+            refused.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert (Submission.objects.count(), len(refused)) == (1, 3)
