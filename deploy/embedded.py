@@ -158,17 +158,17 @@ def open_database(state: Path, server: Server, process: subprocess.Popen[bytes] 
     home = state / "postgres"
     superuser = kept_secret(home / "superuser.password", server.party)
     password = kept_secret(home / "site.password", server.party)
-    where = {"host": str(server.socket.parent), "connect_timeout": "5"}
+    superuser_url = postgres_url("postgres", superuser, server.socket.parent, "postgres")
 
     def connect() -> bool:
         try:
-            psycopg.connect(user="postgres", password=superuser, dbname="postgres", **where).close()
+            psycopg.connect(superuser_url, connect_timeout=5).close()
         except psycopg.OperationalError:
             return False
         return True
 
     wait_until(connect, server, process)
-    with psycopg.connect(user="postgres", password=superuser, dbname="postgres", autocommit=True, **where) as db:
+    with psycopg.connect(superuser_url, autocommit=True) as db:
         if not db.execute("SELECT 1 FROM pg_roles WHERE rolname = 'photofinish'").fetchone():
             db.execute(sql.SQL("CREATE ROLE photofinish LOGIN CREATEDB PASSWORD {}").format(sql.Literal(password)))
         if not db.execute("SELECT 1 FROM pg_database WHERE datname = 'photofinish'").fetchone():

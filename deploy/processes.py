@@ -65,7 +65,7 @@ def site_programs(python: Path, code: Path, env_file: Path, site: Party, port: i
         "auto",
     ]
     server += ["--no-access-log", "--timeout-graceful-shutdown", "5"]
-    worker = ["dramatiq", "leaderboard.actors", "--processes", "1", "--threads", "4"]
+    worker = ["dramatiq", "leaderboard.actors", "--queues", "site", "--processes", "1", "--threads", "4"]
     sweeper = ["leaderboard.manage", "sweep", "--forever"]
     return [
         Program("site", [*launch, *server], site, code, 20, version=version),

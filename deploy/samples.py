@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,7 +46,7 @@ def plan(library: Path) -> list[Sample]:
         files = _files(library / board, "accepted") + _files(library / board, "slow")
         samples += [
             Sample(account, board, path.parent.name, path)
-            for account, path in zip(entrants, _cycle(files, len(entrants)), strict=True)
+            for account, path in zip(entrants, cycle(files), strict=False)
         ]
         samples += [Sample(entrants[0], board, "wrong", path) for path in _files(library / board, "wrong")[:1]]
     return samples
@@ -54,10 +54,6 @@ def plan(library: Path) -> list[Sample]:
 
 def _files(problem: Path, folder: str) -> list[Path]:
     return sorted((problem / "submissions" / folder).glob("*.py"))
-
-
-def _cycle(files: list[Path], count: int) -> Iterable[Path]:
-    return (files[number % len(files)] for number in range(count)) if files else ()
 
 
 def submit_all(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:

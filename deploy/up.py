@@ -68,14 +68,22 @@ def bring_up(began: float) -> None:
     with step("sample competition and accounts"):
         site.manage("sync_problems", str(SAMPLE_SET))
         accounts = sample_accounts(site)
-        write_runner_environment(site, runner_broker_url, image)
+    try:
+        _start_and_fill(site, supervisor, services, runner_broker_url, image)
+        say(f"\nPhotofinish runs at {site.url}  ({time.monotonic() - began:.0f} s)\n")
+    finally:
+        _say_logins(accounts)  # also when a later step fails: they cannot be shown again
+    _say_what_next(site)
+
+
+def _start_and_fill(site: Site, supervisor: Supervisor, services: list[Program], broker_url: str, image: str) -> None:
     with step("site, site worker, sweeper, runner"):
+        write_runner_environment(site, broker_url, image)
         supervisor.apply([*services, *_programs(site, image)])
         _wait(site, supervisor)
     with step("sample submissions"):
         tokens = json.loads((site.secrets / "sample-tokens.json").read_text())
         submit_all(site, plan(site.code / LIBRARY), tokens)
-    _say_goodbye(site, accounts, time.monotonic() - began)
 
 
 def _place() -> Site:
@@ -140,13 +148,15 @@ def _wait(site: Site, supervisor: Supervisor) -> None:
         raise SetupError(f"{error}\n{supervisor.end_of_log('site')}") from None
 
 
-def _say_goodbye(site: Site, accounts: dict[str, dict[str, str]], seconds: float) -> None:
-    say(f"\nPhotofinish runs at {site.url}  ({seconds:.0f} s)\n")
+def _say_logins(accounts: dict[str, dict[str, str]]) -> None:
     for name, account in accounts.items():
         role = "organiser, may do everything" if name == "olga" else "competitor"
         say(f"     sign in as {name:5} password {account['password']}   ({role}; shown only this once)")
     if not accounts:
         say("     passwords of the sample accounts were shown by the first `make up`")
+
+
+def _say_what_next(site: Site) -> None:
     say(
         f"""
      Next: look at a board      {site.url}/

@@ -40,9 +40,8 @@ def _start_servers(config: pytest.Config) -> None:
     config.add_cleanup(postgres.stop)
     valkey = start_valkey(state)
     config.add_cleanup(valkey.stop)
-    if Path("leaderboard/settings.py").exists():
-        os.environ["DJANGO_SETTINGS_MODULE"] = "leaderboard.settings"
     os.environ.update(
+        DJANGO_SETTINGS_MODULE="leaderboard.settings",  # here, not in pyproject.toml: that would load them before us
         DATABASE_URL=postgres.url,
         BROKER_URL=valkey.url,
         SECRET_KEY=secrets.token_urlsafe(48),

@@ -1,0 +1,79 @@
+"""What decides that the sandbox image must be built again, and how its parts are fetched."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deploy.image import debootstrap_command, digest_inputs, image_digest, inside_files, wheels_command
+from deploy.places import CHECKOUT
+
+PIP = ["python", "-m", "pip"]
+
+
+@given(
+    st.dictionaries(st.text(max_size=5), st.binary(max_size=5), max_size=4), st.text(max_size=5), st.binary(max_size=5)
+)
+def test_every_change_of_a_name_or_a_content_changes_the_digest(
+    inputs: dict[str, bytes], name: str, content: bytes
+) -> None:
+    changed = {**inputs, name: content}
+    assert (image_digest(changed) == image_digest(inputs)) == (changed == inputs)
+
+
+def test_the_digest_is_twelve_hex_digits_and_ignores_order() -> None:
+    digest = image_digest({"a": b"1", "b": b"2"})
+    assert re.fullmatch(r"[0-9a-f]{12}", digest)
+    assert digest == image_digest({"b": b"2", "a": b"1"})
+
+
+def test_dockerfile_wheels_and_harness_decide() -> None:
+    names = set(digest_inputs(CHECKOUT))
+    assert {"Dockerfile", "requirements.txt", "inside/harness.py", "inside/oracle.py", "inside/protocol.py"} <= names
+
+
+def test_the_package_marker_stays_outside() -> None:
+    assert "__init__.py" not in {path.name for path in inside_files(CHECKOUT)}
+
+
+def test_pins_of_the_image_agree_with_the_hosts() -> None:
+    host = _pins(CHECKOUT / "constraints.txt")
+    image = _pins(CHECKOUT / "sandbox" / "image" / "requirements.txt")
+    assert {name: host[name] for name in image if name in host} == {name: image[name] for name in image if name in host}
+    assert set(image) - set(host) <= {"setuptools"}
+
+
+def _pins(path: Path) -> dict[str, str]:
+    lines = [line.partition("==") for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, _, version in lines}
+
+
+def test_constraints_name_no_file_and_no_local_build() -> None:
+    lines = [line for line in (CHECKOUT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line)] == []
+
+
+def test_the_hosts_own_python_needs_no_platform() -> None:
+    command = wheels_command(PIP, Path("r.txt"), Path("into"), python=(3, 11), machine="x86_64")
+    assert "--platform" not in command
+
+
+def test_another_python_fetches_wheels_for_the_images() -> None:
+    command = wheels_command(PIP, Path("r.txt"), Path("into"), python=(3, 13), machine="aarch64")
+    assert command[command.index("--python-version") + 1] == "3.11"
+    assert "manylinux_2_28_aarch64" in command
+
+
+def test_an_index_for_torch_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_INDEX_URL", "https://torch.example")
+    command = wheels_command(PIP, Path("r.txt"), Path("into"), python=(3, 11), machine="x86_64")
+    assert command[-2:] == ["--extra-index-url", "https://torch.example"]
+
+
+def test_our_base_has_python_and_a_compiler() -> None:
+    packages = next(part for part in debootstrap_command(Path("base.tar")) if part.startswith("--include="))
+    assert {"python3", "python3-dev", "g++"} <= set(packages.removeprefix("--include=").split(","))
