@@ -1,0 +1,1 @@
+"""The `photofinish` command: talks HTTP only, knows neither Django nor the server nor the runner."""

@@ -1,0 +1,207 @@
+"""/api/v1 of the site (docs/http.md): one method a call. Answers are checked for shape only; their text is untrusted.
+
+Reading is tried a few times, sending once: a submission that was sent twice would be judged twice.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+from httpx_sse import EventSource, SSEError
+
+from leaderboard.cli.config import Account, is_loopback
+from leaderboard.cli.errors import Misuse, Refused, SiteProblem
+
+JSON = dict[str, Any]
+
+TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)  # seconds
+STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site says something every 15 s
+MAX_ANSWER_BYTES: Final = 8_000_000
+READ_TRIES: Final = 4
+BACKOFF_CAP_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class ServerEvent:
+    """One event of a submission's stream."""
+
+    id: str
+    kind: str  # "state", "progress", "done"
+    data: JSON
+
+
+class Api:
+    """One site as one user."""
+
+    def __init__(self, account: Account) -> None:
+        headers = {"User-Agent": "photofinish-cli", "Accept": "application/json"}
+        if account.token:
+            headers["Authorization"] = f"Bearer {account.token}"
+        self.url = account.url
+        self._has_token = bool(account.token)
+        self._http = httpx.Client(
+            base_url=f"{account.url}/api/v1",
+            headers=headers,
+            timeout=TIMEOUT,
+            follow_redirects=False,
+            trust_env=not is_loopback(account.url),  # no proxy knows this machine
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def me(self) -> JSON:
+        return _mapping(self._get("/me"))
+
+    def boards(self) -> list[JSON]:
+        return _mappings(self._get("/boards"))
+
+    def board(self, slug: str) -> JSON:
+        return _mapping(self._get(f"/boards/{_segment(slug)}"))
+
+    def entries(self, slug: str, hardware: str) -> list[JSON]:
+        return _mappings(self._get(f"/boards/{_segment(slug)}/{_segment(hardware)}/entries"))
+
+    def submissions(self, board: str | None, limit: int) -> list[JSON]:
+        self._need_token()
+        return _mappings(self._get("/submissions", {"limit": str(limit), **({"board": board} if board else {})}))
+
+    def submission(self, submission_id: str) -> JSON:
+        self._need_token()
+        return _mapping(self._get(f"/submissions/{_segment(submission_id)}"))
+
+    def submit(self, *, board: str, hardware: str, mode: str, filename: str, code: str) -> JSON:
+        self._need_token()
+        body = {"board": board, "hardware": hardware, "mode": mode, "filename": filename, "code": code}
+        answer = _mapping(self._once("POST", "/submissions", json=body))
+        if not isinstance(answer.get("id"), str | int):
+            raise SiteProblem(f"{self.url}: took the submission but gave it no id; see it on the site")
+        return answer
+
+    def events(self, submission_id: str, after: str) -> Iterator[ServerEvent]:
+        """The stream from after that event id, until the site closes it. Raises SiteProblem when it breaks."""
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        if after:
+            headers["Last-Event-ID"] = after
+        path = f"/submissions/{_segment(submission_id)}/events"
+        try:
+            with self._http.stream("GET", path, headers=headers, timeout=STREAM_TIMEOUT) as response:
+                if response.status_code != 200:
+                    response.read()
+                    self._raise_for(response)
+                for event in EventSource(response).iter_sse():
+                    yield ServerEvent(event.id, event.event, _mapping(_decode(event.data.encode(), self.url)))
+        except (httpx.HTTPError, SSEError) as error:
+            raise SiteProblem(f"{self.url}: the stream of events broke ({type(error).__name__})") from None
+
+    def _need_token(self) -> None:
+        if not self._has_token:
+            raise Misuse(f"token: none is known for {self.url}; run `photofinish login`, or set PHOTOFINISH_TOKEN")
+
+    def _get(self, path: str, params: dict[str, str] | None = None) -> object:
+        for attempt in range(READ_TRIES):
+            try:
+                return self._once("GET", path, params=params)
+            except SiteProblem:
+                if attempt + 1 == READ_TRIES:
+                    raise
+                time.sleep(backoff_s(attempt))
+        raise AssertionError("READ_TRIES is at least 1")
+
+    def _once(self, method: str, path: str, **arguments: Any) -> object:
+        try:
+            with self._http.stream(method, path, **arguments) as response:
+                content = self._read_capped(response)
+        except httpx.HTTPError as error:
+            raise SiteProblem(
+                f"{self.url}: no answer ({type(error).__name__}); is the address right and the site up?"
+            ) from None
+        self._raise_for(response, content)
+        return _decode(content, self.url)
+
+    def _read_capped(self, response: httpx.Response) -> bytes:
+        parts, total = [], 0
+        for part in response.iter_bytes():
+            total += len(part)
+            if total > MAX_ANSWER_BYTES:
+                raise SiteProblem(f"{self.url}: the answer has more than {MAX_ANSWER_BYTES} bytes")
+            parts.append(part)
+        return b"".join(parts)
+
+    def _raise_for(self, response: httpx.Response, content: bytes | None = None) -> None:
+        status = response.status_code
+        if 200 <= status < 300:
+            return
+        said = _detail(response.content if content is None else content)
+        if 300 <= status < 400:
+            target = response.headers.get("Location", "another address")[:200]
+            raise SiteProblem(f"{self.url}: sends us to {target}; if that is the site, use it as --url")
+        if status >= 500:
+            raise SiteProblem(f"{self.url}: the site failed ({status}); try again later")
+        if status == 401:
+            raise Refused(f"token: {said or 'the site does not accept it'}; run `photofinish login`", status)
+        if status == 429:
+            wait = response.headers.get("Retry-After", "")
+            after = f"; try again in {wait} s" if wait.isdecimal() else "; try again later"
+            raise Refused(f"{said or 'too many requests'}{after}", status)
+        raise Refused(said or f"{self.url}: refused ({status})", status)
+
+
+def backoff_s(attempt: int) -> float:
+    """Pause after failure number `attempt` (0, 1, …): jitter under a doubling, capped ceiling."""
+    return random.uniform(0.1, 1.0) * min(BACKOFF_CAP_S, 0.5 * 2.0**attempt)  # noqa: S311
+
+
+@contextmanager
+def connected(account: Account) -> Iterator[Api]:
+    api = Api(account)
+    try:
+        yield api
+    finally:
+        api.close()
+
+
+def _segment(value: str) -> str:
+    """A name as one segment of a path, whatever it holds."""
+    if value in ("", ".", ".."):
+        raise Misuse(f"name: {value!r} is none; see `photofinish boards`")
+    return quote(value, safe="")
+
+
+def _decode(content: bytes, url: str) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise SiteProblem(f"{url}: the answer is not JSON; is this the address of the site?") from None
+
+
+def _detail(content: bytes) -> str:
+    """The site's sentence about what was wrong, with the fields that it names."""
+    try:
+        answer = json.loads(content)
+        detail = str(answer.get("detail") or "")
+        named = [str(item.get("message") or "") for item in answer.get("errors") or []]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return ""
+    extra = [message for message in named if message and message not in detail]
+    return " ".join([detail, *extra])[:2_000].strip()
+
+
+def _mapping(answer: object) -> JSON:
+    if not isinstance(answer, dict):
+        raise SiteProblem("the site's answer has another shape than this version expects; update one of them")
+    return answer
+
+
+def _mappings(answer: object) -> list[JSON]:
+    if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
+        raise SiteProblem("the site's answer has another shape than this version expects; update one of them")
+    return answer

@@ -1,0 +1,31 @@
+"""What the command can end with besides success; each carries its exit code and one sentence for a person.
+
+CliError
+├── Misuse            wrong flag, file or setting: found here, nothing was sent            exit code 2
+├── Refused           the site says no: who, what, how much, how often                     exit code 2
+└── SiteProblem       no answer, or one that makes no sense                                exit code 3
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CliError(Exception):
+    exit_code: ClassVar[int]
+
+
+class Misuse(CliError):
+    exit_code = 2
+
+
+class Refused(CliError):
+    exit_code = 2
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class SiteProblem(CliError):
+    exit_code = 3

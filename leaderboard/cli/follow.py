@@ -1,0 +1,56 @@
+"""Watches one submission until its verdict: by the stream of events, or by asking again where no stream gets through.
+
+Broken streams are taken up again after the last event seen, so nothing is shown twice and nothing is missed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from leaderboard.cli.api import JSON, Api, ServerEvent, backoff_s
+from leaderboard.cli.errors import SiteProblem
+
+FINAL: Final = ("done", "cancelled")
+STREAM_FAILURES: Final = 3  # in a row and without news, before we only ask
+POLL_S: Final = 2.0
+PATIENCE_S: Final = 180.0  # how long the site may be away before we give up watching
+
+
+def follow(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None], poll_s: float = POLL_S) -> JSON:
+    """The finished submission. Raises SiteProblem when the site stays away, Refused when we may not watch."""
+    last_seen, failures = "", 0
+    while failures < STREAM_FAILURES:
+        news = False
+        try:
+            for event in api.events(submission_id, last_seen):
+                last_seen, news = event.id or last_seen, True
+                if event.kind == "done":
+                    return event.data
+                on_event(event)
+        except SiteProblem:
+            pass
+        failures = 0 if news else failures + 1  # a stream that merely ended is taken up again as well
+        time.sleep(backoff_s(failures))
+    return _poll(api, submission_id, on_event, poll_s)
+
+
+def _poll(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None], poll_s: float) -> JSON:
+    give_up_at = time.monotonic() + PATIENCE_S
+    shown = ""
+    while True:
+        try:
+            submission = api.submission(submission_id)
+            give_up_at = time.monotonic() + PATIENCE_S
+        except SiteProblem:
+            if time.monotonic() > give_up_at:
+                raise
+        else:
+            status = str(submission.get("status", ""))
+            if status in FINAL:
+                return submission
+            if status != shown:
+                on_event(ServerEvent("", "state", {"state": status}))
+                shown = status
+        time.sleep(poll_s)

@@ -1,0 +1,295 @@
+"""`photofinish`: submit a kernel, watch it judged, read the boards.
+
+Exit codes: 0 a pass (or simply done), 1 a verdict that is no pass, 2 wrong use or refused by the site, 3 site or
+network failed (or the judging machine did), 130 interrupted. Errors are one sentence on stderr, never a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from leaderboard.cli import config, directives, render
+from leaderboard.cli.api import JSON, Api, connected
+from leaderboard.cli.config import Account
+from leaderboard.cli.errors import CliError, Misuse
+from leaderboard.cli.follow import FINAL, follow
+from leaderboard.cli.text import line
+
+MODES: Final = ("test", "benchmark", "ranked")
+MAX_SOURCE_BYTES: Final = 1_000_000
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help and usage errors, also in a pipe
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Url = Annotated[str, typer.Option("--url", envvar="PHOTOFINISH_URL", help="The site.")]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Send a token over plain http to another machine.")]
+
+
+@app.callback()
+def main(
+    context: typer.Context,
+    url: Url = "",
+    token: Annotated[str, typer.Option("--token", envvar="PHOTOFINISH_TOKEN", hidden=True)] = "",
+    insecure: Insecure = False,
+) -> None:
+    """Race kernels on Photofinish."""
+    context.obj = (url, token, insecure)
+
+
+@app.command()
+def login(
+    context: typer.Context,
+    token: Annotated[str, typer.Option("--token", help="From the site's token page; asked for when missing.")] = "",
+    url: Url = "",
+    insecure: Insecure = False,
+) -> None:
+    """Check a token and remember it, with the site it is for."""
+    screen = render.Screen()
+    site = config.site_url(url or context.obj[0] or config.load().url)
+    token = token or typer.prompt(f"Token for {site}", hide_input=True, err=True)
+    account = config.check_private(Account(site, config.check_token(token), insecure or context.obj[2]))
+    with connected(account) as api:
+        me = api.me()
+    path = config.save(account)
+    screen.say(f"{site}: you are {line(me.get('username', ''), 150)}; the token is kept in {path}")
+
+
+@app.command()
+def logout() -> None:
+    """Forget the token (it stays valid: revoke it on the site's token page)."""
+    known = config.forget()
+    render.Screen().say("The token is forgotten here." if known else "No token was kept.")
+
+
+@app.command()
+def whoami(context: typer.Context) -> None:
+    """Say who the site thinks you are."""
+    screen = render.Screen()
+    with _site(context) as api:
+        me = api.me()
+    token = me.get("token")
+    scopes = ", ".join(map(str, token.get("scopes") or [])) if isinstance(token, dict) else ""
+    screen.say(f"{line(me.get('username', ''), 150)} at {api.url}" + (f" (may {line(scopes)})" if scopes else ""))
+
+
+@app.command()
+def boards(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the boards."""
+    screen = render.Screen()
+    with _site(context) as api:
+        found = api.boards()
+    if as_json:
+        screen.json(found)
+        return
+    rows = [
+        (
+            board.get("slug", ""),
+            board.get("title", ""),
+            " ".join(map(str, board.get("hardware") or [])),
+            board.get("deadline") or "none",
+            "open" if board.get("open") else "closed",
+        )
+        for board in found
+    ]
+    screen.table(("board", "title", "hardware", "deadline", ""), rows)
+
+
+@app.command()
+def board(
+    context: typer.Context,
+    slug: str,
+    hardware: Annotated[str, typer.Option(help="Needed where a board has several.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most so many.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Show a board's ranking, best first."""
+    screen = render.Screen()
+    with _site(context) as api:
+        entries = api.entries(slug, hardware or _only_hardware(api, slug))[:limit]
+    if as_json:
+        screen.json(entries)
+        return
+    rows = [
+        (
+            entry.get("rank", ""),
+            entry.get("user", ""),
+            render.microseconds(entry.get("score_us")),
+            render.speed(entry.get("ratio")),
+            str(entry.get("submitted_at", ""))[:19],
+        )
+        for entry in entries
+    ]
+    screen.table(("rank", "who", "time", "speed", "submitted"), rows, numbers=("rank", "time", "speed"))
+
+
+@app.command()
+def submit(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A Python file that defines custom_kernel(data).")],
+    board: Annotated[str, typer.Option(help="Which board; see `photofinish boards`.")] = "",
+    hardware: Annotated[str, typer.Option(help="Which hardware; needed where a board has several.")] = "",
+    mode: Annotated[str, typer.Option(help="test: is it right; benchmark: timed too; ranked: for the board.")] = "test",
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Only send; do not wait for the verdict.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Send a kernel and watch it judged. Exit code 0 only for a pass.
+
+    Lines such as `#!PHOTOFINISH leaderboard softmax` at the top of the file give board and hardware; options win.
+    """
+    screen = render.Screen()
+    if mode not in MODES:
+        raise Misuse(f"mode: {mode!r} is not one of {', '.join(MODES)}")
+    code = _read_source(file)
+    asked = directives.read(code)
+    with _site(context) as api:
+        slug = board or asked.board or ""
+        if not slug:
+            raise Misuse(f"board: neither --board nor a `#!PHOTOFINISH leaderboard NAME` line in {file.name} names one")
+        where = _choose_hardware(api, slug, hardware or asked.hardware or "")
+        sent = api.submit(board=slug, hardware=where, mode=mode, filename=file.name, code=code)
+        submission_id = str(sent["id"])
+        if no_wait:
+            _show_sent(screen, sent, as_json)
+            return
+        screen.note(f"submission {line(submission_id, 64)} to {slug} on {where}, mode {mode}")
+        finished = _watch(screen, api, submission_id, quiet=as_json)
+    _finish(screen, finished, as_json)
+
+
+@app.command()
+def show(
+    context: typer.Context, submission: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False
+) -> None:
+    """Show a submission's verdict; waits for it where there is none yet. Exit code 0 only for a pass."""
+    screen = render.Screen()
+    with _site(context) as api:
+        found = api.submission(submission)
+        if found.get("status") not in FINAL:
+            found = _watch(screen, api, submission, quiet=as_json)
+    _finish(screen, found, as_json)
+
+
+@app.command("list")
+def list_submissions(
+    context: typer.Context,
+    board: Annotated[str, typer.Option(help="Only of this board.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List your submissions, newest first."""
+    screen = render.Screen()
+    with _site(context) as api:
+        found = api.submissions(board or None, limit)
+    if as_json:
+        screen.json(found)
+        return
+    rows = [
+        (
+            item.get("id", ""),
+            str(item.get("created_at", ""))[:19],
+            item.get("board", ""),
+            item.get("hardware", ""),
+            item.get("mode", ""),
+            render.headline(item),
+            render.microseconds(item.get("score_us")),
+        )
+        for item in found
+    ]
+    screen.table(("id", "when", "board", "hardware", "mode", "verdict", "time"), rows, numbers=("time",))
+
+
+def _site(context: typer.Context) -> AbstractContextManager[Api]:
+    url, token, insecure = context.obj
+    return connected(config.resolve(url, token, insecure))
+
+
+def _only_hardware(api: Api, slug: str) -> str:
+    known = [str(name) for name in api.board(slug).get("hardware") or []]
+    if len(known) != 1:
+        raise Misuse(f"hardware: {slug} has {', '.join(known) or 'none'}; say which with --hardware")
+    return known[0]
+
+
+def _choose_hardware(api: Api, slug: str, asked: str) -> str:
+    names = asked.split()
+    if len(names) > 1:
+        raise Misuse(f"hardware: the file names {', '.join(names)}; say which one with --hardware")
+    return names[0] if names else _only_hardware(api, slug)
+
+
+def _read_source(path: Path) -> str:
+    """The file as text, checked for what the site would refuse anyway. Raises Misuse."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_SOURCE_BYTES + 1)
+    except OSError as error:
+        raise Misuse(f"file: {path} cannot be read ({error.strerror})") from None
+    if len(data) > MAX_SOURCE_BYTES:
+        raise Misuse(f"file: {path} has more than {MAX_SOURCE_BYTES} bytes; make it smaller")
+    if b"\x00" in data:
+        raise Misuse(f"file: {path} contains NUL bytes; send Python source, not a compiled file")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Misuse(f"file: {path} is not UTF-8 at byte {error.start}; save it as UTF-8") from None
+    if not text.strip():
+        raise Misuse(f"file: {path} is empty; it must define custom_kernel(data)")
+    return text
+
+
+def _watch(screen: render.Screen, api: Api, submission_id: str, quiet: bool) -> JSON:
+    try:
+        with screen.progress(quiet) as progress:
+            return follow(api, submission_id, progress)
+    except KeyboardInterrupt:
+        screen.note(
+            f"The submission goes on without you: `photofinish show {line(submission_id, 64)}` has its verdict."
+        )
+        raise typer.Exit(130) from None
+
+
+def _show_sent(screen: render.Screen, sent: JSON, as_json: bool) -> None:
+    """The id alone on stdout, for a script to keep."""
+    if as_json:
+        screen.json(sent)
+        return
+    screen.say(line(sent["id"], 64))
+    screen.note(f"watch it: photofinish show {line(sent['id'], 64)}, or {line(sent.get('url', ''))}")
+
+
+def _finish(screen: render.Screen, submission: JSON, as_json: bool) -> None:
+    """Prints the verdict and ends the command with its exit code."""
+    if as_json:
+        screen.json(submission)
+    else:
+        render.verdict(screen, submission)
+    if submission.get("outcome") == "infra_error":
+        raise typer.Exit(3)
+    raise typer.Exit(0 if render.is_pass(submission) else 1)
+
+
+def run() -> None:
+    """Entry point."""
+    try:
+        app()
+    except CliError as error:
+        render.Screen().error(str(error))
+        sys.exit(error.exit_code)
+    except BrokenPipeError:  # `photofinish board x | head`: whoever read has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    run()

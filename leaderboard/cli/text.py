@@ -1,0 +1,37 @@
+"""Text from the site on its way to a terminal: no control codes, no direction tricks, no markup, no flood."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+from rich.text import Text
+
+MAX_CHARS: Final = 20_000
+_DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def clean(value: object, limit: int = MAX_CHARS) -> str:
+    """Printable characters and line breaks only: an escape sequence loses its escape, a bidi override its force."""
+    text = str(value)
+    kept = "".join(
+        character
+        if character == "\n"
+        else " "
+        if character == "\t"
+        else ""
+        if unicodedata.category(character) in _DROPPED
+        else character
+        for character in text[:limit]
+    )
+    return kept + (" […]" if len(text) > limit else "")
+
+
+def line(value: object, limit: int = 500) -> str:
+    """`clean`, in one line."""
+    return " ".join(clean(value, limit).split("\n"))
+
+
+def plain(value: object, style: str = "", limit: int = MAX_CHARS) -> Text:
+    """For rich, which would read square brackets in a str as markup."""
+    return Text(clean(value, limit), style=style)

@@ -1,0 +1,173 @@
+"""A small site for the command line's tests: a real HTTP server that answers /api/v1 as docs/http.md says."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+TOKEN = "pf_ada-and-nobody-else"
+
+PASSED = {
+    "id": "7",
+    "board": "softmax",
+    "hardware": "cpu",
+    "mode": "ranked",
+    "filename": "kernel.py",
+    "created_at": "2026-01-02T03:04:05Z",
+    "status": "done",
+    "outcome": "passed",
+    "reason": "",
+    "message": "",
+    "score_us": 1234.5,
+    "ratio": 0.5,
+    "half_width": 0.004,
+    "flags": [],
+    "cases": [],
+    "logs": {},
+    "published": True,
+    "rank": 2,
+    "review": None,
+    "url": "/submissions/7",
+}
+WRONG = {
+    **PASSED,
+    "outcome": "wrong",
+    "reason": "mismatch",
+    "message": "case cols=4096 rows=512: expected 0.25 at [3, 7], got 0.5",
+    "score_us": None,
+    "ratio": None,
+    "rank": None,
+    "cases": [{"name": "secret 2", "good": False, "reason": "nan", "message": "NaN at [0, 0]"}],
+}
+STEPS = [
+    ("state", {"state": "building", "message": "", "data": {}}),
+    ("progress", {"state": "checking", "message": "", "data": {"done": 1, "total": 9}}),
+    ("state", {"state": "timing", "message": "", "data": {}}),
+]
+
+
+class FakeSite:
+    """What a test sets: the verdict, and how the stream of events behaves."""
+
+    def __init__(self) -> None:
+        self.boards: list[dict[str, Any]] = [
+            {"slug": "softmax", "title": "Softmax", "hardware": ["cpu"], "deadline": None, "open": True},
+            {"slug": "matmul", "title": "Matmul", "hardware": ["cpu", "h200"], "deadline": None, "open": False},
+        ]
+        self.entries: list[dict[str, Any]] = [
+            {"rank": 1, "user": "cleo", "score_us": 900.0, "ratio": 0.4, "submitted_at": "2026-01-01T00:00:00Z"},
+            {"rank": 2, "user": "ada", "score_us": 1234.5, "ratio": 0.5, "submitted_at": "2026-01-02T03:04:05Z"},
+        ]
+        self.verdict: dict[str, Any] = PASSED
+        self.username = "ada"
+        self.break_stream_after = 0  # events per connection; 0: never broken
+        self.no_stream = False
+        self.hang = False
+        self.answer_with: tuple[int, bytes, dict[str, str]] | None = None
+        self.fail_reads = 0
+        self.sent: list[dict[str, Any]] = []
+        self.resumed_after: list[str] = []
+        self.tokens: list[str] = []
+        self.polls = 0
+        site = self
+
+        class Handler(_Handler):
+            pass
+
+        Handler.site = site
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def get(self, path: str, query: dict[str, list[str]]) -> tuple[int, object]:
+        if path == "/me":
+            return 200, {"username": self.username, "token": {"name": "laptop", "scopes": ["read", "submit"]}}
+        if path == "/boards":
+            return 200, self.boards
+        if path == "/submissions":
+            return 200, [self.verdict][: int(query["limit"][0])]
+        if path == f"/submissions/{self.verdict['id']}":
+            self.polls += 1
+            return 200, self.verdict if self.polls > 2 or not self.no_stream else {**self.verdict, "status": "timing"}
+        parts = path.split("/")
+        known = next((board for board in self.boards if path.startswith("/boards") and board["slug"] == parts[2]), None)
+        if known is None:
+            message = f"{parts[-1]!r} is not known; see /boards"
+            return 404, {"detail": message, "errors": [{"field": "board", "value": parts[-1], "message": message}]}
+        return 200, self.entries if parts[-1] == "entries" else known
+
+
+class _Handler(BaseHTTPRequestHandler):
+    site: FakeSite
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        path = parts.path.removeprefix("/api/v1")
+        if self._bent(path):
+            return
+        if path.endswith("/events"):
+            self._send(503, {"detail": "no streams here"}) if self.site.no_stream else self._stream()
+        else:
+            self._send(*self.site.get(path, parse_qs(parts.query)))
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self._bent(self.path):
+            return
+        self.site.sent.append(json.loads(body))
+        self._send(201, {"id": self.site.verdict["id"], "status": "queued", "url": "/submissions/7"})
+
+    def _bent(self, path: str) -> bool:
+        """Whether the test asked for another answer, or the token is not ada's."""
+        self.site.tokens.append(self.headers.get("Authorization", ""))
+        if self.site.fail_reads:
+            self.site.fail_reads -= 1
+            self.close_connection = True
+            return True
+        if self.site.answer_with is not None:
+            status, content, headers = self.site.answer_with
+            self._raw(status, content, headers)
+            return True
+        if "board" not in path and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self._send(401, {"detail": "this token is not known"})
+            return True
+        return False
+
+    def _stream(self) -> None:
+        after = self.headers.get("Last-Event-ID", "")
+        self.site.resumed_after.append(after)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        events = [*STEPS, ("done", self.site.verdict)][int(after or 0) :]
+        if self.site.hang:
+            events = events[:1]
+        for number, (kind, data) in enumerate(events, start=int(after or 0) + 1):
+            if self.site.break_stream_after and number > int(after or 0) + self.site.break_stream_after:
+                return
+            self.wfile.write(f": ping\n\nid: {number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n".encode())
+            self.wfile.flush()
+        if self.site.hang:
+            threading.Event().wait(20)
+
+    def _send(self, status: int, answer: object) -> None:
+        self._raw(status, json.dumps(answer).encode(), {"Content-Type": "application/json"})
+
+    def _raw(self, status: int, content: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass

@@ -1,0 +1,56 @@
+"""Reading: boards, rankings, one's own submissions; for people and for scripts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Photofinish
+from tests.cli.fake_site import PASSED, FakeSite
+
+pytestmark = pytest.mark.usefixtures("signed_in")
+
+
+def test_board_as_json_is_a_list_best_first_and_nothing_else(site: FakeSite, photofinish: Photofinish) -> None:
+    ended = photofinish("board", "softmax", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out) == site.entries
+
+
+def test_board_in_a_pipe_is_columns_apart_by_tabs(photofinish: Photofinish) -> None:
+    rows = [row.split("\t") for row in photofinish("board", "softmax").out.splitlines()]
+    assert rows[0] == ["rank", "who", "time", "speed", "submitted"]
+    assert rows[1] == ["1", "cleo", "900 µs", "2.5×", "2026-01-01T00:00:00"]
+    assert len(rows) == 3
+
+
+def test_board_is_cut_at_the_limit(photofinish: Photofinish) -> None:
+    assert len(json.loads(photofinish("board", "softmax", "--json", "--limit", "1").out)) == 1
+
+
+def test_board_of_several_hardware_asks_which(photofinish: Photofinish) -> None:
+    ended = photofinish("board", "matmul")
+    assert ended.code == 2
+    assert "cpu, h200" in ended.err
+    assert photofinish("board", "matmul", "--hardware", "h200").code == 0
+
+
+def test_unknown_board_is_said_once(photofinish: Photofinish) -> None:
+    ended = photofinish("board", "sofmax", "--json")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: 'sofmax' is not known; see /boards\n"
+
+
+def test_boards_are_listed(photofinish: Photofinish) -> None:
+    assert "softmax\tSoftmax\tcpu\tnone\topen" in photofinish("boards").out
+
+
+def test_own_submissions_are_listed(photofinish: Photofinish) -> None:
+    assert "7\t2026-01-02T03:04:05\tsoftmax\tcpu\tranked\tPassed" in photofinish("list").out
+    assert json.loads(photofinish("list", "--json").out) == [PASSED]
+
+
+def test_boards_need_no_token(site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PHOTOFINISH_TOKEN")
+    assert photofinish("board", "softmax").code == 0

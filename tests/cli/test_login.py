@@ -1,0 +1,102 @@
+"""A token is checked, kept for its owner alone, used for its own site, forgotten on request."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from leaderboard.cli import config
+from tests.cli.conftest import Photofinish
+from tests.cli.fake_site import TOKEN, FakeSite
+
+
+def test_login_keeps_a_good_token_in_a_private_file(site: FakeSite, photofinish: Photofinish) -> None:
+    ended = photofinish("login", "--token", TOKEN, "--url", site.url)
+    assert ended.code == 0
+    assert "you are ada" in ended.out
+    path = config.config_path()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert json.loads(path.read_text())["token"] == TOKEN
+    assert photofinish("whoami").out == f"ada at {site.url} (may read, submit)\n"
+
+
+def test_login_asks_without_echo_when_no_token_is_given(
+    site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr("getpass.getpass", lambda prompt="", *rest, **more: asked.append(prompt) or TOKEN)
+    assert photofinish("login", "--url", site.url).code == 0
+    assert len(asked) == 1
+
+
+def test_refused_token_is_not_kept(site: FakeSite, photofinish: Photofinish) -> None:
+    ended = photofinish("login", "--token", "pf_wrong", "--url", site.url)
+    assert ended.code == 2
+    assert "this token is not known" in ended.err
+    assert not config.config_path().exists()
+
+
+def test_login_again_replaces_the_file(site: FakeSite, photofinish: Photofinish) -> None:
+    photofinish("login", "--token", TOKEN, "--url", site.url)
+    config.config_path().chmod(0o644)
+    photofinish("login", "--token", TOKEN, "--url", site.url)
+    assert config.config_path().stat().st_mode & 0o777 == 0o600
+
+
+def test_environment_wins_over_the_file(
+    site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photofinish("login", "--token", TOKEN, "--url", site.url)
+    monkeypatch.setenv("PHOTOFINISH_TOKEN", "pf_from-the-environment")
+    assert photofinish("whoami").code == 2
+    assert site.tokens[-1] == "Bearer pf_from-the-environment"
+
+
+def test_kept_token_is_not_sent_to_another_site(
+    site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photofinish("login", "--token", TOKEN, "--url", "http://127.0.0.1:1")
+    config.save(config.Account("http://127.0.0.1:1", TOKEN))
+    photofinish("--url", site.url, "boards")
+    assert site.tokens == [""]
+
+
+def test_logout_forgets(site: FakeSite, photofinish: Photofinish) -> None:
+    photofinish("login", "--token", TOKEN, "--url", site.url)
+    assert photofinish("logout").code == 0
+    assert not config.config_path().exists()
+    assert photofinish("logout").out == "No token was kept.\n"
+
+
+def test_token_is_not_sent_in_the_clear_to_another_machine(photofinish: Photofinish) -> None:
+    ended = photofinish("login", "--token", TOKEN, "--url", "http://site.example")
+    assert ended.code == 2
+    assert "--insecure" in ended.err
+
+
+@pytest.mark.parametrize(
+    "url", ["site.example", "ftp://site.example", "https://", "https://a:b@site.example", "http://x:y"]
+)
+def test_wrong_address_is_named(photofinish: Photofinish, url: str) -> None:
+    ended = photofinish("login", "--token", TOKEN, "--url", url)
+    assert ended.code == 2
+    assert ended.err.startswith("error: url: ")
+
+
+@pytest.mark.parametrize("token", ["pf_two words", "pf_\u00e9", "pf_\x1b[0m", "x" * 600])
+def test_nonsense_token_is_refused_before_it_is_sent(site: FakeSite, photofinish: Photofinish, token: str) -> None:
+    ended = photofinish("login", "--token", token, "--url", site.url)
+    assert ended.code == 2
+    assert site.tokens == []
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"url": 1}', b"\xff"])
+def test_damaged_file_is_a_clear_error(photofinish: Photofinish, home: Path, content: bytes) -> None:
+    path = config.config_path()
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    ended = photofinish("whoami")
+    assert ended.code == 2
+    assert "photofinish login" in ended.err or "--url" in ended.err

@@ -1,0 +1,124 @@
+"""A site that is away, wrong or hostile: one sentence, exit code 3 or 2, and a terminal that stays whole."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard.cli import api
+from leaderboard.cli.text import clean, line
+from tests.cli.conftest import Photofinish
+from tests.cli.fake_site import PASSED, WRONG, FakeSite
+
+pytestmark = pytest.mark.usefixtures("signed_in")
+
+NASTY = "\x1b]0;owned\x07\x1b[2J[red]bold[/red]\u202egnp.exe\x9b31m\r\x00"
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "backoff_s", lambda attempt: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "headers", "code", "said"),
+    [
+        (500, b"<html>", {}, 3, "the site failed (500)"),
+        (302, b"", {"Location": "https://other.example/"}, 3, "https://other.example/"),
+        (200, b"<html>", {}, 3, "not JSON"),
+        (200, b"[" * 100_000, {}, 3, "not JSON"),
+        (200, b'{"a": 1}', {}, 3, "another shape"),
+        (200, b"[1]", {}, 3, "another shape"),
+        (200, b" " * 9_000_000, {}, 3, "more than"),
+        (429, b'{"detail": "too fast"}', {"Retry-After": "30"}, 2, "too fast; try again in 30 s"),
+        (403, b'{"detail": "token lacks the scope read"}', {}, 2, "token lacks the scope read"),
+        (404, b"nothing", {}, 2, "refused (404)"),
+    ],
+)
+def test_every_answer_becomes_a_sentence(
+    site: FakeSite, photofinish: Photofinish, status: int, content: bytes, headers: dict[str, str], code: int, said: str
+) -> None:
+    site.answer_with = (status, content, headers)
+    ended = photofinish("boards")
+    assert ended.code == code
+    assert said in ended.err
+    assert ended.out == ""
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_site_that_is_away_is_code_3(photofinish: Photofinish) -> None:
+    ended = photofinish("--url", "http://127.0.0.1:1", "boards")
+    assert ended.code == 3
+    assert "no answer" in ended.err
+
+
+def test_reading_is_tried_again(site: FakeSite, photofinish: Photofinish) -> None:
+    site.fail_reads = 2
+    assert photofinish("boards").code == 0
+
+
+def test_sending_is_not_tried_again(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    site.fail_reads = 1
+    assert photofinish("submit", str(kernel), "--board", "softmax", "--hardware", "cpu").code == 3
+    assert len(site.tokens) == 1
+
+
+def test_text_of_the_site_cannot_steer_the_terminal(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    site.verdict = {**WRONG, "message": NASTY, "reason": NASTY, "url": NASTY, "logs": {NASTY: NASTY}}
+    site.boards[0]["title"] = NASTY
+    site.username = NASTY
+    answers = [
+        photofinish("submit", str(kernel), "--board", "softmax"),
+        photofinish("boards"),
+        photofinish("whoami"),
+        photofinish("list"),
+        photofinish("show", "7", "--json"),
+    ]
+    for ended in answers:
+        for character in "\x1b\x07\x9b\r\x00\u202e":
+            assert character not in ended.out + ended.err
+    assert "[red]bold[/red]" in answers[0].out  # shown as it is: markup is not interpreted
+
+
+def test_terminal_gets_a_panel_and_keeps_its_title(site: FakeSite, kernel: Path) -> None:
+    """On a real terminal there are colours, but none of the site's making."""
+    site.verdict = {**PASSED, "flags": [NASTY]}
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "leaderboard.cli.main", "submit", str(kernel), "--board", "softmax"],
+        stdout=theirs,
+        stderr=theirs,
+        stdin=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"},
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65_536)
+        except OSError:  # how a pty says that the other end is closed
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(ours)
+    assert process.wait(10) == 0
+    assert "Passed" in seen.decode()
+    assert "╭" in seen.decode()
+    assert b"\x1b[" in seen
+    assert b"\x1b]0;" not in seen
+    assert b"\x1b[2J" not in seen
+
+
+@given(st.text())
+def test_cleaned_text_is_printable_and_a_line_is_one(text: str) -> None:
+    assert all(character.isprintable() or character == "\n" or character.isspace() for character in clean(text))
+    assert "\x1b" not in clean(text)
+    assert len(line(text).splitlines()) <= 1

@@ -1,0 +1,214 @@
+"""`photofinish submit`: from a file to a verdict and an exit code that a script can trust."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leaderboard.cli import follow
+from tests.cli.conftest import Photofinish
+from tests.cli.fake_site import PASSED, STEPS, TOKEN, WRONG, FakeSite
+
+pytestmark = pytest.mark.usefixtures("signed_in")
+
+
+def test_pass_shows_time_speed_and_rank(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    ended = photofinish("submit", str(kernel), "--board", "softmax", "--hardware", "cpu", "--mode", "ranked")
+    assert ended.code == 0
+    assert ended.out.splitlines()[0] == "Passed"
+    assert "1,234 µs" in ended.out or "1,235 µs" in ended.out
+    assert "2× the baseline's ± 0.4 %" in ended.out
+    assert "rank   2" in ended.out
+    assert site.sent == [
+        {
+            "board": "softmax",
+            "hardware": "cpu",
+            "mode": "ranked",
+            "filename": "kernel.py",
+            "code": kernel.read_text(),
+        }
+    ]
+
+
+def test_progress_is_shown_as_it_comes(photofinish: Photofinish, kernel: Path) -> None:
+    ended = photofinish("submit", str(kernel), "--board", "softmax")
+    assert [row for row in ended.err.splitlines() if row.startswith("·")] == ["· building", "· checking", "· timing"]
+
+
+def test_failure_says_case_expected_and_got(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    site.verdict = WRONG
+    ended = photofinish("submit", str(kernel), "--board", "softmax")
+    assert ended.code == 1
+    assert ended.out.splitlines()[0] == "Wrong result (mismatch)"
+    assert "case cols=4096 rows=512: expected 0.25 at [3, 7], got 0.5" in ended.out
+    assert "case secret 2: NaN at [0, 0]" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "said"),
+    [
+        ({"review": "under_review", "rank": None, "published": False}, 0, "held"),
+        ({"review": "rejected", "rank": None, "published": False}, 1, "Rejected in review"),
+        ({"mode": "test", "score_us": None, "ratio": None, "rank": None}, 0, "--mode test"),
+        ({"outcome": "timeout", "message": "case 3 ran over 10 s"}, 1, "Took too long"),
+        ({"outcome": "build_error", "logs": {"stderr": "SyntaxError: line 3"}}, 1, "SyntaxError: line 3"),
+        ({"outcome": "infra_error", "message": "a host failed"}, 3, "Our fault"),
+        ({"status": "cancelled", "outcome": None}, 1, "Cancelled"),
+        ({"outcome": "never heard of"}, 1, "never heard of"),
+    ],
+)
+def test_every_verdict_has_its_words_and_its_exit_code(
+    site: FakeSite, photofinish: Photofinish, kernel: Path, changes: dict[str, object], code: int, said: str
+) -> None:
+    site.verdict = {**PASSED, **changes}
+    ended = photofinish("submit", str(kernel), "--board", "softmax")
+    assert ended.code == code
+    assert said in ended.out
+
+
+def test_json_is_all_there_is_on_stdout(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    ended = photofinish("submit", str(kernel), "--board", "softmax", "--json")
+    assert json.loads(ended.out) == PASSED
+    assert "building" not in ended.err
+
+
+def test_no_wait_gives_the_id_and_goes(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    ended = photofinish("submit", str(kernel), "--board", "softmax", "--no-wait")
+    assert (ended.code, ended.out) == (0, "7\n")
+    assert site.resumed_after == []
+
+
+def test_broken_stream_is_taken_up_after_the_last_event(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    site.break_stream_after = 1
+    ended = photofinish("submit", str(kernel), "--board", "softmax")
+    assert ended.code == 0
+    assert site.resumed_after == ["", *(str(number) for number in range(1, len(STEPS) + 1))]
+    assert ended.err.count("· building") == 1
+
+
+def test_site_without_streams_is_asked_again(
+    site: FakeSite, photofinish: Photofinish, kernel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "backoff_s", lambda failures: 0.0)
+    site.no_stream = True
+    ended = photofinish("submit", str(kernel), "--board", "softmax")
+    assert ended.code == 0
+    assert "· timing" in ended.err
+
+
+def test_ctrl_c_says_that_the_submission_goes_on(site: FakeSite, kernel: Path) -> None:
+    site.hang = True
+    process = subprocess.Popen(
+        [sys.executable, "-m", "leaderboard.cli.main", "submit", str(kernel), "--board", "softmax"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+    )
+    assert process.stderr is not None
+    while "building" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "photofinish show 7" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "spelling", ["#!PHOTOFINISH leaderboard softmax", "#!POPCORN leaderboard softmax", "//!POPCORN board softmax"]
+)
+def test_directive_names_the_board(site: FakeSite, photofinish: Photofinish, kernel: Path, spelling: str) -> None:
+    kernel.write_text(f"{spelling}\n#!POPCORN gpus CPU\n{kernel.read_text()}")
+    assert photofinish("submit", str(kernel)).code == 0
+    assert (site.sent[0]["board"], site.sent[0]["hardware"]) == ("softmax", "cpu")
+
+
+def test_flag_wins_over_directive(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    kernel.write_text("#!PHOTOFINISH leaderboard matmul\n#!PHOTOFINISH gpu h200\n")
+    photofinish("submit", str(kernel), "--board", "softmax", "--hardware", "cpu")
+    assert (site.sent[0]["board"], site.sent[0]["hardware"]) == ("softmax", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("directive", "said"),
+    [
+        ("#!PHOTOFINISH leaderbord softmax", "leaderbord"),
+        ("#!PHOTOFINISH leaderboard", "line 1"),
+        ("#!PHOTOFINISH leaderboard a b", "needs one name"),
+        ("#!PHOTOFINISH leaderboard softmax\n#!POPCORN leaderboard matmul", "contradicts"),
+        ("#!PHOTOFINISH leaderboard softmax\n#!POPCORN gpus cpu h200", "--hardware"),
+    ],
+)
+def test_wrong_directive_is_named(
+    site: FakeSite, photofinish: Photofinish, kernel: Path, directive: str, said: str
+) -> None:
+    kernel.write_text(f"{directive}\n")
+    ended = photofinish("submit", str(kernel))
+    assert ended.code == 2
+    assert said in ended.err
+    assert site.sent == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"  \n", "is empty"),
+        (b"x = 1\x00", "NUL"),
+        (b"x = '\xff'", "not UTF-8 at byte 5"),
+        (b"#" * 1_000_001, "more than 1000000 bytes"),
+    ],
+)
+def test_bad_file_is_refused_before_it_is_sent(
+    site: FakeSite, photofinish: Photofinish, kernel: Path, content: bytes, said: str
+) -> None:
+    kernel.write_bytes(content)
+    ended = photofinish("submit", str(kernel), "--board", "softmax")
+    assert ended.code == 2
+    assert said in ended.err
+    assert site.tokens == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("/nowhere/kernel.py", "--board", "softmax"), "cannot be read"),
+        (("/tmp", "--board", "softmax"), "cannot be read"),
+        (("KERNEL",), "--board"),
+        (("KERNEL", "--board", "softmax", "--mode", "fast"), "'fast' is not one of test, benchmark, ranked"),
+        (("KERNEL", "--board", "sofmax"), "'sofmax' is not known"),
+        (("KERNEL", "--board", "matmul"), "cpu, h200"),
+        (("KERNEL", "--board", ".."), "photofinish boards"),
+        (("KERNEL", "--sideways"), "--sideways"),
+    ],
+)
+def test_wrong_use_is_named(photofinish: Photofinish, kernel: Path, arguments: tuple[str, ...], said: str) -> None:
+    ended = photofinish("submit", *(str(kernel) if part == "KERNEL" else part for part in arguments))
+    assert ended.code == 2
+    assert said in ended.err
+    assert ended.out == ""
+
+
+def test_submitting_needs_a_token(
+    site: FakeSite, photofinish: Photofinish, kernel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PHOTOFINISH_TOKEN")
+    ended = photofinish("submit", str(kernel), "--board", "softmax")
+    assert ended.code == 2
+    assert "photofinish login" in ended.err
+    assert site.sent == []
+
+
+def test_show_repeats_the_verdict(site: FakeSite, photofinish: Photofinish) -> None:
+    site.verdict = WRONG
+    ended = photofinish("show", "7")
+    assert ended.code == 1
+    assert "expected 0.25" in ended.out
+    assert TOKEN not in ended.out
