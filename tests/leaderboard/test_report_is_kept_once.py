@@ -34,10 +34,6 @@ def test_it_ends_the_attempt_and_is_kept_whole(stage: Stage) -> None:
     seen = status_of(submission)
     assert (seen.flags, seen.logs) == (["bimodal"], {"stdout": "hello"})
     assert seen.cases == [{"name": "rows=1", "time_us": 1.5}]
-        ["bimodal"],
-        [{"name": "rows=1", "time_us": 1.5}],
-        {"stdout": "hello"},
-    )
 
 
 def test_a_replay_changes_nothing(stage: Stage) -> None:

@@ -1,0 +1,77 @@
+"""The baseline's time of a case: the median of the first ten jobs, then the same for ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+from django.db import connection
+
+from leaderboard.judging.models import ReferenceTime
+from leaderboard.judging.reference import JOBS, baseline_times_ns, learn_reference_times
+from tests.leaderboard.stage import Stage
+
+CASE = "cols=4096 rows=512"
+
+
+def judged(stage: Stage, baseline_us: float) -> None:
+    cases = (
+        {"name": CASE, "baseline_us": baseline_us},
+        {"name": CASE, "baseline_us": 5 * baseline_us},
+        {"name": "cols=7 rows=7", "baseline_us": 1.0},
+    )
+    stage.judge(stage.submit(), cases=cases)
+
+
+def learn(stage: Stage) -> int:
+    return learn_reference_times(problem_digest=stage.board.version.digest, hardware="cpu", now=stage.now)
+
+
+def test_it_is_the_median_and_freezes_at_the_tenth_job(stage: Stage) -> None:
+    for number in range(JOBS - 1):
+        judged(stage, 1000.0 + number)
+    assert learn(stage) == 0
+    told = ReferenceTime.objects.get()
+    assert (told.case, told.median_ns, told.samples, told.frozen_at) == (CASE, 1_004_000.0, 9, None)
+
+    judged(stage, 1009.0)
+    assert learn(stage) == 1
+    frozen = ReferenceTime.objects.get()
+    assert (frozen.median_ns, frozen.samples, frozen.frozen_at) == (1_004_500.0, 10, stage.now)
+
+    judged(stage, 1.0)
+    assert learn(stage) == 0
+    assert ReferenceTime.objects.get() == frozen
+    assert ReferenceTime.objects.get().median_ns == 1_004_500.0
+    stage.submit()
+    assert stage.claim().reference_ns == {CASE: 1_004_500.0}
+
+
+@pytest.mark.parametrize("value", [None, "12", True, 0, -1, float("nan"), float("inf")])
+def test_what_is_no_time_is_left_out(value: object) -> None:
+    assert baseline_times_ns([[{"name": CASE, "baseline_us": value}]], {CASE}) == {}
+
+
+def test_the_site_worker_learns_it_after_a_report(live_stage: Stage) -> None:
+    command = [sys.executable, "-m", "dramatiq", "leaderboard.actors", "--processes", "1", "--threads", "1"]
+    env = {**os.environ, "DATABASE_URL": _test_database_url(str(connection.settings_dict["NAME"]))}
+    judged(live_stage, 1000.0)
+    worker = subprocess.Popen([*command, "--queues", "site"], env=env, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 30
+        while not ReferenceTime.objects.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        os.killpg(worker.pid, signal.SIGTERM)
+        worker.wait(20)
+    assert ReferenceTime.objects.get().median_ns == 1_000_000.0
+
+
+def _test_database_url(name: str) -> str:
+    """The address that the site reads, with the database that pytest-django made."""
+    return urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}"))
