@@ -78,7 +78,7 @@ class FakeSite:
             pass
 
         Handler.site = site
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
@@ -103,6 +103,11 @@ class FakeSite:
             message = f"{parts[-1]!r} is not known; see /boards"
             return 404, {"detail": message, "errors": [{"field": "board", "value": parts[-1], "message": message}]}
         return 200, self.entries if parts[-1] == "entries" else known
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up early is no error here."""
 
 
 class _Handler(BaseHTTPRequestHandler):
