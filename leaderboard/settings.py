@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,8 +9,6 @@ import structlog
 from psycopg.conninfo import conninfo_to_dict
 
 from leaderboard import env
-
-HERE = Path(__file__).resolve().parent
 
 # --- who we are ---
 DEBUG = env.boolean("DEBUG", default=False)
@@ -130,7 +127,7 @@ if env.boolean("BEHIND_PROXY", default=False):  # only where a proxy sets the he
 
 # --- static files ---
 STATIC_URL = "/static/"
-STATIC_ROOT = Path(env.text("STATIC_ROOT", str(HERE.parent / "state" / "static")))
+STATIC_ROOT = env.text("STATIC_ROOT", "") or None  # where `collectstatic` puts them, if anybody runs it
 WHITENOISE_USE_FINDERS = True  # serves from the apps as well, so that nothing must be collected first
 WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {

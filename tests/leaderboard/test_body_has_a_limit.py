@@ -1,0 +1,64 @@
+"""Before Django keeps a body, its size is known or counted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+LIMIT = 1000
+
+
+def sent_to(body: bytes, *, chunk: int = 100, declared: bytes | None = None) -> tuple[int, bytes, int]:
+    """Status, answer and how many bytes the application behind the limit has read of `body`."""
+    from leaderboard.asgi import LimitBody
+
+    parts = [body[start : start + chunk] for start in range(0, len(body), chunk)] or [b""]
+    queue: list[Any] = [
+        {"type": "http.request", "body": part, "more_body": number < len(parts)} for number, part in enumerate(parts, 1)
+    ]
+    answers: list[Any] = []
+    read = 0
+
+    async def receive() -> Any:
+        return queue.pop(0)
+
+    async def send(event: Any) -> None:
+        answers.append(event)
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal read
+        more = True
+        while more:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                return
+            read += len(event["body"])
+            more = event["more_body"]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    headers = [] if declared is None else [(b"content-length", declared)]
+    asyncio.run(LimitBody(application, LIMIT)({"type": "http", "headers": headers}, receive, send))  # type: ignore
+    (start, end) = answers
+    return start["status"], end["body"], read
+
+
+def test_what_fits_passes() -> None:
+    assert sent_to(b"x" * LIMIT, declared=b"1000") == (200, b"ok", LIMIT)
+    assert sent_to(b"x" * LIMIT) == (200, b"ok", LIMIT)
+
+
+@pytest.mark.parametrize("declared", [b"1001", b"99999999999999", b"-1", b"many"])
+def test_a_declared_length_over_it_is_refused_unread(declared: bytes) -> None:
+    status, body, read = sent_to(b"x" * 1001, declared=declared)
+    assert (status, read) == (413, 0)
+    assert json.loads(body)["errors"][0]["field"] == "body"
+
+
+def test_a_body_without_a_length_is_counted() -> None:
+    status, _, read = sent_to(b"x" * 100_000)
+    assert status == 413
+    assert read <= LIMIT

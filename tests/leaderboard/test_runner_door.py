@@ -1,0 +1,209 @@
+"""`/api/runner/v1` as a runner sees it: who it is, what it gets, how it is told that something is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from leaderboard.accounts.tokens import issue_token
+from leaderboard.judging.models import Result, Runner
+from leaderboard.judging.runners import create_runner
+from leaderboard.standings.status import status_of
+from runner.wire import MAX_REPORT_BYTES, Event, Job, dump
+from tests.leaderboard.stage import Stage, current, passing
+
+ROOT = "/api/runner/v1"
+
+
+class Door:
+    """A runner's side of the door."""
+
+    def __init__(self, token: str) -> None:
+        self._client = Client(headers={"authorization": f"Bearer {token}"})
+
+    def post(self, path: str, sent: object) -> HttpResponse:
+        body = sent if isinstance(sent, bytes | str) else json.dumps(sent)
+        return self._client.post(f"{ROOT}/{path}", data=body, content_type="application/json")
+
+    def hello(self, **changes: Any) -> HttpResponse:
+        return self.post("hello", {"wire": 1, "hardware": "cpu", "fingerprint": {"cores": 2}, **changes})
+
+    def claim(self) -> Job:
+        answer = self.post("claim", {"hardware": "cpu"})
+        assert answer.status_code == 200
+        return Job.from_json(json.loads(answer.content))
+
+
+@pytest.fixture
+def door(stage: Stage) -> Door:
+    stage.rex, token = create_runner(name="rex-2", hardware="cpu", now=stage.now)
+    return Door(token)
+
+
+def told(answer: HttpResponse) -> dict[str, Any]:
+    """The body, which is of the promised shape when it is an error."""
+    body: dict[str, Any] = json.loads(answer.content)
+    if answer.status_code >= 400:
+        assert isinstance(body["detail"], str)
+        assert "Traceback" not in body["detail"]
+    return body
+
+
+def test_the_whole_way(stage: Stage, door: Door) -> None:
+    submission = stage.submit()
+    assert told(door.hello()) == {"runner": "rex-2", "hardware": "cpu", "lease_s": 60.0, "renew_s": 15.0}
+    job = door.claim()
+    at = f"attempts/{job.attempt_id}"
+    assert told(door.post(f"{at}/renew", {"token": job.token}))["cancel"] is False
+    events = [Event(1, "state", "building").to_json(), Event(2, "progress", data={"done": 1}).to_json()]
+    assert told(door.post(f"{at}/events", {"token": job.token, "events": events})) == {"accepted": 2}
+    assert told(door.post(f"{at}/events", {"token": job.token, "events": events})) == {"accepted": 0}
+    report = dump(passing(job))
+    assert told(door.post(f"{at}/report", report)) == {"recorded": True}
+    assert told(door.post(f"{at}/report", report)) == {"recorded": False}
+    assert status_of(submission).rank == 1
+
+
+def test_hello_is_remembered(door: Door) -> None:
+    door.hello()
+    rex = Runner.objects.get(name="rex-2")
+    assert rex.fingerprint == {"cores": 2}
+    assert rex.last_seen_at is not None
+
+
+def test_nothing_to_do_is_204(door: Door) -> None:
+    answer = door.post("claim", {"hardware": "cpu"})
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
+def test_a_suspended_runner_gets_nothing(stage: Stage, door: Door) -> None:
+    stage.submit()
+    Runner.objects.update(suspended_at=stage.now)
+    assert door.post("claim", {"hardware": "cpu"}).status_code == 204
+
+
+@pytest.mark.parametrize("path", ["hello", "claim", "attempts/1/renew", "attempts/1/events", "attempts/1/report"])
+def test_only_runners_come_in(stage: Stage, path: str) -> None:
+    _, person = issue_token(owner=stage.olga, name="hers", scopes=["read", "submit"], now=stage.now)
+    for token in ("", "pfr_guess", "pfr_" + "x" * 500, "pfr_ü", person):
+        answer = Door(token).post(path, {})
+        assert answer.status_code == 401
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        told(answer)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "field"),
+    [
+        ({"wire": 2}, 400, "wire"),
+        ({"wire": None}, 400, "wire"),
+        ({"hardware": "H200"}, 403, "hardware"),
+        ({"hardware": 7}, 400, "hardware"),
+        ({"fingerprint": []}, 400, "fingerprint"),
+        ({"fingerprint": {"a": "\x00"}}, 400, "fingerprint.a"),
+    ],
+)
+def test_a_wrong_hello_is_named(door: Door, changes: dict[str, Any], status: int, field: str) -> None:
+    answer = door.hello(**changes)
+    assert (answer.status_code, told(answer)["errors"][0]["field"]) == (status, field)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000, b'{"token": ' + b"9" * 5000 + b"}", b"x" * 1_000_001],
+)
+@pytest.mark.parametrize("path", ["hello", "claim", "attempts/1/renew", "attempts/1/events", "attempts/1/report"])
+def test_a_body_that_is_no_object_is_refused(door: Door, path: str, body: bytes) -> None:
+    answer = door.post(path, body)
+    too_long = len(body) > 1_000_000 and not path.endswith("report")
+    assert answer.status_code == (413 if too_long else 400)
+    assert told(answer)["errors"][0]["field"] == "body"
+
+
+@pytest.mark.parametrize("call", ["renew", "events", "report"])
+def test_a_stale_token_is_409_with_its_code(stage: Stage, door: Door, call: str) -> None:
+    stage.submit()
+    job = door.claim()
+    stale = replace(job, token=job.token + 1)
+    sent = passing(stale).to_json() | {"events": []}
+    answer = door.post(f"attempts/{job.attempt_id}/{call}", sent)
+    assert (answer.status_code, told(answer)["code"]) == (409, "stale")
+
+
+@pytest.mark.parametrize("token", [None, "1", -1, True, 2**63])
+def test_a_token_that_is_none_is_named(door: Door, token: object) -> None:
+    answer = door.post("attempts/1/renew", {"token": token})
+    assert (answer.status_code, told(answer)["errors"][0]["field"]) == (400, "token")
+
+
+@pytest.mark.parametrize(
+    ("events", "field"),
+    [
+        (None, "events"),
+        ([{}] * 101, "events"),
+        ([{"seq": 1, "kind": "wish"}], "event.kind"),
+        ([{"seq": 1, "kind": "state", "state": "done"}], "event.state"),
+        ([{"seq": 1, "kind": "progress", "message": "\ud800"}], "events[0].message"),
+        ([{"seq": 10_001, "kind": "progress"}], "events.seq"),
+    ],
+)
+def test_a_wrong_event_is_named(stage: Stage, door: Door, events: object, field: str) -> None:
+    stage.submit()
+    job = door.claim()
+    answer = door.post(f"attempts/{job.attempt_id}/events", {"token": job.token, "events": events})
+    assert (answer.status_code, told(answer)["errors"][0]["field"]) == (400, field)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"wire": 9}, "report.wire"),
+        ({"outcome": "fine"}, "report.outcome"),
+        ({"attempt_id": "999"}, "report.attempt_id"),
+        ({"score_us": None}, "report.score_us"),
+        ({"score_us": "fast"}, "report.score_us"),
+        ({"message": "x" * 8001}, "report.message"),
+        ({"cases": [1]}, "report.cases"),
+    ],
+)
+def test_a_report_that_breaks_the_contract_is_named_and_noted(
+    stage: Stage, door: Door, changes: dict[str, Any], field: str
+) -> None:
+    submission = stage.submit()
+    job = door.claim()
+    answer = door.post(f"attempts/{job.attempt_id}/report", passing(job).to_json() | changes)
+    assert (answer.status_code, told(answer)["errors"][0]["field"]) == (400, field)
+    last = submission.events.order_by("id").last()
+    assert last is not None
+    assert (last.kind, last.state) == ("progress", "claimed")
+    assert "could not be read" in last.message
+    assert current(submission).state == "claimed"
+    assert told(door.post(f"attempts/{job.attempt_id}/report", passing(job).to_json())) == {"recorded": True}
+
+
+def test_a_report_over_the_limit_is_413(stage: Stage, door: Door) -> None:
+    stage.submit()
+    job = door.claim()
+    fat = dump(passing(job, evidence={"x": "y" * MAX_REPORT_BYTES}))
+    answer = door.post(f"attempts/{job.attempt_id}/report", fat)
+    assert answer.status_code == 413
+    assert "16,000,000" in told(answer)["detail"]
+    assert not Result.objects.exists()
+
+
+def test_a_large_report_within_the_limit_is_kept(stage: Stage, door: Door) -> None:
+    stage.submit()
+    job = door.claim()
+    samples = [float(number) for number in range(500_000)]
+    report = dump(passing(job, evidence={"samples": samples}))
+    assert told(door.post(f"attempts/{job.attempt_id}/report", report)) == {"recorded": True}
+    assert Result.objects.get().report["evidence"]["samples"] == samples
+
+
+def test_get_is_no_way_in(door: Door) -> None:
+    assert door._client.get(f"{ROOT}/claim").status_code == 405
