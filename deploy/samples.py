@@ -35,20 +35,23 @@ class Sample:
 
     @property
     def filename(self) -> str:
-        """What the site will call it: unique for an account and board."""
+        """What the site will call it; an account sends no two files of one name to a board."""
         return self.path.name
 
 
 def plan(library: Path) -> list[Sample]:
-    """Every account ranks on softmax; vectoradd gets its accepted ones; each board one wrong one too."""
+    """Softmax: an accepted one from every account, then a slow and a wrong one; vectoradd: two accepted, one wrong."""
     samples = []
-    for board, entrants in (("softmax", ACCOUNTS), ("vectoradd", ACCOUNTS[:3])):
-        files = _files(library / board, "accepted") + _files(library / board, "slow")
+    for board, entrants in (("softmax", ACCOUNTS), ("vectoradd", ACCOUNTS[:2])):
+        files = {folder: _files(library / board, folder) for folder in ("accepted", "slow", "wrong")}
         samples += [
-            Sample(account, board, path.parent.name, path)
-            for account, path in zip(entrants, cycle(files), strict=False)
+            Sample(account, board, "accepted", path)
+            for account, path in zip(entrants, cycle(files["accepted"]), strict=False)
         ]
-        samples += [Sample(entrants[0], board, "wrong", path) for path in _files(library / board, "wrong")[:1]]
+        extras = {"slow": entrants[-1], "wrong": entrants[0]} if board == "softmax" else {"wrong": entrants[0]}
+        samples += [
+            Sample(account, board, folder, files[folder][0]) for folder, account in extras.items() if files[folder]
+        ]
     return samples
 
 
