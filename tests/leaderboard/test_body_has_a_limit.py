@@ -41,7 +41,7 @@ def sent_to(body: bytes, *, chunk: int = 100, declared: bytes | None = None) -> 
         await send({"type": "http.response.body", "body": b"ok"})
 
     headers = [] if declared is None else [(b"content-length", declared)]
-    asyncio.run(LimitBody(application, LIMIT)({"type": "http", "headers": headers}, receive, send))  # type: ignore
+    asyncio.run(LimitBody(application, LIMIT)({"type": "http", "headers": headers}, receive, send))
     (start, end) = answers
     return start["status"], end["body"], read
 

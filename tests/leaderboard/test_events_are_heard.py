@@ -1,0 +1,33 @@
+"""Each event is announced to whoever listens when its transaction commits, and never otherwise."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from leaderboard.judging.events import CHANNEL
+from tests.leaderboard.stage import Stage
+
+
+def heard(listener: psycopg.Connection[tuple[object, ...]]) -> list[str]:
+    return [notice.payload for notice in listener.notifies(timeout=0.5)]
+
+
+def test_a_watcher_hears_the_submissions_id_on_commit(live_stage: Stage) -> None:
+    with psycopg.connect(**connection.get_connection_params() | {"cursor_factory": None}, autocommit=True) as listener:
+        listener.execute(f"LISTEN {CHANNEL}")
+        with pytest.raises(RuntimeError), transaction.atomic():
+            live_stage.submit()
+            raise RuntimeError
+        assert heard(listener) == []
+        submission = live_stage.submit()
+        assert heard(listener) == [str(submission.pk)]
+        live_stage.judge(submission)
+        assert set(heard(listener)) == {str(submission.pk)}
+
+
+def test_ids_of_a_submissions_events_grow_in_order(live_stage: Stage) -> None:
+    submission = live_stage.submit()
+    live_stage.judge(submission)
+    assert [event.state for event in submission.events.order_by("id")] == ["queued", "claimed", "done"]
