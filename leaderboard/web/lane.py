@@ -31,8 +31,14 @@ def _one(item: Shown, name: str, distance: int, began: dict[str, datetime]) -> d
     return {"state": name, "title": title, "css": css, "at": since if distance <= 0 else ""}
 
 
-def case_shown(case: dict[str, Any]) -> dict[str, Any]:
-    """A case of a report for the table; a report's fields are the judge's, so each is looked at with care."""
+def cases_shown(item: Shown) -> list[dict[str, Any]]:
+    """Rows of the table of cases: failed ones first, then timed ones, then those that were only checked."""
+    rows = [case_shown(case, item.message) for case in item.cases]
+    return sorted(rows, key=lambda row: (not row["failed"], row["time_us"] is None))
+
+
+def case_shown(case: dict[str, Any], verdict_message: str) -> dict[str, Any]:
+    """A case of a report for the table; what the verdict says already is not said again."""
     outcome = str(case.get("outcome") or "passed")
     times = {name: _positive(case.get(name)) for name in ("time_us", "baseline_us", "ratio", "half_width")}
     if times["ratio"] is None and times["time_us"] and times["baseline_us"]:
@@ -44,7 +50,7 @@ def case_shown(case: dict[str, Any]) -> dict[str, Any]:
         "tone": "good" if outcome == "passed" else "bad",
         "failed": outcome != "passed",
         "reason": str(case.get("reason") or ""),
-        "message": str(case.get("message") or ""),
+        "message": "" if (said := str(case.get("message") or "")) in verdict_message else said,
         **times,
     }
 

@@ -35,7 +35,7 @@ def starters(problem: Problem) -> list[Tab]:
             filename=f"starter_{''.join(ch for ch in language.lower() if ch.isalnum())}.py",
             text=text,
         )
-        for index, (language, text) in enumerate(sorted(problem.templates.items()))
+        for index, (language, text) in enumerate(sorted(problem.templates.items(), key=lambda item: (item[0] != "Python", item[0])))
     ]
 
 

@@ -171,7 +171,7 @@ def _detail_page(
         "last_message": said[-1] if said else SAID.get(item.status, ""),
         "last_event": events[-1].pk if events else 0,
         "lost": sum(event.state == "lost" for event in events),
-        "cases": [lane.case_shown(case) for case in item.cases],
+        "cases": lane.cases_shown(item),
         "timed": any(case.get("time_us") for case in item.cases),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
         "findings": result.findings.all() if result else [],

@@ -44,6 +44,12 @@ def moment(value: dt.datetime) -> SafeString:
     )
 
 
+@register.filter
+def general(value: float) -> str:
+    """Short for very small numbers: 1e-09."""
+    return f"{value:g}"
+
+
 @register.simple_tag(takes_context=True)
 def current(context: RequestContext, prefix: str) -> SafeString:
     """`aria-current` for a link of the navigation whose section this page is in."""

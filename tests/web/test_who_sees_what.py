@@ -1,0 +1,114 @@
+"""A submission belongs to its owner and the organisers; for anybody else it does not exist."""
+
+from __future__ import annotations
+
+import pytest
+
+HELD = {"ratio": 0.2, "score_us": 200.0}
+SECRET_MESSAGE = "expected 0.25, got nothing"
+
+
+def addresses(pk: int) -> list[str]:
+    return [f"/submissions/{pk}", f"/api/v1/submissions/{pk}", f"/api/v1/submissions/{pk}/events"]
+
+
+@pytest.mark.parametrize("stranger", ["ben", "cleo"])
+def test_a_stranger_meets_404_everywhere(stage, browser, stranger) -> None:
+    pk = stage.submit(stage.ada).pk
+    client = browser(getattr(stage, stranger))
+    assert {client.get(address).status_code for address in addresses(pk)} == {404}
+    assert client.post(f"/submissions/{pk}/cancel").status_code == 404
+    assert client.post(f"/submissions/{pk}/decide", {"act": "publish", "reason": "mine"}).status_code == 404
+
+
+def test_a_stranger_cannot_tell_a_real_id_from_none(stage, browser) -> None:
+    pk = stage.submit(stage.ada).pk
+    client = browser(stage.cleo)
+    real, none = client.get(f"/api/v1/submissions/{pk}"), client.get(f"/api/v1/submissions/{pk + 999}")
+    assert (real.status_code, real.content) == (none.status_code, none.content)
+
+
+def test_owner_and_organiser_see_code_message_and_logs(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    stage.judge(submission, outcome="wrong", reason="mismatch", message=SECRET_MESSAGE, logs={"stderr": "oh no"})
+    for person in (stage.ada, stage.olga):
+        page = browser(person).get(f"/submissions/{submission.pk}").content.decode()
+        assert SECRET_MESSAGE in page and "oh no" in page and "custom_kernel" in page
+        data = browser(person).get(f"/api/v1/submissions/{submission.pk}").json()
+        assert data["message"] == SECRET_MESSAGE and data["logs"] == {"stderr": "oh no"}
+
+
+def test_nobody_is_sent_to_sign_in(stage, browser) -> None:
+    pk = stage.submit(stage.ada).pk
+    assert browser(None).get(f"/submissions/{pk}").headers["Location"] == f"/sign-in?next=/submissions/{pk}"
+    for address in addresses(pk)[1:]:
+        assert browser(None).get(address).status_code == 401
+
+
+def test_lists_show_ones_own_only(stage, browser) -> None:
+    stage.submit(stage.ada)
+    assert browser(stage.ben).get("/api/v1/submissions").json() == []
+    assert len(browser(stage.ada).get("/api/v1/submissions").json()) == 1
+    assert browser(stage.olga).get("/api/v1/submissions").json() == [], "the list is the caller's own, for staff too"
+    assert b"You have sent nothing yet" in browser(stage.ben).get("/submissions").content
+
+
+def test_a_held_result_is_invisible_to_others(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    stage.judge(submission, **HELD)
+    for person in (None, stage.cleo, stage.ada):
+        client = browser(person)
+        assert client.get("/api/v1/boards/softmax/cpu/entries").json() == []
+        for address in ("/", "/boards", "/boards/softmax", "/boards/softmax/cpu"):
+            assert b"200.0" not in client.get(address).content
+    assert client.get(f"/api/v1/submissions/{submission.pk}").json()["review"] == "under_review"
+    assert b"Under review." in client.get(f"/submissions/{submission.pk}").content
+    assert b"<h2 id=\"decide\">" not in client.get(f"/submissions/{submission.pk}").content
+
+
+def test_an_organiser_publishes_with_a_reason(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    stage.judge(submission, **HELD)
+    olga = browser(stage.olga)
+    assert f"/submissions/{submission.pk}".encode() in olga.get("/review").content
+    mute = olga.post(f"/submissions/{submission.pk}/decide", {"act": "publish", "reason": " "})
+    assert b"Say why" in mute.content
+    assert browser(None).get("/api/v1/boards/softmax/cpu/entries").json() == []
+    olga.post(f"/submissions/{submission.pk}/decide", {"act": "publish", "reason": "Read it; it is sound."})
+    (entry,) = browser(None).get("/api/v1/boards/softmax/cpu/entries").json()
+    assert (entry["user"], entry["rank"], entry["score_us"]) == ("ada", 1, 200.0)
+    assert b"Nothing is waiting" in olga.get("/review").content
+
+
+def test_a_rejected_owner_reads_the_reason(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    stage.judge(submission, **HELD)
+    browser(stage.olga).post(f"/submissions/{submission.pk}/decide", {"act": "reject", "reason": "It caches outputs."})
+    page = browser(stage.ada).get(f"/submissions/{submission.pk}").content.decode()
+    assert "rejected" in page and "It caches outputs." in page
+
+
+def test_a_second_decision_is_told_off(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    stage.judge(submission, **HELD)
+    olga, address = browser(stage.olga), f"/submissions/{submission.pk}/decide"
+    olga.post(address, {"act": "reject", "reason": "No."})
+    assert olga.post(address, {"act": "publish", "reason": "Yes."}).status_code == 409
+
+
+def test_an_owner_cannot_decide(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    stage.judge(submission, **HELD)
+    answer = browser(stage.ada).post(f"/submissions/{submission.pk}/decide", {"act": "publish", "reason": "mine"})
+    assert answer.status_code == 403
+    assert browser(stage.ada).get("/review").status_code == 404
+    assert browser(None).get("/api/v1/boards/softmax/cpu/entries").json() == []
+
+
+def test_a_stranger_cannot_revoke_a_token(stage, browser, tool) -> None:
+    client = tool(stage.ada)
+    token = stage.ada.tokens.get()
+    assert browser(stage.cleo).post(f"/tokens/{token.pk}/revoke").status_code == 404
+    assert client.get("/api/v1/me").status_code == 200
+    assert browser(stage.ada).post(f"/tokens/{token.pk}/revoke").status_code == 302
+    assert client.get("/api/v1/me").status_code == 401
