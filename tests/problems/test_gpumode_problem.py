@@ -109,7 +109,7 @@ def test_the_submissions_name_is_the_tasks(write_problem) -> None:
         ({"eval.py": ""}, "multi_gpu: true\n", "several GPUs"),
         ({"eval.py": ""}, "lang: cu\n", "CUDA C++"),
         ({"eval.py": "", "reference.py": "def ref_kernel(d): ..."}, "", "no generate_input"),
-        ({"eval.py": "", "reference.py": "def generate_input(): ..."}, "", "neither check_implementation"),
+        ({"eval.py": "", "reference.py": "def generate_input(): ..."}, "", "no ref_kernel"),
         ({"eval.py": "", "reference.py": "def ("}, "", "does not parse"),
     ],
 )
@@ -118,8 +118,8 @@ def test_what_cannot_be_judged_is_marked_with_the_reason(write_problem, files, e
     assert reason in problem.unsupported
 
 
-def test_a_check_made_by_assignment_counts_as_one(write_problem) -> None:
-    reference = "from utils import make_check\ndef generate_input(): ...\ncheck_implementation = make_check(1)\n"
+def test_a_function_made_by_assignment_or_import_counts_as_one(write_problem) -> None:
+    reference = "from inputs import generate_input\nfrom utils import make\nref_kernel = make(1)\n"
     assert load_problem(write_problem(**{"reference.py": reference})).unsupported == ""
 
 
