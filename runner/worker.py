@@ -45,6 +45,7 @@ REPORT_PATIENCE_S: Final = 600.0  # how long a finished attempt holds its device
 DEVICE_PATIENCE_S: Final = 15.0  # a predecessor may still be ending
 FAULT_PAUSE_CAP_S: Final = 60.0  # between attempts of a judge that keeps failing: a broken host must not eat the queue
 REAP_LIMIT_S: Final = 60.0
+PROBLEM_FAULT: Final = "problem"  # the judge's code for an organiser's broken problem: no reason to slow down
 
 FAULT_MESSAGE: Final = (
     "The machine that judged this had a fault. Nothing is held against the submission, and the operators can see what "
@@ -148,7 +149,7 @@ class Daemon:
             if report is None:
                 return False
             self._deliver(self._spool.put(report), lease)
-        return report.outcome == "infra_error"
+        return report.outcome == "infra_error" and report.reason != PROBLEM_FAULT
 
     def _run_judge(self, judge: JudgeProcess, job: Job, lease: Lease) -> Report | None:
         """The judge's report, or ours about a judge that failed; None where the attempt is no longer ours to report."""
