@@ -1,0 +1,89 @@
+"""Sign up, sign in, sign out, tokens: what works, what is refused, and how often one may try."""
+
+from __future__ import annotations
+
+import re
+
+PASSWORD = "hurdle-Rail-99"
+
+
+def test_sign_up_signs_in_and_goes_where_one_wanted(stage, browser) -> None:
+    client = browser(None)
+    sent = {"username": "finn", "password1": PASSWORD, "password2": PASSWORD, "next": "/boards/softmax/submit"}
+    assert client.post("/sign-up", sent).headers["Location"] == "/boards/softmax/submit"
+    assert client.get("/api/v1/me").json()["username"] == "finn"
+
+
+def test_sign_up_says_what_is_wrong(stage, browser) -> None:
+    def errors(**changes: str) -> str:
+        sent = {"username": "finn", "password1": PASSWORD, "password2": PASSWORD} | changes
+        answer = browser(None).post("/sign-up", sent)
+        assert answer.status_code == 200
+        return answer.content.decode()
+
+    assert "too common" in errors(password1="password", password2="password")
+    assert 'id="id_username_error"' in errors(username="ADA"), "a name is taken in any case"
+    assert 'id="id_username_error"' in errors(username="a b")
+    assert 'id="id_username_error"' in errors(username="-x")
+    assert 'value="fi<nn"' not in errors(username="fi<nn")
+
+
+def test_sign_in_and_out(stage, browser) -> None:
+    stage.ada.set_password(PASSWORD)
+    stage.ada.save()
+    client = browser(None)
+    client.post("/sign-in", {"username": "ada", "password": PASSWORD})
+    assert client.get("/api/v1/me").status_code == 200
+    assert client.get("/sign-out").status_code == 405, "a link must not sign anybody out"
+    client.post("/sign-out")
+    assert client.get("/api/v1/me").status_code == 401
+
+
+def test_sign_in_leads_nowhere_else(stage, browser) -> None:
+    stage.ada.set_password(PASSWORD)
+    stage.ada.save()
+    for wanted in ("https://example.org/", "//example.org", "javascript:alert(1)"):
+        answer = browser(None).post("/sign-in", {"username": "ada", "password": PASSWORD, "next": wanted})
+        assert answer.headers["Location"] == "/"
+
+
+def test_guessing_a_password_is_stopped(stage, browser) -> None:
+    stage.ada.set_password(PASSWORD)
+    stage.ada.save()
+    client = browser(None)
+    for _ in range(10):
+        assert client.post("/sign-in", {"username": "ada", "password": "wrong"}).status_code == 200
+    stopped = client.post("/sign-in", {"username": "ada", "password": PASSWORD})
+    assert stopped.status_code == 429
+    assert 1 <= int(stopped.headers["Retry-After"]) <= 901
+    assert b"Too many tries" in stopped.content
+    elsewhere = browser(None).post("/sign-in", {"username": "ada", "password": PASSWORD}, REMOTE_ADDR="192.0.2.9")
+    assert elsewhere.status_code == 302, "the owner is not locked out by somebody else's guessing"
+
+
+def test_a_right_password_starts_the_count_over(stage, browser) -> None:
+    stage.ada.set_password(PASSWORD)
+    stage.ada.save()
+    client = browser(None)
+    for _ in range(3):
+        for _ in range(6):
+            client.post("/sign-in", {"username": "ada", "password": "wrong"})
+        assert client.post("/sign-in", {"username": "ada", "password": PASSWORD}).status_code == 302
+
+
+def test_a_token_is_shown_once(stage, browser) -> None:
+    client = browser(stage.ada)
+    page = client.post("/tokens", {"name": "laptop", "scopes": ["read"]}).content.decode()
+    found = re.search(r'id="new-token">(pf_[^<]+)<', page)
+    assert found
+    assert found[1] not in client.get("/tokens").content.decode()
+    me = browser(None).get("/api/v1/me", headers={"Authorization": f"Bearer {found[1]}"}).json()
+    assert me == {"username": "ada", "token": {"name": "laptop", "scopes": ["read"]}}
+
+
+def test_token_form_says_what_is_wrong(stage, browser) -> None:
+    client = browser(stage.ada)
+    assert b"at least one scope" in client.post("/tokens", {"name": "laptop"}).content
+    assert b"is not one of" in client.post("/tokens", {"name": "laptop", "scopes": ["root"]}).content
+    assert client.post("/tokens", {"name": "", "scopes": ["read"]}).status_code == 200
+    assert not stage.ada.tokens.exists()

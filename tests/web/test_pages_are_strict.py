@@ -1,0 +1,106 @@
+"""Every page answers, carries the policy, and has nothing in it that the policy would block."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+PUBLIC = ["/", "/boards", "/boards/softmax", "/boards/softmax/cpu", "/sign-in", "/sign-up", "/api/docs"]
+PRIVATE = ["/boards/softmax/submit", "/submissions", "/tokens"]
+INLINE = re.compile(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE)
+
+
+def check(answer) -> None:
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert not INLINE.search(answer.content.decode())
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_public_page(stage, browser, path) -> None:
+    answer = browser(None).get(path)
+    assert answer.status_code == 200
+    check(answer)
+
+
+@pytest.mark.parametrize("path", PRIVATE)
+def test_private_page_needs_somebody(stage, browser, path) -> None:
+    assert browser(None).get(path).headers["Location"].startswith("/sign-in?next=")
+    answer = browser(stage.ada).get(path)
+    assert answer.status_code == 200
+    check(answer)
+
+
+@pytest.mark.parametrize("mode", ["test", "ranked"])
+def test_submission_pages_at_every_stage(stage, browser, mode) -> None:
+    submission = stage.submit(mode=mode)
+    client, address = browser(stage.ada), f"/submissions/{submission.pk}"
+    waiting = client.get(address)
+    check(waiting)
+    assert b"data-events=" in waiting.content and b'http-equiv="refresh"' in waiting.content
+    stage.judge(submission)
+    ended = client.get(address)
+    check(ended)
+    assert b"data-events=" not in ended.content and b'http-equiv="refresh"' not in ended.content
+    assert b"Passed" in ended.content
+
+
+@pytest.mark.parametrize("path", ["/nope", "/boards/nope", "/boards/softmax/nope", "/submissions/999999999999999999999"])
+def test_unknown_page_is_404_in_our_own_style(stage, browser, path) -> None:
+    answer = browser(stage.ada).get(path)
+    assert answer.status_code == 404
+    assert b"Nothing crossed the line here" in answer.content
+    check(answer)
+
+
+def test_a_form_without_csrf_is_refused_in_our_own_style(stage) -> None:
+    from django.test import Client
+
+    answer = Client(enforce_csrf_checks=True).post("/sign-in", {"username": "ada", "password": "x"})
+    assert answer.status_code == 403
+    assert b"This form has expired" in answer.content
+
+
+def test_a_bug_shows_no_traceback(stage, browser, settings) -> None:
+    from leaderboard.competitions.models import ProblemVersion
+
+    # a version never changes, so a broken bundle comes in as a new one
+    broken = ProblemVersion.objects.create(problem=stage.board.problem, digest="sha256:" + "0" * 64, bundle={})
+    type(stage.board).objects.filter(pk=stage.board.pk).update(version=broken)
+    client = browser(None)
+    client.raise_request_exception = False
+    answer = client.get("/boards/softmax")
+    assert answer.status_code == 500
+    assert b"We tripped" in answer.content and b"Traceback" not in answer.content
+
+
+def test_what_a_competitor_typed_is_only_text(stage, browser) -> None:
+    evil = "<script>alert(1)</script>"
+    submission = stage.submit(mode="test")
+    stage.judge(
+        submission,
+        outcome="wrong",
+        reason=evil,
+        message=evil,
+        logs={"stdout": evil, "stderr": f"</samp>{evil}"},
+        cases=({"name": evil, "public": True, "outcome": "wrong", "reason": evil, "message": f"also {evil}"},),
+    )
+    page = browser(stage.ada).get(f"/submissions/{submission.pk}")
+    assert evil.encode() not in page.content
+    check(page)
+
+
+def test_board_marks_ones_own_row_and_invites_when_empty(stage, browser) -> None:
+    assert b"Nobody has crossed the line on cpu yet" in browser(None).get("/boards/softmax/cpu").content
+    stage.judge(stage.submit(stage.ada), score_us=1234.5, ratio=0.8, half_width=0.012)
+    page = browser(stage.ada).get("/boards/softmax/cpu").content.decode()
+    assert "1.234\u202fms" in page or "1.235\u202fms" in page
+    assert "1.25×" in page and "±1.2\u202f%" in page and "place-1 own" in page
+    assert "place-1 own" not in browser(stage.cleo).get("/boards/softmax/cpu").content.decode()
+
+
+def test_health_and_robots(stage, browser) -> None:
+    assert browser(None).get("/healthz").json() == {"ok": True, "database": "ok"}
+    assert b"Disallow: /submissions" in browser(None).get("/robots.txt").content

@@ -1,0 +1,92 @@
+"""The submit page: by file or pasted, and errors beside the field with what was typed still there."""
+
+from __future__ import annotations
+
+import pytest
+
+CODE = "def custom_kernel(data):\n    return data\n"
+ADDRESS = "/boards/softmax/submit"
+
+
+def send(client, **changes):
+    return client.post(ADDRESS, {"mode": "test", "hardware": "cpu", "code": CODE} | changes)
+
+
+def upload(data: bytes, name: str = "kernel.py"):
+    from django.core.files.uploadedfile import SimpleUploadedFile
+
+    return SimpleUploadedFile(name, data)
+
+
+def test_pasted_code_is_queued(stage, browser) -> None:
+    answer = send(browser(stage.ada), code=CODE.replace("\n", "\r\n"), mode="ranked")
+    submission = stage.ada.submissions.get()
+    assert answer.headers["Location"] == f"/submissions/{submission.pk}"
+    assert (submission.source, submission.mode, submission.filename) == (CODE, "ranked", "submission.py")
+
+
+def test_a_file_wins_over_pasted_code(stage, browser) -> None:
+    send(browser(stage.ada), file=upload(b"# from a file\n" + CODE.encode()))
+    submission = stage.ada.submissions.get()
+    assert submission.source.startswith("# from a file") and submission.filename == "kernel.py"
+
+
+@pytest.mark.parametrize(
+    ("changes", "beside", "status"),
+    [
+        ({"code": ""}, "id_code_error", 400),
+        ({"code": "   \n"}, "id_code_error", 400),
+        ({"mode": "rank"}, "id_mode_error", 400),
+        ({"hardware": "tpu"}, "id_hardware_error", 400),
+        ({"file": b""}, "id_file_error", 400),
+        ({"file": b"\xff\xfe\x00"}, "id_file_error", 400),
+        ({"file": b"x = 1\x00"}, "id_file_error", 400),
+        ({"file": b"#" * 1_000_001}, "id_file_error", 413),
+    ],
+)
+def test_an_error_stands_beside_its_field(stage, browser, changes, beside, status) -> None:
+    if "file" in changes:
+        changes = changes | {"file": upload(changes["file"])}
+    answer = send(browser(stage.ada), **changes)
+    page = answer.content.decode()
+    assert answer.status_code == status
+    assert f'id="{beside}"' in page
+    assert "custom_kernel" in page or not changes.get("code", "x").strip(), "what was typed is still there"
+    assert not stage.ada.submissions.exists()
+
+
+def test_a_wrong_file_name_is_named(stage, browser) -> None:
+    page = send(browser(stage.ada), file=upload(CODE.encode(), "kernel.exe")).content.decode()
+    assert "must end in .py" in page and 'id="id_file_error"' in page
+
+
+def test_a_late_one_is_told_so(stage, browser) -> None:
+    from django.utils import timezone
+
+    type(stage.board).objects.filter(pk=stage.board.pk).update(deadline=timezone.now())
+    answer = send(browser(stage.ada))
+    assert answer.status_code == 409
+    assert b"Closed: its deadline was" in answer.content
+
+
+def test_the_quota_answers_429_with_a_time(stage, browser, settings) -> None:
+    settings.UNFINISHED_AT_ONCE = 1
+    client = browser(stage.ada)
+    assert send(client).status_code == 302
+    answer = send(client)
+    assert answer.status_code == 429 and int(answer.headers["Retry-After"]) > 0
+    assert b"at most 1 may at once" in answer.content
+
+
+def test_the_choice_of_the_link_is_made_already(stage, browser) -> None:
+    page = browser(stage.ada).get(ADDRESS + "?mode=ranked&hardware=cpu").content.decode()
+    assert 'value="ranked" checked' in page and 'value="cpu" checked' in page
+
+
+def test_the_owner_may_cancel(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    client = browser(stage.ada)
+    client.post(f"/submissions/{submission.pk}/cancel")
+    assert client.get(f"/api/v1/submissions/{submission.pk}").json()["status"] == "cancelled"
+    again = client.post(f"/submissions/{submission.pk}/cancel", follow=True)
+    assert b"Not cancelled" in again.content
