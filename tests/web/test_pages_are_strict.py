@@ -47,7 +47,9 @@ def test_submission_pages_at_every_stage(stage, browser, mode) -> None:
     assert b"Passed" in ended.content
 
 
-@pytest.mark.parametrize("path", ["/nope", "/boards/nope", "/boards/softmax/nope", "/submissions/999999999999999999999"])
+@pytest.mark.parametrize(
+    "path", ["/nope", "/boards/nope", "/boards/softmax/nope", "/submissions/999999999999999999999"]
+)
 def test_unknown_page_is_404_in_our_own_style(stage, browser, path) -> None:
     answer = browser(stage.ada).get(path)
     assert answer.status_code == 404

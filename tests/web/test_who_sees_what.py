@@ -63,7 +63,7 @@ def test_a_held_result_is_invisible_to_others(stage, browser) -> None:
             assert b"200.0" not in client.get(address).content
     assert client.get(f"/api/v1/submissions/{submission.pk}").json()["review"] == "under_review"
     assert b"Under review." in client.get(f"/submissions/{submission.pk}").content
-    assert b"<h2 id=\"decide\">" not in client.get(f"/submissions/{submission.pk}").content
+    assert b'<h2 id="decide">' not in client.get(f"/submissions/{submission.pk}").content
 
 
 def test_an_organiser_publishes_with_a_reason(stage, browser) -> None:

@@ -1,0 +1,173 @@
+"""/api/v1 answers what docs/http.md promises, field by field."""
+
+from __future__ import annotations
+
+import pytest
+
+CODE = "def custom_kernel(data):\n    return data\n"
+SENT = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py", "code": CODE}
+SUBMISSION_FIELDS = set(
+    "id board hardware mode filename code created_at status outcome reason message score_us ratio half_width flags cases"
+    " logs published rank review url events".split()
+)
+
+
+def post(client, **changes):
+    return client.post("/api/v1/submissions", SENT | changes, content_type="application/json")
+
+
+def test_me(stage, tool) -> None:
+    assert tool(stage.ada, "read").get("/api/v1/me").json() == {
+        "username": "ada",
+        "token": {"name": "test", "scopes": ["read"]},
+    }
+
+
+def test_boards(stage, browser) -> None:
+    (board,) = browser(None).get("/api/v1/boards").json()
+    assert board == {
+        "slug": "softmax",
+        "title": "Row softmax",
+        "competition": "Kernels 101",
+        "hardware": ["cpu"],
+        "deadline": None,
+        "open": True,
+        "entries": {"cpu": 0},
+    }
+    detail = browser(None).get("/api/v1/boards/softmax").json()
+    assert board.items() <= detail.items()
+    assert set(detail) - set(board) == {"description", "templates", "reference", "ranking_by", "cases"}
+    assert detail["reference"].startswith("def ref_kernel") and detail["cases"]["benchmarks"][0]["rows"] == 512
+
+
+def test_entries_are_best_first_one_line_an_owner(stage, browser) -> None:
+    for owner, score in ((stage.ada, 950.0), (stage.ben, 900.0), (stage.ada, 800.0)):
+        stage.judge(stage.submit(owner), score_us=score)
+    entries = browser(None).get("/api/v1/boards/softmax/cpu/entries").json()
+    assert [(entry["rank"], entry["user"], entry["score_us"]) for entry in entries] == [
+        (1, "ada", 800.0),
+        (2, "ben", 900.0),
+    ]
+    assert set(entries[0]) == {"rank", "user", "score_us", "ratio", "half_width", "submitted_at", "submission"}
+
+
+def test_a_submission_from_the_door_to_its_verdict(stage, tool, browser) -> None:
+    client = tool(stage.ada)
+    answer = post(client)
+    assert answer.status_code == 201
+    made = answer.json()
+    assert made == {
+        "id": made["id"],
+        "status": "queued",
+        "url": f"/submissions/{made['id']}",
+        "events": f"/api/v1/submissions/{made['id']}/events",
+    }
+    waiting = client.get(f"/api/v1/submissions/{made['id']}").json()
+    assert set(waiting) == SUBMISSION_FIELDS
+    assert (waiting["status"], waiting["outcome"], waiting["code"]) == ("queued", "", CODE)
+    stage.report(stage.claim(), cases=({"name": "cols=4096 rows=512"},))
+    done = client.get(f"/api/v1/submissions/{made['id']}").json()
+    assert (done["status"], done["outcome"], done["published"], done["rank"]) == ("done", "passed", True, 1)
+    assert done["cases"] == [{"name": "cols=4096 rows=512"}]
+
+
+def test_a_file_by_multipart(stage, tool) -> None:
+    from django.core.files.uploadedfile import SimpleUploadedFile
+
+    sent = {"board": "softmax", "hardware": "cpu", "mode": "test", "file": SimpleUploadedFile("mine.py", CODE.encode())}
+    answer = tool(stage.ada).post("/api/v1/submissions", sent)
+    assert answer.status_code == 201
+    assert stage.ada.submissions.get().filename == "mine.py"
+
+
+def test_directives_stand_in_for_fields(stage, tool) -> None:
+    code = "#!PHOTOFINISH leaderboard softmax\n#!PHOTOFINISH gpu cpu\n" + CODE
+    assert post(tool(stage.ada), board="", hardware="", code=code).status_code == 201
+
+
+def test_scopes(stage, tool) -> None:
+    reader, sender = tool(stage.ada, "read"), tool(stage.ada, "submit")
+    refused = post(reader)
+    assert refused.status_code == 403 and "“submit”" in refused.json()["detail"]
+    pk = post(sender).json()["id"]
+    assert sender.get(f"/api/v1/submissions/{pk}").status_code == 403
+    assert sender.get(f"/api/v1/submissions/{pk}/events").status_code == 403
+    assert reader.get(f"/api/v1/submissions/{pk}").status_code == 200
+
+
+def test_a_session_needs_csrf(stage) -> None:
+    from django.test import Client
+
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(stage.ada)
+    assert client.get("/api/v1/me").json()["token"] == {"name": "session", "scopes": ["read", "submit"]}
+    assert post(client).status_code == 403
+    client.get("/boards/softmax/submit")
+    token = client.cookies["csrftoken"].value
+    answer = client.post("/api/v1/submissions", SENT, content_type="application/json", headers={"X-CSRFToken": token})
+    assert answer.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "status", "words"),
+    [
+        ({"board": "sofmax"}, "board", 404, "did you mean softmax"),
+        ({"hardware": "H100"}, "hardware", 400, "it has cpu"),
+        ({"mode": "rank"}, "mode", 400, "test, benchmark, ranked"),
+        ({"code": ""}, "code", 400, "empty"),
+        ({"code": "x = 1\x00"}, "code", 400, "ull character"),
+        ({"code": "#" * 1_000_001}, "code", 413, "at most 1,000,000"),
+        ({"filename": "../x.py"}, "filename", 400, "without folders"),
+    ],
+)
+def test_an_error_names_field_and_way_out(stage, tool, changes, field, status, words) -> None:
+    answer = post(tool(stage.ada), **changes)
+    assert answer.status_code == status
+    body = answer.json()
+    assert body["errors"][0]["field"] == field
+    assert words in body["errors"][0]["message"] and words in body["detail"]
+    assert not stage.ada.submissions.exists()
+
+
+def test_lists_page_and_filter(stage, tool) -> None:
+    client = tool(stage.ada)
+    for _ in range(3):
+        stage.submit(stage.ada, mode="test")
+    newest = client.get("/api/v1/submissions?limit=2").json()
+    assert [row["id"] for row in newest] == sorted((row["id"] for row in newest), reverse=True) and len(newest) == 2
+    assert len(client.get("/api/v1/submissions?limit=2&offset=2").json()) == 1
+    assert client.get("/api/v1/submissions?board=other").json() == []
+    assert client.get("/api/v1/submissions?limit=0").json()["errors"][0]["field"] == "limit"
+
+
+def test_nobody_and_nothing(stage, browser) -> None:
+    unknown = browser(None).get("/api/v1/me", headers={"Authorization": "Bearer pf_wrong"})
+    assert unknown.status_code == 401 and unknown.headers["WWW-Authenticate"].startswith("Bearer")
+    assert browser(None).get("/api/v1/nope").json()["detail"].startswith("There is no such call")
+    assert browser(None).get("/api/v1/boards/").status_code == 404, "no redirect, no second address"
+    assert browser(None).delete("/api/v1/boards").status_code == 405
+
+
+def test_schema_describes_every_call(stage, browser) -> None:
+    schema = browser(None).get("/api/schema").json()
+    assert set(schema["paths"]) == {
+        "/api/v1/me",
+        "/api/v1/boards",
+        "/api/v1/boards/{slug}",
+        "/api/v1/boards/{slug}/{hardware}/entries",
+        "/api/v1/submissions",
+        "/api/v1/submissions/{id}",
+    }
+    assert set(schema["components"]["schemas"]["Submission"]["properties"]) == SUBMISSION_FIELDS
+
+
+def test_too_many_requests_say_when_to_come_back(stage, browser, monkeypatch) -> None:
+    from leaderboard.web import limits
+
+    monkeypatch.setattr(limits, "API_IP", limits.Limit("api ip", 2, 60))
+    client = browser(None)
+    assert [client.get("/api/v1/boards").status_code for _ in range(3)] == [200, 200, 429]
+    refused = client.get("/api/v1/boards")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 61
+    assert "Too many requests" in refused.json()["detail"]
+    assert browser(stage.ada).get("/api/v1/boards").status_code == 200, "who says their name is counted by name"

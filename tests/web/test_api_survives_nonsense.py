@@ -1,0 +1,100 @@
+"""Whatever arrives at the API, the answer is a sentence with a fitting status: never a 500, never a row."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+TEXT = st.text(max_size=60)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "board": st.just("softmax") | ANYTHING,
+        "hardware": st.just("cpu") | ANYTHING,
+        "mode": st.just("test") | ANYTHING,
+        "filename": ANYTHING,
+        "code": ANYTHING,
+        "file": ANYTHING,
+    },
+)
+QUIET = settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+
+
+def is_a_sentence(answer) -> None:
+    assert 400 <= answer.status_code < 500, answer.content[:300]
+    body = answer.json()
+    assert isinstance(body["detail"], str) and body["detail"]
+    assert all(set(error) == {"field", "value", "message"} for error in body["errors"])
+
+
+@QUIET
+@given(sent=FIELDS | ANYTHING)
+def test_any_json(stage, tool, sent) -> None:
+    client = tool(stage.ada)
+    answer = client.post("/api/v1/submissions", json.dumps(sent), content_type="application/json")
+    stage.ada.tokens.all().delete()
+    if answer.status_code != 201:
+        is_a_sentence(answer)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"code": NaN}',
+        b'{"board": "\\ud800"}',
+        b'{"code": "\\ud800", "board": "softmax", "hardware": "cpu", "mode": "test"}',
+        b"9" * 10_000,
+        b'"' + b"x" * 3_000_001 + b'"',
+    ],
+    ids=lambda body: repr(body[:20]),
+)
+def test_a_body_that_is_no_request(stage, tool, body) -> None:
+    is_a_sentence(tool(stage.ada).post("/api/v1/submissions", body, content_type="application/json"))
+    assert not stage.ada.submissions.exists()
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "multipart/form-data", "application/xml", "multipart/form-data; boundary=x"]
+)
+def test_a_content_type_that_is_none_of_ours(stage, tool, content_type) -> None:
+    is_a_sentence(tool(stage.ada).post("/api/v1/submissions", b"x", content_type=content_type))
+
+
+@QUIET
+@given(query=st.dictionaries(st.sampled_from(["board", "limit", "offset"]), TEXT, max_size=3))
+def test_any_query(stage, browser, query) -> None:
+    answer = browser(stage.ada).get("/api/v1/submissions", query)
+    if answer.status_code != 200:
+        is_a_sentence(answer)
+
+
+@pytest.mark.parametrize("header", ["Bearer", "Bearer ", "bearer pf_\x00", "Bearer pf_" + "x" * 5000, "Basic YTpi"])
+def test_a_strange_credential(stage, browser, header) -> None:
+    is_a_sentence(browser(None).get("/api/v1/me", headers={"Authorization": header}))
+
+
+@QUIET
+@given(name=st.text(min_size=1, max_size=30).filter(lambda text: not set(text) & set("/?#\\")))
+def test_any_address(stage, browser, name) -> None:
+    for path in (
+        "/boards/{}",
+        "/boards/softmax/{}",
+        "/boards/softmax/files/{}",
+        "/submissions/{}",
+        "/api/v1/boards/{}",
+    ):
+        assert browser(stage.ada).get(path.format(name)).status_code in (200, 301, 302, 404)
