@@ -5,7 +5,6 @@
 #   TORCH_INDEX_URL=address    a package index with the CPU build of torch (deploy/README.md)
 
 PYTHON ?= python3
-export PORT PHOTOFINISH_STATE TORCH_INDEX_URL FORCE
 
 with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner

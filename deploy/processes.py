@@ -194,6 +194,19 @@ class Supervisor:
                 raise SetupError(f"the supervisor did not stop within {STOP_TIMEOUT_S:.0f} s; see {self.folder}")
             time.sleep(0.1)
 
+    def pid(self, name: str) -> str:
+        """Of a running process; empty when it does not run."""
+        line = next((line for line in self.status() if line.split()[:2] == [name, "RUNNING"]), "")
+        return line.partition("pid ")[2].partition(",")[0]
+
+    def log_size(self, name: str) -> int:
+        log = self.folder / f"{name}.log"
+        return log.stat().st_size if log.exists() else 0
+
+    def log_since(self, name: str, offset: int) -> str:
+        log = self.folder / f"{name}.log"
+        return log.read_bytes()[offset:].decode(errors="replace") if log.exists() else ""
+
     def end_of_log(self, name: str, characters: int = 1500) -> str:
         log = self.folder / f"{name}.log"
         return log.read_text(errors="replace")[-characters:].strip() if log.exists() else "(no log yet)"

@@ -36,6 +36,7 @@ from deploy.processes import CLEAN_ENVIRONMENT
 DEFAULT_PORT: Final = 8000
 HEALTH_TIMEOUT_S: Final = 60.0
 COMMAND_TIMEOUT_S: Final = 300.0
+PASSED_TO_RUNNER: Final = ("DOCKER_HOST", "XDG_RUNTIME_DIR", "RUNNER_LOCKS")
 RUNNER_TOKEN: Final = re.compile(r"\bpfr_[A-Za-z0-9_-]+")
 
 
@@ -147,7 +148,7 @@ def write_runner_environment(site: Site, broker_url: str, image: str) -> None:
         "RUNNER_STATE": str(own_folder(site.state / "runner", myself())),
         "SANDBOX_IMAGE": image,
         "LOG_LEVEL": os.environ.get("LOG_LEVEL", "INFO"),
-        **{name: os.environ[name] for name in ("DOCKER_HOST", "XDG_RUNTIME_DIR") if name in os.environ},
+        **{name: os.environ[name] for name in PASSED_TO_RUNNER if name in os.environ},
     }
     write_private(site.runner_env_file, environment_text(values), myself())
 

@@ -34,6 +34,12 @@ from deploy.site import (
     write_site_environment,
 )
 
+RUNNER: Final = "runner-cpu"
+RUNNER_TIMEOUT_S: Final = 30.0
+RUNNER_HINT: Final = (
+    "Where another copy's runner holds the device: `make down` there, or give this one locks of its own with "
+    "RUNNER_LOCKS=/some/folder (both then disturb each other's timings)."
+)
 PACKAGES: Final = ("leaderboard", "runner", "sandbox", "problems", "deploy")
 SAMPLE_SET: Final = LIBRARY.with_suffix(".yaml")
 
@@ -79,8 +85,13 @@ def bring_up(began: float) -> None:
 def _start_and_fill(site: Site, supervisor: Supervisor, services: list[Program], broker_url: str, image: str) -> None:
     with step("site, site worker, sweeper, runner"):
         write_runner_environment(site, broker_url, image)
-        supervisor.apply([*services, *_programs(site, image)])
-        _wait(site, supervisor)
+        programs = _programs(site, image)
+        seen = supervisor.log_size(RUNNER)
+        ran = supervisor.pid(RUNNER)
+        supervisor.apply([*services, *programs])
+        _wait_for_site(site, supervisor)
+        if supervisor.pid(RUNNER) != ran or not ran:
+            _wait_for_runner(supervisor, seen)
     with step("sample submissions"):
         tokens = json.loads((site.secrets / "sample-tokens.json").read_text())
         submit_all(site, plan(site.code / LIBRARY), tokens)
@@ -141,11 +152,21 @@ def _programs(site: Site, image: str) -> list[Program]:
     return [*programs, runner]
 
 
-def _wait(site: Site, supervisor: Supervisor) -> None:
+def _wait_for_site(site: Site, supervisor: Supervisor) -> None:
     try:
         wait_for_health(site)
     except SetupError as error:
         raise SetupError(f"{error}\n{supervisor.end_of_log('site')}") from None
+
+
+def _wait_for_runner(supervisor: Supervisor, seen: int) -> None:
+    """Until a runner that was just started hears doorbells: the log beyond `seen` bytes says so."""
+    deadline = time.monotonic() + RUNNER_TIMEOUT_S
+    while '"listening"' not in supervisor.log_since(RUNNER, seen):
+        if time.monotonic() > deadline:
+            said = supervisor.log_since(RUNNER, seen).strip()[-800:] or "(it said nothing)"
+            raise SetupError(f"the runner does not work: {said}\n{RUNNER_HINT}")
+        time.sleep(0.2)
 
 
 def _say_logins(accounts: dict[str, dict[str, str]]) -> None:
