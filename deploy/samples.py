@@ -40,18 +40,13 @@ class Sample:
 
 
 def plan(library: Path) -> list[Sample]:
-    """Softmax: an accepted one from every account, then a slow and a wrong one; vectoradd: two accepted, one wrong."""
-    samples = []
-    for board, entrants in (("softmax", ACCOUNTS), ("vectoradd", ACCOUNTS[:2])):
-        files = {folder: _files(library / board, folder) for folder in ("accepted", "slow", "wrong")}
-        samples += [
-            Sample(account, board, "accepted", path)
-            for account, path in zip(entrants, cycle(files["accepted"]), strict=False)
-        ]
-        extras = {"slow": entrants[-1], "wrong": entrants[0]} if board == "softmax" else {"wrong": entrants[0]}
-        samples += [
-            Sample(account, board, folder, files[folder][0]) for folder, account in extras.items() if files[folder]
-        ]
+    """One accepted file from every account on softmax, each another as far as they go; on vectoradd one of each kind."""
+    softmax = _files(library / "softmax", "accepted")
+    samples = [
+        Sample(account, "softmax", "accepted", path) for account, path in zip(ACCOUNTS, cycle(softmax), strict=False)
+    ]
+    for account, folder in {"ada": "accepted", "ben": "wrong", "cleo": "slow"}.items():
+        samples += [Sample(account, "vectoradd", folder, path) for path in _files(library / "vectoradd", folder)[:1]]
     return samples
 
 
