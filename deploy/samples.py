@@ -40,7 +40,7 @@ class Sample:
 
 
 def plan(library: Path) -> list[Sample]:
-    """One accepted file from every account on softmax, each another as far as they go; on vectoradd one of each kind."""
+    """On softmax an accepted file from every account, each another as far as they go; on vectoradd one of each kind."""
     softmax = _files(library / "softmax", "accepted")
     samples = [
         Sample(account, "softmax", "accepted", path) for account, path in zip(ACCOUNTS, cycle(softmax), strict=False)
