@@ -1,11 +1,14 @@
 """The site as an ASGI application: `uvicorn leaderboard.asgi:application`.
 
 Django keeps a request's whole body, in memory or in a file, before any view can look at it. LimitBody stands before
-that, so no sender can fill the disk: it answers 413 by the declared length, and stops reading where none was declared.
+that, so no sender can fill the disk: it counts what comes, keeps none of what is too long, and answers 413. Before it
+does, it goes on reading for a while, because most senders only listen once they have sent everything.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -16,6 +19,9 @@ from django.core.asgi import get_asgi_application
 from leaderboard import env
 
 TOO_LARGE: Final = 413
+PATIENCE: Final = 10  # times the limit are read and thrown away, within PATIENCE_S
+PATIENCE_S: Final = 10.0
+UNKNOWN: Final = 2**63
 
 Event = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -32,23 +38,28 @@ class LimitBody:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if not declared.isdigit() or int(declared) > self._limit_bytes:
-            await self._refuse(send)
-            return
-        total = 0
+        total, is_complete = 0, False
 
         async def receive_some() -> Event:
             """To the application, a body that is too long looks like a sender who went away."""
-            nonlocal total
+            nonlocal total, is_complete
             event = await receive()
             if event["type"] == "http.request":
-                total += len(event["body"])
+                total += len(event.get("body", b""))
+                is_complete = not event.get("more_body", False)
+            else:
+                is_complete = True
             return {"type": "http.disconnect"} if total > self._limit_bytes else event
 
-        await self._app(scope, receive_some, send)
-        if total > self._limit_bytes:
-            await self._refuse(send)
+        if _declared(scope) <= self._limit_bytes:
+            await self._app(scope, receive_some, send)
+            if total <= self._limit_bytes:
+                return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                while not is_complete and total <= PATIENCE * self._limit_bytes:
+                    await receive_some()
+        await self._refuse(send)
 
     async def _refuse(self, send: Send) -> None:
         detail = f"The request is too large: at most {self._limit_bytes:,} bytes"
@@ -56,6 +67,12 @@ class LimitBody:
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": TOO_LARGE, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+def _declared(scope: dict[str, Any]) -> int:
+    """The length that the sender declared, 0 where it did not, UNKNOWN where it makes no sense."""
+    value = dict(scope["headers"]).get(b"content-length", b"0")
+    return int(value) if value.isdigit() and len(value) < len(str(UNKNOWN)) else UNKNOWN
 
 
 env.choose_settings("leaderboard.settings")

@@ -33,6 +33,7 @@ class Runner(models.Model):
     last_seen_at = models.DateTimeField(null=True)
     suspended_at = models.DateTimeField(null=True)
     suspended_reason = models.TextField(blank=True)
+    resumed_at = models.DateTimeField(null=True)  # losses before it are forgiven
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -56,3 +56,11 @@ def check_hardware(runner: Runner, hardware: str) -> None:
         raise UserError(
             "hardware", hardware, f"this token is for hardware {runner.hardware}; use another token", status=403
         )
+
+
+def runner_named(name: str) -> Runner:
+    runner = Runner.objects.filter(name=name).first()
+    if runner is None:
+        names = ", ".join(Runner.objects.values_list("name", flat=True)[:20]) or "none"
+        raise UserError("name", name, f"no such runner; there are {names}", status=404)
+    return runner

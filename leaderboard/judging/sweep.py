@@ -1,4 +1,9 @@
-"""Mend what died: leases that expired, doorbells that nobody heard. Any number of sweepers may run at once."""
+"""Mend what died: leases that expired, doorbells that nobody heard. Any number of sweepers may run at once.
+
+A lost attempt is replaced. The third loss in a row ends the submission as our failure, and so does the second where it
+took another runner down: then it is the submission that kills. A runner that lost two different submissions is
+suspended: then it is the host.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,17 @@ from django.db.models import Count
 
 from leaderboard import broker
 from leaderboard.audit.record import record
-from leaderboard.judging import events
+from leaderboard.judging import events, suspend
 from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import REPLACEMENT, Attempt, Runner
 from leaderboard.judging.states import DONE, LOST, QUEUED, RUNNING, check_move
 
 MAX_LOSSES: Final = 3  # the third loss in a row ends the submission as our failure
 HINT: Final = "sweep"
+GIVEN_UP: Final = (
+    "Runners were lost while they judged this. That is our failure and does not count; an organiser was told. "
+    "You may submit again"
+)
 
 log = structlog.get_logger(__name__)
 
@@ -57,11 +66,22 @@ def _lose_one(now: datetime) -> bool:
     if attempt is None:
         return False
     log.warning("attempt_lost", attempt=attempt.pk, runner=str(attempt.runner), losses=attempt.losses + 1)
-    if attempt.losses + 1 < MAX_LOSSES:
-        _replace(attempt, now)
+    runners = _runners_lost(attempt)
+    if attempt.losses + 1 >= MAX_LOSSES:
+        _give_up(attempt, now, reason="runner_lost", why=f"lost {MAX_LOSSES} runners in a row")
+    elif runners > 1:
+        _give_up(attempt, now, reason="set_aside", why=f"took down {runners} different runners")
     else:
-        _give_up(attempt, now)
+        _replace(attempt, now)
+    if attempt.runner is not None:
+        suspend.suspend_if_losing(runner=attempt.runner, now=now)
     return True
+
+
+def _runners_lost(attempt: Attempt) -> int:
+    """How many different runners this attempt and the lost ones right before it had."""
+    row = Attempt.objects.filter(submission=attempt.submission_id, number__gte=attempt.number - attempt.losses)
+    return row.order_by().values("runner").distinct().count()
 
 
 def _replace(attempt: Attempt, now: datetime) -> None:
@@ -78,19 +98,18 @@ def _replace(attempt: Attempt, now: datetime) -> None:
     )
 
 
-def _give_up(attempt: Attempt, now: datetime) -> None:
+def _give_up(attempt: Attempt, now: datetime, *, reason: str, why: str) -> None:
     """Our failure and never "wrong"; it does not count against the quota (judging/usage.py)."""
     check_move(attempt.state, DONE)
-    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, "infra_error", "runner_lost", now
+    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, "infra_error", reason, now
     attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
-    message = f"The runner was lost {MAX_LOSSES} times; this is our failure and does not count. You may submit again"
-    events.append_state(attempt, now=now, message=message, data={"outcome": "infra_error", "reason": "runner_lost"})
+    events.append_state(attempt, now=now, message=GIVEN_UP, data={"outcome": "infra_error", "reason": reason})
     record(
         act="give_up_attempt",
         target=attempt,
         actor=None,
-        reason=f"lost {MAX_LOSSES} runners in a row, the last was {attempt.runner}",
+        reason=f"{why}, the last was {attempt.runner}",
         now=now,
         after={"outcome": "infra_error", "submission": attempt.submission_id},
     )
-    log.error("attempt_given_up", attempt=attempt.pk, submission=attempt.submission_id)
+    log.error("attempt_given_up", attempt=attempt.pk, submission=attempt.submission_id, why=why)

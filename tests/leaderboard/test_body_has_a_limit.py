@@ -42,6 +42,7 @@ def sent_to(body: bytes, *, chunk: int = 100, declared: bytes | None = None) -> 
 
     headers = [] if declared is None else [(b"content-length", declared)]
     asyncio.run(LimitBody(application, LIMIT)({"type": "http", "headers": headers}, receive, send))
+    assert len(queue) == max(0, len(parts) - 11 * LIMIT // chunk), "a sender is heard out, within reason"
     (start, end) = answers
     return start["status"], end["body"], read
 
@@ -52,13 +53,19 @@ def test_what_fits_passes() -> None:
 
 
 @pytest.mark.parametrize("declared", [b"1001", b"99999999999999", b"-1", b"many"])
-def test_a_declared_length_over_it_is_refused_unread(declared: bytes) -> None:
+def test_a_declared_length_over_it_never_reaches_the_application(declared: bytes) -> None:
     status, body, read = sent_to(b"x" * 1001, declared=declared)
     assert (status, read) == (413, 0)
     assert json.loads(body)["errors"][0]["field"] == "body"
 
 
 def test_a_body_without_a_length_is_counted() -> None:
-    status, _, read = sent_to(b"x" * 100_000)
+    status, _, read = sent_to(b"x" * 5_000)
+    assert status == 413
+    assert read <= LIMIT
+
+
+def test_an_endless_body_is_not_read_to_its_end() -> None:
+    status, _, read = sent_to(b"x" * 100 * LIMIT, chunk=LIMIT)
     assert status == 413
     assert read <= LIMIT

@@ -1,0 +1,59 @@
+"""Take a runner out of service, and put it back. A suspended runner claims nothing; what it holds it may finish."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from django.db import transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.errors import UserError
+from leaderboard.judging.models import Attempt, Runner
+from leaderboard.judging.states import DONE, LOST
+
+LOSSES: Final = 2  # different submissions, with nothing finished in between
+WINDOW: Final = timedelta(hours=1)
+
+log = structlog.get_logger(__name__)
+
+
+@transaction.atomic
+def suspend(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
+    """`actor` None means that the site did it by itself."""
+    check_reason(reason)
+    if not Runner.objects.filter(pk=runner.pk, suspended_at=None).update(suspended_at=now, suspended_reason=reason):
+        raise UserError("runner", runner.name, "is suspended already", status=409)
+    record(act="suspend_runner", target=runner, actor=actor, reason=reason, now=now)
+    log.error("runner_suspended", runner=runner.name, reason=reason)
+
+
+@transaction.atomic
+def resume(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
+    """Losses until now are forgiven."""
+    check_reason(reason)
+    there = Runner.objects.filter(pk=runner.pk, suspended_at__isnull=False)
+    if not there.update(suspended_at=None, suspended_reason="", resumed_at=now):
+        raise UserError("runner", runner.name, "is not suspended", status=409)
+    record(act="resume_runner", target=runner, actor=actor, reason=reason, now=now)
+
+
+def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
+    """Suspend a runner that lost LOSSES different submissions since it last finished one."""
+    runner = Runner.objects.select_for_update().get(pk=runner.pk)
+    since = max(moment for moment in (now - WINDOW, runner.resumed_at, _last_finished(runner)) if moment is not None)
+    lost = Attempt.objects.filter(runner=runner, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
+    submissions = lost.order_by().values("submission").distinct().count()
+    if runner.is_suspended or submissions < LOSSES:
+        return False
+    reason = f"lost {submissions} different submissions and finished none in between"
+    suspend(runner=runner, actor=None, reason=reason, now=now)
+    return True
+
+
+def _last_finished(runner: Runner) -> datetime | None:
+    last = Attempt.objects.filter(runner=runner, result__isnull=False).order_by("-finished_at").first()
+    return None if last is None else last.finished_at
