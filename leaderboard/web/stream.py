@@ -104,6 +104,7 @@ async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
         response["Retry-After"] = str(RETRY_AFTER_S)
         return response
     after = _whole(request.headers.get("Last-Event-ID", ""))
+    await sync_to_async(_give_back)()
     return StreamingHttpResponse(
         _follow(pk, user, after),
         content_type="text/event-stream",
@@ -141,7 +142,12 @@ def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent
             return rows, None
         return rows, shape.submission_json(submission_id, user, with_code=False)
     finally:
-        connection.close()  # no request ends here that would give it back
+        _give_back()
+
+
+def _give_back() -> None:
+    """Return this thread's connection to the pool: a stream lasts, and must not hold one of the few while it waits."""
+    connection.close_if_unusable_or_obsolete()
 
 
 def _shown(row: AttemptEvent) -> dict[str, Any]:

@@ -33,7 +33,8 @@ QUIET = settings(
 def is_a_sentence(answer) -> None:
     assert 400 <= answer.status_code < 500, answer.content[:300]
     body = answer.json()
-    assert isinstance(body["detail"], str) and body["detail"]
+    assert isinstance(body["detail"], str)
+    assert body["detail"]
     assert all(set(error) == {"field", "value", "message"} for error in body["errors"])
 
 

@@ -28,7 +28,8 @@ def test_pasted_code_is_queued(stage, browser) -> None:
 def test_a_file_wins_over_pasted_code(stage, browser) -> None:
     send(browser(stage.ada), file=upload(b"# from a file\n" + CODE.encode()))
     submission = stage.ada.submissions.get()
-    assert submission.source.startswith("# from a file") and submission.filename == "kernel.py"
+    assert submission.source.startswith("# from a file")
+    assert submission.filename == "kernel.py"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,8 @@ def test_an_error_stands_beside_its_field(stage, browser, changes, beside, statu
 
 def test_a_wrong_file_name_is_named(stage, browser) -> None:
     page = send(browser(stage.ada), file=upload(CODE.encode(), "kernel.exe")).content.decode()
-    assert "must end in .py" in page and 'id="id_file_error"' in page
+    assert "must end in .py" in page
+    assert 'id="id_file_error"' in page
 
 
 def test_a_late_one_is_told_so(stage, browser) -> None:
@@ -74,13 +76,15 @@ def test_the_quota_answers_429_with_a_time(stage, browser, settings) -> None:
     client = browser(stage.ada)
     assert send(client).status_code == 302
     answer = send(client)
-    assert answer.status_code == 429 and int(answer.headers["Retry-After"]) > 0
+    assert answer.status_code == 429
+    assert int(answer.headers["Retry-After"]) > 0
     assert b"at most 1 may at once" in answer.content
 
 
 def test_the_choice_of_the_link_is_made_already(stage, browser) -> None:
     page = browser(stage.ada).get(ADDRESS + "?mode=ranked&hardware=cpu").content.decode()
-    assert 'value="ranked" checked' in page and 'value="cpu" checked' in page
+    assert 'value="ranked" checked' in page
+    assert 'value="cpu" checked' in page
 
 
 def test_the_owner_may_cancel(stage, browser) -> None:

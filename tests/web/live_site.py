@@ -1,0 +1,56 @@
+"""A real uvicorn on the test database: for what a test client cannot show (streams, browsers)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from psycopg.conninfo import make_conninfo
+
+START_S = 20
+
+
+@contextmanager
+def live_site(**environment: str) -> Iterator[str]:
+    """Yields the site's address. Its requests commit, so the test needs `transactional_db`."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    told = os.environ | {"DATABASE_URL": database_url(), "SITE_URL": address} | environment
+    command = [sys.executable, "-m", "uvicorn", "leaderboard.asgi:application", "--port", str(port)]
+    quiet = ["--log-level", "warning", "--timeout-graceful-shutdown", "1"]
+    process = subprocess.Popen([*command, *quiet], env=told, cwd=Path(__file__).parents[2])
+    try:
+        wait_for(f"{address}/healthz", process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        assert process.poll() is None, f"the site ended with status {process.returncode}"
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"{url} did not answer within {START_S} s")
+
+
+def database_url() -> str:
+    from django.db import connection
+
+    known = connection.settings_dict
+    parts = {name: known[name.upper()] for name in ("user", "password", "host", "port") if known[name.upper()]}
+    return make_conninfo(dbname=known["NAME"], **parts)
