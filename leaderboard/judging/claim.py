@@ -33,7 +33,7 @@ UPDATE judging_attempt AS taken
     SELECT attempt.id
       FROM judging_attempt AS attempt
       JOIN submissions_submission AS submission ON submission.id = attempt.submission_id
-     WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s AND attempt.is_current
+     WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s
      ORDER BY attempt.cause = 'rejudge',
               (SELECT count(*)
                  FROM judging_attempt AS other

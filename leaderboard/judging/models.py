@@ -1,8 +1,8 @@
 """Tables of judging: Runner, Attempt, AttemptEvent, Result, ReferenceTime.
 
-Always true, by constraint: a submission has at most one current attempt; an attempt has at most one result; an attempt
-that runs has a runner, a lease and a hard deadline; it has an outcome exactly when it is done. Events and results are
-append-only by trigger. Who writes: the acts beside this file, one module each.
+Always true, by constraint: a submission has at most one current attempt, and only that may be unfinished; an attempt has
+at most one result; one that runs has a runner, a lease and a hard deadline; it has an outcome exactly when it is done.
+Events and results are append-only by trigger. Who writes: the acts beside this file, one module each.
 """
 
 from __future__ import annotations
@@ -81,6 +81,9 @@ class Attempt(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["submission"], condition=Q(is_current=True), name="one_current_attempt_a_submission"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=UNFINISHED) | Q(is_current=True), name="attempt_unfinished_is_current"
             ),
             models.UniqueConstraint(fields=["submission", "number"], name="attempt_numbers_are_unique"),
             models.CheckConstraint(condition=Q(state__in=STATES), name="attempt_state_is_known"),

@@ -42,7 +42,7 @@ def expire_leases(*, now: datetime) -> int:
 def ring_idle() -> int:
     """Ring for queued work: as often as there are idle runners that could take it and have no ring waiting."""
     rung = 0
-    queued = Attempt.objects.filter(state=QUEUED, is_current=True).values("hardware").annotate(waiting=Count("id"))
+    queued = Attempt.objects.filter(state=QUEUED).values("hardware").annotate(waiting=Count("id"))
     for row in queued.order_by("hardware"):
         hardware = row["hardware"]
         idle = Runner.objects.filter(hardware=hardware, suspended_at=None).exclude(attempts__state__in=RUNNING).count()

@@ -6,7 +6,7 @@ import threading
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.models import ReferenceTime, Runner
@@ -122,6 +122,24 @@ def test_two_threads_and_one_attempt(live_stage: Stage) -> None:
         for thread in threads:
             thread.join(20)
         assert sorted(job is None for job in got) == [False, True]
+
+
+def test_a_claim_does_not_wait_for_another(live_stage: Stage) -> None:
+    first, second = live_stage.submit(), live_stage.submit()
+    got: list[Job | None] = []
+
+    def claim() -> None:
+        try:
+            got.append(claim_next(runner=other, now=live_stage.now))
+        finally:
+            connection.close()
+
+    other, thread = make_runner("tex"), threading.Thread(target=claim)
+    with transaction.atomic():
+        assert live_stage.claim().submission_id == str(first.pk)
+        thread.start()
+        thread.join(20)
+        assert [job and job.submission_id for job in got] == [str(second.pk)]
 
 
 def test_owners_take_turns_even_with_a_single_runner(stage: Stage) -> None:

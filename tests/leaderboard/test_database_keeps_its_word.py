@@ -44,6 +44,7 @@ def test_one_result_an_attempt(stage: Stage) -> None:
     ("changes", "constraint"),
     [
         ({"state": "resting"}, "attempt_(state_is_known|has_an_end_when_finished)"),
+        ({"is_current": False}, "attempt_unfinished_is_current"),
         ({"cause": "boredom"}, "attempt_cause_is_known"),
         ({"state": "done", "finished_at": NOON}, "attempt_has_an_outcome_when_done"),
         ({"outcome": "passed"}, "attempt_has_an_outcome_when_done"),

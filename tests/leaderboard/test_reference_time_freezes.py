@@ -52,6 +52,13 @@ def test_it_is_the_median_and_freezes_at_the_tenth_job(stage: Stage) -> None:
     assert stage.claim().reference_ns == {CASE: 1_004_500.0}
 
 
+def test_what_was_learned_late_is_the_same(stage: Stage) -> None:
+    for number in range(JOBS + 3):
+        judged(stage, 1000.0 + number)
+    assert learn(stage) == 1
+    assert ReferenceTime.objects.get().median_ns == 1_004_500.0
+
+
 @pytest.mark.parametrize("value", [None, "12", True, 0, -1, float("nan"), float("inf")])
 def test_what_is_no_time_is_left_out(value: object) -> None:
     assert baseline_times_ns([[{"name": CASE, "baseline_us": value}]], {CASE}) == {}
