@@ -1,8 +1,8 @@
 """Tables of judging: Runner, Attempt, AttemptEvent, Result, ReferenceTime.
 
-Always true, by constraint: a submission has at most one current attempt, and only that may be unfinished; an attempt has
-at most one result; one that runs has a runner, a lease and a hard deadline; it has an outcome exactly when it is done.
-Events and results are append-only by trigger. Who writes: the acts beside this file, one module each.
+Always true, by constraint: a submission has at most one current attempt, and only that may be unfinished; an attempt
+has at most one result; one that runs has a runner, a lease and a hard deadline; it has an outcome exactly when it is
+done. Events and results are append-only by trigger. Who writes: the acts beside this file, one module each.
 """
 
 from __future__ import annotations
