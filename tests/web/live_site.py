@@ -17,23 +17,37 @@ from psycopg.conninfo import make_conninfo
 START_S = 20
 
 
+class LiveSite:
+    """Its requests commit, so the test needs `transactional_db`."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        told = os.environ | {"DATABASE_URL": database_url(), "SITE_URL": self.address}
+        command = [sys.executable, "-m", "uvicorn", "leaderboard.asgi:application", "--port", str(self.port)]
+        quiet = ["--log-level", "warning", "--timeout-graceful-shutdown", "1"]
+        self._process = subprocess.Popen([*command, *quiet], env=told, cwd=Path(__file__).parents[2])
+        wait_for(f"{self.address}/healthz", self._process)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(10)
+
+
 @contextmanager
-def live_site(**environment: str) -> Iterator[str]:
-    """Yields the site's address. Its requests commit, so the test needs `transactional_db`."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
-    told = os.environ | {"DATABASE_URL": database_url(), "SITE_URL": address} | environment
-    command = [sys.executable, "-m", "uvicorn", "leaderboard.asgi:application", "--port", str(port)]
-    quiet = ["--log-level", "warning", "--timeout-graceful-shutdown", "1"]
-    process = subprocess.Popen([*command, *quiet], env=told, cwd=Path(__file__).parents[2])
+def live_site() -> Iterator[LiveSite]:
+    site = LiveSite()
     try:
-        wait_for(f"{address}/healthz", process)
-        yield address
+        site.start()
+        yield site
     finally:
-        process.terminate()
-        process.wait(10)
+        site.stop()
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:

@@ -18,8 +18,8 @@ from tests.web.live_site import live_site
 
 @pytest.fixture
 def site(transactional_db: None) -> Iterator[str]:
-    with live_site() as address:
-        yield address
+    with live_site() as running:
+        yield running.address
 
 
 @pytest.fixture

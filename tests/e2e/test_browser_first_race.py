@@ -1,0 +1,236 @@
+"""A newcomer in a real browser: from signing up over an upload and a live verdict to a ranked entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.browser import SCENES, Rex, Watched, chromium
+from tests.web.live_site import LiveSite, live_site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+PASSWORD = "hurdle-Rail-99"
+KERNEL = "def custom_kernel(data):\n    x, out = data\n    return out\n"
+PASSED: dict[str, Any] = {
+    "outcome": "passed",
+    "score_us": 1870.4,
+    "ratio": 0.62,
+    "half_width": 0.012,
+    "cases": [{"name": "cols=4096 rows=512", "public": True, "time_us": 1870.4, "baseline_us": 3016.0}],
+}
+
+
+@pytest.fixture
+def stage(transactional_db: None):
+    """Kernels 101 from its folder, olga to review."""
+    from django.core.management import call_command
+
+    from leaderboard.accounts.models import User
+
+    call_command("sync_problems", "problems/library/kernels101.yaml", verbosity=0)
+    return User.objects.create_superuser("olga", password=PASSWORD)
+
+
+@pytest.fixture
+def server(stage) -> Iterator[LiveSite]:
+    with live_site() as running:
+        yield running
+
+
+@pytest.fixture
+def site(server: LiveSite) -> str:
+    return server.address
+
+
+@pytest.fixture
+def rex(stage, site) -> Iterator[Rex]:
+    from django.utils import timezone
+
+    from leaderboard.judging.runners import create_runner
+
+    _, token = create_runner(name="rex", hardware="cpu", now=timezone.now())
+    runner = Rex(site, token)
+    runner.hello()
+    yield runner
+    runner.close()
+
+
+@pytest.fixture
+def chrome(rex: Rex) -> Iterator[Browser]:
+    """Last, because Playwright's loop runs in this thread from here on and Django's ORM then refuses to."""
+    with chromium() as browser:
+        yield browser
+
+
+def open_page(chrome: Browser, site: str, **wanted: Any) -> Watched:
+    page = chrome.new_context(base_url=site, **wanted).new_page()
+    page.set_default_timeout(10_000)
+    return Watched(page, site)
+
+
+def sign_up(watched: Watched, name: str) -> None:
+    page = watched.page
+    page.goto("/sign-up")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_role("button", name="Create the account").click()
+    page.wait_for_url("**/")
+
+
+def sign_in(watched: Watched, name: str) -> None:
+    page = watched.page
+    page.goto("/sign-in")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/")
+
+
+@pytest.mark.parametrize(("scheme", "width"), SCENES)
+def test_from_sign_up_to_a_ranked_entry(chrome, site, rex, tmp_path: Path, scheme: str, width: int) -> None:
+    kernel = tmp_path / "fast.py"
+    kernel.write_text(KERNEL)
+    watched = open_page(chrome, site, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = watched.page
+    sign_up(watched, "ada")
+    watched.fits()
+
+    page.get_by_role("link", name="Row softmax").click()
+    page.get_by_role("heading", name="Row softmax").wait_for()
+    assert page.locator("math").count() > 0
+    watched.fits()
+    page.get_by_role("link", name="Submit a kernel").first.click()
+    page.get_by_label("Your file").set_input_files(kernel)
+    page.get_by_text("fast.py is in the editor below.").wait_for()
+    assert page.get_by_label("Code", exact=True).input_value() == KERNEL
+    page.get_by_text("Ranked", exact=True).click()
+    watched.fits()
+    page.get_by_role("button", name="Send it to the judge").click()
+
+    page.get_by_text("Waiting for a free runner.").wait_for()
+    page.evaluate("window.sameDocument = true")
+    job = rex.claim()
+    assert (job["source"], job["filename"]) == (KERNEL, "fast.py")
+    page.get_by_text("Taken by runner rex").wait_for()
+    rex.say(job, state="building", message="Loading the file")
+    page.get_by_text("Loading the file").wait_for()
+    rex.say(job, kind="progress", message="Public cases", data={"done": 3, "total": 14})
+    page.get_by_text("3 / 14").wait_for()
+    rex.say(job, state="timing")
+    page.locator('li[data-state="timing"][aria-current="step"]').wait_for()
+    watched.fits()
+    rex.report(job, **PASSED)
+    page.get_by_role("heading", name="Passed").wait_for()
+    assert page.evaluate("window.sameDocument"), "the verdict came without loading the page again"
+    page.get_by_text("Rank 1 on").wait_for()
+    watched.fits()
+
+    page.get_by_role("link", name="the board").click()
+    row = page.locator("tr.own")
+    row.wait_for()
+    text = row.inner_text()
+    assert "ada" in text
+    assert "1.870\u202fms" in text
+    assert "1.61×" in text
+    watched.fits()
+    watched.is_calm()
+
+
+def test_a_wrong_kernel_is_told_why(chrome, site, rex) -> None:
+    watched = open_page(chrome, site)
+    page = watched.page
+    sign_up(watched, "ada")
+    page.goto("/boards/vectoradd/submit")
+    page.get_by_role("button", name="Python starter").click()
+    assert "custom_kernel" in page.get_by_label("Code", exact=True).input_value()
+    page.get_by_role("button", name="Send it to the judge").click()
+    page.get_by_text("Waiting for a free runner.").wait_for()
+    rex.report(rex.claim(), outcome="wrong", reason="nan", message="Case “size=1023”: expected 0.5, got nan at [1022].")
+    page.get_by_role("heading", name="Wrong result").wait_for()
+    page.get_by_text("expected 0.5, got nan at [1022]").wait_for()
+    page.get_by_text("What to try.").wait_for()
+    watched.is_calm()
+
+
+def test_a_held_result_waits_for_olga(chrome, site, rex) -> None:
+    watched = open_page(chrome, site)
+    page = watched.page
+    sign_up(watched, "ada")
+    page.goto("/boards/softmax/submit?mode=ranked")
+    page.get_by_label("Code", exact=True).fill(KERNEL)
+    page.get_by_role("button", name="Send it to the judge").click()
+    page.get_by_text("Waiting for a free runner.").wait_for()
+    rex.report(rex.claim(), **(PASSED | {"ratio": 0.1}))
+    page.get_by_role("heading", name="Passed, under review").wait_for()
+    page.goto("/boards/softmax/cpu")
+    page.get_by_text("Nobody has crossed the line on cpu yet").wait_for()
+
+    reviewer = open_page(chrome, site)
+    sign_in(reviewer, "olga")
+    reviewer.page.goto("/review")
+    reviewer.page.locator("td.name a").click()
+    reviewer.page.get_by_label("Reason").fill("Read it: a real single-pass kernel.")
+    reviewer.page.get_by_role("button", name="Publish").click()
+    reviewer.page.get_by_text("published.").wait_for()
+    page.reload()
+    page.locator("tr.own").wait_for()
+    watched.is_calm()
+    reviewer.is_calm()
+
+
+def test_works_without_javascript(chrome, site, rex) -> None:
+    watched = open_page(chrome, site, java_script_enabled=False)
+    page = watched.page
+    sign_up(watched, "ada")
+    page.goto("/boards/softmax")
+    page.get_by_role("heading", name="Reference").wait_for()
+    page.goto("/boards/softmax/submit")
+    page.get_by_label("Code", exact=True).fill(KERNEL)
+    page.get_by_role("button", name="Send it to the judge").click()
+    page.get_by_text("This page loads again every 3 seconds.").wait_for()
+    assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in page.content()
+    rex.report(rex.claim(), outcome="passed")
+    page.reload()  # this chromium obeys no refresh inside noscript while a debugger holds its scripts back
+    page.get_by_role("heading", name="Passed").wait_for()
+
+
+def test_the_theme_is_remembered(chrome, site) -> None:
+    watched = open_page(chrome, site, color_scheme="light")
+    page = watched.page
+    colour = "getComputedStyle(document.body).backgroundColor"
+    page.goto("/")
+    light = page.evaluate(colour)
+    page.get_by_role("button", name="Switch to the dark theme").click()
+    dark = page.evaluate(colour)
+    assert dark != light
+    page.goto("/boards")
+    assert page.evaluate(colour) == dark
+    page.get_by_role("button", name="Switch to the light theme").click()
+    assert page.evaluate(colour) == light
+    watched.is_calm()
+
+
+def test_a_lost_server_is_found_again(chrome, server, site, rex) -> None:
+    """The site restarts in the middle of a stream; the browser resumes after the last event it saw."""
+    watched = open_page(chrome, site)
+    page = watched.page
+    page.set_default_timeout(20_000)
+    sign_up(watched, "ada")
+    page.goto("/boards/softmax/submit")
+    page.get_by_label("Code", exact=True).fill(KERNEL)
+    page.get_by_role("button", name="Send it to the judge").click()
+    job = rex.claim()
+    page.get_by_text("Taken by runner rex").wait_for()
+    server.stop()
+    page.get_by_text("Reconnecting").wait_for()
+    server.start()
+    rex.report(job, outcome="build_error", reason="syntax", message="line 3: invalid syntax")
+    page.get_by_role("heading", name="It did not load").wait_for()
