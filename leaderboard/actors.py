@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import django
 import dramatiq
 
@@ -10,11 +12,21 @@ from leaderboard import env
 env.choose_settings("leaderboard.settings")
 django.setup()
 
-from django.utils import timezone  # noqa: E402  (Django must be set up first)
+from django.db import connections  # noqa: E402  (Django must be set up first)
+from django.utils import timezone  # noqa: E402
 
 from leaderboard import broker, pipeline  # noqa: E402
 from leaderboard.judging import reference  # noqa: E402
 
+
+class GiveBackConnections(dramatiq.Middleware):
+    """As Django does after a request: a thread keeps no connection between messages, above all no dead one."""
+
+    def after_process_message(self, *args: Any, **kwargs: Any) -> None:
+        connections.close_all()
+
+
+broker.get_broker().add_middleware(GiveBackConnections())
 dramatiq.set_broker(broker.get_broker())
 
 

@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from django.db import connection
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
@@ -119,3 +123,19 @@ def make_stage() -> Stage:
 
 def current(submission: Submission) -> Attempt:
     return Attempt.objects.get(submission=submission, is_current=True)
+
+
+def environment() -> dict[str, str]:
+    """For a process of the site: the address that we were given, with the database that pytest-django made."""
+    name = connection.settings_dict["NAME"]
+    return {**os.environ, "DATABASE_URL": urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}"))}
+
+
+def cut_connections() -> None:
+    """Let every other connection to the database die, as when its server is restarted."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchall(), "nobody else is connected"

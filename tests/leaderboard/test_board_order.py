@@ -9,6 +9,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leaderboard.competitions.models import Board
 from leaderboard.standings.boards import board_entries, entry_counts, rank_of
 from leaderboard.standings.ranking import Line, rank
 from tests.leaderboard.stage import NOON, Stage
@@ -54,6 +55,14 @@ def test_a_slower_line_of_a_ranked_owner_changes_nothing(board: list[Line], line
     for best in ranked:
         slower = line._replace(owner_id=best.owner_id, score_us=best.score_us + 1, submission_id=0)
         assert rank([*board, slower]) == ranked
+
+
+def test_a_deadline_goes_by_the_time_of_submission(stage: Stage) -> None:
+    submission = stage.submit()
+    Board.objects.update(deadline=stage.later(1))
+    stage.later(3600)
+    stage.judge(submission)
+    assert [line.entry.submission for line in board_entries(stage.board)] == [submission]
 
 
 def test_the_board_shows_the_best_of_each(stage: Stage) -> None:
