@@ -50,9 +50,9 @@ function say(text) {
 async function finish() {
   stream.close();
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (!answer.ok) throw new Error(`the page answered ${answer.status}`);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = page.getElementById("submission");
-  if (!answer.ok || !fresh) return location.reload();
   document.getElementById("submission").replaceWith(document.adoptNode(fresh));
   document.title = page.title;
   localTimes(fresh);
@@ -72,7 +72,7 @@ function follow(live) {
     say(data.message);
     progress(data.data);
   });
-  stream.addEventListener("done", () => finish());
+  stream.addEventListener("done", () => finish().catch(() => location.reload()));
   stream.addEventListener("open", () => { document.getElementById("live-link").textContent = ""; });
   stream.addEventListener("error", () => {
     document.getElementById("live-link").textContent = "Reconnecting …";
