@@ -20,6 +20,8 @@ from deploy.parties import SetupError
 from deploy.places import CHECKOUT
 
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
+# Two processes, one of which has all tests with containers; each has a database of its own. ARGS="-n 0" for none.
+PARALLEL: Final = ("-n", "2", "--dist", "loadgroup")
 
 # mypy's Django plugin loads the settings; nothing connects anywhere.
 SETTINGS_FOR_MYPY: Final = {
@@ -72,9 +74,8 @@ def test(arguments: list[str]) -> int:
     with step("browser for the page tests"):
         _ensure_browser()
     environment = {**os.environ, "SANDBOX_IMAGE": image}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments], cwd=CHECKOUT, env=environment, check=False
-    ).returncode
+    command = [sys.executable, "-m", "pytest", *PARALLEL, *arguments]
+    return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode
 
 
 def _ensure_browser() -> None:

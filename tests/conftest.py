@@ -74,6 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home."""
     for item in items:
         if item.get_closest_marker("docker"):
+            item.add_marker(pytest.mark.xdist_group("docker"))  # one judge at a time: they share the cores they measure
             item.fixturenames.insert(0, "_docker_or_out")  # type: ignore[attr-defined]
 
 
