@@ -117,6 +117,7 @@ def _judge(
             if timed and all(check["good"] for check in evidence["checks"]):
                 with phases("timing"):
                     sides[A].connect()
+                    evidence["certified"] = all(side.certified for side in sides.values())
                     trial.load_baseline()
                     trial.measure(job.reference_ns)
         except Fault as fault:

@@ -123,7 +123,7 @@ class Report:
     score_us: float | None = None  # microseconds, by the problem's ranking_by; None unless passed and timed
     ratio: float | None = None  # candidate / baseline, geometric mean over cases; < 1 is faster
     half_width: float | None = None  # relative half-width of the ratio's 95 % interval
-    cases: tuple[JSON, ...] = ()  # per case, for display: name, public, outcome, reason, message, time_us, baseline_us, …
+    cases: tuple[JSON, ...] = ()  # per case, for display: stage, name, public, good, message, time_us, …
     logs: dict[str, str] = field(default_factory=dict)  # "stdout", "stderr" of the submission, capped, escaped
     evidence: JSON = field(default_factory=dict)
     wire: int = WIRE_VERSION

@@ -16,6 +16,7 @@ SOCKET_FOLDER: Final = "/run/judge"  # the only thing of the host that a contain
 HARNESS: Final = "/opt/photofinish/harness.py"
 ORACLE: Final = "/opt/photofinish/oracle.py"
 INTERPRETER: Final = "/opt/venv/bin/python"
+PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; what is printed comes out at once, since nothing ends in peace
 LABEL: Final = "photofinish.runner"  # value: whose containers these are, so that only its owner reaps them
 
 SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
@@ -44,12 +45,12 @@ class Policy:
 
 def tenant(image: str, uid: int, cpus: str) -> Policy:
     """The container of a submission, or of the baseline that it is compared with."""
-    return Policy(image=image, command=(INTERPRETER, "-I", HARNESS), uid=uid, cpus=cpus)
+    return Policy(image=image, command=(*PYTHON, HARNESS), uid=uid, cpus=cpus)
 
 
 def oracle(image: str, uid: int, cpus: str) -> Policy:
     """The container of a problem's own code."""
-    return replace(tenant(image, uid, cpus), command=(INTERPRETER, "-I", ORACLE), memory_bytes=4096 * MIB)
+    return replace(tenant(image, uid, cpus), command=(*PYTHON, ORACLE), memory_bytes=4096 * MIB)
 
 
 def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dict[str, Any]:

@@ -17,6 +17,11 @@ from problems.tolerance import Tolerance
 from runner.judge.arena import Bytes
 from runner.judge.layout import DTYPES, Layout, Slot, values
 
+Values = np.ndarray[Any, Any]
+Element = tuple[list[int], str, str]  # index, expected, got
+
+CHUNK: Final = 1 << 18  # elements at a time
+
 # Without a declared tolerance: a few roundings of the output's own type. (rtol, atol)
 DEFAULTS: Final = {
     "float64": Tolerance(1e-9, 1e-11),
@@ -39,8 +44,8 @@ class Figures:
     relative_l2: float | None
     worst_abs: float | None
     worst_row: float | None  # relative L2 of the worst row
-    first: tuple[list[int], str, str] | None = None  # index, expected, got
-    worst: tuple[list[int], str, str] | None = None
+    first: Element | None = None
+    worst: Element | None = None
 
     @property
     def good(self) -> bool:
@@ -62,76 +67,97 @@ def compare(layout: Layout, expected: Bytes, got: Bytes, tolerance: Tolerance | 
     ]
 
 
-def _compare(
-    slot: Slot, expected: np.ndarray[Any, Any], got: np.ndarray[Any, Any], tolerance: Tolerance | None
-) -> Figures:
+def _compare(slot: Slot, expected: Values, got: Values, tolerance: Tolerance | None) -> Figures:
     if expected.dtype.kind not in "fc":
-        return _figures(slot, expected, got, expected != got, reason="mismatch", floating=False)
+        return _exact(slot, expected, got)
     allowed = tolerance or DEFAULTS[slot.dtype]
+    sums = _Sums(slot)
     with np.errstate(all="ignore"):
+        for start in range(0, expected.size, sums.step):
+            sums.add(start, expected[start : start + sums.step], got[start : start + sums.step], allowed)
+    return sums.figures()
+
+
+def _exact(slot: Slot, expected: Values, got: Values) -> Figures:
+    far = expected != got
+    different = int(np.count_nonzero(far))
+    first = _element(slot, expected, got, int(np.argmax(far)), 0) if different else None
+    return Figures(far.size, different, "mismatch" if different else "", None, None, None, first)
+
+
+class _Sums:
+    """What accumulates over a tensor, some rows at a time: chunks stay in the cache, no large temporary is made."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._width = slot.shape[-1] if slot.shape and slot.stride[-1] == 1 else 1
+        self.step = max(CHUNK // max(self._width, 1), 1) * max(self._width, 1)
+        self._elements = self._different = 0
+        self._error_squared = self._size_squared = self._worst_abs = self._worst_row = 0.0
+        self._nan = self._inf = False
+        self._first: Element | None = None
+        self._worst: tuple[float, Element] | None = None
+
+    def add(self, start: int, expected: Values, got: Values, allowed: Tolerance) -> None:
         if expected.dtype.itemsize < 4:
             expected, got = expected.astype(np.float32), got.astype(np.float32)
-        error = np.abs(got - expected)
-        np.subtract(error, allowed.rtol * np.abs(expected), out=error)
-        far = ~(error <= allowed.atol)  # NaN anywhere is far
+        error, size = np.abs(got - expected), np.abs(expected)
+        limit = allowed.rtol * size + allowed.atol
+        far = ~(error <= limit) | np.isinf(limit)  # NaN anywhere is far, and so is whatever an infinity would allow
         if far.any():
             far &= ~((expected == got) | (np.isnan(expected) & np.isnan(got)))  # equal infinities, expected NaNs
-        return _figures(slot, expected, got, far, reason=_reason(expected, got, far), floating=True)
+        self._elements += far.size
+        errors, sizes = self._squares(error), self._squares(size)
+        self._error_squared += float(errors.sum())
+        self._size_squared += float(sizes.sum())
+        self._worst_row = _larger(self._worst_row, float((errors / np.maximum(sizes, 1e-300)).max()))
+        self._worst_abs = _larger(self._worst_abs, float(error.max()))
+        if far.any():
+            self._note(start, expected, got, error, far)
+
+    def _squares(self, values: Values) -> Values:
+        """Sum of squares of each row."""
+        rows = values.reshape(-1, self._width)
+        return np.einsum("ij,ij->i", rows, rows).astype(np.float64) if self._width > 1 else np.square(rows[:, 0])
+
+    def _note(self, start: int, expected: Values, got: Values, error: Values, far: Values) -> None:
+        self._different += int(np.count_nonzero(far))
+        self._nan |= bool((np.isnan(got) & ~np.isnan(expected)).any())
+        self._inf |= bool((np.isinf(got) & ~np.isinf(expected)).any())
+        if self._first is None:
+            self._first = _element(self._slot, expected, got, int(np.argmax(far)), start)
+        distance = np.where(far, np.where(np.isnan(error), np.inf, error), -1)
+        at = int(np.argmax(distance))
+        if self._worst is None or distance[at] > self._worst[0]:
+            self._worst = float(distance[at]), _element(self._slot, expected, got, at, start)
+
+    def figures(self) -> Figures:
+        reason = ("nan" if self._nan else "inf" if self._inf else "mismatch") if self._different else ""
+        relative = math.sqrt(self._error_squared / self._size_squared) if self._size_squared else None
+        row = math.sqrt(self._worst_row) if self._width > 1 else None
+        worst = self._worst[1] if self._worst else None
+        return Figures(
+            self._elements,
+            self._different,
+            reason,
+            _finite(relative),
+            _finite(self._worst_abs),
+            _finite(row),
+            self._first,
+            worst,
+        )
 
 
-def _reason(expected: np.ndarray[Any, Any], got: np.ndarray[Any, Any], far: np.ndarray[Any, Any]) -> str:
-    if not far.any():
-        return ""
-    if (np.isnan(got) & ~np.isnan(expected)).any():
-        return "nan"
-    return "inf" if (np.isinf(got) & ~np.isinf(expected)).any() else "mismatch"
-
-
-def _figures(
-    slot: Slot,
-    expected: np.ndarray[Any, Any],
-    got: np.ndarray[Any, Any],
-    far: np.ndarray[Any, Any],
-    *,
-    reason: str,
-    floating: bool,
-) -> Figures:
-    different = int(np.count_nonzero(far))
-    relative_l2, worst_row, worst_abs = _errors(slot, expected, got) if floating else (None, None, None)
-    first = worst = None
-    if different:
-        at = int(np.argmax(far))
-        first = _element(slot, expected, got, at)
-        if floating:
-            distance = np.where(far, np.abs(got - expected), -1)
-            worst = _element(slot, expected, got, int(np.argmax(np.where(np.isnan(distance), np.inf, distance))))
-    return Figures(far.size, different, reason if different else "", relative_l2, worst_abs, worst_row, first, worst)
-
-
-def _errors(
-    slot: Slot, expected: np.ndarray[Any, Any], got: np.ndarray[Any, Any]
-) -> tuple[float | None, float | None, float | None]:
-    """Relative L2 error of the whole and of the worst row, and the worst absolute error; None where not finite."""
-    difference = np.abs(got - expected)
-    size = np.abs(expected)
-    norm = float(np.sqrt(np.vdot(size, size)))
-    relative = float(np.sqrt(np.vdot(difference, difference))) / norm if norm else None
-    row = None
-    if slot.shape and slot.shape[-1] > 1 and difference.size > slot.shape[-1]:
-        rows, sizes = difference.reshape(-1, slot.shape[-1]), size.reshape(-1, slot.shape[-1])
-        squared = np.einsum("ij,ij->i", rows, rows) / np.maximum(np.einsum("ij,ij->i", sizes, sizes), 1e-300)
-        row = float(np.sqrt(squared.max()))
-    return _finite(relative), _finite(row), _finite(float(difference.max()))
+def _larger(so_far: float, value: float) -> float:
+    return value if not value <= so_far else so_far  # a NaN stays
 
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _element(
-    slot: Slot, expected: np.ndarray[Any, Any], got: np.ndarray[Any, Any], at: int
-) -> tuple[list[int], str, str]:
-    return slot.index_of(at), _shown(slot, expected[at]), _shown(slot, got[at])
+def _element(slot: Slot, expected: Values, got: Values, at: int, start: int) -> Element:
+    return slot.index_of(start + at), _shown(slot, expected[at]), _shown(slot, got[at])
 
 
 def _shown(slot: Slot, value: Any) -> str:

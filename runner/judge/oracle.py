@@ -21,6 +21,7 @@ from sandbox import protocol
 from sandbox.container import Container
 
 ANSWER_S: Final = 120  # for one request
+MOST_FREE: Final = 64  # buffers kept for later inputs
 
 
 class Oracle:
@@ -34,6 +35,7 @@ class Oracle:
         self._answer = Region("oracle-answer", output_bytes)
         self._connection: socket.socket | None = None
         self._number = 0
+        self._free: list[Bytes] = []
         self.took_ns = 0
 
     def connect(self) -> None:
@@ -59,9 +61,14 @@ class Oracle:
             case=case_name(case),
             seed=seed,
             layout=layout,
-            inputs=_copy(self._inputs, layout.input_bytes),
-            expected=_copy(self._expected, layout.output_bytes),
+            inputs=self._copy(self._inputs, layout.input_bytes),
+            expected=self._copy(self._expected, layout.output_bytes),
         )
+
+    def release(self, given: Input) -> None:
+        """Its memory may be used again: fresh pages for every call would cost more than the call."""
+        self._free += [given.inputs, given.expected]
+        del self._free[:-MOST_FREE]
 
     def check(self, number: int, layout: Layout, output: Bytes) -> tuple[bool, str]:
         """The problem's own `check_implementation` on these bytes."""
@@ -91,15 +98,19 @@ class Oracle:
         self.took_ns = int(answer.get("took_ns", 0))
         return answer
 
+    def _copy(self, region: Region, count: int) -> Bytes:
+        size = -(-count // 8) * 8
+        private = next((memory for memory in self._free if memory.size == size), None)
+        if private is None:
+            private = np.empty(size, dtype=np.uint8)
+        else:
+            self._free = [memory for memory in self._free if memory is not private]
+        np.copyto(private[:count], region.bytes[:count])
+        return private
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
         self.container.close()
         for region in (self._inputs, self._expected, self._answer):
             region.close()
-
-
-def _copy(region: Region, count: int) -> Bytes:
-    private = np.empty(-(-count // 8) * 8, dtype=np.uint8)
-    np.copyto(private[:count], region.bytes[:count])
-    return private

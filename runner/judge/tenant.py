@@ -38,9 +38,14 @@ class Input:
 
 @dataclass(frozen=True)
 class Call:
-    """What one call left behind. Times in ns; `inner_ns` is the tenant's own word, evidence at most."""
+    """What one call left behind. Times in ns; `inner_ns` is the tenant's own word, evidence at most.
+
+    `put_ns` and `take_ns` are the parts of the wall time in which the judge itself copied inputs in and the output out.
+    """
 
     wall_ns: int
+    put_ns: int
+    take_ns: int
     inner_ns: int
     inputs_kept: bool
     late: bool
@@ -101,15 +106,19 @@ class Tenant:
         """
         arena, layout = self._arena, given.layout
         arena.poison(layout, secrets.randbits(64))
-        start = self._clock.now_ns()
+        now = self._clock.now_ns
+        start = now()
         arena.put_inputs(layout, given.inputs)
+        put = now()
         inner_ns = self._order(protocol.IDLE if idle else protocol.CALL, b"", limit_s, faults.CALL, thaw=True)
         self.container.freeze()
+        frozen = now()
         arena.take_outputs(layout, into)
-        wall_ns = self._clock.now_ns() - start
+        end = now()
         kept = arena.inputs_are(layout, given.inputs)
         time.sleep(secrets.randbelow(1000) / 1e6)
-        return Call(wall_ns, inner_ns, kept, late=not arena.outputs_are(layout, into))
+        late = not arena.outputs_are(layout, into)
+        return Call(end - start, put - start, end - frozen, inner_ns, kept, late)
 
     def _order(self, kind: int, text: bytes, limit_s: float, when: str, *, thaw: bool = False) -> int:
         """Write an order, wait for the echo of its nonce; the tenant's number. The rest of the answer is a fault."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from problems.spec import Case, Problem, case_name
-from runner.judge import compare, stats
+from runner.judge import compare, stats, verdict
 from runner.judge.arena import Bytes
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.faults import Fault, OracleFailed
@@ -116,6 +116,7 @@ class Trial:
             given = self.oracle.make(plan.case, plan.seed)
             call, output = self._call(B, given, stage, 0, public=plan.public)
             check = self._judge_output(given, call, output, public=plan.public)
+            self.oracle.release(given)
             check["arguments"] = dict(plan.case)
             self.evidence["checks"].append(check)
             if not check["good"]:
@@ -196,7 +197,7 @@ class Trial:
             timing: Evidence = {
                 "case": case_name(case),
                 "reference_ns": reference_ns.get(case_name(case)),
-                "constant_ns": [],
+                "idle": [],
                 "quads": [],
             }
             self.evidence["timing"].append(timing)
@@ -205,24 +206,27 @@ class Trial:
 
     def _measure_case(self, case: Case, timing: Evidence, stage: Stage, progress: dict[str, Any]) -> bool:
         """False when an output was wrong."""
-        for call, _ in self._block(A, case, self.profile.idle_calls, stage, idle=True):
-            timing["constant_ns"].append(call.wall_ns)
-        constant = stats.median(timing["constant_ns"])
+        for call, (given, _) in self._block(A, case, self.profile.idle_calls, stage, idle=True):
+            self.oracle.release(given)
+            timing["idle"].append(_sample(call))
+        certified = self.evidence["certified"]
+        constant = stats.median([verdict.spent_ns(sample, certified=certified) for sample in timing["idle"]])
         slower = 0.0
         for side in (A, B):
             warm = self._block(side, case, self.chance.randint(*WARM_UP), stage)
             if not self._all_right(side, warm):
                 return False
-            slower = max(slower, warm[-1][0].wall_ns - constant)
+            slower = max(slower, verdict.spent_ns(_sample(warm[-1][0]), certified=certified) - constant)
         schedule = Schedule.after_warm_up(self.profile, slower)
         timing["calls"] = schedule.calls
         while (block := schedule.next()) is not None:
             calls = self._block(block.side, case, block.calls, stage)
             if not self._all_right(block.side, calls):
                 return False
-            walls = [call.wall_ns for call, _ in calls]
-            schedule.took([wall - constant for wall in walls], sum(walls) / 1e9)
-            self._store(timing, block.side, walls, [call.inner_ns for call, _ in calls])
+            samples = [_sample(call) for call, _ in calls]
+            spent = [verdict.spent_ns(sample, certified=certified) for sample in samples]
+            schedule.took([time - constant for time in spent], sum(spent) / 1e9)
+            self._store(timing, block.side, samples)
             if len(timing["quads"][-1]) == len(ABBA):
                 self.emit(
                     "timing",
@@ -245,6 +249,7 @@ class Trial:
     def _all_right(self, side: str, calls: list[tuple[Call, tuple[Input, Bytes]]]) -> bool:
         for call, (given, output) in calls:
             entry = self._judge_output(given, call, output, public=False)
+            self.oracle.release(given)
             if not entry["good"]:
                 if side == A:
                     raise OracleFailed(f"the baseline is wrong: {entry['message']}")
@@ -254,11 +259,16 @@ class Trial:
         return True
 
     @staticmethod
-    def _store(timing: Evidence, side: str, walls: list[int], inners: list[int]) -> None:
+    def _store(timing: Evidence, side: str, samples: list[list[int]]) -> None:
         quads = timing["quads"]
         if not quads or len(quads[-1]) == len(ABBA):
             quads.append([])
-        quads[-1].append({"side": side, "wall_ns": walls, "inner_ns": inners})
+        quads[-1].append({"side": side, "calls": samples})
+
+
+def _sample(call: Call) -> list[int]:
+    """As evidence stores it: verdict.SAMPLE names the columns."""
+    return [call.wall_ns, call.put_ns, call.take_ns, call.inner_ns]
 
 
 def _fail(entry: dict[str, Any], reason: str, message: str) -> None:

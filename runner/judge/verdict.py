@@ -1,13 +1,15 @@
 """From stored evidence to a verdict: a pure function, so that every verdict can be replayed from its report.
 
 Evidence (version 1) is JSON: `mode`, `ranking_by`, `stop_half_width`, `fault` (null, or outcome, reason, message),
-`checks` [{case, public, good, reason, message, …}], `timing` [{case, constant_ns: […], reference_ns: number or null,
-quads: [[block…]×4]}], a block being {side, wall_ns: […], inner_ns: […]} in ABBA order.
+`certified` (was every tenant frozen outside its calls?), `checks` [{case, public, good, reason, message, …}], `timing`
+[{case, idle: [sample…], reference_ns: number or null, quads: [[block…]×4]}], a block being {side, calls: [sample…]} in
+ABBA order, a sample [wall_ns, put_ns, take_ns, inner_ns].
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,19 @@ from runner.judge import stats
 from runner.judge.schedule import differences
 
 Evidence = dict[str, Any]
+Sample = Sequence[
+    float
+]  # one call: the judge's wall clock, its own copying in and out (parts of it), the tenant's word
+
+
+def spent_ns(sample: Sample, *, certified: bool) -> float:
+    """The part of a call's wall time in which the tenant could run.
+
+    While the judge copies inputs in and the output out, a certified tenant is frozen and its time stands still; where
+    it could not be frozen, all of the wall time is its own. The tenant's own clock never counts.
+    """
+    wall, put, take, _ = sample
+    return wall - put - take if certified else wall
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,7 @@ def decide(evidence: Evidence) -> Verdict:
 def _timed(evidence: Evidence) -> Verdict:
     times = []
     for timing in evidence["timing"]:
-        time = _case_time(timing)
+        time = _case_time(timing, certified=evidence["certified"])
         if time is None:
             return Verdict(
                 "unmeasurable",
@@ -90,10 +105,14 @@ def _timed(evidence: Evidence) -> Verdict:
     )
 
 
-def _case_time(timing: Evidence) -> CaseTime | None:
-    """Certified times: the judge's wall clock less the constant that an idle call of the baseline costs."""
-    constant = stats.median(timing["constant_ns"])
-    quads = [[stats.median(block["wall_ns"]) - constant for block in quad] for quad in timing["quads"]]
+def _case_time(timing: Evidence, *, certified: bool) -> CaseTime | None:
+    """Certified times: the judge's clock less the constant that an idle call of the baseline costs."""
+
+    def typical(samples: list[Sample]) -> float:
+        return stats.median([spent_ns(sample, certified=certified) for sample in samples])
+
+    constant = typical(timing["idle"])
+    quads = [[typical(block["calls"]) - constant for block in quad] for quad in timing["quads"]]
     found = differences(quads)
     if len(found) < len(quads) / 2 or len(found) < 3:
         return None

@@ -166,7 +166,11 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
     if kind == protocol.LAYOUT:
         return protocol.LAYOUT_FAILED, f"{name_of(err)}: {err}"
     linecache.checkcache()
-    frames = [frame for frame in traceback.extract_tb(err.__traceback__) if frame.filename != __file__]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(err.__traceback__)
+        if frame.filename != __file__ and not frame.filename.startswith("<frozen")
+    ]
     lines = traceback.format_list(frames[-FRAMES:]) + traceback.format_exception_only(err)
     text = "".join(lines).replace(f"{WORK}/", "")
     return (protocol.IMPORT if kind == protocol.LOAD else protocol.RAISED), text[-15_000:]

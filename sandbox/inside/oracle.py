@@ -7,6 +7,7 @@ Requests are JSON over one connection: `make` and `check`.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import inspect
 import mmap
@@ -26,6 +27,7 @@ import tree
 
 SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  the container's own
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 KEEP = 64  # makes whose data is kept for a later check
 
 
@@ -51,29 +53,24 @@ class Oracle:
         self.check_function = getattr(self.module, "check_implementation", None)
 
     def make(self, number: int, case: dict[str, Any], seed: int) -> dict[str, Any]:
-        """One fresh input and its expected output, written into the regions."""
+        """One fresh input and its expected output, written into the regions.
+
+        The reference works on the regions themselves: no copy is made that is thrown away again.
+        """
         data = self._generate(case, seed)
         tensors: list[torch.Tensor] = []
         node = tree.walk(data, lambda tensor: _collect(tensors, tensor))
-        result, expected, work = self._run(node, tensors)
         if len(self.roles) != len(tensors):
-            self.roles = self._find_roles(node, tensors, work, expected)
+            self.roles = self._find_roles(node, tensors)
         slots = [tree.slot_of(tensor, role) for tensor, role in zip(tensors, self.roles, strict=True)]
-        outputs = dict(enumerate(work))
-        for tensor in expected:
-            if _owner(tensor, work) is None:
-                outputs[len(slots)] = tensor
-                slots.append(tree.slot_of(tensor, "out"))
-        input_bytes, output_bytes = tree.place(slots)
-        if input_bytes > self.limits[0] or output_bytes > self.limits[1]:
-            raise tree.TreeError(
-                f"case {case}: {input_bytes} + {output_bytes} bytes, at most {self.limits[0]} + {self.limits[1]}"
-            )
-        for index, slot in enumerate(slots):
-            if slot["input"] >= 0:
-                tree.view(self.inputs, slot, "input").copy_(tensors[index])
-            if slot["output"] >= 0:
-                tree.view(self.expected, slot, "output").copy_(outputs[index])
+        self._place(slots, case)
+        work = [self._lay(tensor, slot) for tensor, slot in zip(tensors, slots, strict=True)]
+        result, expected = self._run(node, work)
+        fresh = [tensor for tensor in expected if _owner(tensor, work) is None]
+        slots += [tree.slot_of(tensor, "out") for tensor in fresh]
+        input_bytes, output_bytes = self._place(slots, case)
+        for slot, tensor in zip(slots[len(work) :], fresh, strict=True):
+            tree.view(self.expected, slot, "output").copy_(tensor)
         layout = {
             "slots": slots,
             "data": node,
@@ -84,6 +81,22 @@ class Oracle:
         if self.check_function is not None:
             self._remember(number, tree.build(node, tensors), layout)
         return layout
+
+    def _place(self, slots: list[dict[str, Any]], case: dict[str, Any]) -> tuple[int, int]:
+        sizes = tree.place(slots)
+        if sizes[0] > self.limits[0] or sizes[1] > self.limits[1]:
+            raise tree.TreeError(f"case {case}: {sizes} bytes of inputs and outputs, at most {self.limits}")
+        return sizes
+
+    def _lay(self, tensor: torch.Tensor, slot: dict[str, Any]) -> torch.Tensor:
+        """Into its regions; the view that the reference reads or writes."""
+        if slot["input"] >= 0:
+            placed = tree.view(self.inputs, slot, "input")
+            placed.copy_(tensor)
+        if slot["output"] >= 0:
+            placed = tree.view(self.expected, slot, "output")
+            placed.copy_(tensor)
+        return placed
 
     def check(self, number: int) -> dict[str, Any]:
         """The problem's own check of the bytes in `answer`, against the data of `make` with this number."""
@@ -105,13 +118,10 @@ class Oracle:
         random.seed(seed)
         return self.module.generate_input(**arguments)
 
-    def _run(
-        self, node: dict[str, Any], tensors: list[torch.Tensor]
-    ) -> tuple[dict[str, Any], list[torch.Tensor], list[torch.Tensor]]:
-        """The reference on a copy: the node of its result, the tensors in it, and the copy afterwards."""
-        work = [tensor.clone() for tensor in tensors]
+    def _run(self, node: dict[str, Any], work: list[torch.Tensor]) -> tuple[dict[str, Any], list[torch.Tensor]]:
+        """The reference on `work`, which it may change: the node of its result (slots as in `make`), its tensors."""
         expected: list[torch.Tensor] = []
-        fresh = iter(range(len(tensors), 1 << 20))
+        fresh = iter(range(len(work), 1 << 20))
 
         def leaf(tensor: torch.Tensor) -> int:
             owner = _owner(tensor, work)
@@ -121,24 +131,21 @@ class Oracle:
         assert self.reference is not None
         with torch.no_grad():
             result = tree.walk(self.reference(tree.build(node, work)), leaf, "the reference's result")
-        return result, expected, work
+        return result, expected
 
-    def _find_roles(
-        self, node: dict[str, Any], tensors: list[torch.Tensor], work: list[torch.Tensor], expected: list[torch.Tensor]
-    ) -> list[str]:
+    def _find_roles(self, node: dict[str, Any], tensors: list[torch.Tensor]) -> list[str]:
         """`out`: holds the result, its old contents do not matter. `inout`: changed, and they do. `in`: left alone."""
+        work = [tensor.clone() for tensor in tensors]
+        _, expected = self._run(node, work)
         roles = []
         for index, tensor in enumerate(tensors):
             holds_result = any(_owner(leaf, work) == index for leaf in expected)
-            changed = not _same_bytes(tensor, work[index])
-            if not holds_result and not changed:
+            if not holds_result and _same_bytes(tensor, work[index]):
                 roles.append("in")
                 continue
-            poisoned = [t.clone() for t in tensors]
-            poisoned[index].view(-1).view(torch.uint8).fill_(0x5A) if tensor.is_contiguous() else poisoned[
-                index
-            ].zero_()
-            _, _, again = self._run(node, poisoned)
+            again = [t.clone() for t in tensors]
+            _overwrite(again[index])
+            self._run(node, again)
             roles.append("out" if _same_bytes(again[index], work[index]) else "inout")
         return roles
 
@@ -166,11 +173,24 @@ def _owner(tensor: torch.Tensor, candidates: list[torch.Tensor]) -> int | None:
     return None
 
 
+def _overwrite(tensor: torch.Tensor) -> None:
+    """With a pattern that no honest computation leaves behind."""
+    torch.as_strided(tensor, (tensor.numel(),), (1,)).view(torch.uint8).fill_(0x5A)
+
+
 def _same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
     return torch.equal(left.contiguous().view(-1).view(torch.uint8), right.contiguous().view(-1).view(torch.uint8))
 
 
+def _keep_freed_memory() -> None:
+    """Tell glibc to keep what is freed: fresh pages for each large tensor would cost more than filling it."""
+    libc = ctypes.CDLL(None)
+    libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
+    libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
 def main() -> None:
+    _keep_freed_memory()
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(SOCKET)

@@ -16,6 +16,7 @@ def evidence(**changes: Any) -> dict[str, Any]:
         "ranking_by": "geom",
         "stop_half_width": 0.02,
         "fault": None,
+        "certified": True,
         "checks": [check()],
         "timing": [timing("a", 1.0), timing("b", 0.25)],
     } | changes
@@ -33,11 +34,11 @@ def timing(
         wobble = 1 + spread * (n - 2.5)
         a, b = constant + baseline, constant + baseline * ratio * wobble
         quads.append([block("baseline", a), block("candidate", b), block("candidate", b), block("baseline", a)])
-    return {"case": case, "constant_ns": [constant] * 5, "reference_ns": None, "quads": quads}
+    return {"case": case, "idle": [[constant, 0, 0, 1]] * 5, "reference_ns": None, "quads": quads}
 
 
-def block(side: str, wall: float) -> dict[str, Any]:
-    return {"side": side, "wall_ns": [wall, wall, wall], "inner_ns": [1, 1, 1]}
+def block(side: str, wall: float, put: float = 0.0, take: float = 0.0) -> dict[str, Any]:
+    return {"side": side, "calls": [[wall + put + take, put, take, 1]] * 3}
 
 
 def test_the_constant_is_taken_off_before_the_ratio() -> None:
@@ -63,8 +64,20 @@ def test_the_inner_clock_decides_nothing() -> None:
     for timed in forged["timing"]:
         for quad in timed["quads"]:
             for one in quad:
-                one["inner_ns"] = [0, 0, 0]
+                one["calls"] = [[*sample[:3], 0] for sample in one["calls"]]
     assert verdict.decide(forged) == verdict.decide(evidence())
+
+
+def test_the_judges_own_copying_counts_only_where_a_tenant_could_run_meanwhile() -> None:
+    """A thread that works while inputs arrive gains nothing: frozen it cannot, unfrozen it pays for the time."""
+    noisy = timing("a", 0.5)
+    for quad in noisy["quads"]:
+        quad[1] = block("candidate", 3e6, put=9e6, take=1e6)
+        quad[2] = block("candidate", 3e6, put=5e6, take=1e6)
+    certified = verdict.decide(evidence(timing=[noisy]))
+    assert certified.ratio == pytest.approx(0.5, rel=0.01)
+    uncertified = verdict.decide(evidence(timing=[noisy], certified=False))
+    assert (uncertified.ratio or 0) > 2
 
 
 def test_a_fault_comes_before_everything() -> None:

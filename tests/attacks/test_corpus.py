@@ -1,0 +1,90 @@
+"""Every submission of the attack corpus gets the verdict of its table; the controls are accepted at honest times.
+
+wrong and rejected are interchangeable; `flagged` may pass only at an honest time; after a `contained` one the honest
+control must pass as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import docker
+import pytest
+
+from runner.wire import Report
+from tests.attacks.conftest import Judge
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
+REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
+HONEST_SHARE = 0.75  # of TRUE_COST_MS: reporting less means that the clock was fooled
+NEIGHBOURLY = 0.25  # by so much may the honest control's ratio move after a contained attack, on cpu
+
+
+def field(source: str, name: str) -> str:
+    found = re.search(rf"^{name}:? = ?(.+)$|^{name}: (\w+)", source, re.MULTILINE)
+    assert found is not None
+    return (found.group(1) or found.group(2)).strip('"')
+
+
+def measured_ms(report: Report) -> list[float]:
+    return [case["measured_us"] / 1e3 for case in report.cases if case["stage"] == "time"]
+
+
+def effects(report: Report) -> list[str]:
+    return [line for line in report.logs["stderr"].splitlines() if line.startswith("ATTACK-EFFECT")]
+
+
+@pytest.fixture(scope="module")
+def honest_ratio() -> dict[str, float]:
+    """The honest control's ratio to the baseline, by problem, measured when first asked for."""
+    return {}
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("problem", ["softmax", "vectoradd"])
+def test_it_gets_the_verdict_of_its_table(
+    path: Path, problem: str, judge: Judge, honest_ratio: dict[str, float], docker_client: docker.DockerClient
+) -> None:
+    source = path.read_text()
+    if field(source, "REQUIRES") == "cuda":
+        pytest.skip("needs a GPU: docs/measurements.md has its verdict")
+    expected, cost_ms = field(source, "expect"), float(field(source, "TRUE_COST_MS"))
+    report = judge(source, problem, "ranked")
+    seen = (report.outcome, report.reason, report.message, effects(report))
+    match expected:
+        case "accepted":
+            assert report.outcome == "passed", seen
+            if path.stem == "control_slow":
+                assert all(15 <= time <= 60 for time in measured_ms(report)), measured_ms(report)
+        case "wrong" | "rejected":
+            assert report.outcome in REJECTED, seen
+            assert report.score_us is None
+        case "flagged":
+            honest = report.outcome == "passed" and all(t >= HONEST_SHARE * cost_ms for t in measured_ms(report))
+            assert honest or report.outcome in REJECTED, (seen, measured_ms(report))
+        case "contained":
+            forbidden = [line for line in effects(report) if "fork refused" not in line]
+            assert not forbidden
+            assert not docker_client.containers.list(all=True, filters={"label": "photofinish.runner=attacktests"})
+            if path.stem == "s11_kill_evaluator":
+                assert report.outcome != "passed", seen
+            _expect_good_neighbourhood(judge, problem, honest_ratio)
+        case other:
+            pytest.fail(f"the table says {other!r}, which this test does not know")
+    if problem == "softmax" and expected in ("wrong", "rejected"):
+        assert not [line for line in effects(report) if "forged" not in line], "an abuse primitive worked"
+
+
+def _expect_good_neighbourhood(judge: Judge, problem: str, honest_ratio: dict[str, float]) -> None:
+    control = (Path(__file__).parent / "corpus" / "control_honest.py").read_text()
+    if problem not in honest_ratio:
+        before = judge(control, problem, "ranked")
+        assert before.ratio is not None
+        honest_ratio[problem] = before.ratio
+    after = judge(control, problem, "ranked")
+    assert after.outcome == "passed", (after.outcome, after.message)
+    assert after.ratio is not None
+    assert after.ratio == pytest.approx(honest_ratio[problem], rel=NEIGHBOURLY)
