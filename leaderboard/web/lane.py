@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -31,15 +32,32 @@ def _one(item: Shown, name: str, distance: int, began: dict[str, datetime]) -> d
     return {"state": name, "title": title, "css": css, "at": since if distance <= 0 else ""}
 
 
-def cases_shown(item: Shown) -> list[dict[str, Any]]:
-    """Rows of the table of cases: failed ones first, then timed ones, then those that were only checked."""
-    rows = [case_shown(case, item.message) for case in item.cases]
-    return sorted(rows, key=lambda row: (not row["failed"], row["time_us"] is None))
+@dataclass(frozen=True)
+class Cases:
+    """What deserves a row (failed ones first, then timed ones), and the rest, which only agreed."""
+
+    rows: list[dict[str, Any]]
+    quiet: list[dict[str, Any]]
+
+    @property
+    def quiet_secret(self) -> int:
+        return sum(row["kind"] == "secret" for row in self.quiet)
+
+    @property
+    def is_timed(self) -> bool:
+        return any(row["time_us"] for row in self.rows)
 
 
-def case_shown(case: dict[str, Any], verdict_message: str) -> dict[str, Any]:
-    """A case of a report for the table; what the verdict says already is not said again."""
-    outcome = str(case.get("outcome") or "passed")
+def cases_shown(item: Shown) -> Cases:
+    rows = sorted((_case(case, item) for case in item.cases), key=lambda row: not row["failed"])
+    loud = [row for row in rows if row["failed"] or row["time_us"]]
+    return Cases(loud, [row for row in rows if row not in loud])
+
+
+def _case(case: dict[str, Any], item: Shown) -> dict[str, Any]:
+    """A case of a report; what the verdict says already is not said again."""
+    outcome = "passed" if case.get("good", True) else str(case.get("outcome") or item.outcome)
+    message = str(case.get("message") or "")
     times = {name: _positive(case.get(name)) for name in ("time_us", "baseline_us", "ratio", "half_width")}
     if times["ratio"] is None and times["time_us"] and times["baseline_us"]:
         times["ratio"] = times["time_us"] / times["baseline_us"]
@@ -50,7 +68,7 @@ def case_shown(case: dict[str, Any], verdict_message: str) -> dict[str, Any]:
         "tone": "good" if outcome == "passed" else "bad",
         "failed": outcome != "passed",
         "reason": str(case.get("reason") or ""),
-        "message": "" if (said := str(case.get("message") or "")) in verdict_message else said,
+        "message": "" if message in item.message else message,
         **times,
     }
 

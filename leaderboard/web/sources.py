@@ -35,8 +35,12 @@ def starters(problem: Problem) -> list[Tab]:
             filename=f"starter_{''.join(ch for ch in language.lower() if ch.isalnum())}.py",
             text=text,
         )
-        for index, (language, text) in enumerate(sorted(problem.templates.items(), key=lambda item: (item[0] != "Python", item[0])))
+        for index, (language, text) in enumerate(sorted(problem.templates.items(), key=_python_first))
     ]
+
+
+def _python_first(item: tuple[str, str]) -> tuple[bool, str]:
+    return item[0] != "Python", item[0]
 
 
 def tabs(problem: Problem) -> list[Tab]:

@@ -53,6 +53,7 @@ _BETTER: Final[dict[tuple[str, str], str]] = {
     ("build_error", "missing_entry"): "Name the function exactly as the problem says, at the top level of the file.",
     ("runtime_error", "crashed"): "Mostly an index outside a buffer: check the last block of odd sizes.",
     ("runtime_error", "exited"): "Return from the function; never call exit or _exit.",
+    ("unmeasurable", "below_resolution"): "Send it again; on a busy machine the clock needs more than the work does.",
     ("policy", "output_limit"): "Remove prints; stdout and stderr are kept up to 64 kB from either end.",
     ("timeout", "import"): "Loading includes compiling: build fewer variants, or for one architecture only.",
 }

@@ -91,7 +91,7 @@ def test_what_a_competitor_typed_is_only_text(stage, browser) -> None:
         reason=evil,
         message=evil,
         logs={"stdout": evil, "stderr": f"</samp>{evil}"},
-        cases=({"name": evil, "public": True, "outcome": "wrong", "reason": evil, "message": f"also {evil}"},),
+        cases=({"name": evil, "public": True, "good": False, "reason": evil, "message": f"also {evil}"},),
     )
     page = browser(stage.ada).get(f"/submissions/{submission.pk}")
     assert evil.encode() not in page.content
@@ -112,3 +112,26 @@ def test_board_marks_ones_own_row_and_invites_when_empty(stage, browser) -> None
 def test_health_and_robots(stage, browser) -> None:
     assert browser(None).get("/healthz").json() == {"ok": True, "database": "ok"}
     assert b"Disallow: /submissions" in browser(None).get("/robots.txt").content
+
+
+def test_cases_that_only_agree_are_folded_away(stage, browser) -> None:
+    """The shape of the judge's own report: checks first, then timings."""
+    agree = [{"stage": "check", "name": f"secret {n}", "public": False, "good": True, "reason": ""} for n in (1, 2)]
+    timed = {"stage": "time", "name": "size=8", "public": True, "good": True, "time_us": 4.0, "baseline_us": 8.0}
+    submission = stage.submit()
+    stage.judge(submission, cases=(*agree, timed))
+    page = browser(stage.ada).get(f"/submissions/{submission.pk}").content.decode()
+    assert "2 other cases agree with the reference, 2 of them secret" in page
+    assert page.index("size=8") < page.index("secret 1")
+    assert "2.00×" in page
+
+
+def test_the_case_that_failed_stands_first(stage, browser) -> None:
+    good = {"stage": "check", "name": "size=1", "public": True, "good": True, "reason": "", "message": ""}
+    bad = {"stage": "check", "name": "secret 1", "public": False, "good": False, "reason": "nan", "message": "NaN at 3"}
+    submission = stage.submit(mode="test")
+    stage.judge(submission, outcome="wrong", reason="nan", message="Secret case 1: NaN at 3", cases=(good, bad))
+    page = browser(stage.ada).get(f"/submissions/{submission.pk}").content.decode()
+    assert '<tr class="failed">' in page
+    assert page.index("secret 1</code>") < page.index("size=1</code>")
+    assert page.count("NaN at 3") == 1, "what the verdict says is not said again"

@@ -160,7 +160,7 @@ def _detail_page(
     current = [event for event in events if event.attempt_id == events[-1].attempt_id] if events else []
     may_decide = user_of(request).is_staff and item.review == UNDER_REVIEW
     result = Result.objects.filter(attempt__submission=item.submission, attempt__is_current=True).first()
-    said = [event.message for event in current if event.message]
+    said = [event.message for event in current if event.message and event.state == item.status]
     decision_form = (form or DecisionForm()) if may_decide else None
     if decision_form is not None:
         decision_form.describe()
@@ -172,7 +172,6 @@ def _detail_page(
         "last_event": events[-1].pk if events else 0,
         "lost": sum(event.state == "lost" for event in events),
         "cases": lane.cases_shown(item),
-        "timed": any(case.get("time_us") for case in item.cases),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
         "findings": result.findings.all() if result else [],
         "decision": Decision.objects.filter(result=result).first() if result else None,

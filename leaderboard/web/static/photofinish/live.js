@@ -30,16 +30,26 @@ function advance(live, state, at) {
   progress(null);
 }
 
+// {done, total} while checking; {case, cases, quads, quads_at_most} while timing, which may stop before its most.
+function share(data) {
+  if (data && data.total > 0) return { part: data.done / data.total, text: `${data.done} / ${data.total}` };
+  if (data && data.cases > 0) {
+    const inside = data.quads_at_most > 0 ? (data.quads || 0) / data.quads_at_most : 0;
+    return { part: (data.case - 1 + inside) / data.cases, text: `case ${data.case} of ${data.cases}` };
+  }
+  return null;
+}
+
 function progress(data) {
   const bar = document.getElementById("live-progress");
-  const count = document.getElementById("live-count");
-  const known = data && Number.isFinite(data.done) && Number.isFinite(data.total) && data.total > 0;
-  bar.hidden = !known;
-  count.textContent = known ? `${data.done} / ${data.total}` : "";
-  if (known) {
-    bar.max = data.total;
-    bar.value = data.done;
-  }
+  const found = share(data);
+  bar.hidden = !found;
+  document.getElementById("live-count").textContent = found ? found.text : "";
+  if (found && Number.isFinite(found.part)) bar.value = found.part;
+}
+
+function saidOf(live, state) {
+  return live.dataset[`say${state[0].toUpperCase()}${state.slice(1)}`] || "";
 }
 
 function say(text) {
@@ -65,11 +75,11 @@ function follow(live) {
   stream.addEventListener("state", (event) => {
     const data = JSON.parse(event.data);
     advance(live, data.state, data.at);
-    say(data.message || live.dataset[`say${data.state[0].toUpperCase()}${data.state.slice(1)}`]);
+    say(data.message || saidOf(live, data.state));
   });
   stream.addEventListener("progress", (event) => {
     const data = JSON.parse(event.data);
-    say(data.message);
+    say(data.message && `${saidOf(live, data.state).replace(/\.$/, "")}: ${data.message}`);
     progress(data.data);
   });
   stream.addEventListener("done", () => finish().catch(() => location.reload()));
