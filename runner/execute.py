@@ -68,7 +68,7 @@ def execute(job: Job, settings: config.JudgeSettings, on_event: OnEvent) -> Repo
         return _infra(
             blank,
             "sandbox",
-            "The sandbox failed, not your code; the submission will be judged again.",
+            "The sandbox failed, not your code. This does not count against you; please submit again.",
             str(err),
             evidence,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,9 +16,20 @@ class Evidence:
     figures: dict[str, Any]
 
 
-def find_implausible(*, ratio: float, incumbent_ratio: float | None) -> list[Evidence]:
+def find_implausible(*, ratio: float, incumbent_ratio: float | None, flags: Collection[str] = ()) -> list[Evidence]:
     """`ratio` is candidate / baseline, so the baseline's own is 1; `incumbent_ratio` is the best published one's."""
-    return [found for found in (_too_fast(ratio, incumbent_ratio),) if found is not None]
+    return [found for found in (_too_fast(ratio, incumbent_ratio), _not_certified(flags)) if found is not None]
+
+
+def _not_certified(flags: Collection[str]) -> Evidence | None:
+    """A runner that may not freeze containers cannot exclude that a kernel worked outside its calls."""
+    if "not_certified" not in flags:
+        return None
+    return Evidence(
+        rule="not_certified",
+        sentence="the runner could not freeze the containers, so work outside the timed calls is not excluded",
+        figures={"flags": sorted(flags)},
+    )
 
 
 def _too_fast(ratio: float, incumbent_ratio: float | None) -> Evidence | None:

@@ -17,7 +17,7 @@ def screen(*, result: Result, incumbent_ratio: float | None, now: datetime) -> l
     """The findings; none means that the result may be published at once."""
     if result.ratio is None:
         raise ValueError(f"{result} has no ratio: only passing timed results are screened")
-    found = find_implausible(ratio=result.ratio, incumbent_ratio=incumbent_ratio)
+    found = find_implausible(ratio=result.ratio, incumbent_ratio=incumbent_ratio, flags=result.flags)
     findings = [
         Finding(result=result, rule=item.rule, sentence=item.sentence, figures=item.figures, created_at=now)
         for item in found

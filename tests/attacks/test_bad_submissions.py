@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.attacks.conftest import Judge
@@ -104,3 +106,27 @@ def test_printed_text_cannot_steer_a_terminal(judge: Judge) -> None:
     report = judge(kernel("print('\\x1b[2Jgone \\u202e')\ntorch.softmax(x, dim=-1, out=out)\nreturn out"))
     assert "gone" in report.logs["stdout"]
     assert not set(report.logs["stdout"]) & {"\x1b", "\u202e"}
+
+
+def test_a_submission_sees_no_more_than_it_was_promised(judge: Judge) -> None:
+    """Its environment, its descriptors, its mounts, its rights: what an attacker looks at first."""
+    source = kernel(
+        "import json, stat\n"
+        "status = dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)\n"
+        "print(json.dumps({'env': sorted(os.environ), 'uid': os.getuid(), 'caps': status['CapEff'].strip(),\n"
+        "    'no_new_privs': status['NoNewPrivs'].strip(), 'pids': [p for p in os.listdir('/proc') if p.isdigit()],\n"
+        "    'links': [n for n in os.listdir('/sys/class/net')],\n"
+        "    'sockets': [n for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}')\n"
+        "                and stat.S_ISSOCK(os.stat(f'/proc/self/fd/{n}').st_mode)],\n"
+        "    'host': [l.split()[1] for l in open('/proc/mounts') if l.startswith('/dev/')]}))\n"
+        "torch.softmax(x, dim=-1, out=out)\nreturn out"
+    )
+    seen = json.loads(judge(source).logs["stdout"].splitlines()[0])
+    assert seen["env"] == ["HOME", "LANG", "PATH"]
+    assert seen["uid"] >= 200_000
+    assert int(seen["caps"], 16) == 0
+    assert seen["no_new_privs"] == "1"
+    assert seen["pids"] == ["1"]
+    assert set(seen["links"]) <= {"lo", "tunl0", "sit0", "ip6tnl0"}
+    assert seen["sockets"] == []
+    assert set(seen["host"]) <= {"/run/judge", "/etc/resolv.conf", "/etc/hostname", "/etc/hosts"}

@@ -46,6 +46,12 @@ def test_a_finding_says_what_was_found_in_figures(stage: Stage) -> None:
     assert finding.figures["ratio"] == 0.4
 
 
+def test_a_run_that_was_not_certified_waits_however_plausible_it_is(stage: Stage) -> None:
+    stage.judge(stage.submit(), ratio=0.9, flags=("not_certified", "not_converged"))
+    assert board_entries(stage.board) == []
+    assert [finding.rule for finding in Finding.objects.all()] == ["not_certified"]
+
+
 def test_a_clean_result_is_published_at_once(stage: Stage) -> None:
     submission = stage.submit()
     stage.judge(submission, ratio=0.6)
