@@ -94,13 +94,16 @@ def choose_party(python: Path) -> Party:
 
 
 def choose_port(state: Path) -> int:
-    """PORT, else the port of last time, else 8000; remembered."""
+    """PORT, else the port of last time, else 8000."""
     remembered = state / "port"
     text = os.environ.get("PORT") or (remembered.read_text().strip() if remembered.exists() else str(DEFAULT_PORT))
     if not text.isdigit() or not 1 <= int(text) <= 65535:
         raise SetupError(f"PORT={text!r} is not a port: a number from 1 to 65535 is")
-    remembered.write_text(text + "\n")
     return int(text)
+
+
+def remember_port(site: Site) -> None:
+    (site.state / "port").write_text(f"{site.port}\n")
 
 
 def port_is_free(port: int) -> bool:

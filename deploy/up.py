@@ -19,6 +19,7 @@ from deploy.docker_engine import ensure_docker
 from deploy.embedded import answers as socket_answers
 from deploy.embedded import open_database, prepare_postgres, prepare_valkey, valkey_urls, wait_until
 from deploy.image import ensure_image
+from deploy.launch import read_environment
 from deploy.parties import SetupError, is_root, myself, own_folder
 from deploy.places import CHECKOUT, code_folder, is_private, state_folder
 from deploy.processes import Program, Supervisor, code_version, runner_program, service_programs, site_programs
@@ -28,6 +29,7 @@ from deploy.site import (
     choose_party,
     choose_port,
     port_is_free,
+    remember_port,
     sample_accounts,
     wait_for_health,
     write_runner_environment,
@@ -90,6 +92,7 @@ def _start_and_fill(site: Site, supervisor: Supervisor, services: list[Program],
         ran = supervisor.pid(RUNNER)
         supervisor.apply([*services, *programs])
         _wait_for_site(site, supervisor)
+        remember_port(site)
         if supervisor.pid(RUNNER) != ran or not ran:
             _wait_for_runner(supervisor, seen)
     with step("sample submissions"):
@@ -117,9 +120,9 @@ def _open_to_others(folder: Path) -> None:
 
 
 def _refuse_taken_port(site: Site, supervisor: Supervisor) -> None:
-    ours = any(line.split()[:2] == ["site", "RUNNING"] for line in supervisor.status())
+    known = read_environment(site.env_file) if site.env_file.exists() else {}
+    ours = known.get("SITE_URL") == site.url and supervisor.pid("site") != ""
     if not ours and not port_is_free(site.port):
-        (site.state / "port").unlink(missing_ok=True)
         raise SetupError(f"port {site.port} is taken by another program: choose another one, make up PORT=8001")
 
 

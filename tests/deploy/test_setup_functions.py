@@ -14,9 +14,9 @@ from psycopg.conninfo import conninfo_to_dict
 from deploy.bootstrap import inputs_digest, pip_command
 from deploy.embedded import postgres_url, valkey_accounts
 from deploy.launch import environment_text, read_environment
-from deploy.parties import SetupError, others_may_enter, others_may_read, socket_folder, useradd_command
+from deploy.parties import SetupError, myself, others_may_enter, others_may_read, socket_folder, useradd_command
 from deploy.samples import ACCOUNTS, plan, submit_command, verdict
-from deploy.site import choose_port, port_is_free
+from deploy.site import Site, choose_port, port_is_free, remember_port
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
@@ -91,8 +91,10 @@ def test_new_dependencies_are_noticed(tmp_path: Path) -> None:
 
 def test_the_port_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", "8123")
-    assert choose_port(tmp_path) == 8123
+    site = Site(tmp_path, tmp_path, Path("python"), myself(), choose_port(tmp_path))
     monkeypatch.delenv("PORT")
+    assert choose_port(tmp_path) == 8000
+    remember_port(site)
     assert choose_port(tmp_path) == 8123
 
 
