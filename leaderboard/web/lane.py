@@ -25,8 +25,9 @@ def stations(item: Shown, events: Sequence[AttemptEvent]) -> list[dict[str, str]
 
 
 def _one(item: Shown, name: str, distance: int, began: dict[str, datetime]) -> dict[str, str]:
-    css = "past" if distance < 0 else "" if distance > 0 else "end" if item.is_finished else "now"
     at = began.get(item.status if name == "done" and item.is_finished else name)
+    behind = "past" if at or not item.is_finished else "skipped"  # it ended before it came there
+    css = behind if distance < 0 else "" if distance > 0 else "end" if item.is_finished else "now"
     since = f"+{(at - item.created_at).total_seconds():.1f} s" if at else ""
     title = "Verdict" if name == "done" else name.capitalize()
     return {"state": name, "title": title, "css": css, "at": since if distance <= 0 else ""}

@@ -5,6 +5,7 @@ Keyed by outcome, then by (outcome, reason) where the reason allows better advic
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,3 +74,13 @@ SAID: Final[dict[str, str]] = {
     "done": "The verdict is in.",
     "lost": "The runner went silent; another one will take over.",
 }
+
+_FLAGS: Final[dict[str, str]] = {
+    "not_converged": "The times scattered until the measuring ended, so the interval is wide. It may be the machine.",
+    "bimodal": "The times fall into two groups, as if some calls did other work than the rest.",
+}
+
+
+def flags_said(flags: Iterable[str]) -> list[tuple[str, str]]:
+    """Each flag with what it means."""
+    return [(flag, _FLAGS.get(flag, "")) for flag in flags]

@@ -135,3 +135,12 @@ def test_the_case_that_failed_stands_first(stage, browser) -> None:
     assert '<tr class="failed">' in page
     assert page.index("secret 1</code>") < page.index("size=1</code>")
     assert page.count("NaN at 3") == 1, "what the verdict says is not said again"
+
+
+def test_a_station_that_was_never_reached_is_not_shown_as_passed(stage, browser) -> None:
+    submission = stage.submit()
+    stage.judge(submission, outcome="build_error", reason="syntax", message="line 1")
+    page = browser(stage.ada).get(f"/submissions/{submission.pk}").content.decode()
+    assert 'data-state="claimed" class="past"' in page
+    assert 'data-state="timing" class="skipped"' in page
+    assert 'data-state="done" class="end"' in page

@@ -20,7 +20,7 @@ from leaderboard.review.standing import UNDER_REVIEW, held_results
 from leaderboard.web import cards, lane, shape, sources
 from leaderboard.web.forms import DecisionForm, SubmitForm
 from leaderboard.web.pages.account import user_of
-from leaderboard.web.verdicts import SAID
+from leaderboard.web.verdicts import SAID, flags_said
 
 PAGE_ROWS: Final = 50
 REVIEW_ROWS: Final = 200
@@ -173,6 +173,7 @@ def _detail_page(
         "lost": sum(event.state == "lost" for event in events),
         "cases": lane.cases_shown(item),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
+        "flags": flags_said(item.flags),
         "findings": result.findings.all() if result else [],
         "decision": Decision.objects.filter(result=result).first() if result else None,
         "decision_form": decision_form,
