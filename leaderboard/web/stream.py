@@ -104,7 +104,6 @@ async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
         response["Retry-After"] = str(RETRY_AFTER_S)
         return response
     after = _whole(request.headers.get("Last-Event-ID", ""))
-    await sync_to_async(_give_back)()
     return StreamingHttpResponse(
         _follow(pk, user, after),
         content_type="text/event-stream",
