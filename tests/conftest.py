@@ -6,6 +6,7 @@ Both die with this process, whatever ends it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
@@ -36,6 +37,8 @@ def _start_servers(config: pytest.Config) -> None:
     state = Path(tempfile.mkdtemp(prefix="pf-test-"))
     config.add_cleanup(lambda: shutil.rmtree(state, ignore_errors=True))
     state.chmod(0o711)  # the servers have users of their own when we are root
+    judge_lock = state / "judge.lock"
+    judge_lock.touch()
     postgres = start_postgres(state, durable=False)
     config.add_cleanup(postgres.stop)
     valkey = start_valkey(state)
@@ -50,6 +53,7 @@ def _start_servers(config: pytest.Config) -> None:
         DEBUG="0",
         LOG_LEVEL="WARNING",
         PHOTOFINISH_TEST_RUNNER_BROKER_URL=valkey.runner_url,
+        PHOTOFINISH_TEST_JUDGE_LOCK=str(judge_lock),
     )
 
 
@@ -74,8 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home."""
     for item in items:
         if item.get_closest_marker("docker"):
-            item.add_marker(pytest.mark.xdist_group("docker"))  # one judge at a time: they share the cores they measure
-            item.fixturenames.insert(0, "_docker_or_out")  # type: ignore[attr-defined]
+            item.fixturenames.insert(0, "_docker_alone")  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
@@ -84,13 +87,16 @@ def _docker_problem() -> str:
 
 
 @pytest.fixture
-def _docker_or_out(_docker_problem: str) -> None:
-    if not _docker_problem:
-        return
-    way_out = f"{_docker_problem}: run `make test`, which sets both up"
-    if os.environ.get("CI") == "true":
-        pytest.fail(way_out)
-    pytest.skip(way_out)
+def _docker_alone(_docker_problem: str) -> Iterator[None]:
+    """One judge at a time, whatever the number of workers: two would share the cores that each of them measures."""
+    if _docker_problem:
+        way_out = f"{_docker_problem}: run `make test`, which sets both up"
+        if os.environ.get("CI") == "true":
+            pytest.fail(way_out)
+        pytest.skip(way_out)
+    with open(os.environ["PHOTOFINISH_TEST_JUDGE_LOCK"]) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")
