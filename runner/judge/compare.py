@@ -20,7 +20,7 @@ from runner.judge.layout import DTYPES, Layout, Slot, values
 Values = np.ndarray[Any, Any]
 Element = tuple[list[int], str, str]  # index, expected, got
 
-CHUNK: Final = 1 << 18  # elements at a time
+CHUNK: Final = 1 << 16  # elements at a time
 
 # Without a declared tolerance: a few roundings of the output's own type. (rtol, atol)
 DEFAULTS: Final = {
@@ -70,6 +70,8 @@ def compare(layout: Layout, expected: Bytes, got: Bytes, tolerance: Tolerance | 
 def _compare(slot: Slot, expected: Values, got: Values, tolerance: Tolerance | None) -> Figures:
     if expected.dtype.kind not in "fc":
         return _exact(slot, expected, got)
+    if np.array_equal(expected.view(np.uint8), got.view(np.uint8)):
+        return Figures(expected.size, 0, "", 0.0, 0.0, 0.0 if len(slot.shape) > 1 else None)
     allowed = tolerance or DEFAULTS[slot.dtype]
     sums = _Sums(slot)
     with np.errstate(all="ignore"):

@@ -33,6 +33,13 @@ def median(values: Sequence[float]) -> float:
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
+def lower_quartile(values: Sequence[float]) -> float:
+    """The value a quarter of the way up: typical of undisturbed samples, whatever disturbed the others."""
+    if not values:
+        raise ValueError("the quartile of nothing")
+    return sorted(values)[len(values) // 4]
+
+
 def median_estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     """The narrowest symmetric pair of order statistics that holds the true median with at least `confidence`.
 

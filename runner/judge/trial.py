@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from problems.spec import Case, Problem, case_name
-from runner.judge import compare, stats, verdict
+from runner.judge import compare, verdict
 from runner.judge.arena import Bytes
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.faults import Fault, OracleFailed
@@ -210,7 +210,7 @@ class Trial:
             self.oracle.release(given)
             timing["idle"].append(_sample(call))
         certified = self.evidence["certified"]
-        constant = stats.median([verdict.spent_ns(sample, certified=certified) for sample in timing["idle"]])
+        constant = verdict.constant_ns(timing, certified=certified)
         slower = 0.0
         for side in (A, B):
             warm = self._block(side, case, self.chance.randint(*WARM_UP), stage)

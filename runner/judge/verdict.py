@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from runner.judge import stats
 from runner.judge.schedule import differences
+
+UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
 
 Evidence = dict[str, Any]
 Sample = Sequence[
@@ -92,6 +94,14 @@ def _timed(evidence: Evidence) -> Verdict:
         times.append(time)
     if not times:
         return Verdict("infra_error", "nothing_timed", "The problem has no benchmark cases.")
+    widest = max(times, key=lambda time: time.estimate.half_width)
+    if widest.estimate.half_width > UNSTEADY:
+        return Verdict(
+            "unmeasurable",
+            "unsteady",
+            f"Case {widest.case}: the time is known to ± {100 * widest.estimate.half_width:.0f} % only, too little to "
+            "rank. Either the machine was disturbed or your kernel's time varies that much; submit again to find out.",
+        )
     flags = tuple(
         ["not_converged"] if any(time.estimate.half_width > evidence["stop_half_width"] for time in times) else []
     )
@@ -108,11 +118,11 @@ def _timed(evidence: Evidence) -> Verdict:
 def _case_time(timing: Evidence, *, certified: bool) -> CaseTime | None:
     """Certified times: the judge's clock less the constant that an idle call of the baseline costs."""
 
-    def typical(samples: list[Sample]) -> float:
+    def median(samples: list[Sample]) -> float:
         return stats.median([spent_ns(sample, certified=certified) for sample in samples])
 
-    constant = typical(timing["idle"])
-    quads = [[typical(block["calls"]) - constant for block in quad] for quad in timing["quads"]]
+    constant = constant_ns(timing, certified=certified)
+    quads = [[median(block["calls"]) - constant for block in quad] for quad in timing["quads"]]
     found = differences(quads)
     if len(found) < len(quads) / 2 or len(found) < 3:
         return None
@@ -120,6 +130,15 @@ def _case_time(timing: Evidence, *, certified: bool) -> CaseTime | None:
     candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
     reference = timing.get("reference_ns") or baseline
     return CaseTime(timing["case"], baseline, candidate, stats.median_estimate(found), float(reference))
+
+
+def constant_ns(timing: Evidence, *, certified: bool) -> float:
+    """What the way of a call costs by itself, from idle calls of the baseline; taken off both sides alike.
+
+    The lower quartile: one that is too small moves a ratio a little towards 1, one that a disturbance made too large
+    could make any kernel look fast.
+    """
+    return stats.lower_quartile([spent_ns(sample, certified=certified) for sample in timing["idle"]])
 
 
 def _rank(values: list[float], ranking_by: str) -> float:

@@ -100,6 +100,17 @@ def test_work_that_vanishes_in_the_constant_cannot_be_timed() -> None:
     assert (found.outcome, found.reason) == ("unmeasurable", "below_resolution")
 
 
+def test_what_is_hardly_known_does_not_rank() -> None:
+    found = verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.2)]))
+    assert (found.outcome, found.reason, found.score_us) == ("unmeasurable", "unsteady", None)
+
+
+def test_disturbed_idle_calls_do_not_make_a_kernel_fast() -> None:
+    disturbed = timing("a", 0.5)
+    disturbed["idle"] = [[1e6, 0, 0, 1]] * 3 + [[3e6, 0, 0, 1]] * 4
+    assert verdict.decide(evidence(timing=[disturbed])).ratio == pytest.approx(0.5, rel=0.01)
+
+
 def test_a_wide_interval_is_said() -> None:
     assert verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.05)])).flags == ("not_converged",)
     assert verdict.decide(evidence()).flags == ()
