@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from deploy.console import note, say, step
 from deploy.docker_engine import ensure_docker, install_packages
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
         if act == "check":
             return check()
         if act == "test":
-            return test(rest)
+            test(rest)
     except SetupError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -66,16 +66,16 @@ def check() -> int:
     return 1 if failed else 0
 
 
-def test(arguments: list[str]) -> int:
+def test(arguments: list[str]) -> NoReturn:
     with step("Docker engine"):
         ensure_docker()
     with step("sandbox image"):
         image = ensure_image()
     with step("browser for the page tests"):
         _ensure_browser()
-    environment = {**os.environ, "SANDBOX_IMAGE": image}
     command = [sys.executable, "-m", "pytest", *PARALLEL, *arguments]
-    return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode
+    os.chdir(CHECKOUT)
+    os.execve(command[0], command, {**os.environ, "SANDBOX_IMAGE": image})  # noqa: S606 - signals reach pytest itself
 
 
 def _ensure_browser() -> None:
