@@ -75,10 +75,15 @@ def docker_problem() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home."""
+    """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home.
+
+    What is `timed` comes last, when nothing else runs any more, and one at a time: two judges would share the cores
+    that each of them measures.
+    """
     for item in items:
         if item.get_closest_marker("docker"):
-            item.fixturenames.insert(0, "_docker_alone")  # type: ignore[attr-defined]
+            item.fixturenames.insert(0, "_docker_or_out")  # type: ignore[attr-defined]
+    items.sort(key=lambda item: item.get_closest_marker("timed") is not None)
 
 
 @pytest.fixture(scope="session")
@@ -87,15 +92,14 @@ def _docker_problem() -> str:
 
 
 @pytest.fixture
-def _docker_alone(_docker_problem: str) -> Iterator[None]:
-    """One judge at a time, whatever the number of workers: two would share the cores that each of them measures."""
+def _docker_or_out(request: pytest.FixtureRequest, _docker_problem: str) -> Iterator[None]:
     if _docker_problem:
         way_out = f"{_docker_problem}: run `make test`, which sets both up"
         if os.environ.get("CI") == "true":
             pytest.fail(way_out)
         pytest.skip(way_out)
     with open(os.environ["PHOTOFINISH_TEST_JUDGE_LOCK"]) as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX if request.node.get_closest_marker("timed") else fcntl.LOCK_SH)
         yield
 
 

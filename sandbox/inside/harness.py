@@ -83,8 +83,9 @@ class Harness:
             protocol.write_page(self.answers, seen, status, inner_ns, sentence.encode("utf-8", "replace")[:16_000])
 
     def _next(self, seen: int) -> int:
-        spins = 0
-        while (nonce := protocol.read_nonce(self.orders)) == seen:
+        spins, nonce = 0, seen
+        while nonce == seen:
+            nonce = protocol.read_nonce(self.orders)
             spins += 1
             if spins > SPINS:
                 time.sleep(NAP_S)

@@ -83,13 +83,14 @@ class Oracle:
         return layout
 
     def _place(self, slots: list[dict[str, Any]], case: dict[str, Any]) -> tuple[int, int]:
-        sizes = tree.place(slots)
+        sizes: tuple[int, int] = tree.place(slots)
         if sizes[0] > self.limits[0] or sizes[1] > self.limits[1]:
             raise tree.TreeError(f"case {case}: {sizes} bytes of inputs and outputs, at most {self.limits}")
         return sizes
 
     def _lay(self, tensor: torch.Tensor, slot: dict[str, Any]) -> torch.Tensor:
         """Into its regions; the view that the reference reads or writes."""
+        placed: torch.Tensor
         if slot["input"] >= 0:
             placed = tree.view(self.inputs, slot, "input")
             placed.copy_(tensor)

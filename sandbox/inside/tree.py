@@ -38,8 +38,8 @@ def walk(data: Any, leaf: Callable[[torch.Tensor], Any], path: str = "data") -> 
         return {"kind": "dict", "of": [[key, walk(item, leaf, f"{path}[{key!r}]")] for key, item in data.items()]}
     if dataclasses.is_dataclass(data) and not isinstance(data, type):
         names = [field.name for field in dataclasses.fields(data)]
-        of = [[name, walk(getattr(data, name), leaf, f"{path}.{name}")] for name in names]
-        return {"kind": "dataclass", "type": f"{type(data).__module__}:{type(data).__qualname__}", "of": of}
+        named = [[name, walk(getattr(data, name), leaf, f"{path}.{name}")] for name in names]
+        return {"kind": "dataclass", "type": f"{type(data).__module__}:{type(data).__qualname__}", "of": named}
     raise TreeError(
         f"{path} is a {type(data).__name__}; possible are tensors, numbers, text, tuples, lists, dicts, dataclasses"
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from tests.attacks.conftest import Judge
+from tests.attacks.conftest import Judge, problem_named
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
@@ -54,7 +55,6 @@ HONEST = kernel("torch.softmax(x, dim=-1, out=out)\nreturn out")
             "policy", "output_limit", "16 MB", id="ten-gigabytes-printed"
         ),
         pytest.param(kernel("while True: pass"), "timeout", "call", "within 10 s", id="endless-loop"),
-        pytest.param("while True: pass\n", "timeout", "import", "imported", id="endless-import"),
         pytest.param(kernel("x.zero_()\nreturn x.softmax(-1)"), "wrong", "input_changed", "inputs", id="input-zeroed"),
         pytest.param(
             kernel("torch.softmax(x, dim=-1, out=out)\nx.add_(1)\nreturn out"), "wrong", "input_changed", "inputs",
@@ -74,6 +74,12 @@ def test_it_gets_its_own_verdict(source: str, outcome: str, reason: str, says: s
     if outcome not in ("build_error", "wrong"):  # it did something to its container: the next one must not notice
         after = judge(HONEST)
         assert after.outcome == "passed", (after.outcome, after.message, after.evidence.get("operator"))
+
+
+def test_an_import_that_never_ends_is_ended(judge: Judge) -> None:
+    report = judge("while True: pass\n", replace(problem_named("softmax"), test_timeout_s=4.0))
+    assert (report.outcome, report.reason) == ("timeout", "import")
+    assert report.message == "No answer within 4 s while it was being imported."
 
 
 def test_what_happens_in_a_secret_case_tells_no_data(judge: Judge) -> None:

@@ -7,26 +7,22 @@ control must pass as if nothing had happened.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import docker
 import pytest
+from _pytest.mark import ParameterSet
 
 from runner.wire import Report
 from tests.attacks.conftest import Judge
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
 HONEST_SHARE = 0.75  # of TRUE_COST_MS: reporting less means that the clock was fooled
 NEIGHBOURLY = 0.25  # by so much may the honest control's ratio move after a contained attack, on cpu
-
-
-def field(source: str, name: str) -> str:
-    found = re.search(rf"^{name}:? = ?(.+)$|^{name}: (\w+)", source, re.MULTILINE)
-    assert found is not None
-    return (found.group(1) or found.group(2)).strip('"')
 
 
 def measured_ms(report: Report) -> list[float]:
@@ -43,10 +39,30 @@ def honest_ratio() -> dict[str, float]:
     return {}
 
 
-@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
-@pytest.mark.parametrize("problem", ["softmax", "vectoradd"])
+def field(source: str, name: str) -> str:
+    found = re.search(rf"^{name}:? = ?(.+)$|^{name}: (\w+)", source, re.MULTILINE)
+    assert found is not None
+    return (found.group(1) or found.group(2)).strip('"')
+
+
+def tried() -> Iterator[ParameterSet]:
+    """All on softmax; on vector add all that must fail, and the honest control. What is timed wants a quiet machine."""
+    for problem in ("softmax", "vectoradd"):
+        for path in CORPUS:
+            fails = field(path.read_text(), "expect") in ("wrong", "rejected")
+            if problem == "softmax" or fails or path.stem == "control_honest":
+                marks = () if fails else (pytest.mark.timed,)
+                yield pytest.param(path, problem, marks=marks, id=f"{path.stem}-{problem}")
+
+
+@pytest.mark.parametrize(("path", "problem"), list(tried()))
 def test_it_gets_the_verdict_of_its_table(
-    path: Path, problem: str, judge: Judge, honest_ratio: dict[str, float], docker_client: docker.DockerClient
+    path: Path,
+    problem: str,
+    judge: Judge,
+    owner: str,
+    honest_ratio: dict[str, float],
+    docker_client: docker.DockerClient,
 ) -> None:
     source = path.read_text()
     if field(source, "REQUIRES") == "cuda":
@@ -68,7 +84,7 @@ def test_it_gets_the_verdict_of_its_table(
         case "contained":
             forbidden = [line for line in effects(report) if "fork refused" not in line]
             assert not forbidden
-            assert not docker_client.containers.list(all=True, filters={"label": "photofinish.runner=attacktests"})
+            assert not docker_client.containers.list(all=True, filters={"label": f"photofinish.runner={owner}"})
             if path.stem == "s11_kill_evaluator":
                 assert report.outcome != "passed", seen
             _expect_good_neighbourhood(judge, problem, honest_ratio)

@@ -1,0 +1,136 @@
+"""A live site of its own, from real processes: database, queue, web server, sweeper; runners as a test asks."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+SET = "problems/library/kernels101.yaml"
+LEASE_S = 3.0
+
+
+def await_that(true: Callable[[], Any], within_s: float = 30.0) -> Any:
+    give_up_at = time.monotonic() + within_s
+    while not (found := true()):
+        assert time.monotonic() < give_up_at, "what the test waits for did not happen"
+        time.sleep(0.05)
+    return found
+
+
+@dataclass
+class Stage:
+    """A live site of its own: database, queue, web server, sweeper; and the runners that a test starts."""
+
+    folder: Path
+    url: str
+    database: str
+    environment: dict[str, str]
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def manage(self, *arguments: str) -> str:
+        command = [sys.executable, "-m", "leaderboard.manage", *arguments]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def begin(self, name: str, *arguments: str, **changes: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *arguments],
+                env={**self.environment, **changes},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self.processes.append(process)
+        return process
+
+    def begin_runner(self, name: str, token: str, **changes: str) -> subprocess.Popen[bytes]:
+        """The daemon, with the real judge unless `changes` names another RUNNER_JUDGE_COMMAND."""
+        state = self.folder / name
+        state.mkdir(exist_ok=True)
+        return self.begin(
+            name,
+            "runner.worker",
+            PHOTOFINISH_URL=self.url,
+            RUNNER_TOKEN=token,
+            RUNNER_STATE=str(state),
+            RUNNER_LOCKS=str(self.folder / "locks"),
+            **changes,
+        )
+
+    def photofinish(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "leaderboard.cli.main", *arguments]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.database) as connection:
+            return connection.execute(query).fetchall()  # type: ignore[call-overload]
+
+    def attempts(self) -> list[tuple[Any, ...]]:
+        return self.rows("SELECT state, outcome, is_current FROM judging_attempt ORDER BY id")
+
+    def end(self) -> None:
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """A fresh database beside the test run's own."""
+    server, name = os.environ["DATABASE_URL"], f"e2e_{secrets.token_hex(6)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    parts = {key: str(value) for key, value in conninfo_to_dict(server).items() if value is not None}
+    yield make_conninfo(**{**parts, "dbname": name})
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def stage(tmp_path: Path, database: str) -> Iterator[Stage]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    broker = os.environ["BROKER_URL"]
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database,
+        "BROKER_URL": f"{broker}{'&' if '?' in broker else '?'}db=3",  # a queue of our own
+        "SITE_URL": url,
+        "LEASE_S": str(LEASE_S),
+        "RENEW_S": "0.5",
+        "SWEEP_EVERY_S": "0.5",
+        "PHOTOFINISH_URL": url,
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+    }
+    stage = Stage(tmp_path, url, database, environment)
+    stage.manage("migrate", "--verbosity", "0")
+    stage.manage("sync_problems", SET)
+    accounts = json.loads(stage.manage("sample_accounts"))
+    environment["PHOTOFINISH_TOKEN"] = accounts["ada"]["token"]
+    stage.begin("site", "uvicorn", "leaderboard.asgi:application", "--port", str(port), "--log-level", "warning")
+    stage.begin("sweeper", "leaderboard.manage", "sweep", "--forever")
+    await_that(lambda: stage.photofinish("boards").returncode == 0)
+    yield stage
+    stage.end()

@@ -1,0 +1,58 @@
+"""The whole way of a submission through real parts only: command line, site, queue, runner, judge, Docker, board."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import docker
+import pytest
+
+from tests.e2e.conftest import Stage, await_that
+
+pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(300)]
+
+SAMPLES = Path("problems/library/kernels101/softmax/submissions")
+
+
+def test_a_kernel_is_submitted_judged_and_ranked(stage: Stage, tmp_path: Path) -> None:
+    stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
+
+    passed = stage.photofinish(
+        "submit", str(SAMPLES / "accepted/torch_copy.py"), "--board", "softmax", "--mode", "ranked"
+    )
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    (entry,) = json.loads(stage.photofinish("board", "softmax", "--json").stdout)
+    assert (entry["rank"], entry["user"]) == (1, "ada")
+    assert 1_000 < entry["score_us"] < 100_000
+    ((evidence,),) = stage.rows("SELECT report->'evidence' FROM judging_result")
+    assert evidence["certified"] is True
+
+    wrong = stage.photofinish("submit", str(SAMPLES / "wrong/no_maximum.py"), "--board", "softmax", "--mode", "test")
+    assert wrong.returncode == 1
+    assert "nan" in wrong.stdout.lower() + wrong.stderr.lower()
+    assert len(json.loads(stage.photofinish("board", "softmax", "--json").stdout)) == 1
+
+
+def test_a_killed_runner_leaves_no_container_once_it_is_back(
+    stage: Stage, tmp_path: Path, docker_client: docker.DockerClient
+) -> None:
+    """kill -9 of runner and judge in mid-attempt, containers frozen: the next start clears them and judges anew."""
+    token = stage.manage("create_runner", "rex", "--hardware", "cpu").strip()
+    before = {box.id for box in docker_client.containers.list(all=True)}
+    runner = stage.begin_runner("rex", token)
+    sent = stage.photofinish("submit", str(SAMPLES / "accepted/torch_copy.py"), "--board", "softmax", "--no-wait")
+    assert sent.returncode == 0, sent.stderr
+    await_that(lambda: {box.id for box in docker_client.containers.list(all=True)} - before, within_s=60)
+    time.sleep(1.5)
+    runner.kill()
+    runner.wait()
+    left = {box.id for box in docker_client.containers.list(all=True)} - before
+
+    stage.begin_runner("rex", token)
+    shown = stage.photofinish("show", sent.stdout.strip())
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert stage.attempts() == [("lost", "", False), ("done", "passed", True)]
+    assert not left & {box.id for box in docker_client.containers.list(all=True)}
