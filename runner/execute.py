@@ -27,6 +27,7 @@ from runner import accelerators, config, hosts
 from runner.judge import schedule, verdict
 from runner.judge.clock import WallClock
 from runner.judge.faults import Fault, OracleFailed
+from runner.judge.memory import HostMemory, Memory
 from runner.judge.oracle import Oracle
 from runner.judge.schedule import A, B
 from runner.judge.tenant import Tenant
@@ -98,8 +99,9 @@ def _judge(
     timed = job.mode in TIMED_MODES
     with ExitStack() as stack:
         emit("building", "", {})
-        sides, oracle, image = _start_all(stack, settings, cores, timed=timed)
-        trial = Trial(problem, job.mode, oracle, sides, profile=schedule.CPU, emit=emit)
+        memory = HostMemory()
+        sides, oracle, image = _start_all(stack, settings, cores, memory, timed=timed)
+        trial = Trial(problem, job.mode, oracle, sides, memory, profile=schedule.CPU, emit=emit)
         evidence.update(trial.evidence)
         trial.evidence = evidence
         evidence.update(_circumstances(job, settings, image, cores))
@@ -129,7 +131,7 @@ def _judge(
 
 
 def _start_all(
-    stack: ExitStack, settings: config.JudgeSettings, cores: hosts.Cores, *, timed: bool
+    stack: ExitStack, settings: config.JudgeSettings, cores: hosts.Cores, memory: Memory, *, timed: bool
 ) -> tuple[dict[str, Tenant], Oracle, str]:
     """All containers of a job are started before anything is waited for: they import torch side by side."""
     client = container.connect()
@@ -145,10 +147,10 @@ def _start_all(
     sides = {}
     for side in (B, A) if timed else (B,):
         made = started(policy.tenant(image, hosts.draw_uid(), tenants))
-        sides[side] = Tenant(side, made, WallClock(), ARENA_BYTES, ARENA_BYTES)
+        sides[side] = Tenant(side, made, WallClock(), memory, ARENA_BYTES, ARENA_BYTES)
         stack.callback(sides[side].close)
     made = started(policy.oracle(image, hosts.draw_uid(), hosts.cpuset(cores.oracle)))
-    oracle = Oracle(made, ARENA_BYTES, ARENA_BYTES)
+    oracle = Oracle(made, memory, ARENA_BYTES, ARENA_BYTES)
     stack.callback(oracle.close)
     return sides, oracle, str(client.images.get(image).id)
 

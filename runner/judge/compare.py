@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from problems.tolerance import Tolerance
-from runner.judge.arena import Bytes
 from runner.judge.layout import DTYPES, Layout, Slot, values
 
 Values = np.ndarray[Any, Any]
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Element = tuple[list[int], str, str]  # index, expected, got
 
 CHUNK: Final = 1 << 16  # elements at a time

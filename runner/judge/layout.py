@@ -17,6 +17,7 @@ from runner.judge.faults import OracleFailed
 
 MAX_SLOTS: Final = 256
 MAX_DIMS: Final = 12
+ALIGN: Final = 256  # bytes; offsets and sizes of regions are multiples of it
 MAX_LAYOUT_BYTES: Final = 500_000
 
 # dtype → (bytes, how the judge looks at it). bfloat16 has no numpy type: its bits are widened to float32.
@@ -82,7 +83,8 @@ def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
     except (KeyError, TypeError, ValueError, RecursionError) as err:
         raise OracleFailed(f"the problem's container sent a malformed layout: {err!r}") from None
     fits = 0 <= input_bytes <= input_limit and 0 <= output_bytes <= output_limit
-    if len(slots) > MAX_SLOTS or not fits or len(text) > MAX_LAYOUT_BYTES:
+    whole = input_bytes % ALIGN == output_bytes % ALIGN == 0
+    if len(slots) > MAX_SLOTS or not fits or not whole or len(text) > MAX_LAYOUT_BYTES:
         raise OracleFailed(f"a case of {len(slots)} tensors, {input_bytes} + {output_bytes} bytes is too large")
     for slot in slots:
         for offset, size in ((slot.input, input_bytes), (slot.output, output_bytes)):

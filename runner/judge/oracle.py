@@ -10,12 +10,10 @@ import socket
 import time
 from typing import Any, Final
 
-import numpy as np
-
 from problems.spec import Case, case_name
-from runner.judge.arena import Bytes, Region
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import Layout, parse_layout
+from runner.judge.memory import Buffer, Memory, Region
 from runner.judge.tenant import START_S, Input
 from sandbox import protocol
 from sandbox.container import Container
@@ -27,15 +25,16 @@ MOST_FREE: Final = 64  # buffers kept for later inputs
 class Oracle:
     """Use: connect, load, then `make` and `check`."""
 
-    def __init__(self, container: Container, input_bytes: int, output_bytes: int) -> None:
+    def __init__(self, container: Container, memory: Memory, input_bytes: int, output_bytes: int) -> None:
         self.container = container
+        self._memory = memory
         self.checks = False  # does the problem bring its own check?
-        self._inputs = Region("oracle-inputs", input_bytes)
-        self._expected = Region("oracle-expected", output_bytes)
-        self._answer = Region("oracle-answer", output_bytes)
+        self._inputs = memory.region("oracle-inputs", input_bytes)
+        self._expected = memory.region("oracle-expected", output_bytes)
+        self._answer = memory.region("oracle-answer", output_bytes)
         self._connection: socket.socket | None = None
         self._number = 0
-        self._free: list[Bytes] = []
+        self._free: list[Buffer] = []
         self.took_ns = 0
 
     def connect(self) -> None:
@@ -70,9 +69,9 @@ class Oracle:
         self._free += [given.inputs, given.expected]
         del self._free[:-MOST_FREE]
 
-    def check(self, number: int, layout: Layout, output: Bytes) -> tuple[bool, str]:
+    def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
         """The problem's own `check_implementation` on these bytes."""
-        np.copyto(self._answer.bytes[: layout.output_bytes], output[: layout.output_bytes])
+        self._memory.copy(self._answer.bytes, output, layout.output_bytes)
         answer = self._ask({"do": "check", "number": number})
         return answer.get("good") is True, str(answer.get("message", ""))[:4000]
 
@@ -98,14 +97,13 @@ class Oracle:
         self.took_ns = int(answer.get("took_ns", 0))
         return answer
 
-    def _copy(self, region: Region, count: int) -> Bytes:
-        size = -(-count // 8) * 8
-        private = next((memory for memory in self._free if memory.size == size), None)
+    def _copy(self, region: Region, count: int) -> Buffer:
+        private = next((buffer for buffer in self._free if len(buffer) == count), None)
         if private is None:
-            private = np.empty(size, dtype=np.uint8)
+            private = self._memory.buffer(count)
         else:
-            self._free = [memory for memory in self._free if memory is not private]
-        np.copyto(private[:count], region.bytes[:count])
+            self._free = [buffer for buffer in self._free if buffer is not private]
+        self._memory.copy(private, region.bytes, count)
         return private
 
     def close(self) -> None:

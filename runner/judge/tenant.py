@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from runner.judge import faults
-from runner.judge.arena import Arena, Bytes
+from runner.judge.arena import Arena
 from runner.judge.clock import Clock
 from runner.judge.layout import Layout
+from runner.judge.memory import Buffer, Memory
 from sandbox import protocol
 from sandbox.container import Container
 
@@ -32,8 +33,8 @@ class Input:
     case: str
     seed: int
     layout: Layout
-    inputs: Bytes
-    expected: Bytes
+    inputs: Buffer
+    expected: Buffer
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,14 @@ class Call:
 class Tenant:
     """A submission in its container. Use: start, connect, load, then `lay_out` and `call` as often as needed."""
 
-    def __init__(self, name: str, container: Container, clock: Clock, input_bytes: int, output_bytes: int) -> None:
+    def __init__(
+        self, name: str, container: Container, clock: Clock, memory: Memory, input_bytes: int, output_bytes: int
+    ) -> None:
         self.name = name
         self.container = container
         self.certified = False  # can this host freeze it?
         self._clock = clock
-        self._arena = Arena(input_bytes, output_bytes)
+        self._arena = Arena(memory, input_bytes, output_bytes)
         self._sizes = (input_bytes, output_bytes)
         self._connection: socket.socket | None = None
         self._laid_out = b""
@@ -98,7 +101,7 @@ class Tenant:
             self.container.freeze()
             self._laid_out = layout.text
 
-    def call(self, given: Input, into: Bytes, limit_s: float, *, idle: bool = False) -> Call:
+    def call(self, given: Input, into: Buffer, limit_s: float, *, idle: bool = False) -> Call:
         """One call on fresh inputs; `into` receives the whole output. `idle`: the same way without the call.
 
         The clock runs from before the inputs are copied in until the judge's own read of the output is complete

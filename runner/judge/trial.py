@@ -14,13 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from problems.spec import Case, Problem, case_name
 from runner.judge import compare, verdict
-from runner.judge.arena import Bytes
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.faults import Fault, OracleFailed
+from runner.judge.memory import Buffer, Memory
 from runner.judge.oracle import Oracle
 from runner.judge.schedule import ABBA, A, B, Profile, Schedule
 from runner.judge.tenant import Call, Input, Tenant
@@ -60,15 +58,24 @@ class Trial:
     """Use: `load`, `check`, and for a timed mode `measure`; then read `evidence`."""
 
     def __init__(
-        self, problem: Problem, mode: str, oracle: Oracle, sides: dict[str, Tenant], *, profile: Profile, emit: Emit
+        self,
+        problem: Problem,
+        mode: str,
+        oracle: Oracle,
+        sides: dict[str, Tenant],
+        memory: Memory,
+        *,
+        profile: Profile,
+        emit: Emit,
     ) -> None:
         self.problem = problem
+        self.memory = memory
         self.oracle = oracle
         self.sides = sides
         self.profile = profile
         self.emit = emit
         self.chance = random.SystemRandom()
-        self._buffers: list[Bytes] = []
+        self._buffers: list[Buffer] = []
         self.evidence: Evidence = {
             "version": EVIDENCE_VERSION,
             "mode": mode,
@@ -125,7 +132,7 @@ class Trial:
 
     def _call(
         self, side: str, given: Input, stage: Stage, buffer: int, *, public: bool = False, idle: bool = False
-    ) -> tuple[Call, Bytes]:
+    ) -> tuple[Call, Buffer]:
         """One call. What a tenant says of a secret case reaches nobody: it may hold the case's data."""
         tenant, output = self.sides[side], self._buffer(buffer, given.layout.output_bytes)
         try:
@@ -137,17 +144,17 @@ class Trial:
                 raise OracleFailed(f"the baseline failed: {fault}") from None
             raise fault if public else fault.without_data(compare.size_class(given.layout)) from None
 
-    def _buffer(self, index: int, size: int) -> Bytes:
+    def _buffer(self, index: int, size: int) -> Buffer:
         """Private memory for an output, touched beforehand: no page fault of ours inside the clock."""
         while len(self._buffers) <= index:
-            self._buffers.append(np.zeros(0, dtype=np.uint8))
-        if self._buffers[index].size < size:
-            self._buffers[index] = np.ones(-(-size // 8) * 8, dtype=np.uint8)
+            self._buffers.append(self.memory.buffer(size))
+        if len(self._buffers[index]) < size:
+            self._buffers[index] = self.memory.buffer(size)
         return self._buffers[index]
 
-    def _judge_output(self, given: Input, call: Call, output: Bytes, *, public: bool) -> dict[str, Any]:
+    def _judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool) -> dict[str, Any]:
         """One entry of evidence["checks"]: our own comparison, or the problem's where it brings one."""
-        found = compare.compare(given.layout, given.expected, output, self.problem.tolerance)
+        found = self.memory.compare(given.layout, given.expected, output, self.problem.tolerance)
         entry: dict[str, Any] = {
             "case": given.case,
             "seed": given.seed,
@@ -237,7 +244,7 @@ class Trial:
 
     def _block(
         self, side: str, case: Case, calls: int, stage: Stage, *, idle: bool = False
-    ) -> list[tuple[Call, tuple[Input, Bytes]]]:
+    ) -> list[tuple[Call, tuple[Input, Buffer]]]:
         """Inputs first, then call after call with nothing of ours in between but the way of a call itself."""
         given = [self.oracle.make(case, fresh_seed(self.chance)) for _ in range(calls)]
         for index, one in enumerate(given):
@@ -246,7 +253,7 @@ class Trial:
             taken = [self._call(side, one, stage, index, idle=idle) for index, one in enumerate(given)]
         return [(call, (one, output)) for (call, output), one in zip(taken, given, strict=True)]
 
-    def _all_right(self, side: str, calls: list[tuple[Call, tuple[Input, Bytes]]]) -> bool:
+    def _all_right(self, side: str, calls: list[tuple[Call, tuple[Input, Buffer]]]) -> bool:
         for call, (given, output) in calls:
             entry = self._judge_output(given, call, output, public=False)
             self.oracle.release(given)

@@ -110,6 +110,7 @@ def test_ctrl_c_says_that_the_submission_goes_on(site: FakeSite, kernel: Path) -
         stderr=subprocess.PIPE,
         text=True,
         env=dict(os.environ),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background inherits "ignore"
     )
     assert process.stderr is not None
     while "building" not in process.stderr.readline():

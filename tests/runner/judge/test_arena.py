@@ -8,8 +8,9 @@ import os
 import numpy as np
 import pytest
 
-from runner.judge.arena import Arena, Region
+from runner.judge.arena import Arena
 from runner.judge.layout import Layout, Slot
+from runner.judge.memory import HostMemory, SharedPages
 
 SLOTS = (
     Slot("in", "float32", (4,), (1,), 16, 0, -1),
@@ -21,14 +22,14 @@ LAYOUT = Layout(SLOTS, 512, 512, b"")
 
 @pytest.mark.parametrize("size", [0, 100, 1 << 20])
 def test_no_holder_of_the_descriptor_can_change_the_size(size: int) -> None:
-    region = Region("test", 4096)
+    region = SharedPages("test", 4096)
     with pytest.raises(PermissionError):
         os.ftruncate(region.fd, size)
     region.close()
 
 
 def test_orders_can_be_read_and_not_written_by_the_other_side() -> None:
-    region = Region("test", 4096, for_reading_only=True)
+    region = SharedPages("test", 4096, for_reading_only=True)
     region.map[0:1] = b"x"
     with pytest.raises(PermissionError):
         mmap.mmap(region.fd, 4096)
@@ -42,14 +43,14 @@ def test_orders_can_be_read_and_not_written_by_the_other_side() -> None:
 def test_no_seal_can_be_taken_off_or_added_later() -> None:
     import fcntl
 
-    region = Region("test", 4096)
+    region = SharedPages("test", 4096)
     with pytest.raises(PermissionError):
         fcntl.fcntl(region.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
     region.close()
 
 
 def test_poison_covers_the_whole_output_and_inout_gets_its_first_contents() -> None:
-    arena = Arena(4096, 4096)
+    arena = Arena(HostMemory(), 4096, 4096)
     inputs = np.arange(512, dtype=np.uint8)
     arena.poison(LAYOUT, 0x1122334455667788)
     assert (arena.outputs.bytes[:512].view(np.uint64) == 0x1122334455667788).all()
@@ -60,7 +61,7 @@ def test_poison_covers_the_whole_output_and_inout_gets_its_first_contents() -> N
 
 
 def test_a_change_of_one_bit_is_seen() -> None:
-    arena = Arena(4096, 4096)
+    arena = Arena(HostMemory(), 4096, 4096)
     inputs, snapshot = np.zeros(512, np.uint8), np.zeros(512, np.uint8)
     arena.put_inputs(LAYOUT, inputs)
     arena.take_outputs(LAYOUT, snapshot)

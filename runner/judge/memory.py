@@ -1,0 +1,99 @@
+"""Where tensors lie, behind one set of operations: host memory here, a device's elsewhere. The judge cannot tell.
+
+A Region is shared with one container by its descriptor; a buffer is the judge's own. Every operation is complete when
+it returns.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from problems.tolerance import Tolerance
+from runner.judge import compare
+from runner.judge.layout import Layout
+
+F_SEAL_FUTURE_WRITE: Final = 0x10  # Linux 5.1; Python 3.11 has no name for it
+SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+
+Buffer = Any  # one-dimensional bytes: a numpy array on the host, a torch tensor on a device
+
+
+class Region(Protocol):
+    """Memory that one container maps too. `bytes` is this side's view, `size` its length, `fd` what travels."""
+
+    fd: int
+    size: int
+    bytes: Buffer
+
+    def close(self) -> None: ...
+
+
+class Memory(Protocol):
+    """Counts are in bytes, always of a layout: multiples of 256."""
+
+    device: str  # as torch names it
+
+    def region(self, name: str, size: int) -> Region: ...
+
+    def buffer(self, size: int) -> Buffer: ...
+
+    def copy(self, target: Buffer, source: Buffer, count: int) -> None: ...
+
+    def fill(self, target: Buffer, count: int, pattern: int) -> None: ...
+
+    def same(self, left: Buffer, right: Buffer, count: int) -> bool: ...
+
+    def compare(
+        self, layout: Layout, expected: Buffer, got: Buffer, tolerance: Tolerance | None
+    ) -> list[compare.Figures]: ...
+
+
+class SharedPages:
+    """One sealed memfd, mapped here. `for_reading_only`: later mappings, the container's, cannot write."""
+
+    def __init__(self, name: str, size: int, *, for_reading_only: bool = False) -> None:
+        self.size = size
+        self.fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, size)
+        self.map = mmap.mmap(self.fd, size)
+        seals = SIZE_SEALS | (F_SEAL_FUTURE_WRITE if for_reading_only else 0) | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
+        self.bytes: Buffer = np.frombuffer(self.map, dtype=np.uint8)
+
+    def close(self) -> None:
+        """The memory itself goes when the last view of it does."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+class HostMemory:
+    """Sealed memfds, and numpy."""
+
+    device = "cpu"
+
+    def region(self, name: str, size: int) -> SharedPages:
+        return SharedPages(name, size)
+
+    def buffer(self, size: int) -> Buffer:
+        """Touched, so that no page fault of ours falls inside a clock."""
+        return np.ones(size, dtype=np.uint8)
+
+    def copy(self, target: Buffer, source: Buffer, count: int) -> None:
+        np.copyto(target[:count], source[:count])
+
+    def fill(self, target: Buffer, count: int, pattern: int) -> None:
+        target[:count].view(np.uint64)[:] = pattern
+
+    def same(self, left: Buffer, right: Buffer, count: int) -> bool:
+        return bool(np.array_equal(left[:count].view(np.uint64), right[:count].view(np.uint64)))
+
+    def compare(
+        self, layout: Layout, expected: Buffer, got: Buffer, tolerance: Tolerance | None
+    ) -> list[compare.Figures]:
+        return compare.compare(layout, expected, got, tolerance)
