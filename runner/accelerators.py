@@ -31,9 +31,11 @@ class Device:
 
 def inventory(hardware: str) -> tuple[Device, ...]:
     """The devices of this kind on this host. Raises ConfigError for a kind that this version cannot judge on."""
-    if hardware != "cpu":
-        raise ConfigError(f"RUNNER_HARDWARE: {hardware!r} is not known to this version; it judges on 'cpu'")
-    return (Device("cpu", 0),)
+    if hardware != "cpu" and not Path("/dev/nvidiactl").exists():
+        raise ConfigError(
+            f"RUNNER_HARDWARE: {hardware!r} needs an NVIDIA GPU, and this host shows none; 'cpu' needs none"
+        )
+    return (Device(hardware, 0),)
 
 
 class DeviceLock:
@@ -77,7 +79,7 @@ def _open_shared(path: Path) -> int:
 
 def fingerprint(hardware: str) -> dict[str, str | int]:
     """What this host is, for the site to keep beside results: small, public, free of names of people and machines."""
-    return {
+    host: dict[str, str | int] = {
         "hardware": hardware,
         "cpu": _cpu_model(),
         "cpus": len(os.sched_getaffinity(0)),
@@ -87,6 +89,24 @@ def fingerprint(hardware: str) -> dict[str, str | int]:
         "python": platform.python_version(),
         "photofinish": _own_version(),
     }
+    return host if hardware == "cpu" else {**host, **_gpu()}
+
+
+def _gpu() -> dict[str, str | int]:
+    """The first GPU, its driver and its limits; empty values where NVML does not answer."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        return {
+            "gpu": str(pynvml.nvmlDeviceGetName(handle)),
+            "driver": str(pynvml.nvmlSystemGetDriverVersion()),
+            "power_limit_w": int(pynvml.nvmlDeviceGetEnforcedPowerLimit(handle)) // 1000,
+            "max_sm_mhz": int(pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)),
+        }
+    except Exception as error:  # NVML raises its own tree, and ImportError where it is not installed
+        return {"gpu": "unknown", "nvml": type(error).__name__}
 
 
 def _cpu_model() -> str:

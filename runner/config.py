@@ -42,6 +42,9 @@ PASSED_ON: Final = (
     "DOCKER_CONTEXT",
     "SANDBOX_IMAGE",
     "RUNNER_HARDWARE",
+    "RUNNER_GPU_STACK",
+    "RUNNER_GPU_INTERPRETER",
+    "RUNNER_GPU_LIBRARY_PATH",
     "RUNNER_STATE",
     "LOG_LEVEL",
 )
@@ -83,6 +86,9 @@ class JudgeSettings(_Settings):
     runner_hardware: Hardware = "cpu"
     runner_state: Path = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
     runner_locks: Path = Field(default_factory=_locks_folder)  # one for all runners of a host
+    runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|host)$")  # policy.Gpu says what they are
+    runner_gpu_interpreter: str = "/opt/venv/bin/python"
+    runner_gpu_library_path: str = ""
     runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,32}$")  # label of this runner's containers
     log_level: str = Field(default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")
 

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Final
 
@@ -39,6 +39,8 @@ from sandbox.errors import SandboxError
 log = logging.getLogger("runner.execute")
 
 ARENA_BYTES: Final = 256 << 20  # inputs and outputs each; only what is used is ever touched
+GPU_INPUT_BYTES: Final = 4 << 30
+GPU_OUTPUT_BYTES: Final = 2 << 30
 PR_SET_DUMPABLE: Final = 4
 TIMED_MODES: Final = ("benchmark", "ranked")
 
@@ -99,9 +101,9 @@ def _judge(
     timed = job.mode in TIMED_MODES
     with ExitStack() as stack:
         emit("building", "", {})
-        memory = HostMemory()
-        sides, oracle, image = _start_all(stack, settings, cores, memory, timed=timed)
-        trial = Trial(problem, job.mode, oracle, sides, memory, profile=schedule.CPU, emit=emit)
+        hardware = Hardware.of(settings)
+        sides, oracle, image = _start_all(stack, settings, cores, hardware, timed=timed)
+        trial = Trial(problem, job.mode, oracle, sides, hardware.memory, profile=hardware.profile, emit=emit)
         evidence.update(trial.evidence)
         trial.evidence = evidence
         evidence.update(_circumstances(job, settings, image, cores))
@@ -130,15 +132,42 @@ def _judge(
     return _report(blank, evidence, logs)
 
 
+@dataclass(frozen=True)
+class Hardware:
+    """What differs between one kind of hardware and another: where tensors lie, how to time, what containers get."""
+
+    memory: Memory
+    profile: schedule.Profile
+    gpu: policy.Gpu | None
+    input_bytes: int
+    output_bytes: int
+
+    @classmethod
+    def of(cls, settings: config.JudgeSettings) -> Hardware:
+        if settings.runner_hardware == "cpu":
+            return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES)
+        from runner.judge.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
+
+        gpu = policy.Gpu(
+            toolkit=settings.runner_gpu_stack == "toolkit",
+            interpreter=settings.runner_gpu_interpreter,
+            library_path=settings.runner_gpu_library_path,
+        )
+        return cls(CudaMemory(), schedule.GPU, gpu, GPU_INPUT_BYTES, GPU_OUTPUT_BYTES)
+
+
 def _start_all(
-    stack: ExitStack, settings: config.JudgeSettings, cores: hosts.Cores, memory: Memory, *, timed: bool
+    stack: ExitStack, settings: config.JudgeSettings, cores: hosts.Cores, hardware: Hardware, *, timed: bool
 ) -> tuple[dict[str, Tenant], Oracle, str]:
     """All containers of a job are started before anything is waited for: they import torch side by side."""
     client = container.connect()
     stack.callback(client.close)
     image = settings.sandbox_image
+    sizes = hardware.input_bytes, hardware.output_bytes
 
     def started(made: policy.Policy) -> container.Container:
+        if hardware.gpu is not None:
+            made = policy.with_gpu(made, hardware.gpu)
         new = stack.enter_context(container.Container(client, made, settings.runner_id))
         new.start()
         return new
@@ -147,10 +176,10 @@ def _start_all(
     sides = {}
     for side in (B, A) if timed else (B,):
         made = started(policy.tenant(image, hosts.draw_uid(), tenants))
-        sides[side] = Tenant(side, made, WallClock(), memory, ARENA_BYTES, ARENA_BYTES)
+        sides[side] = Tenant(side, made, WallClock(), hardware.memory, *sizes)
         stack.callback(sides[side].close)
     made = started(policy.oracle(image, hosts.draw_uid(), hosts.cpuset(cores.oracle)))
-    oracle = Oracle(made, memory, ARENA_BYTES, ARENA_BYTES)
+    oracle = Oracle(made, hardware.memory, *sizes)
     stack.callback(oracle.close)
     return sides, oracle, str(client.images.get(image).id)
 

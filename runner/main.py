@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner import config, once, worker
+from runner import config, once
 from runner.errors import RunnerError
 from runner.wire import MODES, Event, Report
 
@@ -27,6 +27,8 @@ def about() -> None:
 @app.command()
 def work() -> None:
     """Judge for a site until stopped. Settings: PHOTOFINISH_URL, RUNNER_TOKEN, BROKER_URL … in the environment."""
+    from runner import worker  # the daemon's packages: judging once needs none of them
+
     raise typer.Exit(worker.main())
 
 

@@ -129,6 +129,7 @@ class Container:
         self._open_door()
         options = container_options(self.policy, socket_folder=self._folder, owner=self._owner)
         options["ulimits"] = [docker.types.Ulimit(**limit) for limit in options["ulimits"]]
+        options["device_requests"] = [docker.types.DeviceRequest(**one) for one in options.get("device_requests", [])]
         options["log_config"] = docker.types.LogConfig(**options["log_config"])
         try:
             self._handle = self._client.containers.create(**options)

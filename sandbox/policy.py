@@ -23,6 +23,24 @@ SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
 
 
 @dataclass(frozen=True)
+class Gpu:
+    """One GPU in a container. Two ways to a CUDA stack: the NVIDIA container toolkit hands over the driver to an image
+    that has the rest (`toolkit`), or the host's own folders are mounted read-only into an image of empty mount points.
+    """
+
+    toolkit: bool
+    device_id: str = "0"
+    interpreter: str = INTERPRETER  # where the image or the mounted stack has a Python with torch
+    library_path: str = ""  # LD_LIBRARY_PATH
+    host_folders: tuple[str, ...] = ("/usr", "/opt", "/etc/ld.so.cache", "/etc/alternatives")
+
+    @property
+    def nodes(self) -> list[str]:
+        names = (f"/dev/nvidia{self.device_id}", "/dev/nvidiactl", "/dev/nvidia-uvm")
+        return [f"{name}:{name}:rw" for name in names]
+
+
+@dataclass(frozen=True)
 class Policy:
     """Limits of one container. `cpus` is a Docker cpuset such as "1" or "1-3"."""
 
@@ -35,6 +53,7 @@ class Policy:
     pids: int = 128
     open_files: int = 1024
     file_bytes: int = 512 * MIB
+    gpu: Gpu | None = None
 
     def __post_init__(self) -> None:
         if self.uid < 1000:
@@ -53,12 +72,32 @@ def oracle(image: str, uid: int, cpus: str) -> Policy:
     return replace(tenant(image, uid, cpus), command=(*PYTHON, ORACLE), memory_bytes=4096 * MIB)
 
 
+GPU_MEMORY_BYTES: Final = 16 << 30  # of the host; a CUDA context alone needs some
+GPU_TMPFS_BYTES: Final = 2 << 30
+GPU_HARNESS_FOLDER: Final = "/photofinish"  # in the image of mount points; /opt is the host's there
+
+
+def with_gpu(policy: Policy, gpu: Gpu) -> Policy:
+    """The same with a GPU, and the memory that its stack needs on the host."""
+    program = policy.command[-1]
+    if not gpu.toolkit:
+        program = f"{GPU_HARNESS_FOLDER}/{Path(program).name}"
+    return replace(
+        policy,
+        gpu=gpu,
+        command=(gpu.interpreter, *PYTHON[1:], program),
+        memory_bytes=GPU_MEMORY_BYTES,
+        tmpfs_bytes=GPU_TMPFS_BYTES,
+        pids=256,
+    )
+
+
 def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dict[str, Any]:
     """Keyword arguments for the Docker SDK's `containers.create`.
 
     The environment is exactly PATH, HOME, LANG and what the image sets; no log driver, since output is read by attach.
     """
-    return {
+    options: dict[str, Any] = {
         "image": policy.image,
         "command": list(policy.command),
         "detach": True,
@@ -90,3 +129,17 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
         "labels": {LABEL: owner},
         "auto_remove": False,
     }
+    if policy.gpu is not None:
+        _add_gpu(options, policy.gpu)
+    return options
+
+
+def _add_gpu(options: dict[str, Any], gpu: Gpu) -> None:
+    if gpu.library_path:
+        options["environment"]["LD_LIBRARY_PATH"] = gpu.library_path
+    if gpu.toolkit:
+        options["device_requests"] = [{"device_ids": [gpu.device_id], "capabilities": [["gpu"]]}]
+        return
+    options["environment"]["PATH"] = f"{Path(gpu.interpreter).parent}:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+    options["devices"] = gpu.nodes
+    options["volumes"] |= {folder: {"bind": folder, "mode": "ro"} for folder in gpu.host_folders}

@@ -29,9 +29,13 @@ class Arena:
         """A fresh 64-bit pattern over the whole output, so that nothing that was left there can pass for a result."""
         self.memory.fill(self.outputs.bytes, layout.output_bytes, pattern)
 
+    def stage(self, layout: Layout, inputs: Buffer) -> None:
+        """Before the clock."""
+        self.memory.stage(inputs, layout.input_bytes)
+
     def put_inputs(self, layout: Layout, inputs: Buffer) -> None:
         """From the judge's private memory; `inout` tensors get their first contents where the result is expected."""
-        self.memory.copy(self.inputs.bytes, inputs, layout.input_bytes)
+        self.memory.put(self.inputs.bytes, inputs, layout.input_bytes)
         for slot in layout.slots:
             if slot.role == "inout":
                 self.memory.copy(self.outputs.bytes[slot.output :], inputs[slot.input :], slot.nbytes)

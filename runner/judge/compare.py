@@ -142,9 +142,9 @@ class _Sums:
             self._elements,
             self._different,
             reason,
-            _finite(relative),
-            _finite(self._worst_abs),
-            _finite(row),
+            finite(relative),
+            finite(self._worst_abs),
+            finite(row),
             self._first,
             worst,
         )
@@ -154,7 +154,7 @@ def _larger(so_far: float, value: float) -> float:
     return value if not value <= so_far else so_far  # a NaN stays
 
 
-def _finite(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 

@@ -44,6 +44,18 @@ class Memory(Protocol):
 
     def copy(self, target: Buffer, source: Buffer, count: int) -> None: ...
 
+    def stage(self, source: Buffer, count: int) -> None:
+        """What can be done before the clock for a `put` of the same bytes."""
+        ...
+
+    def put(self, target: Buffer, source: Buffer, count: int) -> None:
+        """Inside the clock: inputs into a container's region."""
+        ...
+
+    def probe_ns(self) -> int:
+        """Is the device idle? How long a tiny piece of the judge's own work took; 0 where the question has no sense."""
+        ...
+
     def fill(self, target: Buffer, count: int, pattern: int) -> None: ...
 
     def same(self, left: Buffer, right: Buffer, count: int) -> bool: ...
@@ -86,6 +98,15 @@ class HostMemory:
 
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         np.copyto(target[:count], source[:count])
+
+    def stage(self, source: Buffer, count: int) -> None:
+        """Nothing: no thread of a frozen container sees inputs while they are copied."""
+
+    def put(self, target: Buffer, source: Buffer, count: int) -> None:
+        self.copy(target, source, count)
+
+    def probe_ns(self) -> int:
+        return 0
 
     def fill(self, target: Buffer, count: int, pattern: int) -> None:
         target[:count].view(np.uint64)[:] = pattern

@@ -44,7 +44,12 @@ class Oracle:
 
     def load(self, files: dict[str, str]) -> None:
         assert self._connection is not None
-        hello = {"input_bytes": self._inputs.size, "output_bytes": self._expected.size, "files": files}
+        hello = {
+            "device": self._memory.device,
+            "input_bytes": self._inputs.size,
+            "output_bytes": self._expected.size,
+            "files": files,
+        }
         self._connection.settimeout(START_S)
         protocol.send(self._connection, hello, (self._inputs.fd, self._expected.fd, self._answer.fd))
         self.checks = bool(self._receive().get("checks"))

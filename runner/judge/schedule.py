@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from runner.judge import stats
+from runner.judge.certificate import EVENT, WALL
 
 A, B = "baseline", "candidate"
 ABBA: Final = (A, B, B, A)
@@ -20,6 +21,7 @@ ABBA: Final = (A, B, B, A)
 class Profile:
     """How long to measure, by class of hardware. Times in seconds; half-widths relative."""
 
+    clock: str  # which time counts: certificate.py
     block_s: float
     least_calls: int
     most_calls: int
@@ -32,6 +34,7 @@ class Profile:
 
 
 CPU: Final = Profile(
+    clock=WALL,
     block_s=0.008,
     least_calls=3,
     most_calls=25,
@@ -41,6 +44,18 @@ CPU: Final = Profile(
     stop_half_width=0.02,
     case_budget_s=3.0,
     idle_calls=7,
+)
+GPU: Final = Profile(
+    clock=EVENT,
+    block_s=0.02,
+    least_calls=3,
+    most_calls=25,
+    first_look=8,
+    look_every=4,
+    most_quads=40,
+    stop_half_width=0.0025,
+    case_budget_s=20.0,
+    idle_calls=5,
 )
 
 

@@ -48,6 +48,7 @@ class Call:
     put_ns: int
     take_ns: int
     inner_ns: int
+    probe_ns: int
     inputs_kept: bool
     late: bool
 
@@ -63,7 +64,6 @@ class Tenant:
         self.certified = False  # can this host freeze it?
         self._clock = clock
         self._arena = Arena(memory, input_bytes, output_bytes)
-        self._sizes = (input_bytes, output_bytes)
         self._connection: socket.socket | None = None
         self._laid_out = b""
 
@@ -79,8 +79,9 @@ class Tenant:
         """Hand over the sources and import the submission. Raises Fault."""
         assert self._connection is not None
         hello = {
-            "input_bytes": self._sizes[0],
-            "output_bytes": self._sizes[1],
+            "device": self._arena.memory.device,
+            "input_bytes": self._arena.inputs.size,
+            "output_bytes": self._arena.outputs.size,
             "files": files,
             "submission": submission,
             "entry": entry,
@@ -109,6 +110,8 @@ class Tenant:
         """
         arena, layout = self._arena, given.layout
         arena.poison(layout, secrets.randbits(64))
+        arena.stage(layout, given.inputs)
+        probe_ns = arena.memory.probe_ns()
         now = self._clock.now_ns
         start = now()
         arena.put_inputs(layout, given.inputs)
@@ -121,7 +124,7 @@ class Tenant:
         kept = arena.inputs_are(layout, given.inputs)
         time.sleep(secrets.randbelow(1000) / 1e6)
         late = not arena.outputs_are(layout, into)
-        return Call(end - start, put - start, end - frozen, inner_ns, kept, late)
+        return Call(end - start, put - start, end - frozen, inner_ns, probe_ns, kept, late)
 
     def _order(self, kind: int, text: bytes, limit_s: float, when: str, *, thaw: bool = False) -> int:
         """Write an order, wait for the echo of its nonce; the tenant's number. The rest of the answer is a fault."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from problems.spec import Case, Problem, case_name
-from runner.judge import compare, verdict
+from runner.judge import certificate, compare
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.faults import Fault, OracleFailed
 from runner.judge.memory import Buffer, Memory
@@ -81,6 +81,8 @@ class Trial:
             "mode": mode,
             "ranking_by": problem.ranking_by,
             "stop_half_width": profile.stop_half_width,
+            "clock": profile.clock,
+            "certified": False,
             "fault": None,
             "checks": [],
             "timing": [],
@@ -216,14 +218,13 @@ class Trial:
         for call, (given, _) in self._block(A, case, self.profile.idle_calls, stage, idle=True):
             self.oracle.release(given)
             timing["idle"].append(_sample(call))
-        certified = self.evidence["certified"]
-        constant = verdict.constant_ns(timing, certified=certified)
+        times = self._clock_of(timing)
         slower = 0.0
         for side in (A, B):
             warm = self._block(side, case, self.chance.randint(*WARM_UP), stage)
             if not self._all_right(side, warm):
                 return False
-            slower = max(slower, verdict.spent_ns(_sample(warm[-1][0]), certified=certified) - constant)
+            slower = max(slower, times(_sample(warm[-1][0])))
         schedule = Schedule.after_warm_up(self.profile, slower)
         timing["calls"] = schedule.calls
         while (block := schedule.next()) is not None:
@@ -231,8 +232,7 @@ class Trial:
             if not self._all_right(block.side, calls):
                 return False
             samples = [_sample(call) for call, _ in calls]
-            spent = [verdict.spent_ns(sample, certified=certified) for sample in samples]
-            schedule.took([time - constant for time in spent], sum(spent) / 1e9)
+            schedule.took([times(sample) for sample in samples], sum(sample[0] for sample in samples) / 1e9)
             self._store(timing, block.side, samples)
             if len(timing["quads"][-1]) == len(ABBA):
                 self.emit(
@@ -241,6 +241,12 @@ class Trial:
                     {**progress, "quads": len(schedule.quads), "quads_at_most": self.profile.most_quads},
                 )
         return True
+
+    def _clock_of(self, timing: Evidence) -> Callable[[list[int]], float]:
+        """A call's time as it is known while measuring goes on."""
+        clock, certified = self.evidence["clock"], self.evidence["certified"]
+        constant = certificate.constant_ns(timing, certified=certified)
+        return lambda sample: certificate.at_once_ns(sample, constant, clock=clock, certified=certified)
 
     def _block(
         self, side: str, case: Case, calls: int, stage: Stage, *, idle: bool = False
@@ -274,8 +280,8 @@ class Trial:
 
 
 def _sample(call: Call) -> list[int]:
-    """As evidence stores it: verdict.SAMPLE names the columns."""
-    return [call.wall_ns, call.put_ns, call.take_ns, call.inner_ns]
+    """As evidence stores it: certificate.py names the columns."""
+    return [call.wall_ns, call.put_ns, call.take_ns, call.inner_ns, call.probe_ns]
 
 
 def _fail(entry: dict[str, Any], reason: str, message: str) -> None:

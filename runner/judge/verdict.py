@@ -1,37 +1,24 @@
 """From stored evidence to a verdict: a pure function, so that every verdict can be replayed from its report.
 
 Evidence (version 1) is JSON: `mode`, `ranking_by`, `stop_half_width`, `fault` (null, or outcome, reason, message),
-`certified` (was every tenant frozen outside its calls?), `checks` [{case, public, good, reason, message, …}], `timing`
-[{case, idle: [sample…], reference_ns: number or null, quads: [[block…]×4]}], a block being {side, calls: [sample…]} in
-ABBA order, a sample [wall_ns, put_ns, take_ns, inner_ns].
+`clock` and `certified` (certificate.py; was every tenant frozen outside its calls?), `checks` [{case, public, good,
+reason, message, …}], `timing` [{case, idle: [sample…], reference_ns: number or null, quads: [[block…]×4]}], a block
+being {side, calls: [sample…]} in ABBA order, a sample [wall_ns, put_ns, take_ns, inner_ns, probe_ns].
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from runner.judge import stats
+from runner.judge.certificate import Certified, certify
 from runner.judge.schedule import differences
 
 UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
 
 Evidence = dict[str, Any]
-Sample = Sequence[
-    float
-]  # one call: the judge's wall clock, its own copying in and out (parts of it), the tenant's word
-
-
-def spent_ns(sample: Sample, *, certified: bool) -> float:
-    """The part of a call's wall time in which the tenant could run.
-
-    While the judge copies inputs in and the output out, a certified tenant is frozen and its time stands still; where
-    it could not be frozen, all of the wall time is its own. The tenant's own clock never counts.
-    """
-    wall, put, take, _ = sample
-    return wall - put - take if certified else wall
 
 
 @dataclass(frozen=True)
@@ -43,6 +30,7 @@ class CaseTime:
     candidate_ns: float
     estimate: stats.Estimate
     reference_ns: float
+    forgeable: float = 0.0  # share of the time by which it could be forged at most
 
     @property
     def ratio(self) -> float:
@@ -84,7 +72,14 @@ def decide(evidence: Evidence) -> Verdict:
 def _timed(evidence: Evidence) -> Verdict:
     times = []
     for timing in evidence["timing"]:
-        time = _case_time(timing, certified=evidence["certified"])
+        certified = certify(timing, clock=evidence["clock"], certified=evidence["certified"])
+        if certified.mismatch:
+            return Verdict(
+                "policy",
+                "clock_mismatch",
+                f"Case {timing['case']}: the device's events tell less time than the judge's clock saw pass.",
+            )
+        time = _case_time(timing, certified)
         if time is None:
             return Verdict(
                 "unmeasurable",
@@ -115,30 +110,22 @@ def _timed(evidence: Evidence) -> Verdict:
     )
 
 
-def _case_time(timing: Evidence, *, certified: bool) -> CaseTime | None:
-    """Certified times: the judge's clock less the constant that an idle call of the baseline costs."""
-
-    def median(samples: list[Sample]) -> float:
-        return stats.median([spent_ns(sample, certified=certified) for sample in samples])
-
-    constant = constant_ns(timing, certified=certified)
-    quads = [[median(block["calls"]) - constant for block in quad] for quad in timing["quads"]]
+def _case_time(timing: Evidence, certified: Certified) -> CaseTime | None:
+    """None where too little of the time is left to say anything."""
+    quads = certified.quads
     found = differences(quads)
     if len(found) < len(quads) / 2 or len(found) < 3:
         return None
     baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
     candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
-    reference = timing.get("reference_ns") or baseline
-    return CaseTime(timing["case"], baseline, candidate, stats.median_estimate(found), float(reference))
-
-
-def constant_ns(timing: Evidence, *, certified: bool) -> float:
-    """What the way of a call costs by itself, from idle calls of the baseline; taken off both sides alike.
-
-    The lower quartile: one that is too small moves a ratio a little towards 1, one that a disturbance made too large
-    could make any kernel look fast.
-    """
-    return stats.lower_quartile([spent_ns(sample, certified=certified) for sample in timing["idle"]])
+    return CaseTime(
+        case=timing["case"],
+        baseline_ns=baseline,
+        candidate_ns=candidate,
+        estimate=stats.median_estimate(found),
+        reference_ns=float(timing.get("reference_ns") or baseline),
+        forgeable=certified.spread_ns / candidate,
+    )
 
 
 def _rank(values: list[float], ranking_by: str) -> float:

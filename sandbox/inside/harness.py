@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -44,8 +45,9 @@ class Harness:
 
     def __init__(self, hello: dict[str, Any], fds: tuple[int, ...]) -> None:
         inputs, outputs, orders, answers = fds
-        self.inputs = mmap.mmap(inputs, hello["input_bytes"])
-        self.outputs = mmap.mmap(outputs, hello["output_bytes"])
+        self.timer = DeviceTimer() if hello["device"] == "cuda" else HostTimer()
+        self.inputs = self.timer.map(inputs, hello["input_bytes"])
+        self.outputs = self.timer.map(outputs, hello["output_bytes"])
         self.orders = mmap.mmap(orders, protocol.ORDERS_BYTES, prot=mmap.PROT_READ)
         self.answers = mmap.mmap(answers, protocol.ANSWERS_BYTES)
         for fd in fds:
@@ -71,16 +73,18 @@ class Harness:
                 elif kind == protocol.LAYOUT:
                     self._lay_out(text)
                 elif kind == protocol.CALL:
-                    start = clock()
-                    returned = self.function(self.data)
-                    inner_ns = clock() - start
-                    self._keep(self.result, returned, "the output")
+                    inner_ns = self.timer.time(self._call)
+                elif kind == protocol.IDLE:
+                    inner_ns = self.timer.time(lambda: None)
                 status, sentence = protocol.OK, ""
             except Refused as refused:
                 status, sentence = refused.status, str(refused)
             except BaseException as err:  # the submission may raise anything, SystemExit included
                 status, sentence = explain(err, kind, self.submission)
             protocol.write_page(self.answers, seen, status, inner_ns, sentence.encode("utf-8", "replace")[:16_000])
+
+    def _call(self) -> None:
+        self._keep(self.result, self.function(self.data), "the output")
 
     def _next(self, seen: int) -> int:
         spins, nonce = 0, seen
@@ -151,6 +155,39 @@ class Harness:
             raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
         if returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
             slot.copy_(returned)
+
+
+class HostTimer:
+    """Host memory, and this process's own clock."""
+
+    @staticmethod
+    def map(fd: int, size: int) -> Any:
+        return mmap.mmap(fd, size)
+
+    @staticmethod
+    def time(work: Callable[[], None]) -> int:
+        start = clock()
+        work()
+        return clock() - start
+
+
+class DeviceTimer:
+    """Device memory, and the device's events: pure device time. Everything is done when `time` returns."""
+
+    def __init__(self) -> None:
+        import device
+
+        device.start()
+        self.map = device.adopt
+        self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+    def time(self, work: Callable[[], None]) -> int:
+        self.begin.record()
+        work()
+        self.end.record()
+        torch.cuda.synchronize()
+        return int(self.begin.elapsed_time(self.end) * 1e6)
 
 
 def name_of(value: Any) -> str:

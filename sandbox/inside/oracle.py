@@ -17,6 +17,7 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -36,7 +37,14 @@ class Oracle:
 
     def __init__(self, hello: dict[str, Any], fds: tuple[int, ...]) -> None:
         sizes = (hello["input_bytes"], hello["output_bytes"], hello["output_bytes"])
-        self.inputs, self.expected, self.answer = (mmap.mmap(fd, size) for fd, size in zip(fds, sizes, strict=True))
+        if hello["device"] == "cuda":
+            import device
+
+            device.start()
+            map_region: Callable[[int, int], Any] = device.adopt
+        else:
+            map_region = mmap.mmap
+        self.inputs, self.expected, self.answer = (map_region(fd, size) for fd, size in zip(fds, sizes, strict=True))
         self.limits = sizes[:2]
         self.roles: list[str] = []
         self.kept: dict[int, tuple[Any, dict[str, Any]]] = {}
@@ -211,6 +219,8 @@ def main() -> None:
                 answer = {"layout": oracle.make(request["number"], request["case"], request["seed"])}
             else:
                 answer = oracle.check(request["number"])
+            if hello["device"] == "cuda":
+                torch.cuda.synchronize()
             answer["took_ns"] = time.perf_counter_ns() - start
         except Exception as err:
             answer = {"error": "".join(traceback.format_exception(err))[-6000:]}

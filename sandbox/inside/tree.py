@@ -104,5 +104,9 @@ def view(region: Any, slot: dict[str, Any], where: str, device: str = "cpu") -> 
     count = slot["nbytes"] // dtype.itemsize
     if count == 0:
         return torch.empty(slot["shape"], dtype=dtype, device=device)
-    flat = torch.frombuffer(region, dtype=dtype, count=count, offset=slot[where])
-    return flat.as_strided(slot["shape"], slot["stride"])
+    if isinstance(region, torch.Tensor):  # a device's bytes; as_strided counts from the slice's own offset
+        flat = region[slot[where] : slot[where] + slot["nbytes"]].view(dtype)
+        return flat.as_strided(slot["shape"], slot["stride"], flat.storage_offset())
+    return torch.frombuffer(region, dtype=dtype, count=count, offset=slot[where]).as_strided(
+        slot["shape"], slot["stride"]
+    )

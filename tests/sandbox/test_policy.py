@@ -104,3 +104,35 @@ def test_it_leaves_no_core_and_opens_few_files(options: dict[str, Any]) -> None:
 
 def test_it_carries_its_owner_as_a_label(options: dict[str, Any]) -> None:
     assert options["labels"] == {"photofinish.runner": "rex"}
+
+
+@pytest.fixture
+def gpu_options() -> dict[str, Any]:
+    gpu = policy.Gpu(toolkit=False, interpreter="/opt/stack/bin/python3", library_path="/usr/local/nvidia/lib64")
+    made = policy.with_gpu(policy.tenant("image:1", uid=234_567, cpus="1"), gpu)
+    return policy.container_options(made, socket_folder=Path("/somewhere/door"), owner="rex")
+
+
+def test_a_gpu_comes_with_three_device_nodes(gpu_options: dict[str, Any]) -> None:
+    assert [node.split(":")[0] for node in gpu_options["devices"]] == [
+        "/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"
+    ]  # fmt: skip
+
+
+def test_the_hosts_cuda_stack_is_mounted_read_only(gpu_options: dict[str, Any]) -> None:
+    modes = {folder: mount["mode"] for folder, mount in gpu_options["volumes"].items()}
+    assert set(modes.values()) == {"ro"}
+    assert {"/usr", "/opt"} < set(modes)
+    assert not {"/root", "/home", "/var", "/run", "/"} & set(modes)
+
+
+def test_with_the_toolkit_nothing_of_the_host_is_mounted() -> None:
+    made = policy.with_gpu(policy.tenant("image:1", uid=234_567, cpus="1"), policy.Gpu(toolkit=True))
+    options = policy.container_options(made, socket_folder=Path("/somewhere/door"), owner="rex")
+    assert list(options["volumes"]) == ["/somewhere/door"]
+    assert options["device_requests"] == [{"device_ids": ["0"], "capabilities": [["gpu"]]}]
+
+
+def test_a_gpu_takes_nothing_of_the_rest_away(options: dict[str, Any], gpu_options: dict[str, Any]) -> None:
+    for name in ("network_mode", "read_only", "cap_drop", "security_opt", "ipc_mode", "user", "log_config"):
+        assert gpu_options[name] == options[name]

@@ -16,6 +16,7 @@ def evidence(**changes: Any) -> dict[str, Any]:
         "ranking_by": "geom",
         "stop_half_width": 0.02,
         "fault": None,
+        "clock": "wall",
         "certified": True,
         "checks": [check()],
         "timing": [timing("a", 1.0), timing("b", 0.25)],
@@ -34,11 +35,11 @@ def timing(
         wobble = 1 + spread * (n - 2.5)
         a, b = constant + baseline, constant + baseline * ratio * wobble
         quads.append([block("baseline", a), block("candidate", b), block("candidate", b), block("baseline", a)])
-    return {"case": case, "idle": [[constant, 0, 0, 1]] * 5, "reference_ns": None, "quads": quads}
+    return {"case": case, "idle": [[constant, 0, 0, 1, 0]] * 5, "reference_ns": None, "quads": quads}
 
 
 def block(side: str, wall: float, put: float = 0.0, take: float = 0.0) -> dict[str, Any]:
-    return {"side": side, "calls": [[wall + put + take, put, take, 1]] * 3}
+    return {"side": side, "calls": [[wall + put + take, put, take, 1, 0]] * 3}
 
 
 def test_the_constant_is_taken_off_before_the_ratio() -> None:
@@ -64,7 +65,7 @@ def test_the_inner_clock_decides_nothing() -> None:
     for timed in forged["timing"]:
         for quad in timed["quads"]:
             for one in quad:
-                one["calls"] = [[*sample[:3], 0] for sample in one["calls"]]
+                one["calls"] = [[*sample[:3], 0, 0] for sample in one["calls"]]
     assert verdict.decide(forged) == verdict.decide(evidence())
 
 
@@ -107,7 +108,7 @@ def test_what_is_hardly_known_does_not_rank() -> None:
 
 def test_disturbed_idle_calls_do_not_make_a_kernel_fast() -> None:
     disturbed = timing("a", 0.5)
-    disturbed["idle"] = [[1e6, 0, 0, 1]] * 3 + [[3e6, 0, 0, 1]] * 4
+    disturbed["idle"] = [[1e6, 0, 0, 1, 0]] * 3 + [[3e6, 0, 0, 1, 0]] * 4
     assert verdict.decide(evidence(timing=[disturbed])).ratio == pytest.approx(0.5, rel=0.01)
 
 

@@ -1,0 +1,98 @@
+"""Which time of a call counts: what the judge's own clock vouches for. Pure.
+
+A sample is one call: [wall_ns, put_ns, take_ns, inner_ns, probe_ns]. The first three are the judge's (all of it, and
+its own copying in and out as parts of it), `inner_ns` is the tenant's word.
+
+`wall` (cpu hardware): the wall clock less the judge's copying, during which a certified tenant is frozen, less the
+constant that an idle call of the baseline costs. The tenant's word never counts.
+`event` (GPUs): the device's events, raised to what the wall clock vouches for where they lie below. The constant
+between the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours; `spread_ns` is
+how far its blocks stray from it, 95 % of them, and so the most by which an event time could be forged unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from runner.judge import stats
+
+WALL, EVENT = "wall", "event"
+STRAY_SHARE: Final = 0.1  # of a case's blocks that may mismatch without meaning anything
+MISMATCH_SPREADS: Final = 3.0  # an event this many spreads under the wall clock's time is not an accident
+LEAST_SPREAD_NS: Final = 1_000.0  # no calibration is better than this
+
+Sample = Sequence[float]
+Timing = dict[str, Any]  # one entry of the evidence's `timing`
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Block times of one case in ns, four a quad in ABBA order; what could be forged; how many blocks mismatch."""
+
+    quads: list[list[float]]
+    spread_ns: float = 0.0
+    mismatches: int = 0
+
+    @property
+    def mismatch(self) -> bool:
+        return self.mismatches > max(1.0, STRAY_SHARE * 2 * len(self.quads))
+
+
+def certify(timing: Timing, *, clock: str, certified: bool) -> Certified:
+    """The times that count, of all blocks of a case."""
+    return _event(timing) if clock == EVENT else _wall(timing, certified=certified)
+
+
+def at_once_ns(sample: Sample, constant: float, *, clock: str, certified: bool) -> float:
+    """A call's time as far as it is known while measuring goes on: good enough to decide when to stop."""
+    return sample[3] if clock == EVENT else spent_ns(sample, certified=certified) - constant
+
+
+def spent_ns(sample: Sample, *, certified: bool) -> float:
+    """The part of a call's wall time in which the tenant could run; all of it where it could not be frozen."""
+    wall, put, take, *_ = sample
+    return wall - put - take if certified else wall
+
+
+def constant_ns(timing: Timing, *, certified: bool) -> float:
+    """What the way of a call costs by itself, from idle calls of the baseline; taken off both sides alike.
+
+    The lower quartile: one that is too small moves a ratio a little towards 1, one that a disturbance made too large
+    could make any kernel look fast.
+    """
+    return stats.lower_quartile([spent_ns(sample, certified=certified) for sample in timing["idle"]])
+
+
+def _wall(timing: Timing, *, certified: bool) -> Certified:
+    constant = constant_ns(timing, certified=certified)
+
+    def block_ns(block: Timing) -> float:
+        return stats.median([spent_ns(sample, certified=certified) for sample in block["calls"]]) - constant
+
+    return Certified([[block_ns(block) for block in quad] for quad in timing["quads"]])
+
+
+def _event(timing: Timing) -> Certified:
+    gaps = [_wall_median(block) - _event_median(block) for quad in timing["quads"] for block in (quad[0], quad[3])]
+    constant = stats.median(gaps)
+    strays = sorted(abs(gap - constant) for gap in gaps)
+    spread = max(strays[min(int(0.95 * len(strays)), len(strays) - 1)], LEAST_SPREAD_NS)
+    quads, mismatches = [], 0
+    for first, second, third, fourth in timing["quads"]:
+        times = [_event_median(first), 0.0, 0.0, _event_median(fourth)]
+        for place, block in ((1, second), (2, third)):
+            event, vouched = _event_median(block), _wall_median(block) - constant
+            mismatches += event < vouched - MISMATCH_SPREADS * spread
+            times[place] = max(event, vouched - spread)
+        quads.append(times)
+    return Certified(quads, spread, mismatches)
+
+
+def _wall_median(block: Timing) -> float:
+    return stats.median([sample[0] for sample in block["calls"]])
+
+
+def _event_median(block: Timing) -> float:
+    return stats.median([sample[3] for sample in block["calls"]])

@@ -1,0 +1,158 @@
+"""Memory on an NVIDIA device, behind the same operations as the host's. Loaded only where the hardware is a GPU.
+
+Judge-owned memory is allocated before any tenant starts and is never mapped by one. Inputs reach a tenant in two
+steps inside the clock: everything but a random 1/256 of the words, then, after the L2 cache was swept, those words.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from problems.tolerance import Tolerance
+from runner.judge import compare
+from runner.judge.layout import Layout, Slot
+from sandbox.inside import device
+
+GIB: Final = 1 << 30
+WITHHELD_SHARE: Final = 256  # one word of four bytes in so many comes last
+SWEEP_FACTOR: Final = 4  # of the L2 cache: written, then read
+CHUNK: Final = 1 << 26  # elements compared at a time
+
+Buffer = torch.Tensor
+
+
+class DeviceRegion:
+    """One allocation, shared by its descriptor with one container."""
+
+    def __init__(self, size: int) -> None:
+        self.bytes, self.size, self.fd = device.create(size)
+
+    def close(self) -> None:
+        """The allocation itself goes with the processes that map it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Which steps of a call are taken: all of them, but in experiments that measure what one costs and prevents."""
+
+    withhold: bool = True
+    sweep: bool = True
+    probe: bool = True
+
+
+class CudaMemory:
+    """The device's primary context through torch; each operation ends with a synchronisation."""
+
+    device = "cuda"
+
+    def __init__(self, steps: Steps | None = None) -> None:
+        device.start()
+        self.steps = steps or Steps()
+        l2 = torch.cuda.get_device_properties(0).L2_cache_size
+        self._sweeper = torch.zeros(SWEEP_FACTOR * l2, dtype=torch.uint8, device="cuda")
+        self._probe = torch.zeros(1, device="cuda")
+        self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
+        self._last = torch.zeros(0, dtype=torch.int64, device="cuda")
+
+    def region(self, name: str, size: int) -> DeviceRegion:
+        return DeviceRegion(size)
+
+    def buffer(self, size: int) -> Buffer:
+        return torch.ones(size, dtype=torch.uint8, device="cuda")
+
+    def copy(self, target: Buffer, source: Buffer, count: int) -> None:
+        target[:count].copy_(source[:count])
+        torch.cuda.synchronize()
+
+    def fill(self, target: Buffer, count: int, pattern: int) -> None:
+        target[:count].view(torch.int64).fill_(pattern - (1 << 63))
+        torch.cuda.synchronize()
+
+    def same(self, left: Buffer, right: Buffer, count: int) -> bool:
+        return bool(torch.equal(left[:count].view(torch.int64), right[:count].view(torch.int64)))
+
+    def stage(self, source: Buffer, count: int) -> None:
+        """Before the clock: what is to be put first, with the withheld words poisoned."""
+        if len(self._staged) < count:
+            self._staged = self.buffer(count)
+        words = count // 4
+        self._last = torch.randint(words, (max(words // WITHHELD_SHARE, 1),), device="cuda")
+        self._staged[:count].copy_(source[:count])
+        if self.steps.withhold:
+            self._staged[:count].view(torch.int32)[self._last] = secrets.randbits(31)
+        torch.cuda.synchronize()
+
+    def put(self, target: Buffer, source: Buffer, count: int) -> None:
+        """Inside the clock: what was staged, a sweep of L2, the withheld words."""
+        target[:count].copy_(self._staged[:count])
+        if self.steps.sweep:
+            self._sweeper.add_(1)
+        if self.steps.withhold:
+            words = target[:count].view(torch.int32)
+            words[self._last] = source[:count].view(torch.int32)[self._last]
+        torch.cuda.synchronize()
+
+    def probe_ns(self) -> int:
+        """How long a tiny kernel of the judge takes: far longer where somebody else's is still resident."""
+        if not self.steps.probe:
+            return 0
+        start = time.perf_counter_ns()
+        self._probe.add_(1)
+        torch.cuda.synchronize()
+        return time.perf_counter_ns() - start
+
+    def compare(
+        self, layout: Layout, expected: Buffer, got: Buffer, tolerance: Tolerance | None
+    ) -> list[compare.Figures]:
+        """On the device where all is well; what differs is looked at on the host, where the messages are made."""
+        found = []
+        for slot in layout.outputs:
+            if slot.nbytes:
+                figures = _all_near(slot, _values(slot, expected), _values(slot, got), tolerance)
+                if figures is None:
+                    return compare.compare(layout, _to_host(layout, expected), _to_host(layout, got), tolerance)
+                found.append(figures)
+        return found
+
+
+def _values(slot: Slot, region: Buffer) -> torch.Tensor:
+    return region[slot.output : slot.output + slot.nbytes].view(getattr(torch, slot.dtype))
+
+
+def _to_host(layout: Layout, region: Buffer) -> Any:
+    return np.ascontiguousarray(region[: layout.output_bytes].cpu().numpy())
+
+
+def _all_near(
+    slot: Slot, expected: torch.Tensor, got: torch.Tensor, tolerance: Tolerance | None
+) -> compare.Figures | None:
+    """Figures of a good output; None where an element is wrong. The same rule as on the host (compare.py)."""
+    if not expected.is_floating_point():
+        same = torch.equal(expected, got)
+        return compare.Figures(expected.numel(), 0, "", None, None, None) if same else None
+    allowed = tolerance or compare.DEFAULTS[slot.dtype]
+    error_squared = size_squared = worst = 0.0
+    for start in range(0, expected.numel(), CHUNK):
+        e, g = expected[start : start + CHUNK], got[start : start + CHUNK]
+        if e.dtype.itemsize < 4:
+            e, g = e.float(), g.float()
+        error, size = (g - e).abs(), e.abs()
+        limit = size * allowed.rtol + allowed.atol
+        near = (error <= limit) & ~limit.isinf()
+        if not bool((near | (e == g) | (e.isnan() & g.isnan())).all()):
+            return None
+        error_squared += float(error.double().square().sum())
+        size_squared += float(size.double().square().sum())
+        worst = max(worst, float(error.max()))
+    relative = (error_squared / size_squared) ** 0.5 if size_squared else None
+    return compare.Figures(expected.numel(), 0, "", compare.finite(relative), compare.finite(worst), None)

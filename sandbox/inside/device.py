@@ -1,0 +1,85 @@
+"""Device memory that travels as a POSIX file descriptor: made by the judge, mapped by a container.
+
+Owns nothing beyond the call: mappings live as long as their process. Needs cuda-bindings and a CUDA build of torch;
+imported only where the hardware is a GPU. An importer sets its own access, so a mapping is never read-only: that is why
+no allocation is ever mapped by two containers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from cuda.bindings import driver
+
+HANDLE = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+
+class DeviceError(Exception):
+    """A driver call failed; the text is its name and the driver's error."""
+
+
+def start(index: int = 0) -> None:
+    """Make the device's primary context current in this thread: torch and the driver calls below share it."""
+    torch.cuda.set_device(index)
+    torch.zeros(1, device="cuda")
+    torch.cuda.synchronize()
+
+
+def create(size: int, index: int = 0) -> tuple[torch.Tensor, int, int]:
+    """A new allocation of at least `size` bytes: its bytes as a tensor, its real size, its descriptor."""
+    wanted = _property(index)
+    (grain,) = _call(
+        "cuMemGetAllocationGranularity",
+        wanted,
+        driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM,
+    )
+    size = -(-size // grain) * grain
+    (handle,) = _call("cuMemCreate", size, wanted, 0)
+    (fd,) = _call("cuMemExportToShareableHandle", handle, HANDLE, 0)
+    return _map(handle, size, index), size, int(fd)
+
+
+def adopt(fd: int, size: int, index: int = 0) -> torch.Tensor:
+    """The bytes of an allocation that another process made; `size` is its real size."""
+    (handle,) = _call("cuMemImportFromShareableHandle", fd, HANDLE)
+    return _map(handle, size, index)
+
+
+def _property(index: int) -> Any:
+    wanted = driver.CUmemAllocationProp()
+    wanted.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    wanted.requestedHandleTypes = HANDLE
+    wanted.location = _location(index)
+    return wanted
+
+
+def _location(index: int) -> Any:
+    place = driver.CUmemLocation()
+    place.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    place.id = index
+    return place
+
+
+def _map(handle: Any, size: int, index: int) -> torch.Tensor:
+    (address,) = _call("cuMemAddressReserve", size, 0, 0, 0)
+    _call("cuMemMap", address, size, 0, handle, 0)
+    access = driver.CUmemAccessDesc()
+    access.location = _location(index)
+    access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    _call("cuMemSetAccess", address, size, [access], 1)
+    return torch.as_tensor(_Raw(int(address), size), device=f"cuda:{index}")
+
+
+class _Raw:
+    """Bytes at a device address, as torch takes them in without a copy."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}
+
+
+def _call(name: str, *arguments: Any) -> tuple[Any, ...]:
+    error, *values = getattr(driver, name)(*arguments)
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise DeviceError(f"{name}: {error.name}")
+    return tuple(values)

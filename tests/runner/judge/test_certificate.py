@@ -1,0 +1,63 @@
+"""The clock that counts on a GPU: events, raised to what the judge's wall clock vouches for."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from runner.judge.certificate import EVENT, Certified, certify
+
+GAP_NS = 300_000.0  # between the two clocks, on a device
+
+
+def timing(
+    event_b: float, *, event_a: float = 50_000.0, told_b: float | None = None, noise: float = 300.0
+) -> dict[str, Any]:
+    """Ten quads; the candidate truly takes `event_b` and tells `told_b`. The gap between the clocks is noisy."""
+    chance = random.Random(3)
+
+    def block(true: float, told: float) -> dict[str, Any]:
+        return {"calls": [[true + GAP_NS + chance.gauss(0, noise), 0, 0, told, 0] for _ in range(5)]}
+
+    told = event_b if told_b is None else told_b
+    quads = [
+        [block(event_a, event_a), block(event_b, told), block(event_b, told), block(event_a, event_a)]
+        for _ in range(10)
+    ]
+    return {"quads": quads}
+
+
+def judged(**given: Any) -> Certified:
+    return certify(timing(**given), clock=EVENT, certified=True)
+
+
+def test_honest_events_count_as_they_are() -> None:
+    found = judged(event_b=40_000.0)
+    assert not found.mismatch
+    assert [quad[1] for quad in found.quads] == pytest.approx([40_000.0] * 10, rel=0.05)
+
+
+def test_a_forged_event_is_raised_to_what_the_wall_clock_vouches_for() -> None:
+    found = judged(event_b=40_000.0, told_b=1_000.0)
+    assert found.mismatch
+    assert min(time for quad in found.quads for time in quad[1:3]) > 35_000
+
+
+def test_a_small_forgery_gains_at_most_the_spread() -> None:
+    found = judged(event_b=40_000.0, told_b=38_500.0)
+    gained = 40_000 - min(time for quad in found.quads for time in quad[1:3])
+    assert gained <= found.spread_ns + 1_500
+    assert found.spread_ns < 2_000
+
+
+def test_the_baselines_events_are_ours_and_never_raised() -> None:
+    assert {quad[0] for quad in judged(event_b=40_000.0).quads} == {50_000.0}
+
+
+def test_one_stray_block_is_no_mismatch() -> None:
+    given = timing(event_b=40_000.0)
+    for sample in given["quads"][4][1]["calls"]:
+        sample[0] += 200_000
+    assert not certify(given, clock=EVENT, certified=True).mismatch
