@@ -1,6 +1,7 @@
 """What the owner of a submission sees of it: derived from its current attempt, its result, its review and its line.
 
-It lives up here because it reads judging, review and standings; nothing is stored.
+It lives up here because it reads judging, review and standings; nothing is stored. The time of a published submission
+is that of its board, so both pages say the same; any other's is on the scale of its own run.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from typing import Any
 from leaderboard.judging.models import Attempt, AttemptEvent, Result
 from leaderboard.review.models import Decision, Finding
 from leaderboard.review.standing import REJECTED, UNDER_REVIEW
-from leaderboard.standings.boards import rank_of
-from leaderboard.standings.models import Entry
+from leaderboard.standings.boards import published_times, rank_of
 from leaderboard.submissions.models import Submission
 
 
@@ -43,7 +43,7 @@ def status_of(submission: Submission) -> SubmissionStatus:
         attempt,
         result,
         review=_reviews([attempt.pk]).get(attempt.pk),
-        published=Entry.objects.filter(submission=submission).exists(),
+        board_us=published_times([submission.pk]).get(submission.pk),
         message=result.message if result else _last_message(attempt),
         rank=rank_of(submission),
     )
@@ -53,7 +53,7 @@ def status_of(submission: Submission) -> SubmissionStatus:
 
 
 def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus]:
-    """Submission id → what a list shows, in four queries however many there are."""
+    """Submission id → what a list shows, in five queries however many there are."""
     attempts = list(
         Attempt.objects.current()
         .filter(submission__in=list(submissions))
@@ -61,8 +61,7 @@ def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus
         .defer("result__report")
     )
     reviews = _reviews([attempt.pk for attempt in attempts])
-    ids = [attempt.submission_id for attempt in attempts]
-    published = set(Entry.objects.filter(submission_id__in=ids).values_list("submission_id", flat=True))
+    times = published_times(attempt.submission_id for attempt in attempts)
     statuses = {}
     for attempt in attempts:
         result = _result_of(attempt)
@@ -70,7 +69,7 @@ def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus
             attempt,
             result,
             review=reviews.get(attempt.pk),
-            published=attempt.submission_id in published,
+            board_us=times.get(attempt.submission_id),
             message=result.message if result else "",
             rank=None,
         )
@@ -78,7 +77,13 @@ def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus
 
 
 def _status(
-    attempt: Attempt, result: Result | None, *, review: str | None, published: bool, message: str, rank: int | None
+    attempt: Attempt,
+    result: Result | None,
+    *,
+    review: str | None,
+    board_us: float | None,
+    message: str,
+    rank: int | None,
 ) -> SubmissionStatus:
     return SubmissionStatus(
         status=attempt.state,
@@ -86,11 +91,11 @@ def _status(
         outcome=attempt.outcome,
         reason=attempt.reason,
         message=message,
-        score_us=result.score_us if result else None,
+        score_us=(board_us or result.score_us) if result else None,
         ratio=result.ratio if result else None,
         half_width=result.half_width if result else None,
         flags=list(result.flags) if result else [],
-        published=published,
+        published=board_us is not None,
         rank=rank,
         review=review,
     )

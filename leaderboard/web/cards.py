@@ -13,10 +13,13 @@ from django.contrib.auth.models import AnonymousUser
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.standings.boards import RankedEntry, board_entries
-from leaderboard.standings.models import Entry
 
 MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
 
+HOW_RANKED: Final = (
+    "Ranked by time relative to the baseline in the same run; "
+    "times are on the scale of the board's median baseline run."
+)
 RANKINGS: Final = {
     "geom": "Geometric mean over the timing cases",
     "mean": "Mean over the timing cases",
@@ -63,8 +66,8 @@ class Place:
         return len(self.ranked)
 
     @property
-    def leader(self) -> Entry | None:
-        return self.ranked[0].entry if self.ranked else None
+    def leader(self) -> RankedEntry | None:
+        return self.ranked[0] if self.ranked else None
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def groups(now: datetime) -> list[Group]:
 def preview(place: Place, viewer: User | AnonymousUser, most: int | None = None) -> Preview:
     """The first lines of a board, drawn on strips of one common scale."""
     shown = place.ranked[:most]
-    longest = max((_extent(ranked.entry) for ranked in shown), default=1.0)
+    longest = max((_extent(ranked) for ranked in shown), default=1.0)
     rows = [_line(ranked, viewer, longest) for ranked in shown]
     return Preview(hardware=place.hardware, rows=rows)
 
@@ -152,9 +155,9 @@ def _card(slug: str, boards: list[Board], now: datetime) -> Card:
     )
 
 
-def _extent(entry: Entry) -> float:
+def _extent(ranked: RankedEntry) -> float:
     """The slowest thing to be drawn for a line: itself with its interval, or its baseline."""
-    return max(entry.score_us * (1 + (entry.half_width or 0)), entry.score_us / entry.ratio)
+    return max(ranked.score_us * (1 + (ranked.entry.half_width or 0)), ranked.score_us / ranked.entry.ratio)
 
 
 def _line(ranked: RankedEntry, viewer: User | AnonymousUser, longest_us: float) -> Line:
@@ -163,21 +166,21 @@ def _line(ranked: RankedEntry, viewer: User | AnonymousUser, longest_us: float) 
         rank=ranked.rank,
         user=entry.owner.get_username(),
         own=entry.owner_id == viewer.pk,
-        score_us=entry.score_us,
+        score_us=ranked.score_us,
         ratio=entry.ratio,
         half_width=entry.half_width,
         submitted_at=entry.submitted_at,
         submission=entry.submission_id,
-        strip=_strip(entry, 100 / longest_us),
+        strip=_strip(ranked, 100 / longest_us),
     )
 
 
-def _strip(entry: Entry, scale: float) -> Strip:
-    run = entry.score_us * scale
-    width = max(MIN_BAND, 2 * run * (entry.half_width or 0)) if entry.half_width else 0.0
+def _strip(ranked: RankedEntry, scale: float) -> Strip:
+    run, half_width = ranked.score_us * scale, ranked.entry.half_width or 0
+    width = max(MIN_BAND, 2 * run * half_width) if half_width else 0.0
     return Strip(
         run=round(run, 2),
         band_start=round(run - width / 2, 2),
         band_width=round(width, 2),
-        base=round(entry.score_us / entry.ratio * scale, 2),
+        base=round(run / ranked.entry.ratio, 2),
     )

@@ -78,7 +78,7 @@ def test_what_is_held_is_no_incumbent(stage: Stage) -> None:
 def test_the_incumbent_moves_the_bar(stage: Stage) -> None:
     stage.judge(stage.submit(stage.ben), ratio=0.55)
     stage.judge(stage.submit(), ratio=0.3)
-    assert [line.entry.owner for line in board_entries(stage.board)] == [stage.ben, stage.ada]
+    assert [line.entry.owner for line in board_entries(stage.board)] == [stage.ada, stage.ben]
 
 
 def test_a_superuser_publishes_it_on_the_record(stage: Stage) -> None:

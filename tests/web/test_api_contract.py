@@ -45,7 +45,7 @@ def test_boards(stage, browser) -> None:
 
 def test_entries_are_best_first_one_line_an_owner(stage, browser) -> None:
     for owner, score in ((stage.ada, 950.0), (stage.ben, 900.0), (stage.ada, 800.0)):
-        stage.judge(stage.submit(owner), score_us=score)
+        stage.judge(stage.submit(owner), score_us=score, ratio=score / 1000)
     entries = browser(None).get("/api/v1/boards/softmax/cpu/entries").json()
     assert [(entry["rank"], entry["user"], entry["score_us"]) for entry in entries] == [
         (1, "ada", 800.0),

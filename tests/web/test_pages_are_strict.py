@@ -109,6 +109,20 @@ def test_board_marks_ones_own_row_and_invites_when_empty(stage, browser) -> None
     assert "place-1 own" not in browser(stage.cleo).get("/boards/softmax/cpu").content.decode()
 
 
+def test_board_and_problem_say_how_they_rank(stage, browser) -> None:
+    stage.judge(stage.submit())
+    for address in ("/boards/softmax", "/boards/softmax/cpu"):
+        page = browser(None).get(address).content.decode()
+        assert "Ranked by time relative to the baseline in the same run" in page
+
+
+def test_the_problem_page_knows_the_limit_of_a_call() -> None:
+    from leaderboard.web.pages.boards import CALL_LIMIT_S
+    from runner.judge.trial import CALL_S
+
+    assert CALL_LIMIT_S == CALL_S
+
+
 def test_health_and_robots(stage, browser) -> None:
     assert browser(None).get("/healthz").json() == {"ok": True, "database": "ok"}
     assert b"Disallow: /submissions" in browser(None).get("/robots.txt").content

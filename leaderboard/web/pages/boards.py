@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -9,7 +11,8 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.web import cards, sources
 
-PREVIEW_ROWS = 5
+PREVIEW_ROWS: Final = 5
+CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import it, a test compares the two
 
 
 @require_safe
@@ -30,6 +33,8 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "card": card,
         "problem": text,
         "ranking_by": cards.RANKINGS[text.ranking_by],
+        "how_ranked": cards.HOW_RANKED,
+        "call_limit_s": CALL_LIMIT_S,
         "tabs": sources.tabs(text),
         "tests": sources.case_names(text.tests),
         "benchmarks": sources.case_names(text.benchmarks),
@@ -56,7 +61,13 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
         raise Http404
     ranking_by = cards.RANKINGS[card.version.part("ranking_by", "geom")]
     preview = cards.preview(place, request.user)
-    context = {"card": card, "hardware": hardware, "preview": preview, "ranking_by": ranking_by}
+    context = {
+        "card": card,
+        "hardware": hardware,
+        "preview": preview,
+        "ranking_by": ranking_by,
+        "how_ranked": cards.HOW_RANKED,
+    }
     return render(request, "web/board.html", context)
 
 
