@@ -8,7 +8,6 @@ value through. A new field gets a default; a changed meaning gets a new WIRE_VER
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -33,6 +32,7 @@ MAX_MESSAGE_CHARS: Final = 8_000
 MAX_LOG_CHARS: Final = 140_000  # first and last 64 kB of each stream, with the mark between
 MAX_REPORT_BYTES: Final = 16_000_000
 MAX_EVENTS_PER_CALL: Final = 100
+LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: below it nothing was measured
 
 JSON = dict[str, Any]
 
@@ -177,7 +177,7 @@ class _Fields:
 
     def version(self) -> None:
         got = self._get("wire", _REQUIRED)
-        if got != WIRE_VERSION:
+        if type(got) is not int or got != WIRE_VERSION:
             raise self._fail("wire", f"this side speaks version {WIRE_VERSION}, got {got!r}; upgrade the older side")
 
     def text(self, key: str, limit: int, default: object = None) -> str:
@@ -206,15 +206,15 @@ class _Fields:
         return self._number(key, self._get(key, _REQUIRED), least, most)
 
     def _number(self, key: str, value: object, least: float, most: float) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
             raise self._fail(key, "expected a finite number")
         if not least <= value <= most:
-            raise self._fail(key, f"{value} is outside {least} … {most}")
+            raise self._fail(key, f"it is outside {least:g} … {most:g}")
         return float(value)
 
     def positive_or_none(self, key: str) -> float | None:
         value = self._get(key, None)
-        return None if value is None else self._number(key, value, 0.0, 1e15)
+        return None if value is None else self._number(key, value, LEAST_POSITIVE, 1e15)
 
     def mapping(self, key: str, default: object = None, limit_bytes: int | None = None) -> JSON:
         value = self._get(key, _REQUIRED if default is None else default)

@@ -49,7 +49,32 @@ def _secret(problem: Problem, chance: random.Random) -> list[Case]:
         {**base, **{name: draw(choice, chance) for name, choice in problem.fuzz.args.items()}}
         for _ in range(problem.fuzz.cases)
     ]
-    return [dict(case) for case in problem.benchmarks] + drawn
+    return [dict(case) for case in problem.benchmarks] + _timed_shapes(problem, chance) + drawn
+
+
+def _timed_shapes(problem: Problem, chance: random.Random) -> list[Case]:
+    """The timed cases with everything else that may vary varied: a kernel that cuts corners on their shapes is seen.
+
+    What is a choice of texts (`distribution`) is no shape: each of its values meets at least one timed shape.
+    """
+    assert problem.fuzz is not None
+    kinds = {name: list(choice) for name, choice in problem.fuzz.args.items() if _is_kind(choice)}
+    if not problem.benchmarks:
+        return []
+    for values in kinds.values():
+        chance.shuffle(values)
+    rounds = max([len(problem.benchmarks), *(len(values) for values in kinds.values())]) if kinds else 0
+    return [
+        {
+            **problem.benchmarks[n % len(problem.benchmarks)],
+            **{name: values[n % len(values)] for name, values in kinds.items()},
+        }
+        for n in range(rounds)
+    ]
+
+
+def _is_kind(choice: Choice) -> bool:
+    return not isinstance(choice, IntRange) and all(isinstance(value, str) for value in choice)
 
 
 def draw(choice: Choice, chance: random.Random) -> int | float | str | bool | list[int]:

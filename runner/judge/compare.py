@@ -159,13 +159,14 @@ def finite(value: float | None) -> float | None:
 
 
 def _element(slot: Slot, expected: Values, got: Values, at: int, start: int) -> Element:
-    return slot.index_of(start + at), _shown(slot, expected[at]), _shown(slot, got[at])
+    parts = 2 if slot.dtype.startswith("complex") else 1  # real and imaginary, each an element here
+    return slot.index_of((start + at) // parts), _shown(slot, expected[at]), _shown(slot, got[at])
 
 
 def _shown(slot: Slot, value: Any) -> str:
     if slot.dtype == "bool":
         return str(bool(value))
-    return f"{value:.9g}" if DTYPES[slot.dtype][1][1:2] == "f" or slot.dtype == "bfloat16" else str(value)
+    return f"{value:.9g}" if isinstance(value, np.floating) else str(value)
 
 
 def explain(case: str, found: Figures, output: int, of: int) -> str:

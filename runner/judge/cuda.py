@@ -18,6 +18,7 @@ import torch
 from problems.tolerance import Tolerance
 from runner.judge import compare
 from runner.judge.layout import Layout, Slot
+from sandbox.errors import SandboxError
 from sandbox.inside import device
 
 GIB: Final = 1 << 30
@@ -32,7 +33,10 @@ class DeviceRegion:
     """One allocation, shared by its descriptor with one container."""
 
     def __init__(self, size: int) -> None:
-        self.bytes, self.size, self.fd = device.create(size)
+        try:
+            self.bytes, self.size, self.fd = device.create(size)
+        except device.DeviceError as err:
+            raise SandboxError(f"no {size} bytes of device memory: {err}") from None
 
     def close(self) -> None:
         """The allocation itself goes with the processes that map it."""

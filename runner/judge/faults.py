@@ -19,6 +19,10 @@ class Fault(Exception):
     message: str
     told_by_tenant: bool = False  # the message was written inside the container and may hold data of the case
 
+    def about(self, case: str) -> Fault:
+        """The same, with the public case that it happened in."""
+        return Fault(self.outcome, self.reason, f"Case {case}: {self.message}", self.told_by_tenant)
+
     def without_data(self, elements: int) -> Fault:
         """The same about a secret case: what happened and the size class, nothing that the container wrote."""
         if not self.told_by_tenant:
@@ -54,6 +58,7 @@ ANSWERS: Final = {
 
 
 SENTENCES: Final = {
+    "exited": "Your code ended its own process instead of returning",
     "raised": "Your kernel raised an exception",
     "none": "Your kernel returned None",
     "type": "Your kernel returned something that is not a plain torch.Tensor",
@@ -64,12 +69,16 @@ SENTENCES: Final = {
 }
 
 
-def from_answer(status: int, text: str) -> Fault:
-    """What the harness reported. A status that does not exist was not written by our harness."""
-    if status not in ANSWERS:
-        return Fault("policy", "protocol", "The answers page holds a status that does not exist.")
+def from_answer(order: int, status: int, text: str) -> Fault:
+    """What the harness reported; a status that does not exist for this order was not written by our harness."""
+    possible = {
+        protocol.LOAD: (protocol.SYNTAX, protocol.IMPORT, protocol.MISSING, protocol.MEMORY),
+        protocol.LAYOUT: (protocol.LAYOUT_FAILED, protocol.MEMORY),
+    }.get(order, (protocol.RAISED, protocol.NONE, protocol.TYPE, protocol.SHAPE, protocol.DTYPE, protocol.MEMORY))
+    if status not in possible:
+        return Fault("policy", "protocol", "The answers page holds a status that does not belong there.")
     outcome, reason = ANSWERS[status]
-    return Fault(outcome, reason, text, told_by_tenant=reason in SENTENCES)
+    return Fault(outcome, reason, text, told_by_tenant=True)
 
 
 def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:
@@ -87,6 +96,7 @@ def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:
         "runtime_error",
         "exited",
         f"Your code ended its own process with exit status {end.code} {when}, instead of returning.",
+        told_by_tenant=True,
     )
 
 

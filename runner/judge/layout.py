@@ -120,4 +120,6 @@ def values(slot: Slot, region: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarra
     raw = region[slot.output : slot.output + slot.nbytes]
     if slot.dtype == "bfloat16":
         return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+    if slot.dtype.startswith("complex"):
+        return raw.view("<f4" if slot.dtype == "complex64" else "<f8")  # real and imaginary part are compared each
     return raw.view(DTYPES[slot.dtype][1])

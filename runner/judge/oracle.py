@@ -14,7 +14,7 @@ from problems.spec import Case, case_name
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import Layout, parse_layout
 from runner.judge.memory import Buffer, Memory, Region
-from runner.judge.tenant import START_S, Input
+from runner.judge.tenant import START_S, Input, check_version
 from sandbox import protocol
 from sandbox.container import Container
 
@@ -40,7 +40,7 @@ class Oracle:
     def connect(self) -> None:
         deadline = time.monotonic_ns() + START_S * 1_000_000_000
         self._connection = self.container.accept(deadline)
-        protocol.receive(self._connection, deadline_ns=deadline)
+        check_version(protocol.receive(self._connection, deadline_ns=deadline)[0])
 
     def load(self, files: dict[str, str]) -> None:
         assert self._connection is not None

@@ -19,6 +19,7 @@ from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory
 from sandbox import protocol
 from sandbox.container import Container
+from sandbox.errors import SandboxError
 
 POLL_ALIVE_NS: Final = 20_000_000  # while waiting, look this often whether the container lives
 LOG_GRACE_S: Final = 0.03  # for what was printed before to come through Docker's pipe
@@ -53,6 +54,15 @@ class Call:
     late: bool
 
 
+def check_version(ready: dict[str, Any]) -> None:
+    """Judge and image are built together; raises SandboxError where they are not of one making."""
+    if ready.get("ready") != protocol.VERSION:
+        raise SandboxError(
+            f"the image's harness speaks protocol {ready.get('ready')!r}, this judge {protocol.VERSION}: "
+            "build the image of this checkout with `make image`"
+        )
+
+
 class Tenant:
     """A submission in its container. Use: start, connect, load, then `lay_out` and `call` as often as needed."""
 
@@ -71,7 +81,7 @@ class Tenant:
         """Wait until the harness is there: torch imported, nothing of any submission in it."""
         deadline = time.monotonic_ns() + START_S * 1_000_000_000
         self._connection = self.container.accept(deadline)
-        protocol.receive(self._connection, deadline_ns=deadline)
+        check_version(protocol.receive(self._connection, deadline_ns=deadline)[0])
         self.certified = self.container.freezer is not None
         self.container.freeze()
 
@@ -92,14 +102,14 @@ class Tenant:
         self._connection.close()
         self._connection = None
         self._order(protocol.LOAD, b"", limit_s, faults.BUILD)
-        self.container.freeze()
+        self._freeze(faults.BUILD)
 
     def lay_out(self, layout: Layout, limit_s: float) -> None:
         """Tell the harness where the tensors lie; nothing of their contents."""
         if layout.text != self._laid_out:
-            self.container.thaw()
+            self._thaw(faults.CALL)
             self._order(protocol.LAYOUT, layout.text, limit_s, faults.CALL)
-            self.container.freeze()
+            self._freeze(faults.CALL)
             self._laid_out = layout.text
 
     def call(self, given: Input, into: Buffer, limit_s: float, *, idle: bool = False) -> Call:
@@ -117,7 +127,7 @@ class Tenant:
         arena.put_inputs(layout, given.inputs)
         put = now()
         inner_ns = self._order(protocol.IDLE if idle else protocol.CALL, b"", limit_s, faults.CALL, thaw=True)
-        self.container.freeze()
+        self._freeze(faults.CALL)
         frozen = now()
         arena.take_outputs(layout, into)
         end = now()
@@ -131,12 +141,27 @@ class Tenant:
         nonce = secrets.randbits(64) | 1
         protocol.write_page(self._arena.orders.map, nonce, kind, 0, text)
         if thaw:
-            self.container.thaw()
+            self._thaw(when)
         self._wait(nonce, limit_s, when)
         status, inner_ns, said = protocol.read_page(self._arena.answers.map, protocol.MAX_TEXT_BYTES)
         if status != protocol.OK:
-            raise faults.from_answer(status, protocol.clean_text(said))
+            raise faults.from_answer(kind, status, protocol.clean_text(said))
         return min(inner_ns, 1 << 62)
+
+    def _freeze(self, when: str) -> None:
+        """A container that will not be frozen, or died meanwhile, did that itself: never the host's fault."""
+        try:
+            self.container.freeze()
+        except TimeoutError:
+            raise faults.Fault("policy", "unfreezable", f"Your code could not be stopped {when}.") from None
+        except OSError:
+            raise self._died(when) from None
+
+    def _thaw(self, when: str) -> None:
+        try:
+            self.container.thaw()
+        except OSError:
+            raise self._died(when) from None
 
     def _wait(self, nonce: int, limit_s: float, when: str) -> None:
         answers, now = self._arena.answers.map, self._clock.now_ns

@@ -144,7 +144,9 @@ class Trial:
             stage.left_s()  # where it was the stage that ran out, its message says so
             if side == A:
                 raise OracleFailed(f"the baseline failed: {fault}") from None
-            raise fault if public else fault.without_data(compare.size_class(given.layout)) from None
+            if public:
+                raise fault.about(given.case) from None
+            raise fault.without_data(compare.size_class(given.layout)) from None
 
     def _buffer(self, index: int, size: int) -> Buffer:
         """Private memory for an output, touched beforehand: no page fault of ours inside the clock."""

@@ -40,8 +40,11 @@ def _keep(report: Report, name: str) -> None:
 
 def _say_job(problem: str, file: str, report: Report, took_s: float) -> None:
     ratio = f"{report.ratio:.4f}" if report.ratio else "-"
-    print(f"{problem} {Path(file).name}: {report.outcome} {report.reason} ratio {ratio} flags {list(report.flags)} "
-          f"{took_s:.1f} s {report.evidence.get('phases_s')}", flush=True)  # fmt: skip
+    times = [f"{case['measured_us']:.2f}" for case in report.cases if case["stage"] == "time"]
+    print(
+        f"{problem} {Path(file).name}: {report.outcome} {report.reason}, ratio {ratio}, µs {' '.join(times)}", end=" "
+    )
+    print(f"{list(report.flags)} {took_s:.1f} s {report.evidence.get('phases_s')}", flush=True)
     if report.outcome != "passed":
         print("  ", report.message[:600], report.evidence.get("operator", "")[-1500:])
         print("  ", {name: text[-800:] for name, text in report.logs.items() if text.strip()})

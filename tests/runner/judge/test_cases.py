@@ -54,6 +54,14 @@ def test_the_timed_shapes_are_among_the_secret_ones() -> None:
     assert len(secret) == 14
 
 
+def test_the_timed_shapes_meet_every_kind_of_values() -> None:
+    fuzz = Fuzz({"n": IntRange(1, 50), "distribution": ("normal", "wide", "zeros", "constant")}, 5)
+    planned = plan_checks(problem(fuzz=fuzz), random.Random(1))
+    timed = [plan.case for plan in planned if not plan.public and plan.case["n"] in (100, 200)]
+    assert {case.get("distribution") for case in timed} == {None, "normal", "wide", "zeros", "constant"}
+    assert {case["n"] for case in timed if "distribution" in case} == {100, 200}
+
+
 def test_two_plans_share_no_secret_seed() -> None:
     chance = random.SystemRandom()
     first, second = plan_checks(problem(), chance), plan_checks(problem(), chance)

@@ -67,6 +67,14 @@ def test_integers_and_booleans_are_compared_exactly() -> None:
     assert figures(left, left + np.array([0, 0, 1]), dtype="int64").different == 1
 
 
+def test_each_part_of_a_complex_number_counts_by_itself() -> None:
+    expected = np.array([1 + 2j, complex(np.nan, 1)], dtype=np.complex64)
+    assert figures(expected, expected.copy(), dtype="complex64").good
+    found = figures(expected, np.array([1 + 2j, complex(np.nan, 77)], dtype=np.complex64), dtype="complex64")
+    assert found.different == 1
+    assert found.first == ([1], "1", "77")
+
+
 def test_bfloat16_is_read_by_its_bits() -> None:
     bits = np.array([0x3F80, 0x4000, 0xC000], dtype=np.uint16)  # 1, 2, -2
     assert figures(bits, bits.copy(), None, dtype="bfloat16").good
