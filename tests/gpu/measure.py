@@ -55,9 +55,7 @@ def _say_cases(reports: list[Report]) -> None:
     passed = [report.evidence for report in reports if report.evidence.get("timing")]
     if not passed:
         return
-    print(
-        "case | event med µs (jobs) | CV jobs % | in-run CV % | wall-event µs | u µs | put µs | take µs | probe µs | A/A %"
-    )
+    print("case | event med µs (jobs) | CV jobs % | in-run CV % | gap µs | u µs | put µs | take µs | probe µs | A/A %")
     for index, timing in enumerate(passed[0]["timing"]):
         same = [evidence["timing"][index] for evidence in passed if len(evidence["timing"]) > index]
         _say_case(timing["case"], [timing for timing in same if timing["quads"]])
