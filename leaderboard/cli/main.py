@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
-from leaderboard.cli import config, directives, render
+from leaderboard.cli import config, directives, figures, render
 from leaderboard.cli.api import JSON, Api, connected
 from leaderboard.cli.config import Account
 from leaderboard.cli.errors import CliError, Misuse
@@ -97,12 +97,12 @@ def boards(context: typer.Context, as_json: AsJson = False) -> None:
             board.get("slug", ""),
             board.get("title", ""),
             " ".join(map(str, board.get("hardware") or [])),
-            board.get("deadline") or "none",
+            figures.moment(board["deadline"]) if board.get("deadline") else "none",
             "open" if board.get("open") else "closed",
         )
         for board in found
     ]
-    screen.table(("board", "title", "hardware", "deadline", ""), rows)
+    screen.table(("board", "title", "hardware", "deadline", ""), rows, least=("deadline", "title"))
 
 
 @app.command()
@@ -124,13 +124,14 @@ def board(
         (
             entry.get("rank", ""),
             entry.get("user", ""),
-            render.microseconds(entry.get("score_us")),
-            render.speed(entry.get("ratio")),
-            str(entry.get("submitted_at", ""))[:19],
+            figures.microseconds(entry.get("score_us")),
+            figures.speedup(entry.get("ratio")),
+            figures.moment(entry.get("submitted_at")),
         )
         for entry in entries
     ]
-    screen.table(("rank", "who", "time", "speed", "submitted"), rows, numbers=("rank", "time", "speed"))
+    columns = ("rank", "who", "time", "vs baseline", "submitted")
+    screen.table(columns, rows, numbers=("rank", "time", "vs baseline"), least=("submitted", "vs baseline"))
 
 
 @app.command()
@@ -197,16 +198,17 @@ def list_submissions(
     rows = [
         (
             item.get("id", ""),
-            str(item.get("created_at", ""))[:19],
+            figures.moment(item.get("created_at")),
             item.get("board", ""),
             item.get("hardware", ""),
             item.get("mode", ""),
             render.headline(item),
-            render.microseconds(item.get("score_us")),
+            figures.microseconds(item.get("score_us")),
         )
         for item in found
     ]
-    screen.table(("id", "when", "board", "hardware", "mode", "verdict", "time"), rows, numbers=("time",))
+    columns = ("id", "when", "board", "hardware", "mode", "verdict", "time")
+    screen.table(columns, rows, numbers=("time",), least=("hardware", "when", "mode", "time", "board"))
 
 
 def _site(context: typer.Context) -> AbstractContextManager[Api]:

@@ -1,40 +1,32 @@
 """What the command prints: tables, progress, verdicts. Everything from the site goes through text.py first.
 
-Progress and errors go to stderr, what was asked for to stdout. Where the output is no terminal it is plain: no
-colours, no boxes, no spinner, columns apart by tabs.
+Progress and errors go to stderr, what was asked for to stdout. On a terminal nothing is cut off, however narrow it is:
+text wraps, tables leave their least columns out. Where the output is no terminal it is plain: no colours, no boxes, no
+spinner, no wrapping, every column, apart by tabs.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
 from rich.panel import Panel
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from leaderboard.cli import words
 from leaderboard.cli.api import JSON, ServerEvent
+from leaderboard.cli.figures import interval, microseconds, speedup
 from leaderboard.cli.text import clean, line, plain
 
 SHOWN_CASES: Final = 5
 SHOWN_LOG_LINES: Final = 20
-
-OUTCOMES: Final = {
-    "passed": "Passed",
-    "wrong": "Wrong result",
-    "build_error": "Does not build or import",
-    "runtime_error": "Failed while running",
-    "timeout": "Took too long",
-    "out_of_memory": "Out of memory",
-    "policy": "Against the rules",
-    "unmeasurable": "Could not be measured",
-    "infra_error": "Our fault: the judging machine failed; nothing is held against the submission",
-}
 
 
 class Screen:
@@ -57,17 +49,24 @@ class Screen:
     def say(self, sentence: str) -> None:
         self.out.print(plain(sentence))
 
-    def table(self, headings: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str] = ()) -> None:
+    def table(
+        self,
+        headings: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        numbers: Sequence[str] = (),
+        least: Sequence[str] = (),
+    ) -> None:
+        """`least`: the columns that a narrow terminal can do without, the least important first."""
         if not self.out.is_terminal:
             for row in (headings, *rows):
                 self.out.file.write("\t".join(line(cell) for cell in row) + "\n")
             return
-        table = Table(box=None, header_style="bold", pad_edge=False)
-        for heading in headings:
-            table.add_column(heading, justify="right" if heading in numbers else "left")
-        for row in rows:
-            table.add_row(*(Text(line(cell)) for cell in row))
-        self.out.print(table)
+        wide = self.out.options.update(width=10_000)
+        for dropped in range(len(least) + 1):
+            table = _table(headings, rows, numbers, least[:dropped])
+            if Measurement.get(self.out, wide, table).maximum <= self.out.width:
+                break
+        self.out.print(table, soft_wrap=False)
 
     @contextmanager
     def progress(self, quiet: bool) -> Iterator[Progress]:
@@ -100,31 +99,54 @@ class Progress:
             self._spinner.update(Text(f"{state} {_how_far(event.data)}".strip()))
 
 
+def _table(
+    headings: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str], without: Sequence[str]
+) -> Table:
+    kept = [index for index, heading in enumerate(headings) if heading not in without]
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for index in kept:
+        table.add_column(headings[index], justify="right" if headings[index] in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(line(row[index])) for index in kept))
+    return table
+
+
 def verdict(screen: Screen, submission: JSON) -> None:
     """Why it failed, or how fast it is and where it stands."""
     passed = is_pass(submission)
     body: list[RenderableType] = [*_passed(submission)] if passed else [*_failed(submission)]
-    if submission.get("url"):
-        body.append(plain(submission["url"], "dim", 500))
+    body += [
+        Text(f"note         {words.flag(line(flag, 64))}", style="yellow") for flag in _list(submission.get("flags"))
+    ]
     title = headline(submission)
     if screen.out.is_terminal:
-        screen.out.print(Panel(Group(*body), title=Text(title), title_align="left", border_style=_colour(submission)))
-        return
-    screen.out.print(Text(title))
-    for part in body:
-        screen.out.print(part)
+        _panel(screen.out, title, body, _colour(submission))
+    else:
+        for part in (Text(title), *body):
+            screen.out.print(part)
+    if submission.get("url"):
+        screen.out.print(plain(submission["url"], "dim", 500))  # outside of the box: to be copied in one piece
+
+
+def _panel(out: Console, title: str, body: list[RenderableType], colour: str) -> None:
+    """In a box; a title that its edge cannot hold goes inside, where it wraps."""
+    fits = cell_len(title) <= out.width - 6
+    inside = body if fits else [Text(title, style="bold"), *body]
+    panel = Panel(Group(*inside), title=Text(title) if fits else None, title_align="left", border_style=colour)
+    out.print(panel, soft_wrap=False)
 
 
 def headline(submission: JSON) -> str:
+    """The verdict in a few words, as the site's page has it."""
     status, outcome = str(submission.get("status", "")), str(submission.get("outcome") or "")
     if status == "cancelled":
-        return "Cancelled"
+        return words.TITLES["cancelled"]
     if status != "done":
         return f"Not finished: {line(status, 32)}"
-    if submission.get("review") == "rejected":
-        return "Rejected in review"
-    reason = line(submission.get("reason") or "", 64)
-    said = OUTCOMES.get(outcome, line(outcome, 64))
+    said = words.title(line(outcome, 64))
+    review, reason = line(submission.get("review") or "", 32), line(submission.get("reason") or "", 64)
+    if review:
+        return f"{said}, {review.replace('_', ' ')}"
     return f"{said} ({reason})" if reason and outcome != "passed" else said
 
 
@@ -136,20 +158,20 @@ def is_pass(submission: JSON) -> bool:
 
 def _passed(submission: JSON) -> Iterator[RenderableType]:
     if submission.get("score_us") is not None:
-        yield Text(f"time   {microseconds(submission['score_us'])}")
+        yield Text(f"time         {microseconds(submission['score_us'])}")
     if submission.get("ratio"):
-        yield Text(f"speed  {speed(submission['ratio'])} the baseline's{_within(submission)}")
+        yield Text(f"vs baseline  {speedup(submission['ratio'])}{_within(submission)}")
     if submission.get("review") == "under_review":
-        yield Text("board  held: so good that a person looks at it before it ranks", style="yellow")
+        yield Text("board        held: a person looks at it before it ranks", style="yellow")
     elif submission.get("rank"):
-        yield Text(f"rank   {line(submission['rank'], 16)}")
+        yield Text(f"rank         {line(submission['rank'], 16)}")
     elif submission.get("mode") != "ranked":
-        yield Text(f"board  not ranked: this was --mode {line(submission.get('mode', ''), 16)}")
-    for flag in _list(submission.get("flags")):
-        yield Text(f"note   {line(flag, 64)}", style="yellow")
+        yield Text(f"board        not ranked: this was --mode {line(submission.get('mode', ''), 16)}")
 
 
 def _failed(submission: JSON) -> Iterator[RenderableType]:
+    if submission.get("review") == "rejected":
+        yield Text("An organiser rejected this result.")
     if submission.get("message"):
         yield plain(submission["message"])
     shown = [case for case in _list(submission.get("cases")) if isinstance(case, dict) and case.get("good") is False]
@@ -186,20 +208,5 @@ def _how_far(data: JSON) -> str:
 
 
 def _within(submission: JSON) -> str:
-    width = _number(submission.get("half_width"))
-    return f" ± {100 * width:.2g} %" if width is not None else ""
-
-
-def _number(value: object) -> float | None:
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if fits else None  # type: ignore[arg-type]
-
-
-def microseconds(value: object) -> str:
-    number = _number(value)
-    return "–" if number is None else f"{number:,.4g} µs" if number < 10_000 else f"{number:,.0f} µs"
-
-
-def speed(ratio: object) -> str:
-    number = _number(ratio)
-    return f"{1 / number:.3g}×" if number else "–"
+    width = submission.get("half_width")
+    return f", 95 % interval {interval(width)}" if width is not None else ""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ class Ended:
 
 
 Photofinish = Callable[..., Ended]
+Terminal = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
@@ -63,3 +67,32 @@ def kernel(tmp_path: Path) -> Path:
     path = tmp_path / "kernel.py"
     path.write_text("def custom_kernel(data):\n    return data\n", encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def terminal(home: Path) -> Terminal:
+    """The command on a real terminal of that many columns: its exit code, and all that it wrote."""
+
+    def call(columns: int, *arguments: str) -> tuple[int, str]:
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "leaderboard.cli.main", *arguments],
+            stdout=theirs,
+            stderr=theirs,
+            stdin=theirs,
+            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns)},
+        )
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                chunk = os.read(ours, 65_536)
+            except OSError:  # how a pty says that the other end is closed
+                break
+            if not chunk:
+                break
+            seen += chunk
+        os.close(ours)
+        return process.wait(10), seen.decode()
+
+    return call

@@ -20,8 +20,8 @@ def test_board_as_json_is_a_list_best_first_and_nothing_else(site: FakeSite, pho
 
 def test_board_in_a_pipe_is_columns_apart_by_tabs(photofinish: Photofinish) -> None:
     rows = [row.split("\t") for row in photofinish("board", "softmax").out.splitlines()]
-    assert rows[0] == ["rank", "who", "time", "speed", "submitted"]
-    assert rows[1] == ["1", "cleo", "900 µs", "2.5×", "2026-01-01T00:00:00"]
+    assert rows[0] == ["rank", "who", "time", "vs baseline", "submitted"]
+    assert rows[1] == ["1", "cleo", "900.0 µs", "2.50×", "2026-01-01 00:00 UTC"]
     assert len(rows) == 3
 
 
@@ -47,7 +47,7 @@ def test_boards_are_listed(photofinish: Photofinish) -> None:
 
 
 def test_own_submissions_are_listed(photofinish: Photofinish) -> None:
-    assert "7\t2026-01-02T03:04:05\tsoftmax\tcpu\tranked\tPassed" in photofinish("list").out
+    assert "7\t2026-01-02 03:04 UTC\tsoftmax\tcpu\tranked\tPassed" in photofinish("list").out
     assert json.loads(photofinish("list", "--json").out) == [PASSED]
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +10,7 @@ from hypothesis import strategies as st
 
 from leaderboard.cli import api
 from leaderboard.cli.text import clean, line
-from tests.cli.conftest import Photofinish
+from tests.cli.conftest import Photofinish, Terminal
 from tests.cli.fake_site import PASSED, WRONG, FakeSite
 
 pytestmark = pytest.mark.usefixtures("signed_in")
@@ -87,34 +83,16 @@ def test_text_of_the_site_cannot_steer_the_terminal(site: FakeSite, photofinish:
     assert "[red]bold[/red]" in answers[0].out  # shown as it is: markup is not interpreted
 
 
-def test_terminal_gets_a_panel_and_keeps_its_title(site: FakeSite, kernel: Path) -> None:
+def test_terminal_gets_a_panel_and_keeps_its_title(site: FakeSite, terminal: Terminal, kernel: Path) -> None:
     """On a real terminal there are colours, but none of the site's making."""
     site.verdict = {**PASSED, "flags": [NASTY]}
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "leaderboard.cli.main", "submit", str(kernel), "--board", "softmax"],
-        stdout=theirs,
-        stderr=theirs,
-        stdin=theirs,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"},
-    )
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(ours, 65_536)
-        except OSError:  # how a pty says that the other end is closed
-            break
-        if not chunk:
-            break
-        seen += chunk
-    os.close(ours)
-    assert process.wait(10) == 0
-    assert "Passed" in seen.decode()
-    assert "╭" in seen.decode()
-    assert b"\x1b[" in seen
-    assert b"\x1b]0;" not in seen
-    assert b"\x1b[2J" not in seen
+    code, seen = terminal(100, "submit", str(kernel), "--board", "softmax")
+    assert code == 0
+    assert "Passed" in seen
+    assert "╭" in seen
+    assert "\x1b[" in seen
+    assert "\x1b]0;" not in seen
+    assert "\x1b[2J" not in seen
 
 
 @given(st.text())

@@ -22,9 +22,9 @@ def test_pass_shows_time_speed_and_rank(site: FakeSite, photofinish: Photofinish
     ended = photofinish("submit", str(kernel), "--board", "softmax", "--hardware", "cpu", "--mode", "ranked")
     assert ended.code == 0
     assert ended.out.splitlines()[0] == "Passed"
-    assert "1,234 µs" in ended.out or "1,235 µs" in ended.out
-    assert "2× the baseline's ± 0.4 %" in ended.out
-    assert "rank   2" in ended.out
+    assert "time         1.234 ms" in ended.out
+    assert "vs baseline  2.00×, 95 % interval ±0.4 %" in ended.out
+    assert "rank         2" in ended.out
     assert site.sent == [
         {
             "board": "softmax",
@@ -54,13 +54,13 @@ def test_failure_says_case_expected_and_got(site: FakeSite, photofinish: Photofi
     ("changes", "code", "said"),
     [
         ({"review": "under_review", "rank": None, "published": False}, 0, "held"),
-        ({"review": "rejected", "rank": None, "published": False}, 1, "Rejected in review"),
+        ({"review": "rejected", "rank": None, "published": False}, 1, "Passed, rejected"),
         ({"mode": "test", "score_us": None, "ratio": None, "rank": None}, 0, "--mode test"),
-        ({"outcome": "timeout", "message": "case 3 ran over 10 s"}, 1, "Took too long"),
+        ({"outcome": "timeout", "message": "case 3 ran over 10 s"}, 1, "Out of time"),
         ({"outcome": "build_error", "logs": {"stderr": "SyntaxError: line 3"}}, 1, "SyntaxError: line 3"),
         ({"outcome": "infra_error", "message": "a host failed"}, 3, "Our fault"),
         ({"status": "cancelled", "outcome": None}, 1, "Cancelled"),
-        ({"outcome": "never heard of"}, 1, "never heard of"),
+        ({"outcome": "never_heard_of"}, 1, "Never heard of"),
     ],
 )
 def test_every_verdict_has_its_words_and_its_exit_code(

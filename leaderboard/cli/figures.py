@@ -1,0 +1,70 @@
+"""How numbers and moments are said: as the site's pages say them. Whatever the site sent, something can be printed.
+
+A ratio is candidate / baseline, so below 1 is faster; people read its inverse, "2.41×". A half-width is relative:
+0.012 is "±1.2 %".
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import Final
+
+from leaderboard.cli.text import line
+
+NONE: Final = "–"
+_UNITS: Final = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns"))  # microseconds
+
+
+def microseconds(value: object) -> str:
+    """As a time with a fitting unit: 900 → "900.0 µs", 12345.6 → "12.35 ms"."""
+    number = _number(value)
+    if number is None or number < 0:
+        return NONE
+    rounded = float(f"{number:.3e}")  # before the unit is chosen: 999.96 µs are 1.000 ms
+    scale, unit = next((pair for pair in _UNITS if rounded >= pair[0]), _UNITS[-1])
+    return f"{_significant(rounded / scale, 4)} {unit}"
+
+
+def speedup(ratio: object) -> str:
+    """How many times as fast as the baseline."""
+    number = _number(ratio)
+    if number is None or number <= 0 or not math.isfinite(1 / number):
+        return NONE
+    return f"{_significant(1 / number, 3 if 1 / number < 1000 else 4)}×"
+
+
+def interval(half_width: object) -> str:
+    """Half the width of the 95 % interval, in per cent; never rounded down to nothing."""
+    number = _number(half_width)
+    if number is None or number < 0:
+        return NONE
+    percent = number * 100
+    return "±<0.05 %" if percent < 0.05 else f"±{percent:.1f} %" if percent < 10 else f"±{percent:.0f} %"
+
+
+def moment(value: object) -> str:
+    """An ISO moment as date and minute in UTC; as it came where it is none."""
+    try:
+        parsed = dt.datetime.fromisoformat(str(value))
+        known = parsed.astimezone(dt.UTC) if parsed.tzinfo else None
+    except (ValueError, OverflowError):
+        known = None
+    return known.strftime("%Y-%m-%d %H:%M UTC") if known else line(value or NONE, 64)
+
+
+def _significant(value: float, digits: int) -> str:
+    if value == 0:
+        return "0"
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{value:,.{max(0, digits - 1 - exponent)}f}"
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

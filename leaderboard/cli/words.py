@@ -1,0 +1,37 @@
+"""What outcomes and flags are called: the titles of the site's pages, word for word.
+
+Kept here once more, because the command line imports nothing of the site; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+TITLES: Final = {
+    "passed": "Passed",
+    "wrong": "Wrong result",
+    "build_error": "It did not load",
+    "runtime_error": "It failed while running",
+    "timeout": "Out of time",
+    "out_of_memory": "Out of memory",
+    "policy": "Against the rules",
+    "unmeasurable": "Correct, but not measurable",
+    "infra_error": "Our fault, not yours",
+    "cancelled": "Cancelled",
+}
+
+FLAGS: Final = {
+    "not_converged": "the interval is wider than asked for: the machine was noisy",
+    "not_certified": "the runner could not freeze the containers, so work outside the timed calls is not excluded",
+    "bimodal": "the times fall into two groups, as if some calls did other work than the rest",
+}
+
+
+def title(outcome: str) -> str:
+    """Of an outcome that is not known here, its name."""
+    return TITLES.get(outcome) or outcome.replace("_", " ").capitalize() or "No verdict"
+
+
+def flag(name: str) -> str:
+    """The flag with what it means, where that is known here."""
+    return f"{name}: {FLAGS[name]}" if name in FLAGS else name
