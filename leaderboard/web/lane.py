@@ -46,22 +46,25 @@ class Cases:
 
     @property
     def is_timed(self) -> bool:
-        return any(row["time_us"] for row in self.rows)
+        return any(row["measured_us"] for row in self.rows)
 
 
 def cases_shown(item: Shown) -> Cases:
     rows = sorted((_case(case, item) for case in item.cases), key=lambda row: not row["failed"])
-    loud = [row for row in rows if row["failed"] or row["time_us"]]
+    loud = [row for row in rows if row["failed"] or row["measured_us"]]
     return Cases(loud, [row for row in rows if row not in loud])
 
 
 def _case(case: dict[str, Any], item: Shown) -> dict[str, Any]:
-    """A case of a report; what the verdict says already is not said again."""
+    """A case of a report; what the verdict says already is not said again.
+
+    Times are those that were measured side by side in this run; a report's `time_us` is on the scale of its score.
+    """
     outcome = "passed" if case.get("good", True) else str(case.get("outcome") or item.outcome)
     message = str(case.get("message") or "")
-    times = {name: _positive(case.get(name)) for name in ("time_us", "baseline_us", "ratio", "half_width")}
-    if times["ratio"] is None and times["time_us"] and times["baseline_us"]:
-        times["ratio"] = times["time_us"] / times["baseline_us"]
+    times = {name: _positive(case.get(name)) for name in ("measured_us", "baseline_us", "ratio", "half_width")}
+    if times["ratio"] is None and times["measured_us"] and times["baseline_us"]:
+        times["ratio"] = times["measured_us"] / times["baseline_us"]
     return {
         "name": str(case.get("name", "")),
         "kind": "public" if case.get("public", True) else "secret",

@@ -131,13 +131,17 @@ def test_health_and_robots(stage, browser) -> None:
 def test_cases_that_only_agree_are_folded_away(stage, browser) -> None:
     """The shape of the judge's own report: checks first, then timings."""
     agree = [{"stage": "check", "name": f"secret {n}", "public": False, "good": True, "reason": ""} for n in (1, 2)]
-    timed = {"stage": "time", "name": "size=8", "public": True, "good": True, "time_us": 4.0, "baseline_us": 8.0}
+    times = {"time_us": 900.0, "measured_us": 4.0, "baseline_us": 8.0}
+    timed = {"stage": "time", "name": "size=8", "public": True, "good": True} | times
     submission = stage.submit()
     stage.judge(submission, cases=(*agree, timed))
     page = browser(stage.ada).get(f"/submissions/{submission.pk}").content.decode()
     assert "2 other cases agree with the reference, 2 of them secret" in page
     assert page.index("size=8") < page.index("secret 1")
     assert "2.00×" in page
+    assert "4.000\u202fµs" in page
+    assert "8.000\u202fµs" in page
+    assert page.count("900.0") == 1, "the board's scale is for the verdict, not for the case"
 
 
 def test_the_case_that_failed_stands_first(stage, browser) -> None:
