@@ -2,7 +2,8 @@
 
 Django keeps a request's whole body, in memory or in a file, before any view can look at it. LimitBody stands before
 that, so no sender can fill the disk: it counts what comes, keeps none of what is too long, and answers 413. Before it
-does, it goes on reading for a while, because most senders only listen once they have sent everything.
+does, it goes on reading for a while, because most senders only listen once they have sent everything. A browser gets
+a page, anybody else JSON.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.template.loader import render_to_string
 
 from leaderboard import env
+from leaderboard.web.middleware import HEADERS
 
 TOO_LARGE: Final = 413
 PATIENCE: Final = 10  # times the limit are read and thrown away, within PATIENCE_S
@@ -59,14 +62,20 @@ class LimitBody:
             async with asyncio.timeout(PATIENCE_S):
                 while not is_complete and total <= PATIENCE * self._limit_bytes:
                     await receive_some()
-        await self._refuse(send)
+        await self._refuse(scope, send)
 
-    async def _refuse(self, send: Send) -> None:
+    async def _refuse(self, scope: dict[str, Any], send: Send) -> None:
         detail = f"The request is too large: at most {self._limit_bytes:,} bytes"
-        body = json.dumps({"detail": detail, "errors": [{"field": "body", "value": None, "message": detail}]}).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if b"text/html" in dict(scope["headers"]).get(b"accept", b""):
+            kind, body = "text/html; charset=utf-8", render_to_string("413.html", {"limit": f"{self._limit_bytes:,}"})
+        else:
+            errors = [{"field": "body", "value": None, "message": detail}]
+            kind, body = "application/json", json.dumps({"detail": detail, "errors": errors})
+        sent = body.encode()
+        told = {**HEADERS, "Content-Type": kind, "Content-Length": str(len(sent)), "Cache-Control": "private, no-store"}
+        headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
         await send({"type": "http.response.start", "status": TOO_LARGE, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        await send({"type": "http.response.body", "body": sent})
 
 
 def _declared(scope: dict[str, Any]) -> int:

@@ -10,7 +10,6 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 
 from leaderboard.accounts.models import SCOPES, User
-from runner.wire import MAX_SOURCE_BYTES
 
 if TYPE_CHECKING:
     _UserCreationForm = UserCreationForm[User]
@@ -89,7 +88,7 @@ class SubmitForm(Described, forms.Form):
         data = super().clean() or {}
         upload: _Upload | None = data.get("file")
         if upload is not None:
-            data["source"] = upload.read(MAX_SOURCE_BYTES + 1)
+            data["source"] = upload.read()  # all of it, so that the door can say its size; asgi.py limits the request
             data["filename"] = upload.name
         else:
             data["source"] = data.get("code", "").replace("\r\n", "\n").encode()

@@ -11,7 +11,9 @@ import pytest
 LIMIT = 1000
 
 
-def sent_to(body: bytes, *, chunk: int = 100, declared: bytes | None = None) -> tuple[int, bytes, int]:
+def sent_to(
+    body: bytes, *, chunk: int = 100, declared: bytes | None = None, accept: bytes = b"*/*"
+) -> tuple[int, bytes, int]:
     """Status, answer and how many bytes the application behind the limit has read of `body`."""
     from leaderboard.asgi import LimitBody
 
@@ -40,7 +42,7 @@ def sent_to(body: bytes, *, chunk: int = 100, declared: bytes | None = None) -> 
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"ok"})
 
-    headers = [] if declared is None else [(b"content-length", declared)]
+    headers = [(b"accept", accept), *([] if declared is None else [(b"content-length", declared)])]
     asyncio.run(LimitBody(application, LIMIT)({"type": "http", "headers": headers}, receive, send))
     assert len(queue) == max(0, len(parts) - 11 * LIMIT // chunk), "a sender is heard out, within reason"
     (start, end) = answers
@@ -63,6 +65,13 @@ def test_a_body_without_a_length_is_counted() -> None:
     status, _, read = sent_to(b"x" * 5_000)
     assert status == 413
     assert read <= LIMIT
+
+
+def test_a_browser_gets_a_page() -> None:
+    status, body, _ = sent_to(b"x" * 1001, declared=b"1001", accept=b"text/html,application/xhtml+xml,*/*;q=0.8")
+    assert status == 413
+    assert b"<!doctype html>" in body
+    assert b"at most 1,000 bytes" in body
 
 
 def test_an_endless_body_is_not_read_to_its_end() -> None:

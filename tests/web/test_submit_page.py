@@ -56,6 +56,14 @@ def test_an_error_stands_beside_its_field(stage, browser, changes, beside, statu
     assert not stage.ada.submissions.exists()
 
 
+def test_a_file_that_is_too_large_is_told_its_real_size(stage, browser, tool) -> None:
+    page = send(browser(stage.ada), file=upload(b"#" * 2_000_000)).content.decode()
+    assert "2,000,000 bytes; a submission has at most 1,000,000" in page
+    answer = tool(stage.ada).post("/api/v1/submissions", {"mode": "test", "file": upload(b"#" * 2_000_000)})
+    assert answer.status_code == 413
+    assert "2,000,000 bytes" in answer.json()["detail"]
+
+
 def test_a_wrong_file_name_is_named(stage, browser) -> None:
     page = send(browser(stage.ada), file=upload(CODE.encode(), "kernel.exe")).content.decode()
     assert "must end in .py" in page

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from leaderboard.web.cards import Card
 from leaderboard.web.sources import REFERENCE
-from runner.wire import MAX_SOURCE_BYTES, MODES
+from runner.wire import MODES
 
 
 class Token(serializers.Serializer[Any]):
@@ -92,7 +92,7 @@ class NewSubmission(serializers.Serializer[Any]):
         if upload is None:
             attrs["data"] = attrs.pop("code").encode("utf-8", "surrogatepass")
         else:
-            attrs["data"] = upload.read(MAX_SOURCE_BYTES + 1)
+            attrs["data"] = upload.read()  # all of it, so that the door can say its size
         attrs["filename"] = attrs["filename"] or (upload.name if upload else "submission.py")
         return attrs
 

@@ -1,6 +1,7 @@
 // Small comforts on pages that work without them: theme toggle, tabs, copying, local times, dropping a file.
 
 const root = document.documentElement;
+const MAX_BYTES = 1_000_000; // of a source file; the server counts again
 
 function isDark() {
   return root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -80,13 +81,20 @@ function wireDrop(zone) {
 // A chosen file is shown in the editor, so that what is sent is what is seen; files that are no text are sent as they are.
 async function showFile(input, area) {
   const file = input.files[0];
-  if (!file || file.size > 1_000_000) return;
+  const note = document.querySelector("[data-drop-note]");
+  const isTooLarge = Boolean(file) && file.size > MAX_BYTES;
+  note.classList.toggle("error", isTooLarge);
+  if (isTooLarge) {
+    const bytes = (count) => count.toLocaleString("en");
+    note.textContent = `${file.name} has ${bytes(file.size)} bytes; a submission has at most ${bytes(MAX_BYTES)}. Choose another file.`;
+  }
+  if (!file || isTooLarge) return;
   try {
     area.value = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
     document.querySelector("[data-filename]").value = file.name;
     input.value = "";
     area.dispatchEvent(new Event("input"));
-    document.querySelector("[data-drop-note]").textContent = `${file.name} is in the editor below.`;
+    note.textContent = `${file.name} is in the editor below.`;
   } catch {
     // the server says what is wrong with it
   }
