@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site says somethin
 MAX_ANSWER_BYTES: Final = 8_000_000
 READ_TRIES: Final = 4
 BACKOFF_CAP_S: Final = 5.0
+_OUR_PATHS: Final = re.compile(r"(?<!\S)/(?:tokens|submissions|boards|review|sign-in|sign-up|api)\b")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,13 @@ class Api:
     def close(self) -> None:
         self._http.close()
 
+    def address(self, path: object) -> str:
+        """What the site calls /submissions/26, as a whole address; empty where it says nothing."""
+        text = str(path or "")
+        return f"{self.url}{text}" if text.startswith("/") and not text.startswith("//") else text
+
     def me(self) -> JSON:
+        self._need_token()
         return _mapping(self._get("/me"))
 
     def boards(self) -> list[JSON]:
@@ -102,6 +110,9 @@ class Api:
         except (httpx.HTTPError, SSEError) as error:
             raise SiteProblem(f"{self.url}: the stream of events broke ({type(error).__name__})") from None
 
+    def _whole(self, path: re.Match[str]) -> str:
+        return self.address(path.group())
+
     def _need_token(self) -> None:
         if not self._has_token:
             raise Misuse(f"token: none is known for {self.url}; run `photofinish login`, or set PHOTOFINISH_TOKEN")
@@ -140,7 +151,7 @@ class Api:
         status = response.status_code
         if 200 <= status < 300:
             return
-        said = _detail(response.content if content is None else content)
+        said = _OUR_PATHS.sub(self._whole, _detail(response.content if content is None else content))
         if 300 <= status < 400:
             target = response.headers.get("Location", "another address")[:200]
             raise SiteProblem(f"{self.url}: sends us to {target}; if that is the site, use it as --url")
@@ -184,7 +195,7 @@ def _decode(content: bytes, url: str) -> object:
 
 
 def _detail(content: bytes) -> str:
-    """The site's sentence about what was wrong, with the fields that it names."""
+    """The site's sentence about what was wrong, with the fields that it names; open at its end, for a way out."""
     try:
         answer = json.loads(content)
         detail = str(answer.get("detail") or "")
@@ -192,7 +203,7 @@ def _detail(content: bytes) -> str:
     except (ValueError, AttributeError, TypeError, RecursionError):
         return ""
     extra = [message for message in named if message and message not in detail]
-    return " ".join([detail, *extra])[:2_000].strip()
+    return " ".join([detail, *extra])[:2_000].strip().rstrip(".")
 
 
 def _mapping(answer: object) -> JSON:

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
-from leaderboard.cli import config, directives, figures, render
+from leaderboard.cli import config, directives, figures, lookup, render
 from leaderboard.cli.api import JSON, Api, connected
 from leaderboard.cli.config import Account
 from leaderboard.cli.errors import CliError, Misuse
@@ -116,7 +116,7 @@ def board(
     """Show a board's ranking, best first."""
     screen = render.Screen()
     with _site(context) as api:
-        entries = api.entries(slug, hardware or _only_hardware(api, slug))[:limit]
+        entries = lookup.entries(api, slug, hardware)[:limit]
     if as_json:
         screen.json(entries)
         return
@@ -157,15 +157,15 @@ def submit(
         slug = board or asked.board or ""
         if not slug:
             raise Misuse(f"board: neither --board nor a `#!PHOTOFINISH leaderboard NAME` line in {file.name} names one")
-        where = _choose_hardware(api, slug, hardware or asked.hardware or "")
+        where = lookup.choose_hardware(api, slug, hardware or asked.hardware or "")
         sent = api.submit(board=slug, hardware=where, mode=mode, filename=file.name, code=code)
         submission_id = str(sent["id"])
         if no_wait:
-            _show_sent(screen, sent, as_json)
+            _show_sent(screen, api, sent, as_json)
             return
         screen.note(f"submission {line(submission_id, 64)} to {slug} on {where}, mode {mode}")
         finished = _watch(screen, api, submission_id, quiet=as_json)
-    _finish(screen, finished, as_json)
+        _finish(screen, api, finished, as_json)
 
 
 @app.command()
@@ -174,11 +174,12 @@ def show(
 ) -> None:
     """Show a submission's verdict; waits for it where there is none yet. Exit code 0 only for a pass."""
     screen = render.Screen()
+    number = lookup.submission_id(submission)
     with _site(context) as api:
-        found = api.submission(submission)
+        found = lookup.submission(api, number)
         if found.get("status") not in FINAL:
-            found = _watch(screen, api, submission, quiet=as_json)
-    _finish(screen, found, as_json)
+            found = _watch(screen, api, number, quiet=as_json)
+        _finish(screen, api, found, as_json)
 
 
 @app.command("list")
@@ -216,20 +217,6 @@ def _site(context: typer.Context) -> AbstractContextManager[Api]:
     return connected(config.resolve(url, token, insecure))
 
 
-def _only_hardware(api: Api, slug: str) -> str:
-    known = [str(name) for name in api.board(slug).get("hardware") or []]
-    if len(known) != 1:
-        raise Misuse(f"hardware: {slug} has {', '.join(known) or 'none'}; say which with --hardware")
-    return known[0]
-
-
-def _choose_hardware(api: Api, slug: str, asked: str) -> str:
-    names = asked.split()
-    if len(names) > 1:
-        raise Misuse(f"hardware: the file names {', '.join(names)}; say which one with --hardware")
-    return names[0] if names else _only_hardware(api, slug)
-
-
 def _read_source(path: Path) -> str:
     """The file as text, checked for what the site would refuse anyway. Raises Misuse."""
     try:
@@ -261,21 +248,21 @@ def _watch(screen: render.Screen, api: Api, submission_id: str, quiet: bool) -> 
         raise typer.Exit(130) from None
 
 
-def _show_sent(screen: render.Screen, sent: JSON, as_json: bool) -> None:
+def _show_sent(screen: render.Screen, api: Api, sent: JSON, as_json: bool) -> None:
     """The id alone on stdout, for a script to keep."""
     if as_json:
         screen.json(sent)
         return
     screen.say(line(sent["id"], 64))
-    screen.note(f"watch it: photofinish show {line(sent['id'], 64)}, or {line(sent.get('url', ''))}")
+    screen.note(f"watch it: photofinish show {line(sent['id'], 64)}, or {line(api.address(sent.get('url')))}")
 
 
-def _finish(screen: render.Screen, submission: JSON, as_json: bool) -> None:
+def _finish(screen: render.Screen, api: Api, submission: JSON, as_json: bool) -> None:
     """Prints the verdict and ends the command with its exit code."""
     if as_json:
         screen.json(submission)
     else:
-        render.verdict(screen, submission)
+        render.verdict(screen, submission, api.address(submission.get("url")))
     if submission.get("outcome") == "infra_error":
         raise typer.Exit(3)
     raise typer.Exit(0 if render.is_pass(submission) else 1)

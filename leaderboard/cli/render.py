@@ -111,8 +111,8 @@ def _table(
     return table
 
 
-def verdict(screen: Screen, submission: JSON) -> None:
-    """Why it failed, or how fast it is and where it stands."""
+def verdict(screen: Screen, submission: JSON, address: str) -> None:
+    """Why it failed, or how fast it is and where it stands; then the address of its page."""
     passed = is_pass(submission)
     body: list[RenderableType] = [*_passed(submission)] if passed else [*_failed(submission)]
     body += [
@@ -124,8 +124,8 @@ def verdict(screen: Screen, submission: JSON) -> None:
     else:
         for part in (Text(title), *body):
             screen.out.print(part)
-    if submission.get("url"):
-        screen.out.print(plain(submission["url"], "dim", 500))  # outside of the box: to be copied in one piece
+    if address:
+        screen.out.print(plain(address, "dim", 500))  # outside of the box: to be copied in one piece
 
 
 def _panel(out: Console, title: str, body: list[RenderableType], colour: str) -> None:

@@ -15,7 +15,7 @@ TITLES: Final = {
     "timeout": "Out of time",
     "out_of_memory": "Out of memory",
     "policy": "Against the rules",
-    "unmeasurable": "Correct, but not measurable",
+    "unmeasurable": "Correct, but it could not be timed",
     "infra_error": "Our fault, not yours",
     "cancelled": "Cancelled",
 }

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 TOKEN = "pf_ada-and-nobody-else"
+NOTHING = {"detail": "There is nothing here, or it is not yours.", "errors": []}
 
 PASSED = {
     "id": "7",
@@ -100,9 +101,10 @@ class FakeSite:
         parts = path.split("/")
         known = next((board for board in self.boards if path.startswith("/boards") and board["slug"] == parts[2]), None)
         if known is None:
-            message = f"{parts[-1]!r} is not known; see /boards"
-            return 404, {"detail": message, "errors": [{"field": "board", "value": parts[-1], "message": message}]}
-        return 200, self.entries if parts[-1] == "entries" else known
+            return 404, NOTHING
+        if parts[-1] == "entries":
+            return (200, self.entries) if parts[3] in known["hardware"] else (404, NOTHING)
+        return 200, known
 
 
 class _Server(ThreadingHTTPServer):
@@ -142,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._raw(status, content, headers)
             return True
         if "board" not in path and self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            self._send(401, {"detail": "this token is not known"})
+            self._send(401, {"detail": "This token is unknown or revoked. Create one at /tokens."})
             return True
         return False
 

@@ -36,10 +36,19 @@ def test_board_of_several_hardware_asks_which(photofinish: Photofinish) -> None:
     assert photofinish("board", "matmul", "--hardware", "h200").code == 0
 
 
-def test_unknown_board_is_said_once(photofinish: Photofinish) -> None:
-    ended = photofinish("board", "sofmax", "--json")
+@pytest.mark.parametrize("more", [(), ("--hardware", "cpu")])
+def test_unknown_board_is_named_and_those_that_exist_are_listed(
+    photofinish: Photofinish, more: tuple[str, ...]
+) -> None:
+    ended = photofinish("board", "sofmax", "--json", *more)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "error: 'sofmax' is not known; see /boards\n"
+    assert ended.err == "error: board: 'sofmax' is not known; there is softmax, matmul\n"
+
+
+def test_unknown_hardware_is_named_and_that_of_the_board_is_listed(photofinish: Photofinish) -> None:
+    ended = photofinish("board", "matmul", "--hardware", "H100")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: hardware: matmul is not judged on 'H100'; there is cpu, h200\n"
 
 
 def test_boards_are_listed(photofinish: Photofinish) -> None:

@@ -34,7 +34,8 @@ def test_login_asks_without_echo_when_no_token_is_given(
 def test_refused_token_is_not_kept(site: FakeSite, photofinish: Photofinish) -> None:
     ended = photofinish("login", "--token", "pf_wrong", "--url", site.url)
     assert ended.code == 2
-    assert "this token is not known" in ended.err
+    way_out = f"Create one at {site.url}/tokens; run `photofinish login`"
+    assert ended.err == f"error: token: This token is unknown or revoked. {way_out}\n"
     assert not config.config_path().exists()
 
 
@@ -100,3 +101,13 @@ def test_damaged_file_is_a_clear_error(photofinish: Photofinish, home: Path, con
     ended = photofinish("whoami")
     assert ended.code == 2
     assert "photofinish login" in ended.err or "--url" in ended.err
+
+
+def test_whoami_without_a_token_says_how_to_get_one(
+    site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = photofinish("--url", site.url, "whoami")
+    assert ended.code == 2
+    assert ended.err == photofinish("--url", site.url, "list").err
+    assert "photofinish login" in ended.err
+    assert site.tokens == []

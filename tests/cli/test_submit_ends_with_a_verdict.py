@@ -213,3 +213,28 @@ def test_show_repeats_the_verdict(site: FakeSite, photofinish: Photofinish) -> N
     assert ended.code == 1
     assert "expected 0.25" in ended.out
     assert TOKEN not in ended.out
+
+
+def test_addresses_are_whole(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    assert photofinish("show", "7").out.splitlines()[-1] == f"{site.url}/submissions/7"
+    sent = photofinish("submit", str(kernel), "--board", "softmax", "--no-wait")
+    assert sent.err.endswith(f"or {site.url}/submissions/7\n")
+
+
+def test_address_that_is_whole_already_is_kept(site: FakeSite, photofinish: Photofinish) -> None:
+    site.verdict = {**PASSED, "url": "https://site.example/submissions/7"}
+    assert photofinish("show", "7").out.splitlines()[-1] == "https://site.example/submissions/7"
+
+
+@pytest.mark.parametrize("asked", ["abc", "-7", "7.5", "\u0667", "", "9" * 19, "../boards"])
+def test_id_must_be_a_number(site: FakeSite, photofinish: Photofinish, asked: str) -> None:
+    ended = photofinish("show", "--", asked)
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: ID: {asked!r} is not the number of a submission")
+    assert site.tokens == []
+
+
+def test_unknown_submission_is_named(photofinish: Photofinish) -> None:
+    ended = photofinish("show", "99")
+    assert ended.code == 2
+    assert "there is no submission 99, or it is not yours" in ended.err

@@ -1,0 +1,80 @@
+"""Names that a person typed, held against what the site has: which hardware of which board, which submission.
+
+An answer of 404 becomes a sentence that repeats the name and lists what there is instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from leaderboard.cli.api import JSON, Api
+from leaderboard.cli.errors import Misuse, Refused
+
+NOT_FOUND: Final = 404
+MAX_ID_DIGITS: Final = 18  # what fits the site's keys
+
+
+def submission_id(asked: str) -> str:
+    """The number of a submission. Raises Misuse."""
+    if not (asked.isascii() and asked.isdecimal() and len(asked) <= MAX_ID_DIGITS):
+        raise Misuse(f"ID: {asked!r} is not the number of a submission, such as 26; see `photofinish list`")
+    return asked
+
+
+def submission(api: Api, number: str) -> JSON:
+    try:
+        return api.submission(number)
+    except Refused as error:
+        if error.status != NOT_FOUND:
+            raise
+        raise Refused(f"ID: there is no submission {number}, or it is not yours; see `photofinish list`", 404) from None
+
+
+def entries(api: Api, slug: str, hardware: str) -> list[JSON]:
+    """The ranking of that board; `hardware` may be empty where the board has one only."""
+    where = hardware or only_hardware(api, slug)
+    with _explained(api, slug, where):
+        return api.entries(slug, where)
+
+
+def choose_hardware(api: Api, slug: str, asked: str) -> str:
+    """The one that was asked for, else the board's only one."""
+    names = asked.split()
+    if len(names) > 1:
+        raise Misuse(f"hardware: the file names {', '.join(names)}; say which one with --hardware")
+    return names[0] if names else only_hardware(api, slug)
+
+
+def only_hardware(api: Api, slug: str) -> str:
+    with _explained(api, slug, ""):
+        known = _hardware(api.board(slug))
+    if len(known) != 1:
+        raise Misuse(f"hardware: {slug} has {', '.join(known) or 'none'}; say which with --hardware")
+    return known[0]
+
+
+@contextmanager
+def _explained(api: Api, slug: str, hardware: str) -> Iterator[None]:
+    try:
+        yield
+    except Refused as error:
+        if error.status != NOT_FOUND:
+            raise
+        boards = {str(board.get("slug", "")): _hardware(board) for board in api.boards()}
+        if slug not in boards:
+            raise Refused(f"board: {slug!r} is not known; there is {_listed(boards)}", NOT_FOUND) from None
+        if hardware and hardware not in boards[slug]:
+            message = f"hardware: {slug} is not judged on {hardware!r}; there is {_listed(boards[slug])}"
+            raise Refused(message, NOT_FOUND) from None
+        raise
+
+
+def _hardware(board: JSON) -> list[str]:
+    names = board.get("hardware")
+    return [str(name) for name in names] if isinstance(names, list) else []
+
+
+def _listed(names: list[str] | dict[str, list[str]]) -> str:
+    return ", ".join(names) or "none yet"
