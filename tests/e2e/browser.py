@@ -66,6 +66,11 @@ class Watched:
         over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert self.page.evaluate(over) <= 0, f"{self.page.url} is wider than its window"
 
+    def holds(self, cells: str) -> None:
+        """What stands in these cells of a row ends inside them, and each says what it is."""
+        over = "cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth || !cell.dataset.label).length"
+        assert self.page.locator(cells).evaluate_all(over) == 0
+
 
 class Rex:
     """A runner that judges by what it is told, over the real HTTP API."""

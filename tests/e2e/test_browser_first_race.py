@@ -126,11 +126,13 @@ def test_from_sign_up_to_a_ranked_entry(chrome, site, rex, tmp_path: Path, schem
     page.get_by_text("3 / 14").wait_for()
     rex.say(job, state="timing")
     page.locator('li[data-state="timing"][aria-current="step"]').wait_for()
+    assert page.title().startswith("Timing · submission ")
     watched.fits()
     rex.report(job, **PASSED)
     page.get_by_role("heading", name="Passed").wait_for()
     assert page.evaluate("window.sameDocument"), "the verdict came without loading the page again"
     page.get_by_text("Rank 1 on").wait_for()
+    assert page.title().startswith("Passed · submission ")
     watched.fits()
 
     page.get_by_role("link", name="the board").click()
@@ -141,6 +143,7 @@ def test_from_sign_up_to_a_ranked_entry(chrome, site, rex, tmp_path: Path, schem
     assert "1.870\u202fms" in text
     assert "1.61×" in text
     watched.fits()
+    watched.holds("tr.own td.extra")
     watched.is_calm()
 
 
@@ -157,6 +160,17 @@ def test_a_wrong_kernel_is_told_why(chrome, site, rex) -> None:
     page.get_by_role("heading", name="Wrong result").wait_for()
     page.get_by_text("expected 0.5, got nan at [1022]").wait_for()
     page.get_by_text("What to try.").wait_for()
+    watched.is_calm()
+
+
+def test_a_file_that_is_too_large_is_named_at_once(chrome, site, tmp_path: Path) -> None:
+    kernel = tmp_path / "big.py"
+    kernel.write_bytes(b"#" * 2_000_000)
+    watched = open_page(chrome, site)
+    sign_up(watched, "ada")
+    watched.page.goto("/boards/softmax/submit")
+    watched.page.get_by_label("Your file").set_input_files(kernel)
+    watched.page.get_by_text("big.py has 2,000,000 bytes; a submission has at most 1,000,000.").wait_for()
     watched.is_calm()
 
 

@@ -23,6 +23,8 @@ function advance(live, state, at) {
     else item.removeAttribute("aria-current");
     if (index > here) item.querySelector(".at").textContent = "";
   });
+  const [, ...rest] = document.title.split(" · ");
+  document.title = [station(state).querySelector(".state").textContent, ...rest].join(" · ");
   if (at) {
     const seconds = (new Date(at) - new Date(live.dataset.since)) / 1000;
     station(state).querySelector(".at").textContent = `+${seconds.toFixed(1)} s`;
