@@ -73,12 +73,23 @@ def test_a_right_password_starts_the_count_over(stage, browser) -> None:
 
 def test_a_token_is_shown_once(stage, browser) -> None:
     client = browser(stage.ada)
-    page = client.post("/tokens", {"name": "laptop", "scopes": ["read"]}).content.decode()
+    page = client.post("/tokens", {"name": "laptop", "scopes": ["read"]}, follow=True).content.decode()
     found = re.search(r'id="new-token">(pf_[^<]+)<', page)
     assert found
     assert found[1] not in client.get("/tokens").content.decode()
     me = browser(None).get("/api/v1/me", headers={"Authorization": f"Bearer {found[1]}"}).json()
     assert me == {"username": "ada", "token": {"name": "laptop", "scopes": ["read"]}}
+
+
+def test_loading_the_page_again_makes_no_second_token(stage, browser) -> None:
+    client = browser(stage.ada)
+    answer = client.post("/tokens", {"name": "laptop", "scopes": ["read"]})
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/tokens")
+    secret = client.session["new_token"]["secret"]
+    assert secret in client.get("/tokens").content.decode()
+    assert "new_token" not in client.session, "once shown, it is kept nowhere"
+    client.get("/tokens")
+    assert stage.ada.tokens.count() == 1
 
 
 def test_token_form_says_what_is_wrong(stage, browser) -> None:

@@ -24,6 +24,8 @@ SCOPES_SAID: Final = (
     {"value": "submit", "about": "Send submissions in your name."},
 )
 
+SHOW_ONCE: Final = "new_token"  # in the session, from the form to the page after it
+
 
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
@@ -69,7 +71,8 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 def tokens(request: HttpRequest) -> HttpResponse:
     owner = user_of(request)
     if request.method == "GET":
-        return _tokens_page(request, TokenForm(initial={"scopes": ["read", "submit"]}))
+        form = TokenForm(initial={"scopes": ["read", "submit"]})
+        return _tokens_page(request, form, **request.session.pop(SHOW_ONCE, {}))
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _tokens_page(request, form)
@@ -79,7 +82,8 @@ def tokens(request: HttpRequest) -> HttpResponse:
     except UserError as error:
         form.add_error(error.field if error.field in form.fields else None, error.message)
         return _tokens_page(request, form)
-    return _tokens_page(request, TokenForm(initial={"scopes": data["scopes"]}), secret=secret, secret_name=token.name)
+    request.session[SHOW_ONCE] = {"secret": secret, "secret_name": token.name}  # until the next page has shown it
+    return redirect("/tokens")
 
 
 @login_required
