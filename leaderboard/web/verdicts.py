@@ -25,7 +25,7 @@ _TITLES: Final[dict[str, tuple[str, str]]] = {
     "timeout": ("bad", "Out of time"),
     "out_of_memory": ("bad", "Out of memory"),
     "policy": ("bad", "Against the rules"),
-    "unmeasurable": ("warn", "Correct, but not measurable"),
+    "unmeasurable": ("warn", "Correct, but it could not be timed"),
     "infra_error": ("warn", "Our fault, not yours"),
     "cancelled": ("warn", "Cancelled"),
 }
@@ -37,7 +37,8 @@ _ADVICE: Final[dict[str, str]] = {
     "timeout": "Try the largest case. Compile outside the call, and look for a loop without end.",
     "out_of_memory": "Free intermediate results, or work in pieces; the limit counts everything your process holds.",
     "policy": "If you did nothing of the kind, tell an organiser; a person can overturn it.",
-    "unmeasurable": "The times scattered too much. Send it again; if they still do, look for work that varies.",
+    "unmeasurable": "Every output was right, but the times scattered too much to rank. Send it again; if they "
+    "still do, look for work that varies from call to call.",
     "infra_error": "It counts neither against you nor against your quota. Send it again; an operator has been told.",
     "cancelled": "Send it again if you still want it judged.",
 }
@@ -54,7 +55,8 @@ _BETTER: Final[dict[tuple[str, str], str]] = {
     ("build_error", "missing_entry"): "Name the function exactly as the problem says, at the top level of the file.",
     ("runtime_error", "crashed"): "Mostly an index outside a buffer: check the last block of odd sizes.",
     ("runtime_error", "exited"): "Return from the function; never call exit or _exit.",
-    ("unmeasurable", "below_resolution"): "Send it again; on a busy machine the clock needs more than the work does.",
+    ("unmeasurable", "below_resolution"): "Every output was right, but a call is shorter than the clock can tell. "
+    "Send it again; a less busy machine resolves more.",
     ("policy", "output_limit"): "Remove prints; stdout and stderr are kept up to 64 kB from either end.",
     ("timeout", "import"): "Loading includes compiling: build fewer variants, or for one architecture only.",
 }
@@ -76,6 +78,8 @@ SAID: Final[dict[str, str]] = {
 }
 
 _FLAGS: Final[dict[str, str]] = {
+    "not_certified": "The runner could not freeze the containers between calls, so work outside the timed calls is not "
+    "excluded. That is the runner's doing, not yours; a person looks at the result before it ranks.",
     "not_converged": "The times scattered until the measuring ended, so the interval is wide. It may be the machine.",
     "bimodal": "The times fall into two groups, as if some calls did other work than the rest.",
 }

@@ -80,7 +80,19 @@ def test_an_organiser_publishes_with_a_reason(stage, browser) -> None:
     olga.post(f"/submissions/{submission.pk}/decide", {"act": "publish", "reason": "Read it; it is sound."})
     (entry,) = browser(None).get("/api/v1/boards/softmax/cpu/entries").json()
     assert (entry["user"], entry["rank"], entry["score_us"]) == ("ada", 1, 200.0)
-    assert b"Nothing is waiting" in olga.get("/review").content
+    assert b"Every result that a rule held has been decided." in olga.get("/review").content
+
+
+def test_a_review_queue_that_was_always_empty_says_so(stage, browser) -> None:
+    stage.judge(stage.submit(stage.ada))
+    assert b"No rule has held a result so far." in browser(stage.olga).get("/review").content
+
+
+def test_a_flag_is_explained_to_its_owner(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    stage.judge(submission, flags=("not_certified",))
+    page = browser(stage.ada).get(f"/submissions/{submission.pk}").content
+    assert b"could not freeze the containers" in page
 
 
 def test_a_rejected_owner_reads_the_reason(stage, browser) -> None:

@@ -15,7 +15,7 @@ from leaderboard import pipeline
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.models import AttemptEvent, Result
-from leaderboard.review.models import Decision
+from leaderboard.review.models import Decision, Finding
 from leaderboard.review.standing import UNDER_REVIEW, held_results
 from leaderboard.web import cards, lane, shape, sources
 from leaderboard.web.forms import DecisionForm, SubmitForm
@@ -120,7 +120,7 @@ def review(request: HttpRequest) -> HttpResponse:
         {"sub": subs[result.attempt.submission_id], "findings": result.findings.all(), "since": result.created_at}
         for result in results
     ]
-    return render(request, "web/review.html", {"held": held})
+    return render(request, "web/review.html", {"held": held, "ever_held": Finding.objects.exists()})
 
 
 def _visible(request: HttpRequest, pk: int) -> shape.Shown:
