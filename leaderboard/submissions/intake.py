@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board
@@ -19,6 +20,8 @@ from leaderboard.submissions.directives import read_directives
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.source import check_filename, read_source
 from runner.wire import MODES
+
+SAID_CHARS: Final = 60  # of a wrong value, in a sentence
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def check(*, board_slug: str, hardware: str, mode: str, filename: str, data: byt
     slug = _board_slug(board_slug, directives.board)
     board = _board(slug, hardware, directives.hardware)
     if mode not in MODES:
-        raise UserError("mode", mode, f"no such mode; there are {', '.join(MODES)}")
+        raise UserError("mode", mode, f"no such mode: {_said(mode)}; there are {', '.join(MODES)}")
     unsupported = board.version.part("unsupported", "")
     if unsupported:
         raise UserError("board", slug, f"this problem cannot be judged here: {unsupported}", status=409)
@@ -66,13 +69,16 @@ def store(checked: Checked, *, owner: User) -> Submission:
 def _board_slug(given: str, directive: str) -> str:
     known = sorted(set(Board.objects.values_list("slug", flat=True)))
     if directive and directive not in known:
-        instead = f"you chose {given!r}" if given else "you chose none"
-        raise UserError("board", directive, f"the file's directive names no board ({instead}){_near(directive, known)}")
+        raise UserError(
+            "board",
+            directive,
+            f"the file's directive {_said(directive)} names no board ({_chose(given)}){_near(directive, known)}",
+        )
     slug = given or directive
     if not slug:
         raise UserError("board", "", f"missing; name one of {_list(known)}")
     if slug not in known:
-        raise UserError("board", slug, f"no such board{_near(slug, known)}", status=404)
+        raise UserError("board", slug, f"no such board: {_said(slug)}{_near(slug, known)}", status=404)
     return slug
 
 
@@ -81,16 +87,23 @@ def _board(slug: str, given: str, directive: tuple[str, ...]) -> Board:
     known = sorted(boards)
     for name in directive:
         if name not in boards:
-            instead = f"you chose {given!r}" if given else "you chose none"
-            raise UserError(
-                "hardware", name, f"the file's directive names no hardware of {slug} ({instead}); it has {_list(known)}"
-            )
+            told = f"the file's directive {_said(name)} names no hardware of {slug} ({_chose(given)})"
+            raise UserError("hardware", name, f"{told}; it has {_list(known)}")
     choices = (given,) if given else directive or tuple(known)
     if len(choices) > 1:
         raise UserError("hardware", ", ".join(choices), f"choose one of {_list(choices)}")
     if choices[0] not in boards:
-        raise UserError("hardware", choices[0], f"{slug} is not judged on it; it has {_list(known)}")
+        raise UserError("hardware", choices[0], f"{slug} is not judged on {_said(choices[0])}; it has {_list(known)}")
     return boards[choices[0]]
+
+
+def _said(value: str) -> str:
+    """What was sent, in quotes, at a length that one can read."""
+    return repr(value if len(value) <= SAID_CHARS else value[:SAID_CHARS] + "…")
+
+
+def _chose(given: str) -> str:
+    return f"you chose {_said(given)}" if given else "you chose none"
 
 
 def _near(name: str, known: Iterable[str]) -> str:
