@@ -58,6 +58,7 @@ class CudaMemory:
     """The device's primary context through torch; each operation ends with a synchronisation."""
 
     device = "cuda"
+    frozen_stands_still = False
 
     def __init__(self, steps: Steps | None = None) -> None:
         device.start()

@@ -37,6 +37,7 @@ class Memory(Protocol):
     """Counts are in bytes, always of a layout: multiples of 256."""
 
     device: str  # as torch names it
+    frozen_stands_still: bool  # does nothing of a frozen container work on this memory? A device may
 
     def region(self, name: str, size: int) -> Region: ...
 
@@ -88,6 +89,7 @@ class HostMemory:
     """Sealed memfds, and numpy."""
 
     device = "cpu"
+    frozen_stands_still = True
 
     def region(self, name: str, size: int) -> SharedPages:
         return SharedPages(name, size)

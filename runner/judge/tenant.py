@@ -127,14 +127,17 @@ class Tenant:
         arena.put_inputs(layout, given.inputs)
         put = now()
         inner_ns = self._order(protocol.IDLE if idle else protocol.CALL, b"", limit_s, faults.CALL, thaw=True)
-        self._freeze(faults.CALL)
-        frozen = now()
+        if arena.memory.frozen_stands_still:
+            self._freeze(faults.CALL)
+        seen = now()
         arena.take_outputs(layout, into)
         end = now()
+        if not arena.memory.frozen_stands_still:  # what is in the snapshot was there before `end`, frozen or not
+            self._freeze(faults.CALL)
         kept = arena.inputs_are(layout, given.inputs)
         time.sleep(secrets.randbelow(1000) / 1e6)
         late = not arena.outputs_are(layout, into)
-        return Call(end - start, put - start, end - frozen, inner_ns, probe_ns, kept, late)
+        return Call(end - start, put - start, end - seen, inner_ns, probe_ns, kept, late)
 
     def _order(self, kind: int, text: bytes, limit_s: float, when: str, *, thaw: bool = False) -> int:
         """Write an order, wait for the echo of its nonce; the tenant's number. The rest of the answer is a fault."""
