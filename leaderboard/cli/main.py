@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import AbstractContextManager
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -23,6 +24,7 @@ from leaderboard.cli.text import line
 
 MODES: Final = ("test", "benchmark", "ranked")
 MAX_SOURCE_BYTES: Final = 1_000_000
+MAX_TOKEN_BYTES: Final = 4_096
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -36,9 +38,24 @@ Url = Annotated[str, typer.Option("--url", envvar="PHOTOFINISH_URL", help="The s
 Insecure = Annotated[bool, typer.Option("--insecure", help="Send a token over plain http to another machine.")]
 
 
+def _say_version(wanted: bool) -> None:
+    if not wanted:
+        return
+    try:
+        version = metadata.version("photofinish")
+    except metadata.PackageNotFoundError:
+        version = "from a checkout that is not installed"
+    render.Screen().say(f"photofinish {version}")
+    raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which and leave.")]
+
+
 @app.callback()
 def main(
     context: typer.Context,
+    version: Version = False,
     url: Url = "",
     token: Annotated[str, typer.Option("--token", envvar="PHOTOFINISH_TOKEN", hidden=True)] = "",
     insecure: Insecure = False,
@@ -50,14 +67,14 @@ def main(
 @app.command()
 def login(
     context: typer.Context,
-    token: Annotated[str, typer.Option("--token", help="From the site's token page; asked for when missing.")] = "",
+    token: Annotated[str, typer.Option("--token", help="From the site's token page; else read from stdin.")] = "",
     url: Url = "",
     insecure: Insecure = False,
 ) -> None:
     """Check a token and remember it, with the site it is for."""
     screen = render.Screen()
     site = config.site_url(url or context.obj[0] or config.load().url)
-    token = token or typer.prompt(f"Token for {site}", hide_input=True, err=True)
+    token = token or _ask_token(site)
     account = config.check_private(Account(site, config.check_token(token), insecure or context.obj[2]))
     with connected(account) as api:
         me = api.me()
@@ -215,6 +232,16 @@ def list_submissions(
 def _site(context: typer.Context) -> AbstractContextManager[Api]:
     url, token, insecure = context.obj
     return connected(config.resolve(url, token, insecure))
+
+
+def _ask_token(site: str) -> str:
+    """Typed without an echo at a terminal, else what a pipe or a file gives. Raises Misuse."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        return str(typer.prompt(f"Token for {site}", hide_input=True, err=True))
+    data = sys.stdin.buffer.read(MAX_TOKEN_BYTES) if sys.stdin is not None else b""
+    if not data.strip():
+        raise Misuse(f"token: stdin is empty; give --token, or pipe a token from {site}/tokens")
+    return data.decode("utf-8", "replace")
 
 
 def _read_source(path: Path) -> str:

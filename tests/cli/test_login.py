@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,17 @@ import pytest
 from leaderboard.cli import config
 from tests.cli.conftest import Photofinish
 from tests.cli.fake_site import TOKEN, FakeSite
+
+
+class Keyboard(io.StringIO):
+    """Stdin of a terminal, as far as anybody asks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def pipe(content: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
 
 
 def test_login_keeps_a_good_token_in_a_private_file(site: FakeSite, photofinish: Photofinish) -> None:
@@ -26,6 +40,7 @@ def test_login_asks_without_echo_when_no_token_is_given(
     site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
+    monkeypatch.setattr(sys, "stdin", Keyboard())
     monkeypatch.setattr("getpass.getpass", lambda prompt="", *rest, **more: asked.append(prompt) or TOKEN)
     assert photofinish("login", "--url", site.url).code == 0
     assert len(asked) == 1
@@ -111,3 +126,46 @@ def test_whoami_without_a_token_says_how_to_get_one(
     assert ended.err == photofinish("--url", site.url, "list").err
     assert "photofinish login" in ended.err
     assert site.tokens == []
+
+
+def test_token_comes_from_a_pipe_quietly(
+    site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", pipe(f"{TOKEN}\n".encode()))
+    ended = photofinish("login", "--url", site.url)
+    assert (ended.code, ended.err) == (0, "")
+    assert config.load().token == TOKEN
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\n"])
+def test_empty_pipe_is_a_clear_error(
+    site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setattr(sys, "stdin", pipe(content))
+    ended = photofinish("login", "--url", site.url)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"error: token: stdin is empty; give --token, or pipe a token from {site.url}/tokens\n"
+
+
+@pytest.mark.parametrize("content", [b"pf_\xff", b"pf_one\npf_two\n", b"x" * 5_000])
+def test_pipe_without_a_token_in_it_is_refused(
+    site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setattr(sys, "stdin", pipe(content))
+    assert photofinish("login", "--url", site.url).code == 2
+    assert site.tokens == []
+
+
+def test_version_is_that_of_the_package(photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", {"photofinish": "0.1.0"}.__getitem__)
+    ended = photofinish("--version")
+    assert (ended.code, ended.out) == (0, "photofinish 0.1.0\n")
+
+
+def test_version_of_a_checkout_says_so(photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing_installed(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", nothing_installed)
+    ended = photofinish("--version")
+    assert (ended.code, ended.out) == (0, "photofinish from a checkout that is not installed\n")
