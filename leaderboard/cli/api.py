@@ -162,7 +162,7 @@ class Api:
         if status == 429:
             wait = response.headers.get("Retry-After", "")
             after = f"; try again in {wait} s" if wait.isdecimal() else "; try again later"
-            raise Refused(f"{said or 'too many requests'}{after}", status)
+            raise Refused(said if "again in" in said else f"{said or 'too many requests'}{after}", status)
         raise Refused(said or f"{self.url}: refused ({status})", status)
 
 

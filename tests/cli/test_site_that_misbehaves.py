@@ -34,6 +34,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
         (200, b"[1]", {}, 3, "another shape"),
         (200, b" " * 9_000_000, {}, 3, "more than"),
         (429, b'{"detail": "too fast"}', {"Retry-After": "30"}, 2, "too fast; try again in 30 s"),
+        (429, b'{"detail": "Too fast. Try again in 30 s."}', {"Retry-After": "30"}, 2, "Too fast. Try again in 30 s\n"),
         (403, b'{"detail": "token lacks the scope read"}', {}, 2, "token lacks the scope read"),
         (404, b"nothing", {}, 2, "refused (404)"),
     ],
