@@ -18,18 +18,20 @@ class Entry(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="entries")
     submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="entry")
     attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="entry")
-    score_us = models.FloatField()
-    ratio = models.FloatField()
+    score_us = (
+        models.FloatField()
+    )  # as reported, on the scale of its own run; boards show `boards.RankedEntry.score_us`
+    ratio = models.FloatField()  # candidate / baseline of the same run: what ranks
     half_width = models.FloatField(null=True)
     submitted_at = models.DateTimeField()
     published_at = models.DateTimeField()
 
     class Meta:
-        ordering = ["score_us", "submitted_at", "submission_id"]
+        ordering = ["ratio", "submitted_at", "submission_id"]
         constraints = [
             models.CheckConstraint(condition=Q(score_us__gt=0, ratio__gt=0), name="entry_numbers_are_positive")
         ]
-        indexes = [models.Index(fields=["board", "score_us", "submitted_at"], name="entry_by_board")]
+        indexes = [models.Index(fields=["board", "ratio", "submitted_at"], name="entry_by_ratio")]
 
     def __str__(self) -> str:
         return f"{self.owner_id} on {self.board_id}: {self.score_us:.1f} µs"
