@@ -66,11 +66,11 @@ class LimitBody:
 
     async def _refuse(self, scope: dict[str, Any], send: Send) -> None:
         detail = f"The request is too large: at most {self._limit_bytes:,} bytes"
+        errors = [{"field": "body", "value": None, "message": detail}]
+        kind, body = "application/json", json.dumps({"detail": detail, "errors": errors})
         if b"text/html" in dict(scope["headers"]).get(b"accept", b""):
-            kind, body = "text/html; charset=utf-8", render_to_string("413.html", {"limit": f"{self._limit_bytes:,}"})
-        else:
-            errors = [{"field": "body", "value": None, "message": detail}]
-            kind, body = "application/json", json.dumps({"detail": detail, "errors": errors})
+            kind = "text/html; charset=utf-8"
+            body = render_to_string("413.html", {"limit": f"{self._limit_bytes:,}"})
         sent = body.encode()
         told = {**HEADERS, "Content-Type": kind, "Content-Length": str(len(sent)), "Cache-Control": "private, no-store"}
         headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
