@@ -9,6 +9,7 @@ from pathlib import Path
 import docker
 import pytest
 
+from runner.judge import verdict
 from tests.e2e.conftest import Stage, await_that
 
 pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(300)]
@@ -19,15 +20,21 @@ SAMPLES = Path("problems/library/kernels101/softmax/submissions")
 def test_a_kernel_is_submitted_judged_and_ranked(stage: Stage, tmp_path: Path) -> None:
     stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
 
-    passed = stage.photofinish(
-        "submit", str(SAMPLES / "accepted/torch_copy.py"), "--board", "softmax", "--mode", "ranked"
-    )
+    sample = str(SAMPLES / "accepted/torch_copy.py")
+    for _ in range(3):
+        passed = stage.photofinish("submit", sample, "--board", "softmax", "--mode", "ranked")
+        if "could not be timed" not in passed.stdout + passed.stderr:  # a disturbed machine: it may be quiet next time
+            break
     assert passed.returncode == 0, passed.stdout + passed.stderr
     (entry,) = json.loads(stage.photofinish("board", "softmax", "--json").stdout)
     assert (entry["rank"], entry["user"]) == (1, "ada")
     assert 1_000 < entry["score_us"] < 100_000
-    ((evidence,),) = stage.rows("SELECT report->'evidence' FROM judging_result")
+    ((evidence,),) = stage.rows("SELECT report->'evidence' FROM judging_result WHERE outcome = 'passed'")
     assert evidence["certified"] is True
+    replayed = verdict.decide(evidence)
+    assert replayed.outcome == "passed"
+    kept = stage.rows("SELECT ratio, score_us FROM judging_result WHERE outcome = 'passed'")
+    assert kept == [(replayed.ratio, replayed.score_us)]
 
     wrong = stage.photofinish("submit", str(SAMPLES / "wrong/no_maximum.py"), "--board", "softmax", "--mode", "test")
     assert wrong.returncode == 1
