@@ -54,6 +54,8 @@ def moment(value: object) -> str:
 
 
 def _significant(value: float, digits: int) -> str:
+    if not math.isfinite(value):  # a finite number may leave the range when its unit changes
+        return NONE
     if value == 0:
         return "0"
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])

@@ -58,7 +58,11 @@ def _timed_shapes(problem: Problem, chance: random.Random) -> list[Case]:
     What is a choice of texts (`distribution`) is no shape: each of its values meets at least one timed shape.
     """
     assert problem.fuzz is not None
-    kinds = {name: list(choice) for name, choice in problem.fuzz.args.items() if _is_kind(choice)}
+    kinds = {
+        name: list(choice)
+        for name, choice in problem.fuzz.args.items()
+        if not isinstance(choice, IntRange) and all(isinstance(value, str) for value in choice)
+    }
     if not problem.benchmarks:
         return []
     for values in kinds.values():
@@ -71,10 +75,6 @@ def _timed_shapes(problem: Problem, chance: random.Random) -> list[Case]:
         }
         for n in range(rounds)
     ]
-
-
-def _is_kind(choice: Choice) -> bool:
-    return not isinstance(choice, IntRange) and all(isinstance(value, str) for value in choice)
 
 
 def draw(choice: Choice, chance: random.Random) -> int | float | str | bool | list[int]:
