@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import docker
 import pytest
 
 from runner.judge import verdict
+from tests.e2e.browser import Watched, chromium
 from tests.e2e.conftest import Stage, await_that
+from tests.e2e.test_browser_first_race import sign_up
 
 pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(300)]
 
@@ -40,6 +43,28 @@ def test_a_kernel_is_submitted_judged_and_ranked(stage: Stage, tmp_path: Path) -
     assert wrong.returncode == 1
     assert "nan" in wrong.stdout.lower() + wrong.stderr.lower()
     assert len(json.loads(stage.photofinish("board", "softmax", "--json").stdout)) == 1
+
+
+@pytest.mark.browser
+def test_a_newcomer_in_the_browser_is_judged_and_ranked(stage: Stage) -> None:
+    """From signing up to the board, nothing stood in for: browser, site, runner, judge, containers."""
+    stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
+    with chromium() as chrome:
+        page = chrome.new_context(base_url=stage.url).new_page()
+        page.set_default_timeout(10_000)
+        sign_up(Watched(page, stage.url), "newcomer")
+        for _ in range(3):
+            page.goto("/boards/softmax/submit")
+            page.get_by_label("Your file").set_input_files(SAMPLES / "accepted/torch_copy.py")
+            page.get_by_text("Ranked", exact=True).click()
+            page.get_by_role("button", name="Send it to the judge").click()
+            verdict_heading = page.get_by_role("heading", name=re.compile("^(Passed|Correct)"))
+            verdict_heading.wait_for(timeout=90_000)
+            if "could not be timed" not in verdict_heading.inner_text():  # a disturbed machine: try once more
+                break
+        page.goto("/boards/softmax/cpu")
+        assert page.locator("tbody tr").count() == 1
+        assert "newcomer" in page.locator("tbody tr").inner_text()
 
 
 def test_a_killed_runner_leaves_no_container_once_it_is_back(
