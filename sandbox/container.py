@@ -207,7 +207,10 @@ class Container:
             self.freezer.thaw()
 
     def _drain(self) -> None:
-        """Read Docker's framed output until it ends; over FLOOD_BYTES kill instead of reading on."""
+        """Read Docker's framed output until it ends; over FLOOD_BYTES kill, and throw away what is still in the pipes.
+
+        Always to the end: the engine cannot finish with a container while somebody attached does not read.
+        """
         raw = getattr(self._output, "_sock", self._output)
         buffer, stream, missing = bytearray(), 0, 0
         with contextlib.suppress(OSError, ValueError):
@@ -223,10 +226,10 @@ class Container:
                     del buffer[: len(piece)]
                     missing -= len(piece)
                     (self.stderr if stream == 2 else self.stdout).feed(piece)
-                if self.stdout.total + self.stderr.total > FLOOD_BYTES:
+                if self.stdout.total + self.stderr.total > FLOOD_BYTES and not self._flooded:
                     self._flooded = True
+                    self.stdout.sealed = self.stderr.sealed = True
                     self._signal_kill()
-                    return
 
     # -- death ---------------------------------------------------------------------------------------------------
 
