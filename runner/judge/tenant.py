@@ -115,8 +115,9 @@ class Tenant:
     def call(self, given: Input, into: Buffer, limit_s: float, *, idle: bool = False) -> Call:
         """One call on fresh inputs; `into` receives the whole output. `idle`: the same way without the call.
 
-        The clock runs from before the inputs are copied in until the judge's own read of the output is complete
-        (MEASUREMENT, section 1, steps 1 to 10). Raises Fault.
+        Poison the output; with everything frozen start the clock, copy the inputs in, say go and thaw; when the nonce is
+        echoed, freeze, copy the whole output away, stop the clock. Then look whether the inputs are as they were and,
+        after a random pause, whether the output still is. Which part of the time counts: certificate.py. Raises Fault.
         """
         arena, layout = self._arena, given.layout
         arena.poison(layout, secrets.randbits(64))
