@@ -116,7 +116,7 @@ class Tenant:
         """One call on fresh inputs; `into` receives the whole output. `idle`: the same way without the call.
 
         Poison the output; with everything frozen start the clock, copy the inputs in, say go and thaw; when the nonce
-        is echoed, freeze, copy the whole output away, stop the clock. Then look whether the inputs are as they were and,
+        is echoed, freeze, copy the whole output away, stop the clock. Then look whether the inputs are unchanged and,
         after a random pause, whether the output still is. Which part of the time counts: certificate.py. Raises Fault.
         """
         arena, layout = self._arena, given.layout
