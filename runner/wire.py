@@ -32,6 +32,9 @@ MAX_MESSAGE_CHARS: Final = 8_000
 MAX_LOG_CHARS: Final = 140_000  # first and last 64 kB of each stream, with the mark between
 MAX_REPORT_BYTES: Final = 16_000_000
 MAX_EVENTS_PER_CALL: Final = 100
+MAX_CONFIRMATION_BYTES: Final = 64_000
+MOST_RUNS: Final = 9  # of a confirmation
+TELEMETRY: Final = ("", "full", "mask_only", "none")  # how much of the device's state was seen; "": nobody said
 LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: below it nothing was measured
 
 JSON = dict[str, Any]
@@ -43,6 +46,24 @@ class WireError(ValueError):
     def __init__(self, field_name: str, problem: str) -> None:
         super().__init__(f"{field_name}: {problem}")
         self.field = field_name
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """Who holds first place: as untrusted as the candidate that it is measured beside."""
+
+    source: str
+    filename: str
+    submission_id: str
+
+    @classmethod
+    def from_json(cls, data: object) -> Incumbent:
+        fields = _Fields(data, "job.incumbent")
+        return cls(
+            source=fields.text("source", MAX_SOURCE_BYTES),
+            filename=fields.text("filename", 255),
+            submission_id=fields.text("submission_id", 64),
+        )
 
 
 @dataclass(frozen=True)
@@ -60,6 +81,8 @@ class Job:
     problem: JSON  # problems.spec.Problem.to_bundle()
     problem_digest: str
     reference_ns: dict[str, float] = field(default_factory=dict)  # case name -> the baseline's frozen time
+    incumbent: Incumbent | None = None  # set: a confirmation, with this one in the blocks
+    runs: int = 1  # independent ones, one after the other; more than one only with an incumbent
     wire: int = WIRE_VERSION
 
     def to_json(self) -> JSON:
@@ -69,18 +92,23 @@ class Job:
     def from_json(cls, data: object) -> Job:
         fields = _Fields(data, "job")
         fields.version()
+        mode, incumbent = fields.one_of("mode", MODES), fields.value_or_none("incumbent")
+        if incumbent is not None and mode == "test":
+            raise WireError("job.incumbent", "mode 'test' times nothing; send 'benchmark' or 'ranked'")
         return cls(
             attempt_id=fields.text("attempt_id", 64),
             token=fields.whole("token", 0),
             lease_s=fields.number("lease_s", 1, 86_400),
             hardware=fields.text("hardware", 64),
-            mode=fields.one_of("mode", MODES),
+            mode=mode,
             submission_id=fields.text("submission_id", 64),
             filename=fields.text("filename", 255),
             source=fields.text("source", MAX_SOURCE_BYTES),
             problem=fields.mapping("problem"),
             problem_digest=fields.text("problem_digest", 128),
             reference_ns=fields.numbers("reference_ns"),
+            incumbent=None if incumbent is None else Incumbent.from_json(incumbent),
+            runs=fields.whole("runs", 1, 1 if incumbent is None else MOST_RUNS, default=1),
         )
 
 
@@ -126,6 +154,11 @@ class Report:
     cases: tuple[JSON, ...] = ()  # per case, for display: stage, name, public, good, message, time_us, …
     logs: dict[str, str] = field(default_factory=dict)  # "stdout", "stderr" of the submission, capped, escaped
     evidence: JSON = field(default_factory=dict)
+    set_aside: str = ""  # why this device must not judge until a canary passed twice; empty: it may go on
+    telemetry: str = ""  # one of TELEMETRY
+    epoch: str = ""  # hash of what must be the same for two times to rank together
+    forgeable: float | None = None  # share of the time, 0 … 1, by which it could be forged at most; None: not timed
+    confirmation: JSON = field(default_factory=dict)  # records.RecordVerdict.to_json() of a confirmation job
     wire: int = WIRE_VERSION
 
     def to_json(self) -> JSON:
@@ -148,6 +181,11 @@ class Report:
             cases=tuple(fields.mappings("cases", most=256)),
             logs=fields.text_map("logs", MAX_LOG_CHARS, most=4),
             evidence=fields.mapping("evidence", default={}),
+            set_aside=fields.text("set_aside", 500, default=""),
+            telemetry=fields.one_of("telemetry", TELEMETRY, default=""),
+            epoch=fields.text("epoch", 64, default=""),
+            forgeable=fields.share_or_none("forgeable"),
+            confirmation=fields.mapping("confirmation", default={}, limit_bytes=MAX_CONFIRMATION_BYTES),
         )
 
 
@@ -190,16 +228,17 @@ class _Fields:
             raise self._fail(key, "contains a NUL character")
         return value
 
-    def one_of(self, key: str, allowed: tuple[str, ...]) -> str:
-        value = self.text(key, 64)
+    def one_of(self, key: str, allowed: tuple[str, ...], default: object = None) -> str:
+        value = self.text(key, 64, default)
         if value not in allowed:
-            raise self._fail(key, f"{value!r} is not one of {', '.join(allowed)}")
+            raise self._fail(key, f"{value!r} is not one of {', '.join(filter(None, allowed))}")
         return value
 
-    def whole(self, key: str, least: int) -> int:
-        value = self._get(key, _REQUIRED)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-            raise self._fail(key, f"expected a whole number of at least {least}")
+    def whole(self, key: str, least: int, most: int = 2**63 - 1, default: object = None) -> int:
+        value = self._get(key, _REQUIRED if default is None else default)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            span = f"of at least {least}" if most >= 2**63 - 1 else f"from {least} to {most}"
+            raise self._fail(key, f"expected a whole number {span}")
         return value
 
     def number(self, key: str, least: float, most: float) -> float:
@@ -215,6 +254,14 @@ class _Fields:
     def positive_or_none(self, key: str) -> float | None:
         value = self._get(key, None)
         return None if value is None else self._number(key, value, LEAST_POSITIVE, 1e15)
+
+    def share_or_none(self, key: str) -> float | None:
+        value = self._get(key, None)
+        return None if value is None else self._number(key, value, 0.0, 1.0)
+
+    def value_or_none(self, key: str) -> object:
+        """As it came, for whoever parses it next."""
+        return self._get(key, None)
 
     def mapping(self, key: str, default: object = None, limit_bytes: int | None = None) -> JSON:
         value = self._get(key, _REQUIRED if default is None else default)

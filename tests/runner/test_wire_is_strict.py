@@ -7,12 +7,37 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.wire import Event, Job, Report, WireError
+from runner.wire import MAX_CONFIRMATION_BYTES, Event, Incumbent, Job, Report, WireError
 
-REPORT = Report(attempt_id="1", token=1, outcome="passed", score_us=1.5, ratio=0.9).to_json()
+REPORT = Report(
+    attempt_id="1",
+    token=1,
+    outcome="passed",
+    score_us=1.5,
+    ratio=0.9,
+    set_aside="XID 79",
+    telemetry="full",
+    epoch="sha256:0123456789",
+    forgeable=0.02,
+    confirmation={"accepted": True},
+).to_json()
+JOB = Job(
+    attempt_id="1",
+    token=1,
+    lease_s=60,
+    hardware="cpu",
+    mode="ranked",
+    submission_id="2",
+    filename="a.py",
+    source="x",
+    problem={},
+    problem_digest="sha256:0",
+    incumbent=Incumbent(source="y", filename="b.py", submission_id="1"),
+    runs=5,
+).to_json()
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
@@ -22,6 +47,48 @@ anything = st.recursive(
 
 def test_a_report_survives_the_way() -> None:
     assert Report.from_json(json.loads(json.dumps(REPORT))).to_json() == REPORT
+
+
+def test_a_confirmation_job_survives_the_way() -> None:
+    job = Job.from_json(json.loads(json.dumps(JOB)))
+    assert job.to_json() == JOB
+    assert job.incumbent is not None
+    assert (job.incumbent.submission_id, job.runs) == ("1", 5)
+
+
+NEW_IN_REPORT = ("set_aside", "telemetry", "epoch", "forgeable", "confirmation")
+
+
+def test_an_older_side_sends_less_and_is_understood() -> None:
+    job = Job.from_json({key: value for key, value in JOB.items() if key not in ("incumbent", "runs")})
+    assert (job.incumbent, job.runs) == (None, 1)
+    report = Report.from_json({key: value for key, value in REPORT.items() if key not in NEW_IN_REPORT})
+    assert (report.set_aside, report.telemetry, report.epoch, report.forgeable, report.confirmation) == (
+        "",
+        "",
+        "",
+        None,
+        {},
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"runs": 0}, "job.runs"),
+        ({"runs": 10}, "job.runs"),
+        ({"runs": 2.0}, "job.runs"),
+        ({"runs": 2, "incumbent": None}, "job.runs"),
+        ({"incumbent": "b.py"}, "job.incumbent"),
+        ({"incumbent": {"source": "y", "filename": "b.py"}}, "job.incumbent.submission_id"),
+        ({"incumbent": {"source": "y" * 1_000_001, "filename": "b", "submission_id": "1"}}, "job.incumbent.source"),
+        ({"mode": "test"}, "job.incumbent"),
+    ],
+)
+def test_a_confirmation_that_makes_no_sense_is_refused(changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(WireError) as caught:
+        Job.from_json(JOB | changes)
+    assert caught.value.field == field
 
 
 @pytest.mark.parametrize(
@@ -44,6 +111,13 @@ def test_a_report_survives_the_way() -> None:
         ("cases", [1]),
         ("logs", {"stdout": 5}),
         ("evidence", []),
+        ("set_aside", "x" * 501),
+        ("telemetry", "some"),
+        ("epoch", 7),
+        ("forgeable", 1.01),
+        ("forgeable", -0.1),
+        ("forgeable", float("nan")),
+        ("confirmation", {"x": "y" * MAX_CONFIRMATION_BYTES}),
     ],
 )
 def test_a_bad_field_is_named(field: str, value: Any) -> None:
@@ -52,7 +126,13 @@ def test_a_bad_field_is_named(field: str, value: Any) -> None:
     assert caught.value.field.startswith(f"report.{field}")
 
 
-@given(st.sampled_from([Job, Event, Report]), st.dictionaries(st.sampled_from(sorted(REPORT)), anything))
-def test_nonsense_is_a_wire_error_and_nothing_else(kind: Any, data: dict[str, Any]) -> None:
+EVENT = Event(seq=1, kind="progress").to_json()
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # a busy machine draws nonsense slowly
+@given(st.sampled_from([(Job, JOB), (Event, EVENT), (Report, REPORT)]), st.data())
+def test_nonsense_is_a_wire_error_and_nothing_else(kind: tuple[Any, dict[str, Any]], data: st.DataObject) -> None:
+    parser, good = kind
+    changes = data.draw(st.dictionaries(st.sampled_from(sorted(good)), anything, max_size=3))
     with contextlib.suppress(WireError):
-        kind.from_json(data)
+        parser.from_json(good | changes)
