@@ -11,36 +11,28 @@ from __future__ import annotations
 import ctypes
 import json
 import logging
-import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FrameType
 from typing import Any, Final
 
 from problems.errors import ProblemError
 from problems.spec import Problem
-from runner import accelerators, config, hosts
-from runner.judge import schedule, verdict
-from runner.judge.clock import WallClock
+from runner import accelerators, config, prepare
+from runner.judge import verdict
 from runner.judge.faults import Fault, OracleFailed
-from runner.judge.memory import HostMemory, Memory
-from runner.judge.oracle import Oracle
 from runner.judge.schedule import A, B
-from runner.judge.tenant import Tenant
 from runner.judge.trial import Trial
 from runner.wire import MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report, WireError
-from sandbox import container, policy
+from sandbox import container
 from sandbox.errors import SandboxError
 
 log = logging.getLogger("runner.execute")
 
-ARENA_BYTES: Final = 256 << 20  # inputs and outputs each; only what is used is ever touched
-GPU_INPUT_BYTES: Final = 4 << 30
-GPU_OUTPUT_BYTES: Final = 2 << 30
 PR_SET_DUMPABLE: Final = 4
 TIMED_MODES: Final = ("benchmark", "ranked")
 
@@ -51,16 +43,27 @@ class Terminated(SystemExit):
     """SIGTERM: everything is cleaned up on the way out."""
 
 
-def execute(job: Job, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
-    """The report of this job; infra_error where the fault is ours or the problem's. Raises only Terminated and bugs."""
+def execute(
+    job: Job, settings: config.JudgeSettings, on_event: OnEvent, ready: prepare.Prepared | None = None
+) -> Report:
+    """The report of this job; infra_error where the fault is ours or the problem's. Raises only Terminated and bugs.
+
+    Without a prepared set of containers one is made for this job and cleared away before the report is returned.
+    """
     emit = _Emitter(on_event)
     began = time.monotonic()
     blank = Report(attempt_id=job.attempt_id, token=job.token, outcome="infra_error")
     evidence: dict[str, Any] = {"phases_s": {}}
+    phases = _Phases(evidence["phases_s"])
+    emit("building", "", {})
     try:
         problem = _problem(job)
-        with _judging_core() as cores:
-            return _judge(job, problem, settings, cores, emit, evidence, blank)
+        with ExitStack() as stack:
+            if ready is None:
+                with phases("start"):
+                    sides = (B, A) if job.mode in TIMED_MODES else (B,)
+                    ready = stack.enter_context(prepare.prepared(settings, sides))
+            return _judge(job, problem, ready, emit, phases, evidence, blank)
     except (ProblemError, OracleFailed) as err:
         log.error("problem failed: %s", err)
         return _infra(
@@ -91,108 +94,44 @@ def _problem(job: Job) -> Problem:
 def _judge(
     job: Job,
     problem: Problem,
-    settings: config.JudgeSettings,
-    cores: hosts.Cores,
+    ready: prepare.Prepared,
     emit: _Emitter,
+    phases: _Phases,
     evidence: dict[str, Any],
     blank: Report,
 ) -> Report:
-    phases = _Phases(evidence["phases_s"])
-    timed = job.mode in TIMED_MODES
-    with ExitStack() as stack:
-        emit("building", "", {})
-        hardware = Hardware.of(settings)
-        sides, oracle, image = _start_all(stack, settings, cores, hardware, timed=timed)
-        trial = Trial(problem, job.mode, oracle, sides, hardware.memory, profile=hardware.profile, emit=emit)
-        evidence.update(trial.evidence)
-        trial.evidence = evidence
-        evidence.update(_circumstances(job, settings, image, cores))
-        try:
-            with phases("start"):
-                sides[B].connect()
-            evidence["certified"] = sides[B].certified
-            with phases("building"):
-                trial.load(job.source)
-            with phases("oracle"):
-                oracle.connect()
-                oracle.load(dict(problem.files))
-            with phases("checking"):
-                trial.check()
-            if timed and all(check["good"] for check in evidence["checks"]):
-                with phases("timing"):
-                    sides[A].connect()
-                    evidence["certified"] = all(side.certified for side in sides.values())
-                    trial.load_baseline()
-                    trial.measure(job.reference_ns)
-        except Fault as fault:
-            evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
-        sides[B].container.kill()
-        sides[B].container.wait_exit()
-        logs = sides[B].logs()
-    return _report(blank, evidence, logs)
+    hardware, sides, oracle = ready.hardware, ready.sides, ready.oracle
+    trial = Trial(problem, job.mode, oracle, sides, hardware.memory, profile=hardware.profile, emit=emit)
+    evidence.update(trial.evidence)
+    trial.evidence = evidence
+    evidence.update(_circumstances(job, ready))
+    try:
+        with phases("building"):
+            trial.load(job.source)
+        with phases("oracle"):
+            oracle.load(dict(problem.files))
+        with phases("checking"):
+            trial.check()
+        if job.mode in TIMED_MODES and all(check["good"] for check in evidence["checks"]):
+            with phases("timing"):
+                trial.load_baseline()
+                trial.measure(job.reference_ns)
+    except Fault as fault:
+        evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
+    sides[B].container.kill()
+    sides[B].container.wait_exit()
+    return _report(blank, evidence, sides[B].logs())
 
 
-@dataclass(frozen=True)
-class Hardware:
-    """What differs between one kind of hardware and another: where tensors lie, how to time, what containers get."""
-
-    memory: Memory
-    profile: schedule.Profile
-    gpu: policy.Gpu | None
-    input_bytes: int
-    output_bytes: int
-
-    @classmethod
-    def of(cls, settings: config.JudgeSettings) -> Hardware:
-        if settings.runner_hardware == "cpu":
-            return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES)
-        from runner.judge.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
-
-        gpu = policy.Gpu(
-            toolkit=settings.runner_gpu_stack == "toolkit",
-            interpreter=settings.runner_gpu_interpreter,
-            library_path=settings.runner_gpu_library_path,
-        )
-        return cls(CudaMemory(), schedule.GPU, gpu, GPU_INPUT_BYTES, GPU_OUTPUT_BYTES)
-
-
-def _start_all(
-    stack: ExitStack, settings: config.JudgeSettings, cores: hosts.Cores, hardware: Hardware, *, timed: bool
-) -> tuple[dict[str, Tenant], Oracle, str]:
-    """All containers of a job are started before anything is waited for: they import torch side by side."""
-    client = container.connect()
-    stack.callback(client.close)
-    image = settings.sandbox_image
-    sizes = hardware.input_bytes, hardware.output_bytes
-
-    def started(made: policy.Policy) -> container.Container:
-        if hardware.gpu is not None:
-            made = policy.with_gpu(made, hardware.gpu)
-        new = stack.enter_context(container.Container(client, made, settings.runner_id))
-        new.start()
-        return new
-
-    tenants = hosts.cpuset(cores.tenant)
-    sides = {}
-    for side in (B, A) if timed else (B,):
-        made = started(policy.tenant(image, hosts.draw_uid(), tenants))
-        sides[side] = Tenant(side, made, WallClock(), hardware.memory, *sizes)
-        stack.callback(sides[side].close)
-    made = started(policy.oracle(image, hosts.draw_uid(), hosts.cpuset(cores.oracle)))
-    oracle = Oracle(made, hardware.memory, *sizes)
-    stack.callback(oracle.close)
-    return sides, oracle, str(client.images.get(image).id)
-
-
-def _circumstances(job: Job, settings: config.JudgeSettings, image: str, cores: hosts.Cores) -> dict[str, Any]:
+def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
     """What a later reader must know to compare this run with another."""
     return {
         "hardware": job.hardware,
         "problem_digest": job.problem_digest,
-        "image": image,
-        "cores": {"judge": list(cores.judge), "tenant": list(cores.tenant)},
+        "image": ready.image,
+        "cores": {"judge": list(ready.cores.judge), "tenant": list(ready.cores.tenant)},
         "fingerprint": accelerators.fingerprint(job.hardware),
-        "certified": False,
+        "certified": all(side.certified for side in ready.sides.values()),
     }
 
 
@@ -278,18 +217,6 @@ class _Phases:
             yield
         finally:
             self._seconds[name] = round(time.monotonic() - began, 3)
-
-
-@contextmanager
-def _judging_core() -> Iterator[hosts.Cores]:
-    """Pin this process to the judge's core while it judges."""
-    before = os.sched_getaffinity(0)
-    cores = hosts.share_out(sorted(before))
-    os.sched_setaffinity(0, cores.judge)
-    try:
-        yield cores
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def _on_term(number: int, frame: FrameType | None) -> None:

@@ -1,0 +1,122 @@
+"""What a job needs before anybody knows the job: hardware, cores, containers with torch imported, connected, frozen.
+
+Owns the containers of one job: one a side, and the oracle's. Always true: they are used for one job at most, and
+nothing of any user or problem is in them when `prepared` yields.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from runner import config, hosts
+from runner.judge import schedule
+from runner.judge.clock import WallClock
+from runner.judge.memory import HostMemory, Memory
+from runner.judge.oracle import Oracle
+from runner.judge.schedule import A, B
+from runner.judge.tenant import Tenant
+from sandbox import container, policy
+
+ARENA_BYTES: Final = 256 << 20  # inputs and outputs each; only what is used is ever touched
+GPU_INPUT_BYTES: Final = 4 << 30
+GPU_OUTPUT_BYTES: Final = 2 << 30
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What differs between one kind of hardware and another: where tensors lie, how to time, what containers get."""
+
+    memory: Memory
+    profile: schedule.Profile
+    gpu: policy.Gpu | None
+    input_bytes: int
+    output_bytes: int
+
+    @classmethod
+    def of(cls, settings: config.JudgeSettings) -> Hardware:
+        if settings.runner_hardware == "cpu":
+            return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES)
+        from runner.judge.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
+
+        gpu = policy.Gpu(
+            toolkit=settings.runner_gpu_stack == "toolkit",
+            interpreter=settings.runner_gpu_interpreter,
+            library_path=settings.runner_gpu_library_path,
+        )
+        return cls(CudaMemory(), schedule.GPU, gpu, GPU_INPUT_BYTES, GPU_OUTPUT_BYTES)
+
+
+class Prepared:
+    """Containers without a job. `sides` by name; another side can be started while the job is known already."""
+
+    def __init__(
+        self, stack: ExitStack, settings: config.JudgeSettings, cores: hosts.Cores, sides: Sequence[str]
+    ) -> None:
+        """All are started before anything is waited for: they import torch side by side."""
+        self.cores = cores
+        self.hardware = Hardware.of(settings)
+        self.sides: dict[str, Tenant] = {}
+        self._stack = stack
+        self._settings = settings
+        self._client = container.connect()
+        stack.callback(self._client.close)
+        for name in sides:
+            self.start_side(name)
+        self.oracle = self._start_oracle()
+        self.image = str(self._client.images.get(settings.sandbox_image).id)
+
+    def connect(self) -> None:
+        """Wait until torch is imported everywhere."""
+        for side in self.sides.values():
+            side.connect()
+        self.oracle.connect()
+
+    def start_side(self, name: str) -> Tenant:
+        """A tenant's container, which imports torch from now on; `connect` waits for it."""
+        made = self._start(policy.tenant(self._settings.sandbox_image, hosts.draw_uid(), self._cpus("tenant")))
+        hardware = self.hardware
+        side = Tenant(name, made, WallClock(), hardware.memory, hardware.input_bytes, hardware.output_bytes)
+        self._stack.callback(side.close)
+        self.sides[name] = side
+        return side
+
+    def _start_oracle(self) -> Oracle:
+        made = self._start(policy.oracle(self._settings.sandbox_image, hosts.draw_uid(), self._cpus("oracle")))
+        oracle = Oracle(made, self.hardware.memory, self.hardware.input_bytes, self.hardware.output_bytes)
+        self._stack.callback(oracle.close)
+        return oracle
+
+    def _start(self, wanted: policy.Policy) -> container.Container:
+        if self.hardware.gpu is not None:
+            wanted = policy.with_gpu(wanted, self.hardware.gpu)
+        new = self._stack.enter_context(container.Container(self._client, wanted, self._settings.runner_id))
+        new.start()
+        return new
+
+    def _cpus(self, role: str) -> str:
+        return hosts.cpuset(self.cores.tenant if role == "tenant" else self.cores.oracle)
+
+
+@contextmanager
+def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> Iterator[Prepared]:
+    """A set of containers and the judge's core, until the context ends. Raises SandboxError, OSError."""
+    with _judging_core() as cores, ExitStack() as stack:
+        ready = Prepared(stack, settings, cores, sides)
+        ready.connect()
+        yield ready
+
+
+@contextmanager
+def _judging_core() -> Iterator[hosts.Cores]:
+    """Pin this process to the judge's core while it judges."""
+    before = os.sched_getaffinity(0)
+    cores = hosts.share_out(sorted(before))
+    os.sched_setaffinity(0, cores.judge)
+    try:
+        yield cores
+    finally:
+        os.sched_setaffinity(0, before)
