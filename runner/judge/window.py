@@ -1,0 +1,165 @@
+"""What was seen of a device around one block: plain values that go into the evidence as JSON and come back the same.
+
+None in a reading means: this device does not tell. Times in ns of the judge's monotonic clock, clocks in MHz,
+temperatures in °C, power in W.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Self
+
+_REALS: Final = ("memory_mhz", "power_w", "clock_mhz", "temperature_c")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One look at a device. Counters only ever grow; their differences over a block count."""
+
+    at_ns: int = 0
+    # An accelerator:
+    mask: int | None = None
+    counters: Mapping[int, int] = field(default_factory=dict)  # ns by NVML's field id; only those it supports
+    memory_mhz: float | None = None
+    power_w: float | None = None
+    ecc_errors: int | None = None  # uncorrected, since the driver was loaded
+    limits: Mapping[str, int] = field(default_factory=dict)  # power limit and the like: settings of the device
+    pcie_width: int | None = None  # lanes now, and as many as device and slot have
+    pcie_width_most: int | None = None
+    strangers: int | None = None  # processes on the device that are neither the judge's nor its containers'
+    xids: tuple[int, ...] = ()  # errors the driver reported since the last reading
+    lost: bool = False  # the driver says that the device is gone or must be reset
+    # Both: the SM clock, or the fastest of the counted cores, of which the judge's is always awake.
+    clock_mhz: float | None = None
+    temperature_c: float | None = None
+    # A CPU, over the cores that count:
+    cores: int = 1
+    foreign_ns: int | None = None  # CPU time of all but the judge and its containers
+    foreign_grain_ns: int = 0  # how exactly that is known
+    pressure_ns: int | None = None  # time in which some task of the host waited for a core (PSI)
+    steal_ns: int | None = None  # taken by the hypervisor for other guests
+    steal_grain_ns: int = 0
+    throttled_ns: int | None = None  # time in which thermal protection lowered a core's clock
+
+    def to_json(self) -> dict[str, Any]:
+        """Without what the device does not tell."""
+        told = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: _plain(value) for name, value in told.items() if value != getattr(BLANK, name)}
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """Raises ValueError naming the field."""
+        found = _mapping("reading", data)
+        known = {item.name for item in fields(cls)}
+        if unknown := sorted(set(found) - known):
+            raise ValueError(f"reading.{unknown[0]}: no such field")
+        return cls(**{name: _parse(name, value) for name, value in found.items()})
+
+
+BLANK: Final = Reading()
+
+
+@dataclass(frozen=True)
+class Poll:
+    """A short look while the block runs."""
+
+    at_ns: int
+    mask: int | None = None
+    strangers: int | None = None
+
+    def to_json(self) -> list[int | None]:
+        return [self.at_ns, self.mask, self.strangers]
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        if not isinstance(data, list) or len(data) != 3:
+            raise ValueError("polls: expected [at_ns, mask, strangers] each")
+        at_ns, mask, strangers = data
+        return cls(
+            _whole("polls", at_ns), *(None if one is None else _whole("polls", one) for one in (mask, strangers))
+        )
+
+
+@dataclass(frozen=True)
+class Window:
+    """What was seen around one block."""
+
+    before: Reading
+    after: Reading
+    polls: tuple[Poll, ...] = ()
+
+    @property
+    def length_ns(self) -> int:
+        return max(1, self.after.at_ns - self.before.at_ns)
+
+    @property
+    def looks(self) -> tuple[Reading | Poll, ...]:
+        return (self.before, *self.polls, self.after)
+
+    @property
+    def masks(self) -> list[int]:
+        """In the order of time."""
+        return [look.mask for look in self.looks if look.mask is not None]
+
+    def to_json(self) -> dict[str, Any]:
+        told = {"before": self.before.to_json(), "after": self.after.to_json()}
+        return {**told, "polls": [poll.to_json() for poll in self.polls]} if self.polls else told
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """Raises ValueError naming the field."""
+        found = _mapping("window", data)
+        if not {"before", "after"} <= set(found) <= {"before", "after", "polls"}:
+            raise ValueError(f"window: expected before, after and polls, got {', '.join(sorted(map(str, found)))}")
+        polls = found.get("polls", [])
+        if not isinstance(polls, list):
+            raise ValueError("polls: expected a list")
+        before, after = Reading.from_json(found["before"]), Reading.from_json(found["after"])
+        return cls(before, after, tuple(Poll.from_json(poll) for poll in polls))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): one for key, one in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _parse(name: str, value: object) -> Any:
+    if name == "counters":
+        return {_number_of(name, key): _whole(name, one) for key, one in _mapping(name, value).items()}
+    if name == "limits":
+        return {str(key): _whole(name, one) for key, one in _mapping(name, value).items()}
+    if name == "xids":
+        if not isinstance(value, list):
+            raise ValueError("xids: expected a list")
+        return tuple(_whole(name, one) for one in value)
+    if name == "lost":
+        if not isinstance(value, bool):
+            raise ValueError("lost: expected true or false")
+        return value
+    if name in _REALS:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"{name}: expected a number, got {value!r:.40}")
+        return value
+    return _whole(name, value)
+
+
+def _mapping(name: str, value: object) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}: expected an object, got {type(value).__name__}")
+    return value
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{name}: expected a whole number, got {value!r:.40}")
+    return value
+
+
+def _number_of(name: str, key: object) -> int:
+    try:
+        return int(str(key))
+    except ValueError:
+        raise ValueError(f"{name}: {key!r:.40} is no field id") from None
