@@ -52,7 +52,7 @@ class Spool:
         """Writes a report so that a crash after this call does not lose it."""
         name = f"{_SAFE.sub('_', report.attempt_id)}.{report.token}.json"
         path = self._waiting / name
-        _write_durably(path, dump(report).encode())
+        write_durably(path, dump(report).encode())
         self._make_room(spare=path)
         return Spooled(path, report)
 
@@ -106,11 +106,11 @@ def _identify(path: Path) -> str:
         if re.fullmatch(r"[a-z0-9]{1,32}", known):
             return known
     fresh = secrets.token_hex(8)
-    _write_durably(path, fresh.encode())
+    write_durably(path, fresh.encode())
     return fresh
 
 
-def _write_durably(path: Path, data: bytes) -> None:
+def write_durably(path: Path, data: bytes) -> None:
     """Whole or not at all, also after power loss: write beside, fsync, rename, fsync the folder."""
     scrap = path.with_name(path.name + ".tmp")
     descriptor = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
