@@ -9,12 +9,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from runner import config, once
+from runner import config, host_checks, once, show
 from runner.errors import RunnerError
-from runner.wire import MODES, Event, Report
+from runner.wire import MODES
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -47,13 +46,15 @@ def judge_once(
     try:
         found = once.find_problem(problem)
         with screen.status("starting containers") as status:
-            report = once.judge_once(found, file, mode, config.load_judge(), lambda event: status.update(_line(event)))
+            report = once.judge_once(
+                found, file, mode, config.load_judge(), lambda event: status.update(show.progress(event))
+            )
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
     if as_json:
         typer.echo(json.dumps(report.to_json(), allow_nan=False))
     else:
-        _show(Console(), report)
+        show.report(Console(), report)
     raise typer.Exit(0 if report.outcome == "passed" else 1)
 
 
@@ -62,57 +63,27 @@ def _refuse(screen: Console, sentence: str) -> None:
     raise typer.Exit(2)
 
 
-def _line(event: Event) -> Text:
-    data = event.data
-    if "total" in data:
-        return Text(f"{event.state}: case {data['done']} of {data['total']}")
-    if "quads" in data:
-        return Text(f"{event.state}: {event.message}, {data['quads']} of at most {data['quads_at_most']} quads")
-    return Text(event.state)
+@app.command("doctor")
+def examine_host(
+    home: Annotated[bool, typer.Option("--home", help="For yourself: a verdict need not be certified.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all checks as JSON, and nothing else.")] = False,
+) -> None:
+    """Is this host fit to judge? Each check with what was found, why it matters and the remedy. Exit code 1: no."""
+    from runner import doctor
 
-
-def _show(screen: Console, report: Report) -> None:
-    """For a person at a terminal. Text of the submission is shown as it is, never as markup."""
-    colour = "green" if report.outcome == "passed" else "red"
-    title = report.outcome + (f" ({report.reason})" if report.reason else "")
-    screen.print(Text(title, style=f"bold {colour}"))
-    if report.message:
-        screen.print(Text(report.message))
-    timed = [case for case in report.cases if case["stage"] == "time"]
-    if timed:
-        screen.print(_times(timed))
-        width = 100 * (report.half_width or 0)
-        screen.print(
-            Text(f"{report.score_us:.4g} µs, {1 / (report.ratio or 1):.3g}× the baseline's speed, ± {width:.2g} %")
-        )
-    for flag in report.flags:
-        screen.print(Text(EXPLAINED.get(flag, flag), style="yellow"))
-    for name, text in report.logs.items():
-        if text.strip():
-            screen.print(Text(f"── {name}"), Text(text), sep="\n")
-    if report.outcome == "infra_error" and report.evidence.get("operator"):
-        screen.print(Text(report.evidence["operator"], style="dim"))
-
-
-EXPLAINED = {
-    "not_certified": "Not certified: without root this process cannot freeze containers, so cheating is not excluded.",
-    "not_converged": "The interval is wider than asked for: the machine is noisy.",
-}
-
-
-def _times(cases: list[dict[str, float]]) -> Table:
-    table = Table(box=None, header_style="dim")
-    for heading in ("case", "time, µs", "baseline, µs", "speed", "±, %"):
-        table.add_column(heading, justify="left" if heading == "case" else "right")
-    for case in cases:
-        table.add_row(
-            Text(str(case["name"])),
-            f"{case['measured_us']:.4g}",
-            f"{case['baseline_us']:.4g}",
-            f"{1 / case['ratio']:.3f}×",
-            f"{100 * case['half_width']:.2f}",
-        )
-    return table
+    screen = Console(stderr=True)
+    try:
+        settings = config.load_judge()
+        with screen.status("looking"):
+            checks = list(doctor.examine(settings, host_checks.Host(), doctor.DockerEngine(settings)))
+    except RunnerError as err:
+        _refuse(screen, str(err))
+    fit = doctor.is_fit(checks, home=home)
+    if as_json:
+        typer.echo(json.dumps({"fit": fit, "home": home, "checks": [check.to_json() for check in checks]}))
+    else:
+        show.checks(Console(), checks, fit=fit, home=home)
+    raise typer.Exit(0 if fit else 1)
 
 
 def run() -> None:

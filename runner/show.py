@@ -1,0 +1,102 @@
+"""What the `runner` command prints for a person at a terminal. Text from outside is shown as it is, never as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from runner import host_checks
+from runner.host_checks import Check
+from runner.wire import Event, Report
+
+COLOURS = {
+    host_checks.OK: "green",
+    host_checks.WARNING: "yellow",
+    host_checks.NOT_CERTIFIED: "yellow",
+    host_checks.UNFIT: "bold red",
+}
+
+
+def checks(screen: Console, found: Sequence[Check], *, fit: bool, home: bool) -> None:
+    """The table; then what to do, in the order of the table."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in ("result", "check", "found"):
+        table.add_column(heading)
+    for check in found:
+        table.add_row(Text(check.result, style=COLOURS[check.result]), Text(check.name), Text(check.found))
+    screen.print(table)
+    for check in found:
+        if check.result != host_checks.OK:
+            screen.print()
+            screen.print(Text(f"{check.name}: {check.found}", style=COLOURS[check.result]))
+            screen.print(Text(check.why))
+            screen.print(Text(f"→ {check.remedy}"))
+    screen.print()
+    screen.print(_fitness(found, fit=fit, home=home))
+
+
+def _fitness(found: Sequence[Check], *, fit: bool, home: bool) -> Text:
+    uncertified = any(check.result == host_checks.NOT_CERTIFIED for check in found)
+    if not fit and uncertified and not any(check.result == host_checks.UNFIT for check in found):
+        return Text("Fit to try things at home (--home), not to judge for a site: not certified.", style="bold yellow")
+    if not fit:
+        return Text("Not fit to judge.", style="bold red")
+    if uncertified:
+        return Text("Fit to judge at home; verdicts will say: not certified.", style="bold green")
+    return Text("Fit to judge.", style="bold green")
+
+
+def progress(event: Event) -> Text:
+    data = event.data
+    if "total" in data:
+        return Text(f"{event.state}: case {data['done']} of {data['total']}")
+    if "quads" in data:
+        return Text(f"{event.state}: {event.message}, {data['quads']} of at most {data['quads_at_most']} quads")
+    return Text(event.state)
+
+
+def report(screen: Console, report: Report) -> None:
+    """For a person at a terminal. Text of the submission is shown as it is, never as markup."""
+    colour = "green" if report.outcome == "passed" else "red"
+    title = report.outcome + (f" ({report.reason})" if report.reason else "")
+    screen.print(Text(title, style=f"bold {colour}"))
+    if report.message:
+        screen.print(Text(report.message))
+    timed = [case for case in report.cases if case["stage"] == "time"]
+    if timed:
+        screen.print(_times(timed))
+        width = 100 * (report.half_width or 0)
+        screen.print(
+            Text(f"{report.score_us:.4g} µs, {1 / (report.ratio or 1):.3g}× the baseline's speed, ± {width:.2g} %")
+        )
+    for flag in report.flags:
+        screen.print(Text(EXPLAINED.get(flag, flag), style="yellow"))
+    for name, text in report.logs.items():
+        if text.strip():
+            screen.print(Text(f"── {name}"), Text(text), sep="\n")
+    if report.outcome == "infra_error" and report.evidence.get("operator"):
+        screen.print(Text(report.evidence["operator"], style="dim"))
+
+
+EXPLAINED = {
+    "not_certified": "Not certified: without root this process cannot freeze containers, so cheating is not excluded.",
+    "not_converged": "The interval is wider than asked for: the machine is noisy.",
+}
+
+
+def _times(cases: list[dict[str, float]]) -> Table:
+    table = Table(box=None, header_style="dim")
+    for heading in ("case", "time, µs", "baseline, µs", "speed", "±, %"):
+        table.add_column(heading, justify="left" if heading == "case" else "right")
+    for case in cases:
+        table.add_row(
+            Text(str(case["name"])),
+            f"{case['measured_us']:.4g}",
+            f"{case['baseline_us']:.4g}",
+            f"{1 / case['ratio']:.3f}×",
+            f"{100 * case['half_width']:.2f}",
+        )
+    return table

@@ -1,0 +1,270 @@
+"""`runner doctor` on machines that we make up: what is wrong is found, and comes with its reason and a way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from runner import accelerators, container_checks, doctor, host_checks, main
+from runner.config import JudgeSettings
+from runner.errors import ConfigError
+from runner.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check
+from sandbox import protocol
+from sandbox.errors import DockerMissing, ImageMissing, SandboxError
+from tests.conftest import SANDBOX_IMAGE
+
+CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+GOOD_FILES = {
+    CLOCK: "tsc",
+    "/proc/meminfo": "MemTotal: 33554432 kB\nMemAvailable: 31457280 kB",
+    "/proc/swaps": "Filename",
+}
+GOOD_INFO = {
+    "ServerVersion": "28.1.0",
+    "CgroupVersion": "2",
+    "MemoryLimit": True,
+    "SwapLimit": True,
+    "PidsLimit": True,
+    "CPUSet": True,
+}
+GOOD_SEEN = {
+    "uid": 200_001,
+    "no_new_privileges": "1",
+    "seccomp": "2",
+    "capabilities": "0000000000000000",
+    "inet": 1,
+    "interfaces": ["lo"],
+    "write_root": 30,
+    "write_tmp": 0,
+    "cpus": "1-3",
+    "protocol": protocol.VERSION,
+    "files": {path.name: container_checks.digest(path) for path in container_checks.inside_files()},
+    "torch": "2.11.0",
+    "nvidia": [],
+    "freezer": "",
+    "freeze_us": 40.0,
+}
+
+
+class MadeUpHost(host_checks.Host):
+    def __init__(self, files: dict[str, str] | None = None, **facts: Any) -> None:
+        self.files = GOOD_FILES | (files or {})
+        self.facts = facts
+
+    def read(self, path: str) -> str:
+        return self.files.get(path, "")
+
+    def cores(self) -> Sequence[int]:
+        found: Sequence[int] = self.facts.get("cores", [0, 1, 2, 3])
+        return found
+
+    def load(self) -> float:
+        return float(self.facts.get("load", 0.1))
+
+    def clock_ns(self) -> tuple[int, float]:
+        step, cost = self.facts.get("clock", (40, 60.0))
+        return step, cost
+
+    def sealing(self) -> str:
+        return str(self.facts.get("sealing", ""))
+
+    def pidfd(self) -> str:
+        return str(self.facts.get("pidfd", ""))
+
+
+class MadeUpEngine:
+    def __init__(
+        self,
+        info: dict[str, Any] | SandboxError | None = None,
+        seen: dict[str, Any] | SandboxError | None = None,
+    ) -> None:
+        self._info, self._seen = info or {}, seen or {}
+
+    def info(self) -> dict[str, Any]:
+        if isinstance(self._info, SandboxError):
+            raise self._info
+        return GOOD_INFO | self._info
+
+    def probe(self, cpus: str) -> dict[str, Any]:
+        if isinstance(self._seen, SandboxError):
+            raise self._seen
+        return GOOD_SEEN | self._seen
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> JudgeSettings:
+    return JudgeSettings(runner_hardware="cpu", runner_locks=tmp_path, runner_state=tmp_path / "not" / "yet")
+
+
+def of_host(host: MadeUpHost) -> dict[str, Check]:
+    return {check.name: check for check in host_checks.check_host(host)}
+
+
+def of_engine(settings: JudgeSettings, engine: MadeUpEngine) -> dict[str, Check]:
+    return {check.name: check for check in container_checks.check_engine(settings, MadeUpHost(), engine)}
+
+
+def test_a_good_host_is_fit(settings: JudgeSettings) -> None:
+    found = list(doctor.examine(settings, MadeUpHost(), MadeUpEngine()))
+    assert [check for check in found if check.result != OK] == []
+    assert len({check.name for check in found}) == len(found) >= 20
+    assert doctor.is_fit(found, home=False)
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "result", "says"),
+    [
+        (MadeUpHost(cores=[5]), "cores", UNFIT, "1 for this process"),
+        (
+            MadeUpHost({"/sys/devices/system/cpu/cpu0/topology/thread_siblings_list": "0,2"}),
+            "SMT siblings",
+            WARNING,
+            "as 2",
+        ),
+        (
+            MadeUpHost({"/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "powersave"}),
+            "frequency",
+            WARNING,
+            "powersave",
+        ),
+        (MadeUpHost({CLOCK: "hpet"}), "clock source", NOT_CERTIFIED, "hpet"),
+        (MadeUpHost({CLOCK: ""}), "clock source", NOT_CERTIFIED, "unknown"),
+        (MadeUpHost(clock=(1_000_000, 40.0)), "clock", NOT_CERTIFIED, "steps of 1000000 ns"),
+        (MadeUpHost(clock=(40, 5_000.0)), "clock", NOT_CERTIFIED, "5000 ns a read"),
+        (MadeUpHost({"/proc/meminfo": "MemAvailable: 6291456 kB"}), "memory", WARNING, "6.0 GiB"),
+        (MadeUpHost({"/proc/meminfo": "MemAvailable: 1048576 kB"}), "memory", UNFIT, "1.0 GiB"),
+        (MadeUpHost({"/proc/meminfo": ""}), "memory", UNFIT, "0.0 GiB"),
+        (MadeUpHost({"/proc/swaps": "Filename Type\n/swapfile file 1 0 -2"}), "swap", WARNING, "/swapfile"),
+        (MadeUpHost(sealing="Invalid argument"), "sealed memory", UNFIT, "Invalid argument"),
+        (MadeUpHost(pidfd="Function not implemented"), "pidfd", UNFIT, "not implemented"),
+        (MadeUpHost(load=3.2), "load", WARNING, "3.20 on 4 cores"),
+    ],
+)
+def test_what_is_wrong_with_a_machine_is_found(host: MadeUpHost, name: str, result: str, says: str) -> None:
+    check = of_host(host)[name]
+    assert check.result == result
+    assert says in check.found
+    assert check.why
+    assert check.remedy
+
+
+def test_siblings_among_the_tenants_are_no_fault() -> None:
+    files = {
+        f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list": pair
+        for core, pair in [(0, "0,64"), (1, "1-2"), (2, "1-2")]
+    }
+    assert of_host(MadeUpHost(files))["SMT siblings"].result == OK
+
+
+@pytest.mark.parametrize(
+    ("engine", "name", "result"),
+    [
+        (MadeUpEngine(info={"ServerVersion": "19.03.5"}), "Docker Engine", UNFIT),
+        (MadeUpEngine(info={"SwapLimit": False}), "container limits", UNFIT),
+        (MadeUpEngine(seen={"protocol": protocol.VERSION + 1}), "image", UNFIT),
+        (MadeUpEngine(seen={"protocol": None}), "image", UNFIT),
+        (MadeUpEngine(seen={"files": {}}), "image", WARNING),
+        (MadeUpEngine(seen={"no_new_privileges": "0"}), "no new privileges", UNFIT),
+        (MadeUpEngine(seen={"seccomp": "0"}), "seccomp", UNFIT),
+        (MadeUpEngine(seen={"inet": 0}), "seccomp", UNFIT),
+        (MadeUpEngine(seen={"capabilities": "00000000a80425fb"}), "capabilities", UNFIT),
+        (MadeUpEngine(seen={"uid": 0}), "capabilities", UNFIT),
+        (MadeUpEngine(seen={"interfaces": ["lo", "eth0"]}), "network", UNFIT),
+        (MadeUpEngine(seen={"write_root": 0}), "file system", UNFIT),
+        (MadeUpEngine(seen={"write_tmp": 30}), "file system", UNFIT),
+        (MadeUpEngine(seen={"cpus": "0-3"}), "cores of a tenant", UNFIT),
+        (MadeUpEngine(seen={"freezer": "this host cannot"}), "freezer", NOT_CERTIFIED),
+        (MadeUpEngine(seen={"freeze_us": 90_000.0}), "freezer", WARNING),
+        (MadeUpEngine(seen={"interfaces": []}), "network", OK),
+    ],
+)
+def test_a_wall_that_is_missing_is_found(settings: JudgeSettings, engine: MadeUpEngine, name: str, result: str) -> None:
+    check = of_engine(settings, engine)[name]
+    assert check.result == result
+    assert bool(check.remedy) == (result != OK)
+
+
+def test_without_an_engine_nothing_inside_is_claimed(settings: JudgeSettings) -> None:
+    found = of_engine(settings, MadeUpEngine(info=DockerMissing("no engine")))
+    assert list(found) == ["Docker Engine"]
+    assert found["Docker Engine"].result == UNFIT
+
+
+def test_a_missing_image_says_how_to_build_it(settings: JudgeSettings) -> None:
+    found = of_engine(settings, MadeUpEngine(seen=ImageMissing("no image 'x'")))
+    assert found["container"].result == UNFIT
+    assert "make image" in found["container"].remedy
+
+
+@pytest.mark.parametrize("nodes", [[], ["/dev/nvidiactl"], ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]])
+def test_a_container_sees_its_gpu_and_no_other(settings: JudgeSettings, nodes: list[str]) -> None:
+    on_gpu = settings.model_copy(update={"runner_hardware": "H200"})
+    found = of_engine(on_gpu, MadeUpEngine(seen={"nvidia": nodes}))["GPU in a container"]
+    assert found.result == UNFIT
+    assert "toolkit" in found.remedy
+    alone = of_engine(on_gpu, MadeUpEngine(seen={"nvidia": ["/dev/nvidia3", "/dev/nvidiactl"]}))
+    assert alone["GPU in a container"].result == OK
+
+
+def test_a_host_without_the_device_is_unfit(settings: JudgeSettings) -> None:
+    on_gpu = settings.model_copy(update={"runner_hardware": "H200"})
+    found = {check.name: check for check in doctor.check_device(on_gpu, here=refuse)}
+    assert found["device"].result == UNFIT
+
+
+def refuse(hardware: str) -> None:
+    raise ConfigError(f"{hardware!r} needs a GPU")
+
+
+def test_a_device_in_use_is_said(settings: JudgeSettings) -> None:
+    with accelerators.DeviceLock(accelerators.Device("cpu", 0), settings.runner_locks):
+        assert doctor.lock(settings).result == WARNING
+    assert doctor.lock(settings).result == OK
+
+
+def test_without_certificates_it_is_fit_for_home_only() -> None:
+    checks = [Check("freezer", NOT_CERTIFIED, "no root", "why", "sudo")]
+    assert not doctor.is_fit(checks, home=False)
+    assert doctor.is_fit(checks, home=True)
+    assert not doctor.is_fit([*checks, Check("cores", UNFIT, "1", "why", "more")], home=True)
+
+
+def test_the_clock_and_the_kernel_of_this_machine_are_read() -> None:
+    host = host_checks.Host()
+    step, cost = host.clock_ns()
+    assert 0 < step < 1e9
+    assert 0 < cost < 1e6
+    assert (host.sealing(), host.pidfd()) == ("", "")
+
+
+@pytest.mark.docker
+def test_the_sandbox_of_this_machine_has_all_its_walls(settings: JudgeSettings) -> None:
+    settings = settings.model_copy(update={"sandbox_image": SANDBOX_IMAGE})
+    engine = doctor.DockerEngine(settings)
+    found = {check.name: check for check in container_checks.check_engine(settings, host_checks.Host(), engine)}
+    assert {name: check.found for name, check in found.items() if check.result == UNFIT} == {}
+    assert {"seccomp", "network", "freezer"} <= set(found)
+
+
+def test_the_command_says_it_for_scripts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
+    monkeypatch.setenv("RUNNER_LOCKS", str(tmp_path))
+    result = CliRunner().invoke(main.app, ["doctor", "--json"])
+    assert result.exit_code == 1
+    said = json.loads(result.stdout)
+    assert said["fit"] is False
+    assert [check["result"] for check in said["checks"] if check["name"] == "Docker Engine"] == ["unfit"]
+
+
+def test_the_command_says_it_for_people(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
+    monkeypatch.setenv("RUNNER_LOCKS", str(tmp_path))
+    result = CliRunner().invoke(main.app, ["doctor"])
+    assert result.exit_code == 1
+    assert "Not fit to judge." in result.stdout
+    assert "systemctl start docker" in result.stdout
