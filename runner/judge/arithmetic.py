@@ -1,0 +1,166 @@
+"""Whole-number arithmetic over a case's arguments, for `speed_of_light` expressions. Pure, and safe for any text.
+
+    3 * size * size * 2        min(rows, 128) * cols        ceildiv(n, 64) ** 2        prod(shape) * 4
+
+Known: + - * // % ** and / where it leaves no remainder, parentheses, the case's whole numbers, booleans and lists of
+whole numbers by name, and min, max, sum, prod, len, ceildiv. Nothing else: the text is parsed by Python's own parser
+into a tree, never compiled or run. What a hostile author can cost us is bounded by the text's length and by the size
+of every number on the way, powers before they are taken.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from problems.errors import ProblemError
+from problems.fields import shown
+from problems.spec import MAX_EXPRESSION_CHARS
+
+MAX_BITS: Final = 128  # of every number on the way: far beyond any count of bytes or operations
+MAX_DEPTH: Final = 32
+
+Number = int | list[int]
+
+
+class LimitError(ProblemError):
+    """An expression, or a ceiling, is not as it must be; says where, what was found, and what to write instead."""
+
+
+def evaluate(expression: str, arguments: Mapping[str, object], where: str = "speed_of_light") -> int:
+    """The value of `expression` for one case. Raises LimitError, whose text names the expression and the way out."""
+    try:
+        return _whole(_Evaluator(arguments).value(_parse(expression), 0))
+    except _Refused as refused:
+        raise LimitError(where, f"{shown(expression)}: {refused}") from None
+
+
+class _Refused(Exception):
+    """Why, and what to write instead."""
+
+
+def _parse(expression: str) -> ast.expr:
+    if len(expression) > MAX_EXPRESSION_CHARS:
+        raise _Refused(f"{len(expression)} characters, at most {MAX_EXPRESSION_CHARS}; count in larger steps")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as "2if": refused below, and no news for the judge's log
+            return ast.parse(expression.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise _Refused("is not arithmetic; write something like 4 * rows * cols") from None
+
+
+class _Evaluator:
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        self._arguments = arguments
+
+    def value(self, node: ast.expr, depth: int) -> Number:
+        if depth > MAX_DEPTH:
+            raise _Refused(f"is nested deeper than {MAX_DEPTH}; simplify it")
+        inner = depth + 1
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return _bounded(node.value)
+        if isinstance(node, ast.Name):
+            return self._argument(node.id)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+            number = _whole(self.value(node.operand, inner))
+            return -number if isinstance(node.op, ast.USub) else number
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            apply = _OPERATORS[type(node.op)]
+            return _bounded(apply(_whole(self.value(node.left, inner)), _whole(self.value(node.right, inner))))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            return self._call(node.func.id, [self.value(given, inner) for given in node.args])
+        raise _Refused("holds more than whole numbers, the case's arguments, + - * / // % ** ( ) and known functions")
+
+    def _argument(self, name: str) -> Number:
+        if name not in self._arguments:
+            known = ", ".join(sorted(self._arguments)) or "none"
+            raise _Refused(f"{name} is no argument of this case; it has {known}")
+        value = self._arguments[name]
+        if isinstance(value, list) and all(isinstance(item, int) for item in value):
+            return [_bounded(item) for item in value]
+        if isinstance(value, int):  # true counts as 1
+            return _bounded(int(value))
+        raise _Refused(f"{name} is {shown(value)}, not a whole number; use another argument")
+
+    def _call(self, name: str, given: list[Number]) -> int:
+        if name not in _FUNCTIONS:
+            raise _Refused(f"{name}(…) is no known function; known are {', '.join(_FUNCTIONS)}")
+        if name == "ceildiv":
+            if len(given) != 2:
+                raise _Refused("ceildiv takes two numbers, such as ceildiv(n, 64)")
+            return _bounded(-_divided(-_whole(given[0]), _whole(given[1])))
+        numbers = given[0] if len(given) == 1 and isinstance(given[0], list) else [_whole(item) for item in given]
+        if not numbers and name in ("min", "max"):
+            raise _Refused(f"{name}(…) of nothing; give it a number")
+        return _bounded(_FUNCTIONS[name](numbers))
+
+
+def _whole(value: Number) -> int:
+    if isinstance(value, list):
+        raise _Refused("a list stands where a number is needed; take sum, prod, min, max or len of it")
+    return value
+
+
+def _bounded(value: int) -> int:
+    if value.bit_length() > MAX_BITS:
+        raise _Refused(f"a number on the way has more than {MAX_BITS} bits; no case moves or computes that much")
+    return value
+
+
+def _divided(left: int, right: int) -> int:
+    if right == 0:
+        raise _Refused("divides by zero for this case; guard it, such as max(n, 1)")
+    return left // right
+
+
+def _exactly_divided(left: int, right: int) -> int:
+    whole = _divided(left, right)
+    if whole * right != left:
+        raise _Refused(f"{left} / {right} leaves a remainder; write // or ceildiv({left}, {right})")
+    return whole
+
+
+def _remainder(left: int, right: int) -> int:
+    return left - right * _divided(left, right)
+
+
+def _power(base: int, exponent: int) -> int:
+    """Refused before it is taken where it could not be bounded: |base| ≥ 2 grows by a bit each time."""
+    if exponent < 0:
+        raise _Refused("a negative power is no whole number; divide instead")
+    if exponent > MAX_BITS or (base.bit_length() - 1) * exponent > MAX_BITS:
+        raise _Refused(f"{shown(base)} ** {shown(exponent)} is too large; no case moves or computes that much")
+    return int(base**exponent)
+
+
+_OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: _exactly_divided,
+    ast.FloorDiv: _divided,
+    ast.Mod: _remainder,
+    ast.Pow: _power,
+}
+
+
+def _product(numbers: list[int]) -> int:
+    product = 1
+    for number in numbers:
+        product = _bounded(product * number)
+    return product
+
+
+_FUNCTIONS: Final[dict[str, Callable[[list[int]], int]]] = {
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "prod": _product,
+    "len": len,
+    "ceildiv": math.prod,  # taken apart before: it has an order
+}
