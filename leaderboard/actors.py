@@ -31,5 +31,5 @@ dramatiq.set_broker(broker.get_broker())
 
 
 @dramatiq.actor(actor_name=pipeline.LEARN_REFERENCE_TIMES, queue_name=broker.SITE_QUEUE, max_retries=3)
-def learn_reference_times(problem_digest: str, hardware: str) -> None:
-    reference.learn_reference_times(problem_digest=problem_digest, hardware=hardware, now=timezone.now())
+def learn_reference_times(problem_digest: str, hardware: str, epoch: str) -> None:
+    reference.learn_reference_times(problem_digest=problem_digest, hardware=hardware, epoch=epoch, now=timezone.now())

@@ -21,6 +21,7 @@ from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import Result, Runner
+from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.report import record_report
 from leaderboard.judging.usage import usage_of
 from leaderboard.review.decide import decide
@@ -85,7 +86,7 @@ def reject_result(*, result: Result, actor: User, reason: str, now: datetime) ->
 
 def _settle(result: Result, submission: Submission, now: datetime) -> None:
     """A line stands only while the newest verdict on its submission is a pass that nothing holds."""
-    if result.outcome == "infra_error":
+    if result.outcome == "infra_error" or is_spoiled(result.outcome, result.reason):
         return  # our failure says nothing about the kernel: what an earlier attempt earned stays
     best = incumbent_ratio(board=submission.board, without=submission)
     if result.outcome == "passed" and not screen(result=result, incumbent_ratio=best, now=now):
@@ -95,5 +96,9 @@ def _settle(result: Result, submission: Submission, now: datetime) -> None:
 
 
 def _learn_later(result: Result) -> None:
-    digest, hardware = result.attempt.version.digest, result.attempt.hardware
-    transaction.on_commit(lambda: broker.send_chore(LEARN_REFERENCE_TIMES, problem_digest=digest, hardware=hardware))
+    told = {
+        "problem_digest": result.attempt.version.digest,
+        "hardware": result.attempt.hardware,
+        "epoch": result.epoch,
+    }
+    transaction.on_commit(lambda: broker.send_chore(LEARN_REFERENCE_TIMES, **told))

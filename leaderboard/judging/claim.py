@@ -8,6 +8,8 @@ for each other. The order is fair rather than first come first served:
    sends ten at once takes turns with everybody else even where a single runner does all the work;
 3. ranked before practice;
 4. then by the time of submission, so an attempt that replaces a lost one keeps its place.
+
+What a runner could not measure before, it gets again only where no other one is alive that has not tried.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from leaderboard.judging.states import CLAIMED, LOST, QUEUED, RUNNING, check_mov
 from runner.wire import Job
 
 FAIR_WINDOW: Final = timedelta(minutes=10)
+ALIVE: Final = timedelta(minutes=2)  # a runner that was not heard for so long is no alternative
 
 _CLAIM: Final = """
 UPDATE judging_attempt AS taken
@@ -34,6 +37,21 @@ UPDATE judging_attempt AS taken
       FROM judging_attempt AS attempt
       JOIN submissions_submission AS submission ON submission.id = attempt.submission_id
      WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s
+       AND (NOT EXISTS (
+               SELECT 1
+                 FROM judging_attempt AS mine
+                WHERE mine.submission_id = attempt.submission_id AND mine.runner_id = %(runner)s
+                  AND mine.outcome = 'unmeasurable')
+            OR NOT EXISTS (
+               SELECT 1
+                 FROM judging_runner AS spare
+                WHERE spare.hardware = attempt.hardware AND spare.last_seen_at > %(alive)s
+                  AND spare.suspended_at IS NULL AND spare.set_aside_at IS NULL
+                  AND NOT EXISTS (
+                     SELECT 1
+                       FROM judging_attempt AS tried
+                      WHERE tried.submission_id = attempt.submission_id AND tried.runner_id = spare.id
+                        AND tried.outcome = 'unmeasurable')))
      ORDER BY attempt.cause = 'rejudge',
               (SELECT count(*)
                  FROM judging_attempt AS other
@@ -52,8 +70,8 @@ RETURNING taken.id
 
 @transaction.atomic
 def claim_next(*, runner: Runner, now: datetime) -> Job | None:
-    """The next attempt for this runner's hardware as a Job, or None: nothing to do, or the runner is suspended."""
-    if not Runner.objects.filter(pk=runner.pk, suspended_at=None).update(last_seen_at=now):
+    """The next attempt for this runner's hardware as a Job, or None: nothing to do, or the runner may not work now."""
+    if not Runner.objects.filter(pk=runner.pk, suspended_at=None, set_aside_at=None).update(last_seen_at=now):
         return None
     check_move(QUEUED, CLAIMED)
     attempt_id = _take(runner, now)
@@ -64,7 +82,7 @@ def claim_next(*, runner: Runner, now: datetime) -> Job | None:
     attempt.lease_expires_at = min(attempt.hard_deadline_at, now + timedelta(seconds=settings.LEASE_S))
     attempt.save(update_fields=["hard_deadline_at", "lease_expires_at"])
     events.append_state(attempt, now=now, message=f"Taken by runner {runner.name}")
-    return _job(attempt)
+    return _job(attempt, epoch=runner.epoch)
 
 
 def longest(bundle: dict[str, Any]) -> timedelta:
@@ -85,6 +103,7 @@ def _take(runner: Runner, now: datetime) -> int | None:
         "hardware": runner.hardware,
         "now": now,
         "since": now - FAIR_WINDOW,
+        "alive": now - ALIVE,
         "lease": now + timedelta(seconds=settings.LEASE_S),
     }
     with connection.cursor() as cursor:
@@ -93,10 +112,10 @@ def _take(runner: Runner, now: datetime) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _job(attempt: Attempt) -> Job:
+def _job(attempt: Attempt, *, epoch: str) -> Job:
     submission, version = attempt.submission, attempt.version
     frozen = ReferenceTime.objects.filter(
-        problem_digest=version.digest, hardware=attempt.hardware, frozen_at__isnull=False
+        problem_digest=version.digest, hardware=attempt.hardware, epoch=epoch, frozen_at__isnull=False
     )
     return Job(
         attempt_id=str(attempt.pk),

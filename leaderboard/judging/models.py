@@ -1,4 +1,4 @@
-"""Tables of judging: Runner, Attempt, AttemptEvent, Result, ReferenceTime.
+"""Tables of judging: Runner, Attempt, AttemptEvent, Result, Epoch, ReferenceTime.
 
 Always true, by constraint: a submission has at most one current attempt, and only that may be unfinished; an attempt
 has at most one result; one that runs has a runner, a lease and a hard deadline; it has an outcome exactly when it is
@@ -16,12 +16,14 @@ from django.utils import timezone
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.judging.states import DONE, FINISHED, QUEUED, RUNNING, STATES, UNFINISHED
 from leaderboard.submissions.models import Submission
-from runner.wire import OUTCOMES
+from runner.wire import OUTCOMES, TELEMETRY
 
 FIRST: Final = "first"
 REPLACEMENT: Final = "replacement"  # of an attempt whose runner was lost
 REJUDGE: Final = "rejudge"
-CAUSES: Final = (FIRST, REPLACEMENT, REJUDGE)
+REMEASURE: Final = "remeasure"  # after a machine that was disturbed or unfit
+CAUSES: Final = (FIRST, REPLACEMENT, REJUDGE, REMEASURE)
+EPOCH_CHARS: Final = 64
 
 
 class Runner(models.Model):
@@ -30,10 +32,13 @@ class Runner(models.Model):
     token_prefix = models.CharField(max_length=16)
     token_digest = models.CharField(max_length=64, unique=True)
     fingerprint = models.JSONField(default=dict)  # what the host said of itself in `hello`
+    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # its timing epoch, as of `hello`; "": it said none
     last_seen_at = models.DateTimeField(null=True)
     suspended_at = models.DateTimeField(null=True)
     suspended_reason = models.TextField(blank=True)
     resumed_at = models.DateTimeField(null=True)  # losses before it are forgiven
+    set_aside_at = models.DateTimeField(null=True)  # its device is unfit until its canary passed; `hello` clears it
+    set_aside_reason = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -45,6 +50,10 @@ class Runner(models.Model):
     @property
     def is_suspended(self) -> bool:
         return self.suspended_at is not None
+
+    @property
+    def is_set_aside(self) -> bool:
+        return self.set_aside_at is not None
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
@@ -164,6 +173,9 @@ class Result(models.Model):
     score_us = models.FloatField(null=True)
     ratio = models.FloatField(null=True)  # candidate / baseline; < 1 is faster
     half_width = models.FloatField(null=True)
+    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)
+    telemetry = models.CharField(max_length=16, blank=True)
+    forgeable = models.FloatField(null=True)  # share of the time, 0 … 1, by which it could be forged at most
     report = models.JSONField()
     created_at = models.DateTimeField()
 
@@ -176,26 +188,56 @@ class Result(models.Model):
                 | Q(outcome="passed", score_us__gt=0, ratio__gt=0),
                 name="result_has_numbers_only_when_passed",
             ),
+            models.CheckConstraint(condition=Q(telemetry__in=TELEMETRY), name="result_telemetry_is_known"),
+            models.CheckConstraint(
+                condition=Q(forgeable__isnull=True) | Q(forgeable__gte=0, forgeable__lte=1),
+                name="result_forgeable_is_a_share",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"result of attempt {self.attempt_id}"
 
 
+class Epoch(models.Model):
+    """What may rank together on one hardware: times under the same driver, power limit and harness.
+
+    A board ranks, of the epochs that it has lines of, the one with the latest `current_since`.
+    """
+
+    hardware = models.CharField(max_length=64)
+    name = models.CharField(max_length=EPOCH_CHARS)  # a hash that the runner made
+    opened_at = models.DateTimeField()
+    current_since = models.DateTimeField()  # first seen, or chosen again by an organiser
+
+    class Meta:
+        ordering = ["hardware", "-current_since"]
+        constraints = [
+            models.UniqueConstraint(fields=["hardware", "name"], name="one_epoch_a_hardware_and_name"),
+            models.CheckConstraint(condition=~Q(name=""), name="epoch_has_a_name"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} on {self.hardware}"
+
+
 class ReferenceTime(models.Model):
-    """The baseline's time of one case on one hardware: the median over the first jobs, then frozen. Sent with a job."""
+    """The baseline's time of one case in one epoch: the median over the first jobs, then frozen. Sent with a job."""
 
     problem_digest = models.CharField(max_length=80)
     hardware = models.CharField(max_length=64)
+    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)
     case = models.CharField(max_length=255)
     median_ns = models.FloatField()
     samples = models.PositiveIntegerField()
     frozen_at = models.DateTimeField(null=True)
 
     class Meta:
-        ordering = ["problem_digest", "hardware", "case"]
+        ordering = ["problem_digest", "hardware", "epoch", "case"]
         constraints = [
-            models.UniqueConstraint(fields=["problem_digest", "hardware", "case"], name="one_reference_time_a_case"),
+            models.UniqueConstraint(
+                fields=["problem_digest", "hardware", "epoch", "case"], name="one_reference_time_a_case_and_epoch"
+            ),
             models.CheckConstraint(condition=Q(median_ns__gt=0, samples__gt=0), name="reference_time_is_positive"),
         ]
 

@@ -1,4 +1,4 @@
-"""The baseline's time of a case on a hardware: learned from the first jobs, then frozen, so scores stay comparable.
+"""The baseline's time of a case in an epoch: learned from its first jobs, then frozen, so scores stay comparable.
 
 The site's worker does it after each timed report. It is computed anew from stored results each time, so it may run
 twice or late, and a request that the broker lost is made good by the next.
@@ -21,17 +21,17 @@ from problems.spec import case_name
 JOBS: Final = 10
 
 
-def learn_reference_times(*, problem_digest: str, hardware: str, now: datetime) -> int:
-    """Bring the times of this problem on this hardware up to date; answers how many froze now."""
+def learn_reference_times(*, problem_digest: str, hardware: str, epoch: str, now: datetime) -> int:
+    """Bring the times of this problem in this epoch up to date; answers how many froze now."""
     with transaction.atomic():
         version = ProblemVersion.objects.select_for_update().get(digest=problem_digest)
         frozen = ReferenceTime.objects.filter(
-            problem_digest=problem_digest, hardware=hardware, frozen_at__isnull=False
+            problem_digest=problem_digest, hardware=hardware, epoch=epoch, frozen_at__isnull=False
         ).values_list("case", flat=True)
         wanted = {case_name(case) for case in version.part("benchmarks", [])} - set(frozen)
         return sum(
-            _keep(problem_digest, hardware, case, times_ns, now)
-            for case, times_ns in baseline_times_ns(_first_reports(version, hardware), wanted).items()
+            _keep(case, times_ns, now, problem_digest=problem_digest, hardware=hardware, epoch=epoch)
+            for case, times_ns in baseline_times_ns(_first_reports(version, hardware, epoch), wanted).items()
         )
 
 
@@ -56,18 +56,17 @@ def _time_us(case: dict[str, Any]) -> float | None:
     return float(value) if value > 0 else None
 
 
-def _first_reports(version: ProblemVersion, hardware: str) -> list[list[dict[str, Any]]]:
+def _first_reports(version: ProblemVersion, hardware: str, epoch: str) -> list[list[dict[str, Any]]]:
     results = Result.objects.filter(
-        attempt__version=version, attempt__hardware=hardware, outcome="passed", ratio__isnull=False
+        attempt__version=version, attempt__hardware=hardware, epoch=epoch, outcome="passed", ratio__isnull=False
     )
     return list(results.order_by("id").values_list("report__cases", flat=True)[:JOBS])
 
 
-def _keep(problem_digest: str, hardware: str, case: str, times_ns: list[float], now: datetime) -> bool:
+def _keep(case: str, times_ns: list[float], now: datetime, **where: Any) -> bool:
     is_frozen = len(times_ns) >= JOBS
     ReferenceTime.objects.update_or_create(
-        problem_digest=problem_digest,
-        hardware=hardware,
+        **where,
         case=case,
         defaults={"median_ns": median(times_ns), "samples": len(times_ns), "frozen_at": now if is_frozen else None},
     )

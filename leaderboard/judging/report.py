@@ -12,7 +12,8 @@ import structlog
 from django.db import transaction
 
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging import events, lease
+from leaderboard.judging import events, lease, remeasure, suspend
+from leaderboard.judging.epochs import check_epoch, open_epoch
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.states import DONE, check_move
 from leaderboard.judging.storable import check_storable
@@ -33,8 +34,12 @@ def record_report(*, runner: Runner, report: Report, now: datetime) -> Result | 
     if not attempt.is_running or (attempt.hard_deadline_at is not None and attempt.hard_deadline_at <= now):
         raise StaleLease(f"attempt {attempt.pk} is {attempt.state}")
     check_report(report, mode=attempt.submission.mode)
-    result = _keep(attempt, report, now)
+    result = _keep(attempt, report, now, epoch=report.epoch or runner.epoch)
     _finish(attempt, report, now)
+    if report.set_aside:
+        suspend.set_aside(runner=runner, reason=report.set_aside, now=now)
+    if remeasure.is_spoiled(report.outcome, report.reason):
+        remeasure.measure_again(attempt=attempt, now=now)
     if report.outcome == "infra_error":
         log.error("attempt_infra_error", attempt=attempt.pk, runner=runner.name, reason=report.reason)
     return result
@@ -49,6 +54,7 @@ def check_report(report: Report, *, mode: str) -> None:
             raise UserError(f"report.{field}", value, f"a pass in mode {mode} needs a number above zero")
         if not timed and value is not None:
             raise UserError(f"report.{field}", value, f"{report.outcome} in mode {mode} has no time")
+    check_epoch(report.epoch, "report.epoch")
     check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
 
 
@@ -61,7 +67,8 @@ def note_refused(*, attempt_id: int, runner: Runner, token: int, problem: str, n
     events.append_progress(attempt, now=now, message="The runner's report could not be read; an operator can see why")
 
 
-def _keep(attempt: Attempt, report: Report, now: datetime) -> Result:
+def _keep(attempt: Attempt, report: Report, now: datetime, *, epoch: str) -> Result:
+    open_epoch(hardware=attempt.hardware, name=epoch, now=now)
     return Result.objects.create(
         attempt=attempt,
         outcome=report.outcome,
@@ -71,6 +78,9 @@ def _keep(attempt: Attempt, report: Report, now: datetime) -> Result:
         score_us=report.score_us,
         ratio=report.ratio,
         half_width=report.half_width,
+        epoch=epoch,
+        telemetry=report.telemetry,
+        forgeable=report.forgeable,
         report=report.to_json(),
         created_at=now,
     )

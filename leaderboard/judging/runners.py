@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 
 from leaderboard.accounts.secret import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.errors import UserError
+from leaderboard.judging.epochs import check_epoch, open_epoch
 from leaderboard.judging.models import Runner
 from leaderboard.judging.storable import check_storable
 
@@ -44,11 +45,15 @@ def find_runner(text: str) -> Runner | None:
     return Runner.objects.filter(token_digest=digest_of(text)).first()
 
 
-def greet(*, runner: Runner, fingerprint: dict[str, Any], now: datetime) -> None:
-    """The runner is there and says what it is."""
+@transaction.atomic
+def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datetime) -> None:
+    """The runner is there, says what it is, and by that that its device is fit: it may claim again if it might not."""
     check_storable(fingerprint, "fingerprint")
-    Runner.objects.filter(pk=runner.pk).update(last_seen_at=now, fingerprint=fingerprint)
-    log.info("runner_hello", runner=runner.name, hardware=runner.hardware)
+    check_epoch(epoch, "epoch")
+    told = {"last_seen_at": now, "fingerprint": fingerprint, "epoch": epoch}
+    Runner.objects.filter(pk=runner.pk).update(**told, set_aside_at=None, set_aside_reason="")
+    open_epoch(hardware=runner.hardware, name=epoch, now=now)
+    log.info("runner_hello", runner=runner.name, hardware=runner.hardware, epoch=epoch, back=runner.is_set_aside)
 
 
 def check_hardware(runner: Runner, hardware: str) -> None:

@@ -1,4 +1,8 @@
-"""Take a runner out of service, and put it back. A suspended runner claims nothing; what it holds it may finish."""
+"""Take a runner out of service, and put it back. One that is out claims nothing; what it holds it may finish.
+
+Suspended: an organiser, or losses; until a person resumes it. Set aside: its own judge found the device unfit; until
+its canary passed, which it says with `hello` (runners.py).
+"""
 
 from __future__ import annotations
 
@@ -39,6 +43,12 @@ def resume(*, runner: Runner, actor: User | None, reason: str, now: datetime) ->
     if not there.update(suspended_at=None, suspended_reason="", resumed_at=now):
         raise UserError("runner", runner.name, "is not suspended", status=409)
     record(act="resume_runner", target=runner, actor=actor, reason=reason, now=now)
+
+
+def set_aside(*, runner: Runner, reason: str, now: datetime) -> None:
+    Runner.objects.filter(pk=runner.pk).update(set_aside_at=now, set_aside_reason=reason)
+    record(act="set_aside_runner", target=runner, actor=None, reason=reason, now=now)
+    log.error("runner_set_aside", runner=runner.name, reason=reason)
 
 
 def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:

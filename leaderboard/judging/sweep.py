@@ -45,7 +45,8 @@ def ring_idle() -> int:
     queued = Attempt.objects.filter(state=QUEUED).values("hardware").annotate(waiting=Count("id"))
     for row in queued.order_by("hardware"):
         hardware = row["hardware"]
-        idle = Runner.objects.filter(hardware=hardware, suspended_at=None).exclude(attempts__state__in=RUNNING).count()
+        able = Runner.objects.filter(hardware=hardware, suspended_at=None, set_aside_at=None)
+        idle = able.exclude(attempts__state__in=RUNNING).count()
         unheard = broker.rings_waiting(hardware) if idle else None
         if unheard is None:
             continue

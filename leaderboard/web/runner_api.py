@@ -80,7 +80,8 @@ class Hello(RunnerView):
             raise UserError("fingerprint", None, "expected an object")
         hardware = _text(sent, "hardware")
         check_hardware(runner, hardware)
-        greet(runner=runner, fingerprint=fingerprint, now=timezone.now())
+        epoch = _text(sent, "epoch") if "epoch" in sent else ""
+        greet(runner=runner, fingerprint=fingerprint, epoch=epoch, now=timezone.now())
         return Response(
             {"runner": runner.name, "hardware": hardware, "lease_s": settings.LEASE_S, "renew_s": settings.RENEW_S}
         )

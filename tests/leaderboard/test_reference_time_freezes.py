@@ -1,4 +1,4 @@
-"""The baseline's time of a case: the median of the first ten jobs, then the same for ever."""
+"""The baseline's time of a case: the median of the first ten jobs of an epoch, then the same for ever."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ import time
 
 import pytest
 
-from leaderboard.judging.models import ReferenceTime
+from leaderboard.judging.models import ReferenceTime, Result
 from leaderboard.judging.reference import JOBS, baseline_times_ns, learn_reference_times
+from leaderboard.judging.runners import greet
 from tests.leaderboard.stage import Stage, cut_connections, environment
 
 CASE = "cols=4096 rows=512"
 
 
-def judged(stage: Stage, baseline_us: float) -> None:
+def judged(stage: Stage, baseline_us: float, **told: str) -> None:
     cases = (
         {"name": CASE, "baseline_us": baseline_us},
         {"name": CASE, "baseline_us": 5 * baseline_us},
         {"name": "cols=7 rows=7", "baseline_us": 1.0},
     )
-    stage.judge(stage.submit(), cases=cases)
+    stage.judge(stage.submit(), cases=cases, **told)
 
 
 def learn(stage: Stage) -> int:
-    return learn_reference_times(problem_digest=stage.board.version.digest, hardware="cpu", now=stage.now)
+    return learn_reference_times(
+        problem_digest=stage.board.version.digest, hardware="cpu", epoch=stage.rex.epoch, now=stage.now
+    )
 
 
 def test_it_is_the_median_and_freezes_at_the_tenth_job(stage: Stage) -> None:
@@ -55,6 +58,27 @@ def test_what_was_learned_late_is_the_same(stage: Stage) -> None:
         judged(stage, 1000.0 + number)
     assert learn(stage) == 1
     assert ReferenceTime.objects.get().median_ns == 1_004_500.0
+
+
+def test_each_epoch_has_its_own_and_a_runner_gets_that_of_its_epoch(stage: Stage) -> None:
+    old, new = "driver-1", "driver-2"
+    version = stage.board.version.digest
+    for number in range(JOBS):
+        judged(stage, 1000.0 + number, epoch=old)
+        judged(stage, 2000.0 + number, epoch=new)
+    for epoch in (old, new):
+        assert learn_reference_times(problem_digest=version, hardware="cpu", epoch=epoch, now=stage.now) == 1
+    assert learn(stage) == 0, "nobody told a time without an epoch"
+    for epoch, median_ns in ((old, 1_004_500.0), (new, 2_004_500.0), ("driver-3", None)):
+        greet(runner=stage.rex, fingerprint={}, epoch=epoch, now=stage.now)
+        stage.rex.refresh_from_db()
+        submission = stage.submit()
+        job = stage.claim()
+        assert job.reference_ns == ({CASE: median_ns} if median_ns else {})
+        stage.report(job)
+        assert Result.objects.get(attempt__submission=submission).epoch == epoch, (
+            "that of the runner, where a report says none"
+        )
 
 
 @pytest.mark.parametrize("value", [None, "12", True, 0, -1, float("nan"), float("inf")])

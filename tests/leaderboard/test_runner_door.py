@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from leaderboard.accounts.tokens import issue_token
-from leaderboard.judging.models import Result, Runner
+from leaderboard.judging.models import Epoch, Result, Runner
 from leaderboard.judging.runners import create_runner
 from leaderboard.standings.status import status_of
 from runner.wire import MAX_REPORT_BYTES, Event, Job, dump
@@ -74,6 +74,21 @@ def test_hello_is_remembered(door: Door) -> None:
     rex = Runner.objects.get(name="rex-2")
     assert rex.fingerprint == {"cores": 2}
     assert rex.last_seen_at is not None
+
+
+def test_hello_opens_an_epoch_once(stage: Stage, door: Door) -> None:
+    assert told(door.hello(epoch="sha256:0a1b"))["runner"] == "rex-2"
+    assert door.hello(epoch="sha256:0a1b").status_code == 200
+    assert Epoch.objects.get().name == Runner.objects.get(name="rex-2").epoch == "sha256:0a1b"
+    assert door.hello().status_code == 200, "a runner of before says none"
+    assert (Runner.objects.get(name="rex-2").epoch, Epoch.objects.count()) == ("", 1)
+
+
+@pytest.mark.parametrize("epoch", [7, None, "x" * 65, "a b", "<b>", "é"])
+def test_an_epoch_that_is_none_is_named(door: Door, epoch: object) -> None:
+    answer = door.hello(epoch=epoch)
+    assert (answer.status_code, told(answer)["errors"][0]["field"]) == (400, "epoch")
+    assert not Epoch.objects.exists()
 
 
 def test_nothing_to_do_is_204(door: Door) -> None:

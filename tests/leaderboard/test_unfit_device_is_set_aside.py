@@ -1,0 +1,41 @@
+"""A runner whose judge found its device unfit gets no work until it says hello again; operators see why."""
+
+from __future__ import annotations
+
+from leaderboard import broker
+from leaderboard.audit.models import Row
+from leaderboard.judging.claim import claim_next
+from leaderboard.judging.runners import greet
+from leaderboard.judging.sweep import ring_idle
+from leaderboard.standings.status import status_of
+from tests.leaderboard.stage import Stage
+
+REASON = "hw_thermal_slowdown in two polls running"
+
+
+def test_it_claims_nothing_and_is_not_rung_for_until_hello(live_stage: Stage) -> None:
+    stage = live_stage
+    submission = stage.submit()
+    stage.judge(submission, set_aside=REASON)
+    assert status_of(submission).published, "what was measured before counts"
+    stage.rex.refresh_from_db()
+    assert (stage.rex.is_set_aside, stage.rex.set_aside_reason) == (True, REASON)
+    assert Row.objects.get(act="set_aside_runner").reason == REASON
+
+    waiting = stage.submit()
+    broker.get_broker().flush(broker.gpu_queue("cpu"))
+    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert ring_idle() == 0
+
+    greet(runner=stage.rex, fingerprint={}, epoch="", now=stage.now)
+    stage.rex.refresh_from_db()
+    assert (stage.rex.is_set_aside, stage.rex.set_aside_reason) == (False, "")
+    assert stage.claim().submission_id == str(waiting.pk)
+
+
+def test_what_it_could_not_measure_waits_for_a_fit_one(stage: Stage) -> None:
+    submission = stage.submit()
+    stage.judge(submission, outcome="unmeasurable", reason="device_unfit", set_aside=REASON)
+    assert claim_next(runner=stage.rex, now=stage.now) is None
+    greet(runner=stage.rex, fingerprint={}, epoch="", now=stage.now)
+    assert stage.claim().submission_id == str(submission.pk)
