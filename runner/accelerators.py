@@ -7,12 +7,16 @@ device, in a folder that all runners of the host share, freed by the kernel when
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 from runner.errors import ConfigError, DeviceBusy
 
@@ -90,6 +94,18 @@ def fingerprint(hardware: str) -> dict[str, str | int]:
         "photofinish": _own_version(),
     }
     return host if hardware == "cpu" else {**host, **_gpu()}
+
+
+# What decides how long a kernel takes and how it is timed. Another value opens a new epoch; epochs never rank together.
+TIMING_VERSION: Final = 2  # of the way a call is timed (runner/judge): raised when times change by it
+EPOCH_FIELDS: Final = ("hardware", "cpu", "cpus", "gpu", "driver", "power_limit_w", "max_sm_mhz")
+
+
+def epoch(fingerprint: Mapping[str, str | int]) -> str:
+    """Sixteen hexadecimal digits, the same for hosts whose times may be compared."""
+    decisive = {name: fingerprint[name] for name in EPOCH_FIELDS if name in fingerprint}
+    text = json.dumps([TIMING_VERSION, decisive], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _gpu() -> dict[str, str | int]:

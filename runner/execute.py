@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from types import FrameType
 from typing import Any, Final
@@ -26,6 +26,7 @@ from runner import accelerators, config, prepare
 from runner.judge import verdict
 from runner.judge.faults import Fault, OracleFailed
 from runner.judge.schedule import A, B
+from runner.judge.telemetry import open_telemetry
 from runner.judge.trial import Trial
 from runner.wire import MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report, WireError
 from sandbox import container
@@ -115,7 +116,8 @@ def _judge(
         if job.mode in TIMED_MODES and all(check["good"] for check in evidence["checks"]):
             with phases("timing"):
                 trial.load_baseline()
-                trial.measure(job.reference_ns)
+                with closing(open_telemetry(job.hardware, own=ready.pids)) as telemetry:
+                    trial.measure(job.reference_ns, telemetry)
     except Fault as fault:
         evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
     sides[B].container.kill()
@@ -125,12 +127,14 @@ def _judge(
 
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
     """What a later reader must know to compare this run with another."""
+    fingerprint = accelerators.fingerprint(job.hardware)
     return {
+        "epoch": accelerators.epoch(fingerprint),
         "hardware": job.hardware,
         "problem_digest": job.problem_digest,
         "image": ready.image,
         "cores": {"judge": list(ready.cores.judge), "tenant": list(ready.cores.tenant)},
-        "fingerprint": accelerators.fingerprint(job.hardware),
+        "fingerprint": fingerprint,
         "certified": all(side.certified for side in ready.sides.values()),
     }
 
@@ -146,6 +150,10 @@ def _report(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> Re
         score_us=decided.score_us,
         ratio=decided.ratio,
         half_width=decided.half_width,
+        forgeable=decided.forgeable,
+        telemetry=evidence["telemetry"],
+        epoch=evidence["epoch"],
+        set_aside=evidence["set_aside"],
         cases=tuple(_shown_cases(evidence, decided)),
         logs={name: text[:MAX_LOG_CHARS] for name, text in logs.items()},
         evidence=evidence,
@@ -176,6 +184,7 @@ def _shown_cases(evidence: dict[str, Any], decided: verdict.Verdict) -> Iterator
             "baseline_us": timed.baseline_ns / 1e3,
             "ratio": timed.ratio,
             "half_width": timed.estimate.half_width,
+            "forgeable": timed.forgeable,
         }
 
 

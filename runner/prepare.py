@@ -84,6 +84,11 @@ class Prepared:
         self.sides[name] = side
         return side
 
+    def pids(self) -> frozenset[int]:
+        """Of this judge and of the first program in each of its containers."""
+        containers = (self.oracle.container, *(side.container for side in self.sides.values()))
+        return frozenset({os.getpid(), *(one.pid for one in containers)})
+
     def _start_oracle(self) -> Oracle:
         made = self._start(policy.oracle(self._settings.sandbox_image, hosts.draw_uid(), self._cpus("oracle")))
         oracle = Oracle(made, self.hardware.memory, self.hardware.input_bytes, self.hardware.output_bytes)

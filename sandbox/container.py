@@ -115,6 +115,7 @@ class Container:
         self.freezer: Freezer | None = None
         self.stdout, self.stderr = Capture(), Capture()
         self._flooded = False
+        self.pid = 0  # of the first program inside, as the host sees it
         self._pidfd = -1
         self._handle: Any = None
         self._reader: threading.Thread | None = None
@@ -140,11 +141,11 @@ class Container:
             raise ImageMissing(f"no image {self.policy.image!r} on this host; build it with `make image`") from None
         except docker.errors.APIError as err:
             raise SandboxError(f"Docker refused the container: {err.explanation or err}") from None
-        pid = int(self._handle.attrs["State"]["Pid"])
-        if pid:
+        self.pid = int(self._handle.attrs["State"]["Pid"])
+        if self.pid:
             with contextlib.suppress(ProcessLookupError):
-                self._pidfd = os.pidfd_open(pid)
-                self.freezer = find_freezer(pid)
+                self._pidfd = os.pidfd_open(self.pid)
+                self.freezer = find_freezer(self.pid)
 
     def _open_door(self) -> None:
         path = self._folder / "socket"
@@ -183,7 +184,7 @@ class Container:
 
     def _host_uid(self) -> int:
         """The container's uid as the host sees it: another number where Docker remaps users."""
-        status = Path(f"/proc/{self._handle.attrs['State']['Pid']}/status").read_text()
+        status = Path(f"/proc/{self.pid}/status").read_text()
         return int(status.split("\nUid:")[1].split()[0])
 
     def _close_door(self) -> None:

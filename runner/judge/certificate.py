@@ -1,7 +1,8 @@
 """Which time of a call counts: what the judge's own clock vouches for. Pure.
 
-A sample is one call: [wall_ns, put_ns, take_ns, inner_ns, probe_ns]. The first three are the judge's (all of it, and
-its own copying in and out as parts of it), `inner_ns` is the tenant's word.
+A sample is one call: [wall_ns, put_ns, take_ns, inner_ns, probe_ns, thaw_ns, freeze_ns]. All but one are the judge's:
+the whole way, as parts of it the copying in and out; the idle probe before it; how long thawing and freezing took.
+`inner_ns` is the tenant's word. Only valid quads count.
 
 `wall` (cpu hardware): the wall clock less the judge's copying, during which a certified tenant is frozen, less the
 constant that an idle call of the baseline costs. The tenant's word never counts.
@@ -20,6 +21,7 @@ from typing import Any, Final
 from runner.judge import stats
 
 WALL, EVENT = "wall", "event"
+BASELINE, CANDIDATE = "baseline", "candidate"
 MISMATCH_SPREADS: Final = 3.0  # events this many spreads under the wall clock's time are no accident
 LEAST_SPREAD_NS: Final = 1_000.0  # no calibration is better than this
 
@@ -29,16 +31,36 @@ Timing = dict[str, Any]  # one entry of the evidence's `timing`
 
 @dataclass(frozen=True)
 class Certified:
-    """Block times of one case in ns, four a quad in ABBA order; how much could be forged; whether something was."""
+    """Block times of one case in ns, four a quad in the order A B B A (A the baseline, B the side asked for); how much
+    of a time could be forged; whether something was."""
 
     quads: list[list[float]]
     spread_ns: float = 0.0
     mismatch: bool = False
 
 
-def certify(timing: Timing, *, clock: str, certified: bool) -> Certified:
-    """The times that count, of all blocks of a case."""
-    return _event(timing) if clock == EVENT else _wall(timing, certified=certified)
+def certify(timing: Timing, *, clock: str, certified: bool, side: str = CANDIDATE) -> Certified:
+    """The times that count, of all valid blocks of a case."""
+    quads = [_abba(quad["blocks"], side) for quad in timing["quads"] if _counts(quad, side)]
+    return _event(quads) if clock == EVENT else _wall(quads, timing, certified=certified)
+
+
+def _counts(quad: Timing, side: str) -> bool:
+    """Valid, finished, and this side was in it: an incumbent may have been left out later."""
+    sides = [block["side"] for block in quad["blocks"]]
+    return not quad["void"] and sides.count(BASELINE) == sides.count(side) == 2
+
+
+def _abba(blocks: list[Timing], side: str) -> list[Timing]:
+    first, last = (block for block in blocks if block["side"] == BASELINE)
+    return [first, *(block for block in blocks if block["side"] == side), last]
+
+
+def is_sane(sample: Sample) -> bool:
+    """Did the judge's clock behave? Parts that exceed the whole, or time that ran backwards, void a block."""
+    wall, put, take, inner, *others = sample
+    finite = all(math.isfinite(value) and value >= 0 for value in (wall, put, take, *others))
+    return finite and wall > 0 and put + take <= wall and math.isfinite(inner)
 
 
 def at_once_ns(sample: Sample, constant: float, *, clock: str, certified: bool) -> float:
@@ -61,35 +83,30 @@ def constant_ns(timing: Timing, *, certified: bool) -> float:
     return stats.lower_quartile([spent_ns(sample, certified=certified) for sample in timing["idle"]])
 
 
-def _wall(timing: Timing, *, certified: bool) -> Certified:
-    constant = constant_ns(timing, certified=certified)
+def _wall(quads: list[list[Timing]], timing: Timing, *, certified: bool) -> Certified:
+    constant = constant_ns(timing, certified=certified) if quads else 0.0
 
     def block_ns(block: Timing) -> float:
         return stats.median([spent_ns(sample, certified=certified) for sample in block["calls"]]) - constant
 
-    return Certified([[block_ns(block) for block in quad] for quad in timing["quads"]])
+    return Certified([[block_ns(block) for block in quad] for quad in quads])
 
 
-def _event(timing: Timing) -> Certified:
+def _event(quads: list[list[Timing]]) -> Certified:
     """All of a case's blocks together: one block's gap strays by hundreds of µs, their median hardly moves.
 
     The candidate's events are raised by what the gap between the clocks is larger than the baseline's, less the spread.
     """
-    ours = [_gap_ns(block) for quad in timing["quads"] for block in (quad[0], quad[3])]
-    theirs = [_gap_ns(block) for quad in timing["quads"] for block in (quad[1], quad[2])]
+    if not quads:
+        return Certified([])
+    ours = [_gap_ns(block) for quad in quads for block in (quad[0], quad[3])]
+    theirs = [_gap_ns(block) for quad in quads for block in (quad[1], quad[2])]
     spread = max(math.sqrt(2) * stats.median_estimate(ours).half_width, LEAST_SPREAD_NS)
     hidden = stats.median(theirs) - stats.median(ours)
     raised = max(0.0, hidden - spread)
-    quads = [
-        [
-            _event_median(first),
-            _event_median(second) + raised,
-            _event_median(third) + raised,
-            _event_median(fourth),
-        ]
-        for first, second, third, fourth in timing["quads"]
-    ]
-    return Certified(quads, spread, mismatch=hidden > MISMATCH_SPREADS * spread)
+    added = (0.0, raised, raised, 0.0)
+    times = [[_event_median(block) + more for block, more in zip(quad, added, strict=True)] for quad in quads]
+    return Certified(times, spread, mismatch=hidden > MISMATCH_SPREADS * spread)
 
 
 def _gap_ns(block: Timing) -> float:

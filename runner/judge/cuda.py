@@ -59,6 +59,7 @@ class CudaMemory:
 
     device = "cuda"
     frozen_stands_still = False
+    snapshot_bytes = 24 << 30
 
     def __init__(self, steps: Steps | None = None) -> None:
         device.start()

@@ -38,6 +38,7 @@ class Memory(Protocol):
 
     device: str  # as torch names it
     frozen_stands_still: bool  # does nothing of a frozen container work on this memory? A device may
+    snapshot_bytes: int  # of the judge's memory for the inputs and outputs of one block
 
     def region(self, name: str, size: int) -> Region: ...
 
@@ -90,6 +91,7 @@ class HostMemory:
 
     device = "cpu"
     frozen_stands_still = True
+    snapshot_bytes = 2 << 30
 
     def region(self, name: str, size: int) -> SharedPages:
         return SharedPages(name, size)

@@ -1,25 +1,37 @@
-"""When to run which block: a pure state machine that emits commands and consumes samples.
+"""When to run which block: a pure state machine that emits commands and consumes events.
 
-One case: idle calls of the baseline (they calibrate the constant that the way of a call costs), warm-up of both sides,
-then ABBA quads of blocks (A the baseline, B the candidate) until the interval is narrow enough or the budget is spent.
+One case: warm-up of every side until its windows agree, then quads of blocks in ABBA order (A the baseline, B the
+candidate; with an incumbent ABIIBA) until the interval is narrow enough, or the quads, the budget or the patience are
+spent. A block that throttle.py rules out voids its quad: rest, warm up, begin the quad again. Every quad is kept, void
+ones with their reason and the side that is to blame.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from runner.judge import stats
-from runner.judge.certificate import EVENT, WALL
+from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, WALL
+from runner.judge.throttle import SET_ASIDE, VOID, WARM_AGAIN, Ruling
 
-A, B = "baseline", "candidate"
+A, B, I = BASELINE, CANDIDATE, "incumbent"  # noqa: E741  the letters of the orders below
 ABBA: Final = (A, B, B, A)
+ABIIBA: Final = (A, B, I, I, B, A)
+INCUMBENT_VOIDS: Final = 2  # an incumbent that voids this often is timed without its company
+QUADS_TO_KNOW_THE_BASELINE: Final = 4  # before one quad's baseline can be called slow
+NOISE_FACTOR: Final = 4.5  # median absolute deviations: three standard deviations of a normal distribution
+VOIDS_TO_GIVE_UP: Final = 3  # fewer prove nothing about the device
+
+# How a case ended
+CONVERGED, QUADS, BUDGET, VOIDS, UNFIT = "converged", "quads", "budget", "voids", "set_aside"
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How long to measure, by class of hardware. Times in seconds; half-widths relative."""
+    """How long to measure, by class of hardware. Times in seconds; half-widths and shares relative."""
 
     clock: str  # which time counts: certificate.py
     block_s: float
@@ -31,6 +43,10 @@ class Profile:
     stop_half_width: float
     case_budget_s: float  # of the judge's wall clock, calls only
     idle_calls: int
+    warm_agree: float  # two windows of one side that differ by less are warm
+    most_windows: int  # of warm-up, a side; what has not settled by then is measured as it is
+    most_void: float  # share of quads; beyond it the device says nothing
+    slowed: float  # a quad whose baseline is slower than usual by this share is void
 
 
 CPU: Final = Profile(
@@ -44,6 +60,10 @@ CPU: Final = Profile(
     stop_half_width=0.02,
     case_budget_s=3.0,
     idle_calls=7,
+    warm_agree=0.10,
+    most_windows=4,
+    most_void=0.5,  # a virtual machine has neighbours
+    slowed=0.25,
 )
 GPU: Final = Profile(
     clock=EVENT,
@@ -56,56 +76,215 @@ GPU: Final = Profile(
     stop_half_width=0.0025,
     case_budget_s=20.0,
     idle_calls=5,
+    warm_agree=0.02,
+    most_windows=6,
+    most_void=0.2,
+    slowed=0.03,
 )
 
 
 @dataclass(frozen=True)
-class Block:
-    """A command: run this many calls of this side."""
+class Run:
+    """A command: this many calls of this side. `warm`: they are not measured; `calls` 0: as many as chance says."""
 
     side: str
     calls: int
+    warm: bool = False
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A command: wait until what voided a block is over (throttle.pause_is_over)."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class End:
+    """No more commands: why (CONVERGED, QUADS, BUDGET, VOIDS or UNFIT) and, where something went wrong, its reason."""
+
+    how: str
+    reason: str = ""
+
+
+Command = Run | Rest | End
+
+
+@dataclass
+class Quad:
+    """Block medians in ns in the order of `order`, as far as they were run."""
+
+    order: tuple[str, ...]
+    medians: list[float] = field(default_factory=list)
+    void: str = ""
+    charged: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return len(self.medians) == len(self.order)
+
+    def of(self, side: str) -> list[float]:
+        return [median for name, median in zip(self.order, self.medians, strict=True) if name == side]
 
 
 @dataclass
 class Schedule:
-    """Feed `took` with the certified times of each block that `next` asked for, until `next` answers None."""
+    """One case. Ask `next`, do it, tell `ran` or `rested`; until it is an End. `most_calls` bounds a block from outside
+    (the judge's memory for outputs)."""
 
     profile: Profile
-    calls: int
-    quads: list[list[float]] = field(default_factory=list)  # finished ones: four block medians each, in ABBA order
-    _open: list[float] = field(default_factory=list)
+    order: tuple[str, ...] = ABBA
+    most_calls: int = 1 << 20
+    quads: list[Quad] = field(default_factory=list)
+    windows: dict[str, list[float]] = field(default_factory=dict)  # of warm-up: medians in ns, all of them
+    calls: int = 0  # of a block; 0 until the sides are warm
     spent_s: float = 0.0
+    _queue: list[Command] = field(default_factory=list)
+    _end: End | None = None
 
-    @classmethod
-    def after_warm_up(cls, profile: Profile, slower_ns: float) -> Schedule:
-        """`slower_ns`: certified time of one call of the slower side, which sets the length of a block."""
-        calls = round(profile.block_s * 1e9 / max(slower_ns, 1.0))
-        return cls(profile, min(max(calls, profile.least_calls), profile.most_calls))
+    def __post_init__(self) -> None:
+        self._warm(self._sides)
 
-    def next(self) -> Block | None:
-        if not self._open and self._finished():
-            return None
-        return Block(ABBA[len(self._open)], self.calls)
+    @property
+    def _sides(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.order))
 
-    def took(self, certified_ns: Sequence[float], wall_s: float) -> None:
-        self._open.append(stats.median(certified_ns))
-        self.spent_s += wall_s
-        if len(self._open) == len(ABBA):
-            self.quads.append(self._open)
-            self._open = []
+    @property
+    def valid(self) -> list[Quad]:
+        return [quad for quad in self.quads if quad.complete and not quad.void]
 
-    def _finished(self) -> bool:
-        count, profile = len(self.quads), self.profile
-        if count < profile.first_look:
-            return False
-        if count >= profile.most_quads or self.spent_s >= profile.case_budget_s:
+    def next(self) -> Command:
+        while self._end is None and not self._queue:
+            self._plan()
+        return self._end or self._queue[0]
+
+    def ran(self, times_ns: Sequence[float], wall_s: float, ruling: Ruling, charged: str = "") -> None:
+        """What became of a Run: the times of its calls that count, the wall time of all of it, what was ruled, and the
+        side to blame for it."""
+        command = self._queue.pop(0)
+        assert isinstance(command, Run)
+        if ruling.action == SET_ASIDE:
+            self._void(ruling.reason, charged)
+            self._end = End(UNFIT, ruling.reason)
+        elif command.warm:
+            self.windows.setdefault(command.side, []).append(_median(times_ns))
+        else:
+            self.spent_s += wall_s
+            self._took(command.side, times_ns, ruling, charged)
+
+    def rested(self) -> None:
+        command = self._queue.pop(0)
+        assert isinstance(command, Rest)
+
+    # -- warming up ----------------------------------------------------------------------------------------------
+
+    def _warm(self, sides: Sequence[str]) -> None:
+        self._queue += [Run(side, self.calls, warm=True) for side in sides]
+
+    def _cold(self) -> list[str]:
+        """Sides whose last two windows do not agree yet."""
+        return [side for side in self._sides if not self._settled(self.windows.get(side, []))]
+
+    def _settled(self, windows: Sequence[float]) -> bool:
+        if len(windows) >= self.profile.most_windows:
             return True
-        if (count - profile.first_look) % profile.look_every:
+        if len(windows) < 2:
             return False
-        return stats.median_estimate(differences(self.quads)).half_width <= profile.stop_half_width
+        before, last = windows[-2:]
+        return abs(last - before) <= self.profile.warm_agree * abs(before)
+
+    def _set_length(self) -> None:
+        """Of a block: by the slower side, so that all sides make as many calls."""
+        slower = max(windows[-1] for windows in self.windows.values())
+        calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
+        calls = min(max(calls, self.profile.least_calls), self.profile.most_calls)
+        self.calls = max(min(calls, self.most_calls), 1)
+
+    # -- measuring -----------------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        """The queue is empty: what comes next."""
+        if not self.calls:
+            if cold := self._cold():
+                self._warm(cold)
+                return
+            self._set_length()
+        self._end = self._finished()
+        if self._end is None:
+            self.quads.append(Quad(self.order))
+            self._queue += [Run(side, self.calls) for side in self.order]
+
+    def _took(self, side: str, times_ns: Sequence[float], ruling: Ruling, charged: str) -> None:
+        quad = self.quads[-1]
+        if ruling.action in (VOID, WARM_AGAIN):
+            self._void(ruling.reason, charged)
+            if ruling.action == VOID:
+                self._queue.append(Rest(ruling.reason))
+            self._warm(self._sides)
+            return
+        quad.medians.append(_median(times_ns))
+        if quad.complete and self._baseline_slowed(quad):
+            self._void("baseline_slowed", "")
+
+    def _void(self, reason: str, charged: str) -> None:
+        """The open quad, if any; what was still to be run of it is not."""
+        self._queue.clear()
+        if not self.quads or self.quads[-1].void:
+            return
+        self.quads[-1].void, self.quads[-1].charged = reason, charged
+        if sum(quad.charged == I for quad in self.quads) >= INCUMBENT_VOIDS:
+            self.order = ABBA
+
+    def _baseline_slowed(self, quad: Quad) -> bool:
+        """Both blocks of the baseline, while the candidate's were not: where all sides slow down, the ratio stands."""
+        others = self.valid[:-1]
+        if (
+            len(others) < QUADS_TO_KNOW_THE_BASELINE
+            or min(median for other in [*others, quad] for median in other.medians) <= 0
+        ):
+            return False
+        known = [median for other in others for median in other.of(A)]
+        usual = stats.median(known)
+        noise = stats.median([abs(median - usual) for median in known]) / usual
+        slack = max(math.log1p(self.profile.slowed), NOISE_FACTOR * noise)
+        before, now = self._differences(B, others), self._differences(B, [quad])
+        if not before or not now or min(quad.of(A)) <= usual * math.exp(slack):
+            return False
+        return stats.median(before) - now[0] > slack / 2
+
+    def _finished(self) -> End | None:
+        valid, profile = self.valid, self.profile
+        void = [quad for quad in self.quads if quad.void]
+        if len(void) >= VOIDS_TO_GIVE_UP and len(void) > profile.most_void * max(len(self.quads), profile.first_look):
+            return End(VOIDS, void[-1].void)
+        if len(valid) < profile.first_look:
+            return None
+        if len(valid) >= profile.most_quads:
+            return End(QUADS)
+        if self.spent_s >= profile.case_budget_s:
+            return End(BUDGET)
+        if (len(valid) - profile.first_look) % profile.look_every:
+            return None
+        narrow = all(self._half_width(side) <= profile.stop_half_width for side in self._sides if side != A)
+        return End(CONVERGED) if narrow else None
+
+    def _half_width(self, side: str) -> float:
+        found = self._differences(side, self.valid)
+        return stats.median_estimate(found).half_width if found else math.inf
+
+    def _differences(self, side: str, quads: Sequence[Quad]) -> list[float]:
+        return differences([abba(quad.of(A), quad.of(side)) for quad in quads if side in quad.order])
+
+
+def abba(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Two blocks of each of two sides, in the order in which they were run."""
+    return [ours[0], *theirs, ours[1]]
+
+
+def _median(times_ns: Sequence[float]) -> float:
+    return stats.median(times_ns) if times_ns else math.nan
 
 
 def differences(quads: Sequence[Sequence[float]]) -> list[float]:
-    """ln(candidate / baseline) of each quad whose blocks all took some time."""
-    return [stats.quad_difference(*quad) for quad in quads if min(quad) > 0]
+    """ln(B / A) of each quad, given in the order A B B A, whose blocks all took some time."""
+    return [stats.quad_difference(*quad) for quad in quads if all(block > 0 for block in quad)]

@@ -42,7 +42,8 @@ class Input:
 class Call:
     """What one call left behind. Times in ns; `inner_ns` is the tenant's own word, evidence at most.
 
-    `put_ns` and `take_ns` are the parts of the wall time in which the judge itself copied inputs in and the output out.
+    `put_ns` and `take_ns` are the parts of the wall time in which the judge itself copied inputs in and the output out;
+    `thaw_ns` and `freeze_ns` say how long the control group took (on a device the freeze is after the clock).
     """
 
     wall_ns: int
@@ -50,8 +51,23 @@ class Call:
     take_ns: int
     inner_ns: int
     probe_ns: int
+    thaw_ns: int
+    freeze_ns: int
     inputs_kept: bool
     late: bool
+
+    @property
+    def sample(self) -> list[int]:
+        """As evidence stores it: certificate.py names the columns."""
+        return [
+            self.wall_ns,
+            self.put_ns,
+            self.take_ns,
+            self.inner_ns,
+            self.probe_ns,
+            self.thaw_ns,
+            self.freeze_ns,
+        ]
 
 
 def check_version(ready: dict[str, Any]) -> None:
@@ -124,42 +140,64 @@ class Tenant:
         arena.stage(layout, given.inputs)
         probe_ns = arena.memory.probe_ns()
         now = self._clock.now_ns
+        freeze_ns = 0
         start = now()
         arena.put_inputs(layout, given.inputs)
         put = now()
-        inner_ns = self._order(protocol.IDLE if idle else protocol.CALL, b"", limit_s, faults.CALL, thaw=True)
+        order = self._write_order(protocol.IDLE if idle else protocol.CALL, b"")
+        self._thaw(faults.CALL)
+        thawed = now()
+        inner_ns = self._answer(order, limit_s, faults.CALL)
         if arena.memory.frozen_stands_still:
-            self._freeze(faults.CALL)
+            freeze_ns = self._freeze(faults.CALL)
         seen = now()
         arena.take_outputs(layout, into)
         end = now()
         if not arena.memory.frozen_stands_still:  # what is in the snapshot was there before `end`, frozen or not
-            self._freeze(faults.CALL)
+            freeze_ns = self._freeze(faults.CALL)
         kept = arena.inputs_are(layout, given.inputs)
         time.sleep(secrets.randbelow(1000) / 1e6)
         late = not arena.outputs_are(layout, into)
-        return Call(end - start, put - start, end - seen, inner_ns, probe_ns, kept, late)
+        return Call(
+            wall_ns=end - start,
+            put_ns=put - start,
+            take_ns=end - seen,
+            inner_ns=inner_ns,
+            probe_ns=probe_ns,
+            thaw_ns=thawed - put,
+            freeze_ns=freeze_ns,
+            inputs_kept=kept,
+            late=late,
+        )
 
-    def _order(self, kind: int, text: bytes, limit_s: float, when: str, *, thaw: bool = False) -> int:
+    def _order(self, kind: int, text: bytes, limit_s: float, when: str) -> int:
         """Write an order, wait for the echo of its nonce; the tenant's number. The rest of the answer is a fault."""
+        return self._answer(self._write_order(kind, text), limit_s, when)
+
+    def _write_order(self, kind: int, text: bytes) -> tuple[int, int]:
+        """The kind of the order and its nonce."""
         nonce = secrets.randbits(64) | 1
         protocol.write_page(self._arena.orders.map, nonce, kind, 0, text)
-        if thaw:
-            self._thaw(when)
+        return kind, nonce
+
+    def _answer(self, order: tuple[int, int], limit_s: float, when: str) -> int:
+        kind, nonce = order
         self._wait(nonce, limit_s, when)
         status, inner_ns, said = protocol.read_page(self._arena.answers.map, protocol.MAX_TEXT_BYTES)
         if status != protocol.OK:
             raise faults.from_answer(kind, status, protocol.clean_text(said))
         return min(inner_ns, 1 << 62)
 
-    def _freeze(self, when: str) -> None:
-        """A container that will not be frozen, or died meanwhile, did that itself: never the host's fault."""
+    def _freeze(self, when: str) -> int:
+        """How long it took, in ns. A container that will not be frozen, or died meanwhile, did that itself."""
+        start = self._clock.now_ns()
         try:
             self.container.freeze()
         except TimeoutError:
             raise faults.Fault("policy", "unfreezable", f"Your code could not be stopped {when}.") from None
         except OSError:
             raise self._died(when) from None
+        return self._clock.now_ns() - start
 
     def _thaw(self, when: str) -> None:
         try:

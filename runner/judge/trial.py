@@ -9,23 +9,28 @@ from __future__ import annotations
 import gc
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from problems.spec import Case, Problem, case_name
-from runner.judge import certificate, compare
+from runner.judge import certificate, compare, throttle, timing
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.faults import Fault, OracleFailed
+from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory
 from runner.judge.oracle import Oracle
-from runner.judge.schedule import ABBA, A, B, Profile, Schedule
+from runner.judge.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
+from runner.judge.telemetry import Telemetry
 from runner.judge.tenant import Call, Input, Tenant
 
-EVIDENCE_VERSION: Final = 1
+EVIDENCE_VERSION: Final = 2
 CALL_S: Final = 10.0  # the longest that one call may take
-WARM_UP: Final = (2, 4)  # calls of each side before a case is timed; how many is drawn
+NEAR_SHARE: Final = 1 / 8  # of a block's inputs: the one before with a few elements changed
+REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
+REST_TICK_S: Final = 0.1
+NOT_THE_TENANTS: Final = ("reference.py", "eval.py")
 
 Emit = Callable[[str, str, dict[str, Any]], None]  # state, message, data
 Evidence = dict[str, Any]
@@ -80,21 +85,29 @@ class Trial:
             "version": EVIDENCE_VERSION,
             "mode": mode,
             "ranking_by": problem.ranking_by,
-            "stop_half_width": profile.stop_half_width,
+            "profile": asdict(profile),
             "clock": profile.clock,
             "certified": False,
+            "telemetry": throttle.NONE,
             "fault": None,
             "checks": [],
             "timing": [],
+            "findings": [],
+            "set_aside": "",
+            "limits": {},
         }
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return ABIIBA if I in self.sides else ABBA
 
     # -- building ------------------------------------------------------------------------------------------------
 
-    def load(self, source: str) -> None:
-        """The submission into its container. All of the problem's files but the reference go along."""
+    def load(self, source: str, side: str = B) -> None:
+        """A submission into its container. All of the problem's files but the reference go along."""
         problem = self.problem
-        files = {name: text for name, text in problem.files.items() if name not in ("reference.py", "eval.py")}
-        self.sides[B].load(
+        files = {name: text for name, text in problem.files.items() if name not in NOT_THE_TENANTS}
+        self.sides[side].load(
             {**files, problem.submission_name: source}, problem.submission_name, problem.entry, problem.test_timeout_s
         )
 
@@ -123,8 +136,8 @@ class Trial:
             if not plan.public:
                 self.sides[B].stop_logs()
             given = self.oracle.make(plan.case, plan.seed)
-            call, output = self._call(B, given, stage, 0, public=plan.public)
-            check = self._judge_output(given, call, output, public=plan.public)
+            call, output = self.call(B, given, stage, 0, public=plan.public)
+            check = self.judge_output(given, call, output, public=plan.public)
             self.oracle.release(given)
             check["arguments"] = dict(plan.case)
             self.evidence["checks"].append(check)
@@ -132,11 +145,15 @@ class Trial:
                 return
         self.emit("checking", "", {"done": len(planned), "total": len(planned)})
 
-    def _call(
+    def fresh(self, case: Case, *, near_to: Input | None = None) -> Input:
+        """An input that no one has seen; `near_to`: that one, but for a few elements."""
+        return self.oracle.make(case, fresh_seed(self.chance))
+
+    def call(
         self, side: str, given: Input, stage: Stage, buffer: int, *, public: bool = False, idle: bool = False
     ) -> tuple[Call, Buffer]:
         """One call. What a tenant says of a secret case reaches nobody: it may hold the case's data."""
-        tenant, output = self.sides[side], self._buffer(buffer, given.layout.output_bytes)
+        tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
         try:
             tenant.lay_out(given.layout, stage.left_s())
             return tenant.call(given, output, stage.left_s(), idle=idle), output
@@ -148,7 +165,7 @@ class Trial:
                 raise fault.about(given.case) from None
             raise fault.without_data(compare.size_class(given.layout)) from None
 
-    def _buffer(self, index: int, size: int) -> Buffer:
+    def buffer(self, index: int, size: int) -> Buffer:
         """Private memory for an output, touched beforehand: no page fault of ours inside the clock."""
         while len(self._buffers) <= index:
             self._buffers.append(self.memory.buffer(size))
@@ -156,7 +173,7 @@ class Trial:
             self._buffers[index] = self.memory.buffer(size)
         return self._buffers[index]
 
-    def _judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool) -> dict[str, Any]:
+    def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool) -> dict[str, Any]:
         """One entry of evidence["checks"]: our own comparison, or the problem's where it brings one."""
         found = self.memory.compare(given.layout, given.expected, output, self.problem.tolerance)
         entry: dict[str, Any] = {
@@ -199,91 +216,141 @@ class Trial:
 
     # -- timing --------------------------------------------------------------------------------------------------
 
-    def measure(self, reference_ns: dict[str, float]) -> None:
-        """All benchmark cases. A wrong output in a timed call ends it as in `check`. Raises Fault, OracleFailed."""
+    def measure(self, reference_ns: dict[str, float], telemetry: Telemetry) -> None:
+        """All benchmark cases, in an order that is drawn. A wrong output in a timed call ends it as in `check`.
+
+        Raises Fault, OracleFailed.
+        """
         stage = Stage.begin("Timing", self.problem.ranked_timeout_s)
-        total = len(self.problem.benchmarks)
-        for index, case in enumerate(self.problem.benchmarks):
-            self.emit("timing", case_name(case), {"case": index + 1, "cases": total})
-            timing: Evidence = {
-                "case": case_name(case),
-                "reference_ns": reference_ns.get(case_name(case)),
-                "idle": [],
-                "quads": [],
-            }
-            self.evidence["timing"].append(timing)
-            if not self._measure_case(case, timing, stage, {"case": index + 1, "cases": total}):
+        cases = self.problem.benchmarks
+        self.evidence["telemetry"] = telemetry.level
+        self.evidence["timing"] = [
+            timing.blank(case_name(case), dict(case), reference_ns.get(case_name(case))) for case in cases
+        ]
+        for done, index in enumerate(self.chance.sample(range(len(cases)), len(cases))):
+            progress = {"case": done + 1, "cases": len(cases)}
+            self.emit("timing", case_name(cases[index]), progress)
+            entry = self.evidence["timing"][index]
+            wrong = self._measure_case(cases[index], entry, stage, telemetry, progress)
+            if wrong is not None:
+                wrong["message"] = f"While it was timed: {wrong['message']}"
+                self.evidence["checks"].append(wrong)
+                return
+            self.evidence["set_aside"] = timing.unfit(entry)
+            if self.evidence["set_aside"]:
                 return
 
-    def _measure_case(self, case: Case, timing: Evidence, stage: Stage, progress: dict[str, Any]) -> bool:
-        """False when an output was wrong."""
-        for call, (given, _) in self._block(A, case, self.profile.idle_calls, stage, idle=True):
-            self.oracle.release(given)
-            timing["idle"].append(_sample(call))
-        times = self._clock_of(timing)
-        slower = 0.0
-        for side in (A, B):
-            warm = self._block(side, case, self.chance.randint(*WARM_UP), stage)
-            if not self._all_right(side, warm):
-                return False
-            slower = max(slower, times(_sample(warm[-1][0])))
-        schedule = Schedule.after_warm_up(self.profile, slower)
-        timing["calls"] = schedule.calls
-        while (block := schedule.next()) is not None:
-            calls = self._block(block.side, case, block.calls, stage)
-            if not self._all_right(block.side, calls):
-                return False
-            samples = [_sample(call) for call, _ in calls]
-            schedule.took([times(sample) for sample in samples], sum(sample[0] for sample in samples) / 1e9)
-            self._store(timing, block.side, samples)
-            if len(timing["quads"][-1]) == len(ABBA):
-                self.emit(
-                    "timing",
-                    timing["case"],
-                    {**progress, "quads": len(schedule.quads), "quads_at_most": self.profile.most_quads},
-                )
-        return True
+    def _measure_case(
+        self, case: Case, entry: Evidence, stage: Stage, telemetry: Telemetry, progress: dict[str, Any]
+    ) -> Evidence | None:
+        """The entry of a wrong output, or None."""
+        sides = {name: TimedSide(self, name, case, stage) for name in self.sides}
+        sides[A].make_ready(self.profile.idle_calls)
+        entry["idle"] = sides[A].run_block(idle=True)
+        entry["probe_limit_ns"] = timing.probe_limit_ns(entry["idle"])
+        layout = sides[A].drop()
+        entry |= {"input_bytes": layout.input_bytes, "output_bytes": layout.output_bytes}
+        each = layout.input_bytes + 2 * layout.output_bytes
+        plan = Schedule(self.profile, self.order, most_calls=max(self.memory.snapshot_bytes // each - 1, 1))
 
-    def _clock_of(self, timing: Evidence) -> Callable[[list[int]], float]:
+        def tell(quads: int) -> None:
+            self.emit("timing", entry["case"], {**progress, "quads": quads, "quads_at_most": self.profile.most_quads})
+
+        run = timing.CaseTiming(
+            plan, sides, telemetry, self._clock_of(entry), pause_for(telemetry), self.chance, entry, tell
+        )
+        return run.run()
+
+    def _clock_of(self, entry: Evidence) -> timing.Times:
         """A call's time as it is known while measuring goes on."""
         clock, certified = self.evidence["clock"], self.evidence["certified"]
-        constant = certificate.constant_ns(timing, certified=certified)
+        constant = certificate.constant_ns(entry, certified=certified)
         return lambda sample: certificate.at_once_ns(sample, constant, clock=clock, certified=certified)
 
-    def _block(
-        self, side: str, case: Case, calls: int, stage: Stage, *, idle: bool = False
-    ) -> list[tuple[Call, tuple[Input, Buffer]]]:
-        """Inputs first, then call after call with nothing of ours in between but the way of a call itself."""
-        given = [self.oracle.make(case, fresh_seed(self.chance)) for _ in range(calls)]
-        for index, one in enumerate(given):
-            self._buffer(index, one.layout.output_bytes)
+
+@dataclass(frozen=True)
+class _Turn:
+    """One call of a block: on which input, into which buffer; `twin`: the call that it repeats exactly."""
+
+    given: Input
+    buffer: int
+    twin: int | None = None
+
+
+class TimedSide:
+    """One side in one case. What counts is called on inputs that were never seen before, some of them near-duplicates
+    of the one before; now and then an input comes again, which counts for nothing but shows a cache of results."""
+
+    def __init__(self, trial: Trial, side: str, case: Case, stage: Stage) -> None:
+        self._trial = trial
+        self._side = side
+        self._case = case
+        self._stage = stage
+        self._turns: list[_Turn] = []
+        self._calls: list[tuple[Call, Buffer]] = []
+
+    def make_ready(self, calls: int) -> None:
+        chance = self._trial.chance
+        given: list[Input] = []
+        for _ in range(calls):
+            near = given and chance.random() < NEAR_SHARE
+            given.append(self._trial.fresh(self._case, near_to=given[-1] if near else None))
+        self._turns = [_Turn(one, number) for number, one in enumerate(given)]
+        if calls > 1 and chance.random() < REPEAT_SHARE:
+            twin = chance.randrange(calls)
+            self._turns.insert(chance.randint(twin + 1, calls), _Turn(given[twin], calls, twin))
+        for turn in self._turns:
+            self._trial.buffer(turn.buffer, turn.given.layout.output_bytes)
+
+    def run_block(self, *, idle: bool = False) -> list[list[int]]:
         with _no_collector():
-            taken = [self._call(side, one, stage, index, idle=idle) for index, one in enumerate(given)]
-        return [(call, (one, output)) for (call, output), one in zip(taken, given, strict=True)]
+            self._calls = [
+                self._trial.call(self._side, turn.given, self._stage, turn.buffer, idle=idle) for turn in self._turns
+            ]
+        return [
+            call.sample for (call, _), turn in zip(self._calls, self._turns, strict=True) if idle or turn.twin is None
+        ]
 
-    def _all_right(self, side: str, calls: list[tuple[Call, tuple[Input, Buffer]]]) -> bool:
-        for call, (given, output) in calls:
-            entry = self._judge_output(given, call, output, public=False)
-            self.oracle.release(given)
-            if not entry["good"]:
-                if side == A:
-                    raise OracleFailed(f"the baseline is wrong: {entry['message']}")
-                entry["message"] = f"While it was timed: {entry['message']}"
-                self.evidence["checks"].append(entry)
-                return False
-        return True
+    def settle(self) -> timing.Settled:
+        """Every output is compared, also of a repeat. Raises OracleFailed where it is the baseline's that is wrong."""
+        try:
+            for (call, output), turn in zip(self._calls, self._turns, strict=True):
+                entry = self._trial.judge_output(turn.given, call, output, public=False)
+                if not entry["good"]:
+                    if self._side == A:
+                        raise OracleFailed(f"the baseline is wrong: {entry['message']}")
+                    return timing.Settled(wrong=entry)
+            return timing.Settled(repeats=list(self._repeats()))
+        finally:
+            self.drop()
 
-    @staticmethod
-    def _store(timing: Evidence, side: str, samples: list[list[int]]) -> None:
-        quads = timing["quads"]
-        if not quads or len(quads[-1]) == len(ABBA):
-            quads.append([])
-        quads[-1].append({"side": side, "calls": samples})
+    def _repeats(self) -> Iterator[Evidence]:
+        fresh = {turn.buffer: at for at, turn in enumerate(self._turns)}
+        for (call, output), turn in zip(self._calls, self._turns, strict=True):
+            if turn.twin is not None:
+                first, its_output = self._calls[fresh[turn.twin]]
+                same = self._trial.memory.same(its_output, output, turn.given.layout.output_bytes)
+                yield {"fresh": first.sample, "again": call.sample, "same_bits": same}
+
+    def drop(self) -> Layout:
+        """Gives the block's inputs back; their layout."""
+        for turn in self._turns:
+            if turn.twin is None:
+                self._trial.oracle.release(turn.given)
+        layout = self._turns[0].given.layout
+        self._turns, self._calls = [], []
+        return layout
 
 
-def _sample(call: Call) -> list[int]:
-    """As evidence stores it: certificate.py names the columns."""
-    return [call.wall_ns, call.put_ns, call.take_ns, call.inner_ns, call.probe_ns]
+def pause_for(telemetry: Telemetry) -> timing.Pause:
+    """A real rest."""
+
+    def pause(why: str) -> None:
+        began, hot_c = time.monotonic(), telemetry.temperature_c()
+        while not throttle.pause_is_over(why, hot_c, telemetry.temperature_c(), time.monotonic() - began):
+            time.sleep(REST_TICK_S)
+
+    return pause
 
 
 def _fail(entry: dict[str, Any], reason: str, message: str) -> None:

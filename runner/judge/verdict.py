@@ -1,9 +1,7 @@
 """From stored evidence to a verdict: a pure function, so that every verdict can be replayed from its report.
 
-Evidence (version 1) is JSON: `mode`, `ranking_by`, `stop_half_width`, `fault` (null, or outcome, reason, message),
-`clock` and `certified` (certificate.py; was every tenant frozen outside its calls?), `checks` [{case, public, good,
-reason, message, …}], `timing` [{case, idle: [sample…], reference_ns: number or null, quads: [[block…]×4]}], a block
-being {side, calls: [sample…]} in ABBA order, a sample [wall_ns, put_ns, take_ns, inner_ns, probe_ns].
+Evidence (version 2; report.py has its schema): the configuration, what went wrong (`fault`, `set_aside`), the `checks`,
+and of each timed case every sample with what the device's telemetry said; certificate.py says which times count.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from runner.judge import stats
+from runner.judge import schedule, stats
 from runner.judge.certificate import Certified, certify
 from runner.judge.schedule import differences
 
@@ -53,6 +51,7 @@ class Verdict:
     score_us: float | None = None
     ratio: float | None = None
     half_width: float | None = None
+    forgeable: float | None = None  # the largest share of a case's time
     times: tuple[CaseTime, ...] = ()
 
 
@@ -70,6 +69,12 @@ def decide(evidence: Evidence) -> Verdict:
 
 
 def _timed(evidence: Evidence) -> Verdict:
+    if evidence["set_aside"]:
+        return Verdict(
+            "unmeasurable",
+            "device_unfit",
+            f"The device was not fit to time anything ({evidence['set_aside']}); this does not count against you.",
+        )
     times = []
     for timing in evidence["timing"]:
         certified = certify(timing, clock=evidence["clock"], certified=evidence["certified"])
@@ -78,6 +83,12 @@ def _timed(evidence: Evidence) -> Verdict:
                 "policy",
                 "clock_mismatch",
                 f"Case {timing['case']}: the device's events tell less time than the judge's clock saw pass.",
+            )
+        if timing["ended"] == schedule.VOIDS:
+            return Verdict(
+                "unmeasurable",
+                "voids",
+                f"Case {timing['case']}: too many measurements had to be thrown away ({timing['ended_why']}).",
             )
         time = _case_time(timing, certified)
         if time is None:
@@ -98,13 +109,16 @@ def _timed(evidence: Evidence) -> Verdict:
             "rank. Either the machine was disturbed or your kernel's time varies that much; submit again to find out.",
         )
     flags = tuple(
-        ["not_converged"] if any(time.estimate.half_width > evidence["stop_half_width"] for time in times) else []
+        ["not_converged"]
+        if any(time.estimate.half_width > evidence["profile"]["stop_half_width"] for time in times)
+        else []
     )
     return Verdict(
         "passed",
         flags=flags,
         score_us=_rank([time.score_ns for time in times], evidence["ranking_by"]) / 1e3,
         ratio=_rank([time.ratio for time in times], evidence["ranking_by"]),
+        forgeable=max(time.forgeable for time in times),
         half_width=_combined_half_width([time.estimate.half_width for time in times], evidence["ranking_by"]),
         times=tuple(times),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
 import pytest
 
-from runner.judge.certificate import EVENT, Certified, certify
+from runner.judge.certificate import EVENT, Certified, certify, is_sane
 
 GAP_NS = 300_000.0  # between the two clocks, on a device
 
@@ -18,15 +19,17 @@ def timing(
     """Ten quads; the candidate truly takes `event_b` and tells `told_b`. The gap between the clocks is noisy."""
     chance = random.Random(3)
 
-    def block(true: float, told: float) -> dict[str, Any]:
-        return {"calls": [[true + GAP_NS + chance.gauss(0, noise), 0, 0, told, 0] for _ in range(5)]}
+    def block(side: str, true: float, told: float) -> dict[str, Any]:
+        calls = [[true + GAP_NS + chance.gauss(0, noise), 0, 0, told, 0, 0, 0] for _ in range(5)]
+        return {"side": side, "calls": calls}
 
     told = event_b if told_b is None else told_b
-    quads = [
-        [block(event_a, event_a), block(event_b, told), block(event_b, told), block(event_a, event_a)]
-        for _ in range(10)
-    ]
-    return {"quads": quads}
+
+    def quad() -> dict[str, Any]:
+        a, b = ("baseline", event_a, event_a), ("candidate", event_b, told)
+        return {"void": "", "charged": "", "blocks": [block(*a), block(*b), block(*b), block(*a)]}
+
+    return {"quads": [quad() for _ in range(10)]}
 
 
 def judged(**given: Any) -> Certified:
@@ -65,6 +68,42 @@ def test_a_noisy_gap_biases_no_honest_event() -> None:
 
 def test_one_stray_block_is_no_mismatch() -> None:
     given = timing(event_b=40_000.0)
-    for sample in given["quads"][4][1]["calls"]:
+    for sample in given["quads"][4]["blocks"][1]["calls"]:
         sample[0] += 200_000
     assert not certify(given, clock=EVENT, certified=True).mismatch
+
+
+def test_void_quads_count_for_nothing() -> None:
+    given = timing(event_b=40_000.0)
+    given["quads"][3]["void"] = "sw_thermal"
+    for block in given["quads"][3]["blocks"]:
+        block["calls"] = [[9e9, 0, 0, 8e9, 0, 0, 0]]
+    found = certify(given, clock=EVENT, certified=True)
+    assert len(found.quads) == 9
+    assert max(max(quad) for quad in found.quads) < 60_000
+
+
+def test_an_incumbent_is_certified_by_the_same_rule_where_it_was_in_the_quad() -> None:
+    given = timing(event_b=40_000.0)
+    for quad in given["quads"][:6]:
+        a, b, b_again, a_again = quad["blocks"]
+        third = [dict(block, side="incumbent") for block in (b, b_again)]
+        quad["blocks"] = [a, b, *third, b_again, a_again]
+    assert len(certify(given, clock=EVENT, certified=True, side="incumbent").quads) == 6
+    assert len(certify(given, clock=EVENT, certified=True).quads) == 10
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        [0, 0, 0, 1, 0, 0, 0],
+        [-5, 0, 0, 1, 0, 0, 0],
+        [100, 80, 30, 1, 0, 0, 0],
+        [100, -1, 0, 1, 0, 0, 0],
+        [math.nan, 0, 0, 1, 0, 0, 0],
+        [100, 0, 0, math.inf, 0, 0, 0],
+    ],
+)
+def test_a_clock_that_misbehaves_is_seen(sample: list[float]) -> None:
+    assert not is_sane(sample)
+    assert is_sane([100, 30, 30, 90, 0, 0, 0])

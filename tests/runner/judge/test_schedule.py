@@ -1,59 +1,135 @@
-"""When which block runs: ABBA, until the interval is narrow or the budget is spent."""
+"""When which block runs: warm-up until windows agree, ABBA, until the interval is narrow or something is spent."""
 
 from __future__ import annotations
 
+import math
 import random
 
-from runner.judge import schedule, stats
-from runner.judge.schedule import CPU, A, B, Block, Schedule
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.judge import schedule
+from runner.judge.schedule import ABBA, ABIIBA, CPU, GPU, A, B, End, I, Rest, Run, Schedule
+from runner.judge.throttle import SET_ASIDE, VALID, VOID, WARM_AGAIN, Ruling
+
+FINE = Ruling(VALID)
 
 
-def run(chance: random.Random, *, ratio: float, noise: float, drift: float = 0.0, spent_s: float = 0.01) -> Schedule:
-    """Plays a schedule against simulated sides of 3 ms that drift by `drift` over 100 blocks."""
-    playing = Schedule.after_warm_up(CPU, 3e6)
-    block_number = 0
-    while (block := playing.next()) is not None:
-        base = 3e6 * (ratio if block.side == B else 1.0) * (1 + drift * block_number / 100)
-        playing.took([base * chance.lognormvariate(0, noise) for _ in range(block.calls)], spent_s)
-        block_number += 1
-    return playing
+def warm(plan: Schedule, time_ns: float = 3e6) -> Schedule:
+    """Past the warm-up, with windows that agree."""
+    while isinstance(command := plan.next(), Run) and command.warm:
+        plan.ran([time_ns], 0.01, FINE)
+    return plan
 
 
-def test_blocks_come_in_abba_order() -> None:
-    playing = Schedule.after_warm_up(CPU, 3e6)
+def play(plan: Schedule, *, ratio: float = 1.0, noise: float = 0.0, spent_s: float = 0.01, seed: int = 1) -> End:
+    chance = random.Random(seed)
+    while not isinstance(command := plan.next(), End):
+        assert isinstance(command, Run)
+        time_ns = 3e6 * (ratio if command.side == B else 1.0)
+        calls = command.calls or 3
+        plan.ran([time_ns * chance.lognormvariate(0, noise) for _ in range(calls)], spent_s, FINE)
+    return command
+
+
+def test_every_side_is_warmed_until_two_windows_agree() -> None:
+    plan = Schedule(CPU, ABIIBA)
+    sides = []
+    for time_ns in (9e6, 3e6, 3e6, 4e6, 3e6, 3e6, 3e6, 3e6):
+        command = plan.next()
+        assert isinstance(command, Run)
+        assert command.warm
+        sides.append(command.side)
+        plan.ran([time_ns], 0.01, FINE)
+    assert sides == [A, B, I, A, B, I, A, A]
+    assert plan.next() == Run(A, 3)
+
+
+def test_a_side_that_never_settles_is_measured_as_it_is() -> None:
+    plan = Schedule(CPU)
+    chance = random.Random(1)
+    while isinstance(command := plan.next(), Run) and command.warm:
+        plan.ran([chance.uniform(1e6, 9e6)], 0.01, FINE)
+    assert max(len(windows) for windows in plan.windows.values()) <= CPU.most_windows
+
+
+def test_blocks_come_in_order() -> None:
+    plan = warm(Schedule(CPU))
     sides = []
     for _ in range(8):
-        block = playing.next()
-        assert block is not None
-        sides.append(block.side)
-        playing.took([1.0], 0.0)
-    assert sides == [A, B, B, A] * 2
+        command = plan.next()
+        assert isinstance(command, Run)
+        sides.append(command.side)
+        plan.ran([1.0], 0.0, FINE)
+    assert sides == [*ABBA, *ABBA]
 
 
-def test_a_block_is_as_long_as_the_profile_says() -> None:
-    assert Schedule.after_warm_up(CPU, 1e5).next() == Block(A, 25)
-    assert Schedule.after_warm_up(CPU, 2e6).next() == Block(A, 4)
-    assert Schedule.after_warm_up(CPU, 1e9).next() == Block(A, 3)
-    assert Schedule.after_warm_up(CPU, -5.0).next() == Block(A, 25)
+def test_a_block_is_as_long_as_the_profile_and_the_judges_memory_say() -> None:
+    assert warm(Schedule(CPU), 1e5).next() == Run(A, 25)
+    assert warm(Schedule(CPU), 2e6).next() == Run(A, 4)
+    assert warm(Schedule(CPU), 1e9).next() == Run(A, 3)
+    assert warm(Schedule(CPU), -5.0).next() == Run(A, 25)
+    assert warm(Schedule(CPU), math.nan).next() == Run(A, 3)
+    assert warm(Schedule(CPU, most_calls=2), 1e5).next() == Run(A, 2)
 
 
 def test_it_stops_early_when_quiet_and_at_the_most_when_noisy() -> None:
-    assert len(run(random.Random(1), ratio=0.8, noise=0.001).quads) == CPU.first_look
-    assert len(run(random.Random(1), ratio=0.8, noise=0.3).quads) == CPU.most_quads
+    quiet, noisy = Schedule(CPU), Schedule(CPU)
+    assert play(quiet, ratio=0.8, noise=0.001) == End(schedule.CONVERGED)
+    assert len(quiet.quads) == CPU.first_look
+    assert play(noisy, ratio=0.8, noise=0.2) == End(schedule.QUADS)
+    assert len(noisy.valid) == CPU.most_quads
 
 
 def test_it_stops_when_the_budget_is_spent_but_not_before_the_first_look() -> None:
-    assert len(run(random.Random(1), ratio=0.8, noise=0.3, spent_s=5).quads) == CPU.first_look
+    plan = Schedule(CPU)
+    assert play(plan, noise=0.3, spent_s=5) == End(schedule.BUDGET)
+    assert len(plan.quads) == CPU.first_look
 
 
-def test_a_ramp_of_three_percent_biases_nothing() -> None:
-    found = [
-        stats.median_estimate(
-            schedule.differences(run(random.Random(n), ratio=1.0, noise=0.003, drift=0.03).quads)
-        ).value
-        for n in range(40)
-    ]
-    assert abs(stats.median(found)) < 0.001
+def test_a_void_block_ends_its_quad_rests_and_warms_up_again() -> None:
+    plan = warm(Schedule(CPU))
+    plan.ran([3e6], 0.01, FINE)
+    plan.ran([3e6], 0.01, Ruling(VOID, "steal"), B)
+    assert plan.next() == Rest("steal")
+    plan.rested()
+    assert [plan.next(), plan.quads[0].void, plan.quads[0].charged] == [Run(A, 3, warm=True), "steal", B]
+    assert warm(plan).next() == Run(A, 3)
+    assert len(plan.quads) == 2
+
+
+def test_an_idle_device_is_warmed_without_a_rest() -> None:
+    plan = warm(Schedule(CPU))
+    plan.ran([3e6], 0.01, Ruling(WARM_AGAIN, "idle"))
+    assert plan.next() == Run(A, 3, warm=True)
+
+
+def test_a_device_that_is_set_aside_ends_it_at_once_also_while_warming() -> None:
+    plan = Schedule(CPU)
+    plan.next()
+    plan.ran([3e6], 0.01, Ruling(SET_ASIDE, "ecc"))
+    assert plan.next() == End(schedule.UNFIT, "ecc")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([VALID] * 6 + [VOID, WARM_AGAIN]), min_size=1, max_size=40),
+    st.sampled_from([ABBA, ABIIBA]),
+    st.sampled_from([CPU, GPU]),
+)
+def test_whatever_happens_it_ends_and_every_quad_is_whole_or_void(
+    rulings: list[str], order: tuple[str, ...], profile: schedule.Profile
+) -> None:
+    plan = Schedule(profile, order)
+    done = 0
+    while not isinstance(command := plan.next(), End):
+        done += 1
+        assert done < 2_000
+        if isinstance(command, Rest):
+            plan.rested()
+        else:
+            plan.ran([3e6 + done], 0.01, Ruling(rulings[done % len(rulings)], "some"), command.side)
+    assert all(quad.void or quad.complete for quad in plan.quads)
 
 
 def test_a_quad_with_no_time_left_in_it_does_not_count() -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from runner.judge import verdict
+from runner.judge import schedule, verdict
 
 
 def evidence(**changes: Any) -> dict[str, Any]:
     return {
         "mode": "ranked",
         "ranking_by": "geom",
-        "stop_half_width": 0.02,
+        "profile": asdict(schedule.CPU),
+        "set_aside": "",
         "fault": None,
         "clock": "wall",
         "certified": True,
@@ -34,12 +36,14 @@ def timing(
     for n in range(6):
         wobble = 1 + spread * (n - 2.5)
         a, b = constant + baseline, constant + baseline * ratio * wobble
-        quads.append([block("baseline", a), block("candidate", b), block("candidate", b), block("baseline", a)])
-    return {"case": case, "idle": [[constant, 0, 0, 1, 0]] * 5, "reference_ns": None, "quads": quads}
+        blocks = [block("baseline", a), block("candidate", b), block("candidate", b), block("baseline", a)]
+        quads.append({"blocks": blocks, "void": "", "charged": ""})
+    idle = [[constant, 0, 0, 1, 0, 0, 0]] * 5
+    return {"case": case, "idle": idle, "reference_ns": None, "quads": quads, "ended": "converged", "ended_why": ""}
 
 
 def block(side: str, wall: float, put: float = 0.0, take: float = 0.0) -> dict[str, Any]:
-    return {"side": side, "calls": [[wall + put + take, put, take, 1, 0]] * 3}
+    return {"side": side, "calls": [[wall + put + take, put, take, 1, 0, 0, 0]] * 3}
 
 
 def test_the_constant_is_taken_off_before_the_ratio() -> None:
@@ -64,8 +68,8 @@ def test_the_inner_clock_decides_nothing() -> None:
     forged = evidence()
     for timed in forged["timing"]:
         for quad in timed["quads"]:
-            for one in quad:
-                one["calls"] = [[*sample[:3], 0, 0] for sample in one["calls"]]
+            for one in quad["blocks"]:
+                one["calls"] = [[*sample[:3], 0, *sample[4:]] for sample in one["calls"]]
     assert verdict.decide(forged) == verdict.decide(evidence())
 
 
@@ -73,8 +77,8 @@ def test_the_judges_own_copying_counts_only_where_a_tenant_could_run_meanwhile()
     """A thread that works while inputs arrive gains nothing: frozen it cannot, unfrozen it pays for the time."""
     noisy = timing("a", 0.5)
     for quad in noisy["quads"]:
-        quad[1] = block("candidate", 3e6, put=9e6, take=1e6)
-        quad[2] = block("candidate", 3e6, put=5e6, take=1e6)
+        quad["blocks"][1] = block("candidate", 3e6, put=9e6, take=1e6)
+        quad["blocks"][2] = block("candidate", 3e6, put=5e6, take=1e6)
     certified = verdict.decide(evidence(timing=[noisy]))
     assert certified.ratio == pytest.approx(0.5, rel=0.01)
     uncertified = verdict.decide(evidence(timing=[noisy], certified=False))
@@ -108,13 +112,21 @@ def test_what_is_hardly_known_does_not_rank() -> None:
 
 def test_disturbed_idle_calls_do_not_make_a_kernel_fast() -> None:
     disturbed = timing("a", 0.5)
-    disturbed["idle"] = [[1e6, 0, 0, 1, 0]] * 3 + [[3e6, 0, 0, 1, 0]] * 4
+    disturbed["idle"] = [[1e6, 0, 0, 1, 0, 0, 0]] * 3 + [[3e6, 0, 0, 1, 0, 0, 0]] * 4
     assert verdict.decide(evidence(timing=[disturbed])).ratio == pytest.approx(0.5, rel=0.01)
 
 
 def test_a_wide_interval_is_said() -> None:
     assert verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.05)])).flags == ("not_converged",)
     assert verdict.decide(evidence()).flags == ()
+
+
+def test_a_device_that_is_not_fit_is_never_the_submissions_fault() -> None:
+    voids = timing("a", 1.0) | {"ended": "voids", "ended_why": "foreign_process"}
+    found = verdict.decide(evidence(timing=[voids]))
+    assert (found.outcome, found.reason, found.score_us) == ("unmeasurable", "voids", None)
+    found = verdict.decide(evidence(set_aside="ecc"))
+    assert (found.outcome, found.reason) == ("unmeasurable", "device_unfit")
 
 
 def test_a_replay_from_stored_json_says_the_same() -> None:

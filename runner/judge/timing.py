@@ -1,0 +1,150 @@
+"""The timed part of one case: drives the schedule (pure) with sides, telemetry and chance, and writes the evidence.
+
+`Side`, `Telemetry`, `Pause` and the chance are the only sources of samples, heat, time and luck; each has a fake in the
+tests. What becomes of a block is decided by rules over what was read (throttle.py, certificate.is_sane, the idle
+probe), never here.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from runner.judge import certificate, schedule, stats, throttle
+from runner.judge.certificate import Sample
+from runner.judge.schedule import A, End, Rest, Run, Schedule
+from runner.judge.telemetry import Telemetry
+from runner.judge.throttle import VALID, VOID, Ruling, Window
+
+WARM_CALLS: Final = (2, 4)  # of a first window; how many is drawn, so that no call can tell by its number what it is
+PROBE_SLACK_NS: Final = 100_000  # beyond PROBE_FACTOR times what an idle device takes, somebody works on it
+PROBE_FACTOR: Final = 5
+
+Evidence = dict[str, Any]
+Times = Callable[[Sample], float]  # a call's time as far as it is known while measuring goes on, in ns
+Pause = Callable[[str], None]  # until what voided a block, a reason of throttle.py, is over
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What comparing a block's outputs found: the first wrong one as an entry of `checks`, and the exact repeats."""
+
+    wrong: Evidence | None = None
+    repeats: list[Evidence] = field(default_factory=list)
+
+
+class Side(Protocol):
+    """One container in one case. A block is made ready, run with nothing of ours in between, and settled."""
+
+    def make_ready(self, calls: int) -> None: ...
+
+    def run_block(self) -> list[list[int]]:
+        """A sample of each call that counts."""
+        ...
+
+    def settle(self) -> Settled: ...
+
+
+@dataclass
+class CaseTiming:
+    """One case. `timing` is its entry in the evidence; it is complete when `run` returns."""
+
+    plan: Schedule
+    sides: Mapping[str, Side]
+    telemetry: Telemetry
+    times: Times
+    pause: Pause
+    chance: random.Random
+    timing: Evidence
+    progress: Callable[[int], None]
+    _warm: dict[str, Window] = field(default_factory=dict)
+    _last_guest: str = ""  # the side of foreign code that ran last
+
+    def run(self) -> Evidence | None:
+        """The entry of a wrong output, which ends everything; else None. Raises Fault, OracleFailed."""
+        while not isinstance(command := self.plan.next(), End):
+            if isinstance(command, Rest):
+                self.pause(command.why)
+                self.plan.rested()
+            elif wrong := self._run(command):
+                return wrong
+        self.timing |= {"ended": command.how, "ended_why": command.reason, "calls": self.plan.calls}
+        self.timing["warm"] = {side: list(windows) for side, windows in self.plan.windows.items()}
+        return None
+
+    def _run(self, command: Run) -> Evidence | None:
+        side = self.sides[command.side]
+        side.make_ready(command.calls or self.chance.randint(*WARM_CALLS))
+        self.telemetry.begin()
+        try:
+            samples = side.run_block()
+        finally:
+            window = self.telemetry.end()
+        settled = side.settle()
+        self.timing["repeats"] += [{"side": command.side, **repeat} for repeat in settled.repeats]
+        if settled.wrong is not None:
+            return settled.wrong
+        self._last_guest = self._last_guest if command.side == A else command.side
+        ruling, charged = self._rule(command, samples, window)
+        if command.warm:
+            self._warm[command.side] = window
+        times, wall_s = [self.times(sample) for sample in samples], sum(sample[0] for sample in samples) / 1e9
+        self.plan.ran(times, wall_s, ruling, charged)
+        if not command.warm:
+            self._store({"side": command.side, "calls": samples, "heat": window.to_json()}, ruling)
+        return None
+
+    def _rule(self, command: Run, samples: list[list[int]], window: Window) -> tuple[Ruling, str]:
+        """What becomes of the block, and the side to blame for it."""
+        if not all(certificate.is_sane(sample) for sample in samples):
+            return Ruling(VOID, "clock"), ""
+        slowest = max(sample[4] for sample in samples)
+        if slowest > self.timing["probe_limit_ns"] > 0:
+            return Ruling(VOID, "device_busy", figures={"probe_ns": slowest}), self._last_guest
+        ruling = throttle.rule(window, self._warm.get(command.side))
+        return ruling, command.side if ruling.charged else ""
+
+    def _store(self, block: Evidence, ruling: Ruling) -> None:
+        quads = self.timing["quads"]
+        if len(quads) < len(self.plan.quads):
+            quads.append({"blocks": []})
+        if ruling.action != VALID:
+            block["ruling"] = {"reason": ruling.reason, **ruling.figures}
+        quads[-1]["blocks"].append(block)
+        state = self.plan.quads[-1]
+        quads[-1] |= {"void": state.void, "charged": state.charged}
+        if state.complete:
+            self.progress(len(self.plan.valid))
+
+
+def probe_limit_ns(idle: list[list[int]]) -> float:
+    """An idle probe above this met somebody else's work; 0 where there is no probe."""
+    usual = stats.median([sample[4] for sample in idle])
+    return PROBE_FACTOR * usual + PROBE_SLACK_NS if usual > 0 else 0.0
+
+
+def blank(case: str, arguments: dict[str, Any], reference_ns: float | None) -> Evidence:
+    """A case's entry before anything was measured."""
+    return {
+        "case": case,
+        "arguments": arguments,
+        "reference_ns": reference_ns,
+        "idle": [],
+        "warm": {},
+        "calls": 0,
+        "quads": [],
+        "repeats": [],
+        "ended": "",
+        "ended_why": "",
+        "probe_limit_ns": 0.0,
+        "input_bytes": 0,
+        "output_bytes": 0,
+        "eager_ns": None,
+    }
+
+
+def unfit(timing: Evidence) -> str:
+    """Why the device must be set aside, if it must."""
+    return str(timing["ended_why"]) if timing["ended"] == schedule.UNFIT else ""

@@ -1,0 +1,177 @@
+"""A simulated race: sides, telemetry and chance that do what a test says, driven by the real timing, certificate and
+verdict. Time passes only where a fake makes it pass."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from runner.judge import certificate, throttle, timing, verdict
+from runner.judge.schedule import ABBA, CPU, A, B, Profile, Schedule
+from runner.judge.throttle import Poll, Reading, Window
+
+GAP_NS = 300_000.0  # what the way of a call costs by itself
+
+Model = Callable[[float, random.Random], float]  # the share by which a call at this second is slower; and its chance
+Heat = Callable[["Race"], Window]  # what telemetry says of the block that just ended
+
+
+def steady(at_s: float, chance: random.Random) -> float:
+    return 1.0
+
+
+@dataclass
+class FakeSide:
+    race: Race
+    name: str
+    time_ns: float
+    model: Model = steady
+    told: float = 1.0  # the tenant's word, as a share of the truth
+    calls: int = 0
+
+    def make_ready(self, calls: int) -> None:
+        self.calls = calls
+
+    def run_block(self) -> list[list[float]]:
+        self.race.blocks.append(self.name)
+        return [self.race.call(self) for _ in range(self.calls)]
+
+    def settle(self) -> timing.Settled:
+        return timing.Settled()
+
+
+@dataclass
+class Race:
+    """One case between sides of the given true times (ns). `run` answers the verdict; `timing` is the evidence."""
+
+    sides: dict[str, FakeSide] = field(default_factory=dict)
+    profile: Profile = CPU
+    noise: float = 0.003
+    drift: Model = steady  # of the device: bears on all sides alike
+    heat: Heat | None = None
+    seed: int = 1
+    order: tuple[str, ...] = ABBA
+    probe_ns: Callable[[Race], float] = lambda race: 0.0
+    wall: Callable[[float, Race], float] = lambda wall, race: wall
+    clock_s: float = 0.0
+    began_s: float = 0.0
+    rests: list[str] = field(default_factory=list)
+    blocks: list[str] = field(default_factory=list)
+    level: str = "full"
+    timing: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+
+    def call(self, side: FakeSide) -> list[float]:
+        slow = self.drift(self.clock_s, self.chance) * side.model(self.clock_s, self.chance)
+        true = side.time_ns * slow * self.chance.lognormvariate(0, self.noise)
+        wall = true + GAP_NS + self.chance.gauss(0, 300)
+        self.clock_s += wall / 1e9
+        return [self.wall(wall, self), 0, 0, true * side.told, self.probe_ns(self), 0, 0]
+
+    def run(self) -> verdict.Verdict:
+        self.timing = timing.blank("n=1", {"n": 1}, None)
+        idle = FakeSide(self, A, 1.0)
+        self.timing["idle"] = [self.call(idle) for _ in range(self.profile.idle_calls)]
+        self.timing["probe_limit_ns"] = timing.probe_limit_ns(self.timing["idle"])
+        constant = certificate.constant_ns(self.timing, certified=True)
+        plan = Schedule(self.profile, self.order)
+        run = timing.CaseTiming(
+            plan=plan,
+            sides=self.sides,
+            telemetry=self,
+            times=lambda sample: certificate.at_once_ns(sample, constant, clock=self.profile.clock, certified=True),
+            pause=self._pause,
+            chance=self.chance,
+            timing=self.timing,
+            progress=lambda quads: None,
+        )
+        assert run.run() is None
+        return verdict.decide(self.evidence())
+
+    def evidence(self) -> dict[str, Any]:
+        return {
+            "version": 2,
+            "mode": "ranked",
+            "ranking_by": "geom",
+            "profile": asdict(self.profile),
+            "clock": self.profile.clock,
+            "certified": True,
+            "telemetry": self.level,
+            "set_aside": timing.unfit(self.timing),
+            "fault": None,
+            "checks": [{"case": "n=1", "public": True, "good": True, "reason": "", "message": ""}],
+            "timing": [self.timing],
+            "findings": [],
+            "limits": {},
+        }
+
+    def _pause(self, why: str) -> None:
+        self.rests.append(why)
+        self.clock_s += 1
+
+    # -- Telemetry -----------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self.began_s = self.clock_s
+
+    def end(self) -> Window:
+        return (self.heat or healthy)(self)
+
+    def temperature_c(self) -> float | None:
+        return 50.0
+
+    def close(self) -> None: ...
+
+
+def race(ratio: float = 1.0, *, baseline_ns: float = 4e6, **given: Any) -> Race:
+    """Baseline and candidate, whose true times have this ratio."""
+    made = Race(**given)
+    made.sides = {A: FakeSide(made, A, baseline_ns), B: FakeSide(made, B, baseline_ns * ratio)}
+    return made
+
+
+def look(race: Race, **told: Any) -> Reading:
+    """A device that is warm and well, but for what is told."""
+    well: dict[str, Any] = {
+        "at_ns": round(race.clock_s * 1e9),
+        "mask": 0,
+        "counters": dict.fromkeys(throttle.COUNTERS, 0),
+        "memory_mhz": 2619.0,
+        "clock_mhz": 1980.0,
+        "temperature_c": 50.0,
+        "power_w": 300.0,
+        "ecc_errors": 0,
+        "strangers": 0,
+        "limits": {"power_limit_mw": 700_000},
+        "pcie_width": 16,
+        "pcie_width_most": 16,
+    }
+    return Reading(**(well | told))
+
+
+def healthy(race: Race) -> Window:
+    return window(race)
+
+
+def window(race: Race, before: dict[str, Any] | None = None, masks: tuple[int, ...] = (), **after: Any) -> Window:
+    began = {"at_ns": round(race.began_s * 1e9)}
+    polls = tuple(Poll(began["at_ns"] + n + 1, mask, 0) for n, mask in enumerate(masks))
+    return Window(look(race, **(began | (before or {}))), look(race, **after), polls)
+
+
+def at_block(number: int, **told: Any) -> Heat:
+    """Something happens in one block, counted from 0 over all blocks; else the device is well."""
+
+    def heat(race: Race) -> Window:
+        return window(race, **told) if len(race.blocks) - 1 == number else healthy(race)
+
+    return heat
+
+
+def counted(number: int, ns: int) -> dict[int, int]:
+    """Counters of which one stands at `ns`."""
+    return {**dict.fromkeys(throttle.COUNTERS, 0), number: ns}

@@ -1,0 +1,283 @@
+"""A case is timed: what the machine does meanwhile neither biases a ratio nor passes for the competitor's fault.
+
+Everything here runs the real schedule, rules, certificate and verdict over simulated sides, heat and chance.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+import pytest
+
+from runner.judge import throttle, verdict
+from runner.judge.schedule import ABIIBA, CPU, GPU, A, B, I
+from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, healthy, race, window
+
+GPU_CASE: dict[str, Any] = {"profile": GPU, "baseline_ns": 50_000.0}
+FIRST_MEASURED = 4  # blocks of warm-up come before it: two windows of each of two sides
+
+
+def ratios(count: int, **given: Any) -> list[float]:
+    found = [race(seed=seed, **given).run() for seed in range(count)]
+    assert all(one.outcome == "passed" for one in found), found
+    return [one.ratio or math.nan for one in found]
+
+
+# -- the estimate ----------------------------------------------------------------------------------------------------
+
+
+def test_an_aa_pair_is_a_tie() -> None:
+    found = ratios(60, **GPU_CASE)
+    assert abs(median(found) - 1) < 0.0005
+    assert sorted(abs(math.log(ratio)) for ratio in found)[56] < 0.005
+
+
+def test_an_injected_slowdown_of_one_percent_is_found() -> None:
+    for seed in range(20):
+        found = race(1.01, seed=seed, **GPU_CASE).run()
+        assert found.times[0].estimate.low > 0.005
+        assert found.ratio == pytest.approx(1.01, abs=0.005)
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
+    """Stopping at the first narrow interval costs a little: 90 of 100 must hold, 95 are meant."""
+    held = 0
+    for seed in range(100):
+        estimate = race(0.9, seed=seed, noise=0.01, **GPU_CASE).run().times[0].estimate
+        held += estimate.low <= math.log(0.9) <= estimate.high
+    assert held >= 90
+
+
+def test_a_ramp_of_three_percent_biases_nothing() -> None:
+    found = ratios(40, drift=lambda at_s, chance: 1 + 0.03 * min(at_s / 0.5, 1.0), **GPU_CASE)
+    assert abs(median(found) - 1) < 0.0008
+
+
+def test_a_step_in_mid_run_biases_nothing() -> None:
+    found = ratios(40, drift=lambda at_s, chance: 1.05 if at_s > 0.2 else 1.0, **GPU_CASE)
+    assert abs(median(found) - 1) < 0.001
+
+
+def test_noise_that_never_converges_is_said_with_its_wide_interval() -> None:
+    timed = race(noise=0.15, **GPU_CASE)
+    found = timed.run()
+    assert (found.outcome, found.flags) == ("passed", ("not_converged",))
+    assert timed.timing["ended"] == "quads"
+    assert (found.half_width or 0) > GPU.stop_half_width
+
+
+def test_the_budget_of_a_case_is_kept() -> None:
+    timed = race(profile=CPU, baseline_ns=120e6, noise=0.2)
+    found = timed.run()
+    assert timed.timing["ended"] == "budget"
+    assert len(timed.timing["quads"]) == CPU.first_look
+    assert found.outcome in ("passed", "unmeasurable")
+
+
+# -- the device ------------------------------------------------------------------------------------------------------
+
+
+def test_power_cap_all_along_is_normal() -> None:
+    timed = race(heat=lambda race: window(race, masks=(4, 4), mask=4, counters=counted(74, 10**9)), **GPU_CASE)
+    assert timed.run().outcome == "passed"
+    assert not any(quad["void"] for quad in timed.timing["quads"])
+
+
+def test_five_milliseconds_of_heat_in_one_block_void_its_quad_though_no_poll_saw_them() -> None:
+    heat = at_block(FIRST_MEASURED + 5, masks=(0, 0), counters=counted(270, 5_000_000))
+    timed = race(heat=heat, **GPU_CASE)
+    assert timed.run().outcome == "passed"
+    assert [quad["void"] for quad in timed.timing["quads"]].count("hw_thermal") == 1
+    assert timed.rests == ["hw_thermal"]
+    void = next(quad for quad in timed.timing["quads"] if quad["void"])
+    assert len(void["blocks"]) == 2
+    assert void["charged"] == B
+
+
+def test_a_hot_quad_does_not_count_however_slow_it_was() -> None:
+    def hot(at_s: float, chance: random.Random) -> float:
+        return 3.0 if 0.1 < at_s < 0.13 else 1.0
+
+    def heat(race: Race) -> Any:
+        slow = race.clock_s > 0.1 and race.began_s < 0.13
+        return window(race, counters=counted(270, 1 if slow else 0))
+
+    assert abs(median(ratios(20, drift=hot, heat=heat, **GPU_CASE)) - 1) < 0.001
+
+
+@pytest.mark.parametrize(("masks", "fit"), [((0, 8, 0), True), ((0, 8, 8), False)])
+def test_a_hardware_slowdown_in_two_polls_running_sets_the_device_aside(masks: tuple[int, ...], fit: bool) -> None:
+    timed = race(heat=at_block(FIRST_MEASURED + 3, masks=masks), **GPU_CASE)
+    found = timed.run()
+    assert (found.outcome == "passed") is fit
+    assert bool(timed.evidence()["set_aside"]) is not fit
+    if not fit:
+        assert (found.outcome, found.reason) == ("unmeasurable", "device_unfit")
+
+
+@pytest.mark.parametrize(
+    ("told", "void"),
+    [
+        ({"masks": (0x400,)}, "unknown_reason"),
+        ({"strangers": 1}, "foreign_process"),
+        ({"memory_mhz": 1593.0}, "memory_clock"),
+        ({"clock_mhz": 1600.0}, "slow_clock"),
+    ],
+)
+def test_what_is_unusual_voids_one_quad(told: dict[str, Any], void: str) -> None:
+    timed = race(heat=at_block(FIRST_MEASURED + 6, **told), **GPU_CASE)
+    assert timed.run().outcome == "passed"
+    assert [quad["void"] for quad in timed.timing["quads"] if quad["void"]] == [void]
+
+
+def test_an_idle_device_is_warmed_again_and_never_cooled() -> None:
+    timed = race(heat=at_block(FIRST_MEASURED + 2, mask=1, masks=(1,), clock_mhz=345.0), **GPU_CASE)
+    assert timed.run().outcome == "passed"
+    assert timed.rests == []
+    assert "idle" in [quad["void"] for quad in timed.timing["quads"]]
+
+
+def test_an_idle_start_is_what_warming_up_is_for() -> None:
+    def cold(at_s: float, chance: random.Random) -> float:
+        return 1 + 2.0 * math.exp(-at_s / 0.004)
+
+    timed = race(drift=cold, **GPU_CASE)
+    assert timed.run().ratio == pytest.approx(1, abs=0.004)
+    windows = timed.timing["warm"][A]
+    assert len(windows) > 2
+    assert windows[0] > 1.5 * windows[-1]
+
+
+def test_an_uncorrected_memory_error_ends_the_run() -> None:
+    timed = race(heat=at_block(FIRST_MEASURED + 1, ecc_errors=1), **GPU_CASE)
+    assert timed.run().reason == "device_unfit"
+    assert timed.evidence()["set_aside"] == "ecc"
+
+
+def test_counters_that_are_not_supported_leave_the_mask() -> None:
+    timed = race(heat=lambda race: window(race, before={"counters": {}}, counters={}), **GPU_CASE)
+    assert timed.run().outcome == "passed"
+    masked = race(
+        heat=lambda race: window(race, before={"counters": {}}, counters={}, masks=(0x20,) * (len(race.blocks) == 9)),
+        **GPU_CASE,
+    )
+    masked.run()
+    assert "sw_thermal" in [quad["void"] for quad in masked.timing["quads"]]
+
+
+def test_a_device_that_voids_all_the_time_says_nothing() -> None:
+    timed = race(heat=lambda race: window(race, strangers=1), **GPU_CASE)
+    found = timed.run()
+    assert (found.outcome, found.reason) == ("unmeasurable", "voids")
+    assert len(timed.timing["quads"]) <= 5
+
+
+def test_a_foreign_process_of_one_second_costs_quads_and_no_verdict() -> None:
+    def heat(race: Race) -> Any:
+        return window(race, strangers=1) if 0.2 < race.clock_s < 1.2 else healthy(race)
+
+    timed = race(heat=heat, **GPU_CASE)
+    assert timed.run().outcome == "passed"
+    assert 1 <= sum(quad["void"] == "foreign_process" for quad in timed.timing["quads"]) <= 2
+
+
+# -- the others ------------------------------------------------------------------------------------------------------
+
+
+def test_a_baseline_slowed_in_some_quads_does_not_pay() -> None:
+    """A candidate that leaves work behind for its neighbour every so often."""
+
+    def harmed(at_s: float, chance: random.Random) -> float:
+        return 1.05 if int(at_s / 0.05) % 4 == 0 else 1.0
+
+    found = []
+    for seed in range(20):
+        timed = race(seed=seed, **GPU_CASE)
+        timed.sides[A].model = harmed
+        found.append(timed.run().ratio or math.nan)
+    assert 1 - median(found) < 0.005
+    assert "baseline_slowed" in [quad["void"] for quad in timed.timing["quads"]]
+
+
+def test_work_left_on_the_device_is_charged_to_the_guest_that_ran_last() -> None:
+    def probe(race: Race) -> float:
+        return 2e6 if 8 <= len(race.blocks) <= 9 else 15_000.0
+
+    timed = race(probe_ns=probe, **GPU_CASE)
+    timed.run()
+    charged = [(quad["void"], quad["charged"]) for quad in timed.timing["quads"] if quad["void"]]
+    assert charged[0] == ("device_busy", B)
+
+
+def test_a_candidate_that_voids_its_quads_gets_no_time() -> None:
+    timed = race(probe_ns=lambda race: 2e6 if race.blocks and race.blocks[-1] == B else 15_000.0, **GPU_CASE)
+    found = timed.run()
+    assert (found.outcome, found.reason) == ("unmeasurable", "voids")
+    assert {quad["charged"] for quad in timed.timing["quads"]} == {B}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [lambda wall, race: math.nan, lambda wall, race: -wall, lambda wall, race: 0.0, lambda wall, race: math.inf],
+    ids=["nan", "negative", "zero", "infinite"],
+)
+def test_a_clock_that_lies_all_the_time_gives_no_time(broken: Callable[[float, Race], float]) -> None:
+    timed = race(wall=lambda wall, race: broken(wall, race) if len(race.blocks) > FIRST_MEASURED else wall, **GPU_CASE)
+    found = timed.run()
+    assert (found.outcome, found.reason) == ("unmeasurable", "voids")
+    assert {quad["void"] for quad in timed.timing["quads"]} == {"clock"}
+
+
+def test_a_clock_that_ran_backwards_once_costs_one_quad() -> None:
+    timed = race(wall=lambda wall, race: -5.0 if len(race.blocks) == FIRST_MEASURED + 9 else wall, **GPU_CASE)
+    assert timed.run().ratio == pytest.approx(1, abs=0.005)
+    assert [quad["void"] for quad in timed.timing["quads"] if quad["void"]] == ["clock"]
+
+
+# -- three sides -----------------------------------------------------------------------------------------------------
+
+
+def three(**given: Any) -> Race:
+    timed = race(0.98, order=ABIIBA, **GPU_CASE, **given)
+    timed.sides[I] = FakeSide(timed, I, 50_000.0 * 0.99)
+    return timed
+
+
+def test_an_incumbent_is_in_every_quad_between_the_candidates_blocks() -> None:
+    timed = three()
+    assert timed.run().ratio == pytest.approx(0.98, abs=0.004)
+    assert [block["side"] for block in timed.timing["quads"][0]["blocks"]] == list(ABIIBA)
+
+
+def test_an_incumbent_that_voids_twice_is_left_out() -> None:
+    timed = three(probe_ns=lambda race: 2e6 if race.blocks and race.blocks[-1] == I else 15_000.0)
+    found = timed.run()
+    assert found.outcome == "passed"
+    assert [quad["charged"] for quad in timed.timing["quads"]].count(I) == 2
+    assert {block["side"] for block in timed.timing["quads"][-1]["blocks"]} == {A, B}
+
+
+# -- replay ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_replay_from_json_rules_and_decides_the_same() -> None:
+    timed = race(heat=at_block(FIRST_MEASURED + 5, counters=counted(270, 5_000_000)), **GPU_CASE)
+    found = timed.run()
+    stored = json.loads(json.dumps(timed.evidence()))
+    assert verdict.decide(stored) == found
+    for quad in stored["timing"][0]["quads"]:
+        rulings = [throttle.rule(throttle.Window.from_json(block["heat"]), None) for block in quad["blocks"]]
+        assert [ruling.reason for ruling in rulings if ruling.reason] == ([quad["void"]] if quad["void"] else [])
+
+
+def test_blocks_are_no_longer_than_the_judges_memory_allows() -> None:
+    timed = race(**GPU_CASE)
+    timed.profile = replace(GPU, most_calls=5)
+    timed.run()
+    assert timed.timing["calls"] == 5
