@@ -1,8 +1,9 @@
 """What judge and harness say to each other, byte for byte. Standard library only: the same file is in the image.
 
-Two ways, in this order. First one connection: a `Hello` with four descriptors, then the sources; it is closed before
-the submission is imported. From then on two shared pages: `orders` (judge writes; the tenant cannot) and `answers`
-(the tenant writes; the judge reads every word once and believes none of it).
+Two ways, in this order. First one connection: the arena with its four descriptors, answered when it is mapped; then,
+when there is a job, the sources; it is closed before the submission is imported. From then on two shared pages:
+`orders` (judge writes; the tenant cannot) and `answers` (the tenant writes; the judge reads every word once and
+believes none of it).
 
 A page is four little-endian words (nonce, kind or status, number, length of text), then text. The nonce is written
 last: seeing it means that the rest is there.
@@ -17,7 +18,7 @@ import struct
 import time
 from typing import Any
 
-VERSION = 2  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 3  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10

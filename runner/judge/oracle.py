@@ -14,7 +14,7 @@ from problems.spec import Case, case_name
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import Layout, parse_layout
 from runner.judge.memory import Buffer, Memory, Region
-from runner.judge.tenant import START_S, Input, check_version
+from runner.judge.tenant import Input, connect
 from sandbox import protocol
 from sandbox.container import Container
 
@@ -38,22 +38,19 @@ class Oracle:
         self.took_ns = 0
 
     def connect(self) -> None:
-        deadline = time.monotonic_ns() + START_S * 1_000_000_000
-        self._connection = self.container.accept(deadline)
-        check_version(protocol.receive(self._connection, deadline_ns=deadline)[0])
+        """Wait until its program is there: torch imported, the regions mapped, nothing of any problem in it."""
+        regions = self._inputs, self._expected, self._answer
+        self._connection = connect(
+            self.container,
+            self._memory,
+            self._inputs.size,
+            self._expected.size,
+            tuple(region.fd for region in regions),
+        )
+        self.container.freeze()
 
     def load(self, files: dict[str, str]) -> None:
-        assert self._connection is not None
-        hello = {
-            "device": self._memory.device,
-            "input_bytes": self._inputs.size,
-            "output_bytes": self._expected.size,
-            "files": files,
-        }
-        self._connection.settimeout(START_S)
-        protocol.send(self._connection, hello, (self._inputs.fd, self._expected.fd, self._answer.fd))
-        self.checks = bool(self._receive().get("checks"))
-        self.container.freeze()
+        self.checks = bool(self._ask({"do": "load", "files": files}).get("checks"))
 
     def make(self, case: Case, seed: int) -> Input:
         """One fresh input of this case, copied to private memory before the oracle runs again."""

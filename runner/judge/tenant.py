@@ -70,6 +70,26 @@ class Call:
         ]
 
 
+def connect(
+    container: Container, memory: Memory, input_bytes: int, output_bytes: int, descriptors: tuple[int, ...]
+) -> socket.socket:
+    """The connection of a container that has mapped what it shares with the judge. Raises SandboxError, OSError."""
+    deadline = time.monotonic_ns() + START_S * 1_000_000_000
+    connection = container.accept(deadline)
+    try:
+        check_version(protocol.receive(connection, deadline_ns=deadline)[0])
+        arena = {"device": memory.device, "input_bytes": input_bytes, "output_bytes": output_bytes}
+        protocol.send(connection, arena, descriptors)
+        protocol.receive(connection, deadline_ns=deadline)
+    except (protocol.ProtocolError, OSError) as err:
+        connection.close()
+        raise SandboxError(f"a container failed before there was a job in it: {err}; {container.logs()}") from None
+    except SandboxError:
+        connection.close()
+        raise
+    return connection
+
+
 def check_version(ready: dict[str, Any]) -> None:
     """Judge and image are built together; raises SandboxError where they are not of one making."""
     if ready.get("ready") != protocol.VERSION:
@@ -94,27 +114,20 @@ class Tenant:
         self._laid_out = b""
 
     def connect(self) -> None:
-        """Wait until the harness is there: torch imported, nothing of any submission in it."""
-        deadline = time.monotonic_ns() + START_S * 1_000_000_000
-        self._connection = self.container.accept(deadline)
-        check_version(protocol.receive(self._connection, deadline_ns=deadline)[0])
+        """Wait until the harness is there: torch imported, the arena mapped, nothing of any submission in it."""
+        arena = self._arena
+        self._connection = connect(
+            self.container, arena.memory, arena.inputs.size, arena.outputs.size, arena.descriptors
+        )
         self.certified = self.container.freezer is not None
         self.container.freeze()
 
     def load(self, files: dict[str, str], submission: str, entry: str, limit_s: float) -> None:
         """Hand over the sources and import the submission. Raises Fault."""
         assert self._connection is not None
-        hello = {
-            "device": self._arena.memory.device,
-            "input_bytes": self._arena.inputs.size,
-            "output_bytes": self._arena.outputs.size,
-            "files": files,
-            "submission": submission,
-            "entry": entry,
-        }
         self.container.thaw()
         self._connection.settimeout(START_S)
-        protocol.send(self._connection, hello, self._arena.descriptors)
+        protocol.send(self._connection, {"files": files, "submission": submission, "entry": entry})
         self._connection.close()
         self._connection = None
         self._order(protocol.LOAD, b"", limit_s, faults.BUILD)

@@ -43,22 +43,25 @@ class Refused(Exception):
 class Harness:
     """The arena, the two pages, and the submission once it is loaded."""
 
-    def __init__(self, hello: dict[str, Any], fds: tuple[int, ...]) -> None:
+    def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
         inputs, outputs, orders, answers = fds
-        self.timer = DeviceTimer() if hello["device"] == "cuda" else HostTimer()
-        self.inputs = self.timer.map(inputs, hello["input_bytes"])
-        self.outputs = self.timer.map(outputs, hello["output_bytes"])
+        self.timer = DeviceTimer() if arena["device"] == "cuda" else HostTimer()
+        self.inputs = self.timer.map(inputs, arena["input_bytes"])
+        self.outputs = self.timer.map(outputs, arena["output_bytes"])
         self.orders = mmap.mmap(orders, protocol.ORDERS_BYTES, prot=mmap.PROT_READ)
         self.answers = mmap.mmap(answers, protocol.ANSWERS_BYTES)
         for fd in fds:
             os.close(fd)
-        self.sources: dict[str, str] = hello["files"]
-        self.submission: str = hello["submission"]
-        self.entry: str = hello["entry"]
+        self.sources: dict[str, str] = {}
+        self.submission = self.entry = ""
         self.function: Any = None
         self.data: Any = None
         self.result: Any = None
         self.slots: list[torch.Tensor] = []
+
+    def take(self, job: dict[str, Any]) -> None:
+        """The sources; nothing of them runs before the order to load."""
+        self.sources, self.submission, self.entry = job["files"], job["submission"], job["entry"]
 
     def obey(self) -> None:
         """Orders, one after the other, until the container is killed."""
@@ -220,8 +223,10 @@ def main() -> None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(SOCKET)
     protocol.send(connection, {"ready": protocol.VERSION})
-    hello, fds = protocol.receive(connection, descriptors=4)
-    harness = Harness(hello, fds)
+    harness = Harness(*protocol.receive(connection, descriptors=4))
+    protocol.send(connection, {"mapped": True})
+    job, _ = protocol.receive(connection)  # frozen here until there is one
+    harness.take(job)
     connection.close()  # from here on the container holds nothing but memory
     harness.obey()
 

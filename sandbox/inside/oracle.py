@@ -2,7 +2,7 @@
 
 Written by organisers' code and so trusted with the problem alone. Three shared regions: `inputs` and `expected`
 (written here, read by the judge), `answer` (written by the judge: the bytes that a submission produced).
-Requests are JSON over one connection: `make` and `check`.
+Requests are JSON over one connection: `load`, then `make` and `check`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ KEEP = 64  # makes whose data is kept for a later check
 
 
 class Oracle:
-    """The problem's module and the three regions."""
+    """The three regions, and the problem's module once it is loaded."""
 
-    def __init__(self, hello: dict[str, Any], fds: tuple[int, ...]) -> None:
-        sizes = (hello["input_bytes"], hello["output_bytes"], hello["output_bytes"])
-        if hello["device"] == "cuda":
+    def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
+        sizes = (arena["input_bytes"], arena["output_bytes"], arena["output_bytes"])
+        self.on_device = arena["device"] == "cuda"
+        if self.on_device:
             import device
 
             device.start()
@@ -48,9 +49,12 @@ class Oracle:
         self.limits = sizes[:2]
         self.roles: list[str] = []
         self.kept: dict[int, tuple[Any, dict[str, Any]]] = {}
+
+    def load(self, files: dict[str, str]) -> dict[str, Any]:
+        """Import the problem; does it bring its own check?"""
         os.makedirs(WORK, exist_ok=True)
         os.chdir(WORK)
-        for name, text in hello["files"].items():
+        for name, text in files.items():
             with open(os.path.join(WORK, name), "w", encoding="utf-8") as file:
                 file.write(text)
         sys.path.insert(0, WORK)
@@ -59,6 +63,7 @@ class Oracle:
         if self.reference is None:
             raise tree.TreeError("reference.py defines no ref_kernel(data)")
         self.check_function = getattr(self.module, "check_implementation", None)
+        return {"checks": self.check_function is not None}
 
     def make(self, number: int, case: dict[str, Any], seed: int) -> dict[str, Any]:
         """One fresh input and its expected output, written into the regions.
@@ -204,28 +209,25 @@ def main() -> None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(SOCKET)
     protocol.send(connection, {"ready": protocol.VERSION})
-    hello, fds = protocol.receive(connection, descriptors=3)
-    oracle: Oracle | None = None
-    request: dict[str, Any] = {"do": "load"}
+    oracle = Oracle(*protocol.receive(connection, descriptors=3))
+    protocol.send(connection, {"mapped": True})
     while True:
+        request, _ = protocol.receive(connection)
         start = time.perf_counter_ns()
         try:
+            answer: dict[str, Any]
             if request["do"] == "load":
-                oracle = Oracle(hello, fds)
-                answer: dict[str, Any] = {"checks": oracle.check_function is not None}
-            elif oracle is None:
-                raise RuntimeError("not loaded")
+                answer = oracle.load(request["files"])
             elif request["do"] == "make":
                 answer = {"layout": oracle.make(request["number"], request["case"], request["seed"])}
             else:
                 answer = oracle.check(request["number"])
-            if hello["device"] == "cuda":
+            if oracle.on_device:
                 torch.cuda.synchronize()
             answer["took_ns"] = time.perf_counter_ns() - start
         except Exception as err:
             answer = {"error": "".join(traceback.format_exception(err))[-6000:]}
         protocol.send(connection, answer)
-        request, _ = protocol.receive(connection)
 
 
 if __name__ == "__main__":
