@@ -6,6 +6,7 @@ python -m tests.gpu.measure JOBS PROBLEM FILE [PROBLEM FILE …]     each pair J
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import config, once
-from runner.judge import certificate
+from runner.judge import certificate, schedule, stats
 from runner.wire import Report
 
 
@@ -51,38 +52,67 @@ def _say_job(problem: str, file: str, report: Report, took_s: float) -> None:
 
 
 def _say_cases(reports: list[Report]) -> None:
-    """A line a case: medians over the calls of the baseline's blocks, spread over jobs."""
+    """A line a case: medians over the calls of the baseline's valid blocks, one job after the other, and over jobs."""
     passed = [report.evidence for report in reports if report.evidence.get("timing")]
     if not passed:
         return
-    print("case | event med µs (jobs) | CV jobs % | in-run CV % | gap µs | u µs | put µs | take µs | probe µs | A/A %")
-    for index, timing in enumerate(passed[0]["timing"]):
-        same = [evidence["timing"][index] for evidence in passed if len(evidence["timing"]) > index]
-        _say_case(timing["case"], [timing for timing in same if timing["quads"]])
+    print(
+        "case | event µs, by job | CV over jobs % | in-run CV % | wall - event µs, median (p10 … p90) | put | take | thaw | "
+        "freeze | probe µs | rest µs (p10 … p90) | u µs | A/A %, by job | quads (void) | repeats: again/fresh, same bits"
+    )
+    for index in range(len(passed[0]["timing"])):
+        timings = [evidence["timing"][index] for evidence in passed if len(evidence["timing"]) > index]
+        _say_case([timing for timing in timings if timing["quads"]])
 
 
-def _say_case(name: str, timings: list[dict[str, Any]]) -> None:
+def _say_case(timings: list[dict[str, Any]]) -> None:
     if not timings:
         return
-    events, cvs, gaps, spreads, ratios = [], [], [], [], []
-    columns: list[list[float]] = [[], [], []]
-    for timing in timings:
-        calls = [call for quad in timing["quads"] for block in (quad[0], quad[3]) for call in block["calls"]]
-        inner = [call[3] for call in calls]
-        events.append(statistics.median(inner) / 1e3)
-        cvs.append(100 * statistics.pstdev(inner) / statistics.mean(inner))
-        gaps.append(statistics.median(call[0] - call[3] for call in calls) / 1e3)
-        certified = certificate.certify(timing, clock="event", certified=True)
-        spreads.append(certified.spread_ns / 1e3)
-        b = statistics.median(time for quad in certified.quads for time in quad[1:3])
-        ratios.append(100 * (b / 1e3 / events[-1] - 1))
-        for column, place in zip(columns, (1, 2, 4), strict=True):
-            column.append(statistics.median(call[place] for call in calls) / 1e3)
-    over = 100 * statistics.pstdev(events) / statistics.mean(events) if len(events) > 1 else 0.0
-    middle = [f"{statistics.median(column):.1f}" for column in columns]
-    print(f"{name} | {' '.join(f'{event:.2f}' for event in events)} | {over:.2f} | {statistics.median(cvs):.2f} | "
-          f"{statistics.median(gaps):.1f} | {' '.join(f'{spread:.1f}' for spread in spreads)} | {' | '.join(middle)} | "
-          f"{' '.join(f'{ratio:+.2f}' for ratio in ratios)}", flush=True)  # fmt: skip
+    jobs = [_calls_of(timing) for timing in timings]
+    events = [statistics.median(call[3] for call in calls) / 1e3 for calls in jobs]
+    in_run = statistics.median(_cv([call[3] for call in calls]) for calls in jobs)
+    calls = [call for job in jobs for call in job]
+    certified = [certificate.certify(timing, clock="event", certified=True) for timing in timings]
+    ratios = [_ratio(one.quads) for one in certified]
+    columns = [f"{statistics.median(call[place] for call in calls) / 1e3:.1f}" for place in (1, 2, 5, 6, 4)]
+    voids = sum(bool(quad["void"]) for timing in timings for quad in timing["quads"])
+    print(
+        f"{timings[0]['case']} | {' '.join(f'{event:.2f}' for event in events)} | {_cv(events):.2f} | {in_run:.2f} | "
+        f"{_spread([call[0] - call[3] for call in calls])} | {' | '.join(columns)} | "
+        f"{_spread([call[0] - call[3] - call[1] - call[2] - call[5] for call in calls])} | "
+        f"{' '.join(f'{one.spread_ns / 1e3:.1f}' for one in certified)} | "
+        f"{' '.join(f'{100 * (ratio - 1):+.2f}' for ratio in ratios)} | "
+        f"{sum(len(timing['quads']) for timing in timings)} ({voids}) | {_repeats(timings)}",
+        flush=True,
+    )
+
+
+def _calls_of(timing: dict[str, Any]) -> list[list[float]]:
+    valid = [quad["blocks"] for quad in timing["quads"] if not quad["void"]]
+    return [call for blocks in valid for block in blocks if block["side"] == "baseline" for call in block["calls"]]
+
+
+def _cv(values: list[float]) -> float:
+    return 100 * statistics.pstdev(values) / statistics.mean(values) if len(values) > 1 else 0.0
+
+
+def _ratio(quads: list[list[float]]) -> float:
+    return math.exp(stats.median(schedule.differences(quads)))
+
+
+def _spread(values_ns: list[float]) -> str:
+    ordered = sorted(values_ns)
+    tenth = len(ordered) // 10
+    return f"{statistics.median(ordered) / 1e3:.1f} ({ordered[tenth] / 1e3:.1f} … {ordered[-1 - tenth] / 1e3:.1f})"
+
+
+def _repeats(timings: list[dict[str, Any]]) -> str:
+    repeats = [repeat for timing in timings for repeat in timing["repeats"]]
+    if not repeats:
+        return "-"
+    ratio = statistics.median(repeat["again"][3] / max(repeat["fresh"][3], 1) for repeat in repeats)
+    same = sum(repeat["same_bits"] for repeat in repeats)
+    return f"{ratio:.3f}, {same} of {len(repeats)}"
 
 
 if __name__ == "__main__":
