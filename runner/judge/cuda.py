@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ import torch
 from problems.tolerance import Tolerance
 from runner.judge import compare
 from runner.judge.layout import Layout, Slot
+from runner.judge.memory import NoMemory
 from sandbox.errors import SandboxError
 from sandbox.inside import device
 
@@ -52,6 +55,24 @@ class Steps:
     withhold: bool = True
     sweep: bool = True
     probe: bool = True
+    reset: bool = True  # of what somebody made persist in L2, which no sweep would drive out
+
+    @classmethod
+    def without(cls, names: str) -> Steps:
+        """All but those named, with commas between. Raises ValueError for a name that is none."""
+        left_out = [name for name in names.split(",") if name]
+        unknown = set(left_out) - set(cls.__dataclass_fields__)
+        if unknown:
+            raise ValueError(f"{', '.join(sorted(unknown))}: the steps are {', '.join(cls.__dataclass_fields__)}")
+        return cls(**dict.fromkeys(left_out, False))
+
+
+@contextmanager
+def _allocating() -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError as err:
+        raise NoMemory(f"no device memory is left for the judge: {err}") from None
 
 
 class CudaMemory:
@@ -73,20 +94,25 @@ class CudaMemory:
     def region(self, name: str, size: int) -> DeviceRegion:
         return DeviceRegion(size)
 
+    @_allocating()
     def buffer(self, size: int) -> Buffer:
         return torch.ones(size, dtype=torch.uint8, device="cuda")
 
+    @_allocating()
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         target[:count].copy_(source[:count])
         torch.cuda.synchronize()
 
+    @_allocating()
     def fill(self, target: Buffer, count: int, pattern: int) -> None:
         target[:count].view(torch.int64).fill_(pattern - (1 << 63))
         torch.cuda.synchronize()
 
+    @_allocating()
     def same(self, left: Buffer, right: Buffer, count: int) -> bool:
         return bool(torch.equal(left[:count].view(torch.int64), right[:count].view(torch.int64)))
 
+    @_allocating()
     def stage(self, source: Buffer, count: int) -> None:
         """Before the clock: what is to be put first, with the withheld words poisoned."""
         if len(self._staged) < count:
@@ -98,9 +124,12 @@ class CudaMemory:
             self._staged[:count].view(torch.int32)[self._last] = secrets.randbits(31)
         torch.cuda.synchronize()
 
+    @_allocating()
     def put(self, target: Buffer, source: Buffer, count: int) -> None:
         """Inside the clock: what was staged, a sweep of L2, the withheld words."""
         target[:count].copy_(self._staged[:count])
+        if self.steps.reset:
+            device.reset_persisting_cache()
         if self.steps.sweep:
             self._sweeper.add_(1)
         if self.steps.withhold:
@@ -117,6 +146,7 @@ class CudaMemory:
         torch.cuda.synchronize()
         return time.perf_counter_ns() - start
 
+    @_allocating()
     def compare(
         self, layout: Layout, expected: Buffer, got: Buffer, tolerance: Tolerance | None
     ) -> list[compare.Figures]:

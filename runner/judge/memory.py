@@ -20,6 +20,11 @@ from runner.judge.layout import Layout
 F_SEAL_FUTURE_WRITE: Final = 0x10  # Linux 5.1; Python 3.11 has no name for it
 SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
+
+class NoMemory(Exception):
+    """No memory is left for the judge. While a tenant lives it is the tenant that took it."""
+
+
 Buffer = Any  # one-dimensional bytes: a numpy array on the host, a torch tensor on a device
 
 
@@ -34,7 +39,7 @@ class Region(Protocol):
 
 
 class Memory(Protocol):
-    """Counts are in bytes, always of a layout: multiples of 256."""
+    """Counts are in bytes, always of a layout: multiples of 256. Any operation may raise NoMemory."""
 
     device: str  # as torch names it
     frozen_stands_still: bool  # does nothing of a frozen container work on this memory? A device may
@@ -97,8 +102,11 @@ class HostMemory:
         return SharedPages(name, size)
 
     def buffer(self, size: int) -> Buffer:
-        """Touched, so that no page fault of ours falls inside a clock."""
-        return np.ones(size, dtype=np.uint8)
+        """Touched, so that no page fault of ours falls inside a clock. Raises NoMemory."""
+        try:
+            return np.ones(size, dtype=np.uint8)
+        except MemoryError:
+            raise NoMemory(f"no {size} bytes of memory are left for the judge") from None
 
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         np.copyto(target[:count], source[:count])

@@ -19,7 +19,7 @@ from runner.judge import certificate, compare, throttle, timing
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.faults import Fault, OracleFailed
 from runner.judge.layout import Layout
-from runner.judge.memory import Buffer, Memory
+from runner.judge.memory import Buffer, Memory, NoMemory
 from runner.judge.oracle import Oracle
 from runner.judge.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
 from runner.judge.telemetry import Telemetry
@@ -129,6 +129,10 @@ class Trial:
 
     def check(self) -> None:
         """All public cases, then secret ones; the first wrong one ends it. Raises Fault."""
+        with _tenants_memory():
+            self._check()
+
+    def _check(self) -> None:
         planned = plan_checks(self.problem, self.chance)
         stage = Stage.begin("Checking", self.problem.test_timeout_s)
         for done, plan in enumerate(planned):
@@ -231,7 +235,8 @@ class Trial:
             progress = {"case": done + 1, "cases": len(cases)}
             self.emit("timing", case_name(cases[index]), progress)
             entry = self.evidence["timing"][index]
-            wrong = self._measure_case(cases[index], entry, stage, telemetry, progress)
+            with _tenants_memory():
+                wrong = self._measure_case(cases[index], entry, stage, telemetry, progress)
             if wrong is not None:
                 wrong["message"] = f"While it was timed: {wrong['message']}"
                 self.evidence["checks"].append(wrong)
@@ -355,6 +360,17 @@ def pause_for(telemetry: Telemetry) -> timing.Pause:
 
 def _fail(entry: dict[str, Any], reason: str, message: str) -> None:
     entry.update(good=False, reason=reason, message=message)
+
+
+@contextmanager
+def _tenants_memory() -> Iterator[None]:
+    """What the judge cannot allocate while a tenant lives, the tenant took: no free retries."""
+    try:
+        yield
+    except NoMemory:
+        raise Fault(
+            "out_of_memory", "judge", "Your code left too little memory for the judge; allocate less."
+        ) from None
 
 
 @contextmanager

@@ -46,6 +46,11 @@ def adopt(fd: int, size: int, index: int = 0) -> torch.Tensor:
     return _map(handle, size, index)
 
 
+def reset_persisting_cache() -> None:
+    """Lines of L2 that any process asked to keep become ordinary ones."""
+    _call("cuCtxResetPersistingL2Cache")
+
+
 def _property(index: int) -> Any:
     wanted = driver.CUmemAllocationProp()
     wanted.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED

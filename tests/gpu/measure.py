@@ -57,8 +57,9 @@ def _say_cases(reports: list[Report]) -> None:
     if not passed:
         return
     print(
-        "case | event µs, by job | CV over jobs % | in-run CV % | wall - event µs, median (p10 … p90) | put | take | thaw | "
-        "freeze | probe µs | rest µs (p10 … p90) | u µs | A/A %, by job | quads (void) | repeats: again/fresh, same bits"
+        "case | event µs, by job | CV over jobs % | in-run CV % | wall - event µs, median (p10 … p90) | put | take | "
+        "thaw | freeze | probe µs | rest µs (p10 … p90) | u µs | A/A %, by job | quads (void) | repeats: again/fresh, "
+        "same bits"
     )
     for index in range(len(passed[0]["timing"])):
         timings = [evidence["timing"][index] for evidence in passed if len(evidence["timing"]) > index]
