@@ -20,6 +20,13 @@ MAX_DIMS: Final = 12
 ALIGN: Final = 256  # bytes; offsets and sizes of regions are multiples of it
 MAX_LAYOUT_BYTES: Final = 500_000
 
+WIDE_FACTOR: Final = 2  # bytes for outputs in double precision, against those for outputs
+# Bytes of one element in double precision, of the formats that an error model knows. As in sandbox/inside/tree.py.
+WIDE_BYTES: Final = {
+    **dict.fromkeys(("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"), 8),
+    **dict.fromkeys(("complex64", "complex128"), 16),
+}
+
 # dtype → (bytes, how the judge looks at it). bfloat16 has no numpy type: its bits are widened to float32.
 DTYPES: Final[dict[str, tuple[int, str]]] = {
     "float64": (8, "<f8"),
@@ -72,6 +79,21 @@ class Layout:
     @property
     def outputs(self) -> tuple[Slot, ...]:
         return tuple(slot for slot in self.slots if slot.output >= 0)
+
+
+def wide_places(layout: Layout) -> tuple[dict[int, int], int]:
+    """Where each output lies in double precision, by its number among `outputs`; the bytes of all of them.
+
+    Behind these bytes the spreads of the same elements have the same places.
+    """
+    places: dict[int, int] = {}
+    end = 0
+    for index, slot in enumerate(layout.outputs):
+        size = math.prod(slot.shape) * WIDE_BYTES.get(slot.dtype, 0)
+        if size:
+            places[index] = end
+        end += -(-size // ALIGN) * ALIGN
+    return places, end
 
 
 def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from problems.spec import Case, case_name
 from runner.judge.faults import OracleFailed
-from runner.judge.layout import Layout, parse_layout
+from runner.judge.layout import WIDE_FACTOR, Layout, parse_layout, wide_places
 from runner.judge.memory import Buffer, Memory, Region
 from runner.judge.tenant import Input, connect
 from sandbox import protocol
@@ -20,6 +20,8 @@ from sandbox.container import Container
 
 ANSWER_S: Final = 120  # for one request
 MOST_FREE: Final = 64  # buffers kept for later inputs
+
+Fp64 = Literal["", "values", "spread"]  # nothing; outputs in double precision; and how conditioned each element is
 
 
 class Oracle:
@@ -32,14 +34,16 @@ class Oracle:
         self._inputs = memory.region("oracle-inputs", input_bytes)
         self._expected = memory.region("oracle-expected", output_bytes)
         self._answer = memory.region("oracle-answer", output_bytes)
+        self._wide = memory.region("oracle-wide", WIDE_FACTOR * self._expected.size)
         self._connection: socket.socket | None = None
         self._number = 0
         self._free: list[Buffer] = []
-        self.took_ns = 0
+        self.took_ns = 0  # the last request
+        self.eager_ns = 0  # the reference alone, in the last `make`
 
     def connect(self) -> None:
         """Wait until its program is there: torch imported, the regions mapped, nothing of any problem in it."""
-        regions = self._inputs, self._expected, self._answer
+        regions = self._inputs, self._expected, self._answer, self._wide
         self._connection = connect(
             self.container,
             self._memory,
@@ -52,23 +56,43 @@ class Oracle:
     def load(self, files: dict[str, str]) -> None:
         self.checks = bool(self._ask({"do": "load", "files": files}).get("checks"))
 
-    def make(self, case: Case, seed: int) -> Input:
-        """One fresh input of this case, copied to private memory before the oracle runs again."""
+    def make(self, case: Case, seed: int, near: int | None = None, *, fp64: Fp64 = "") -> Input:
+        """One input of this case, copied to private memory before the oracle runs again.
+
+        `near`: a seed; the data of (case, seed) with 1 to 8 floating-point elements changed. Where nothing of it can be
+        changed, fresh data of the seed `near`; `Input.near` says which, `Input.seed` is the seed that counted.
+        `fp64`: what is wanted in `expected64`. It costs a run of the reference in double precision, `spread` three to
+        nine of them: leave it out of timed calls where compare.py can do without (`Rule.fp64`).
+        """
         self._number += 1
-        answer = self._ask({"do": "make", "number": self._number, "case": case, "seed": seed})
+        request = {"do": "make", "number": self._number, "case": case, "seed": seed, "near": near, "fp64": fp64}
+        answer = self._ask(request)
         layout = parse_layout(answer.get("layout"), self._inputs.size, self._expected.size)
+        self.eager_ns = _whole(answer, "eager_ns")
+        is_near = answer.get("near") is True
+        why_not = str(answer.get("fp64"))[:500]
         return Input(
             number=self._number,
             case=case_name(case),
-            seed=seed,
+            seed=seed if near is None or is_near else near,
             layout=layout,
             inputs=self._copy(self._inputs, layout.input_bytes),
             expected=self._copy(self._expected, layout.output_bytes),
+            near=is_near,
+            eager_ns=self.eager_ns,
+            expected64=None if why_not else self._copy_wide(layout, spread=fp64 == "spread"),
+            why_not64=why_not,
         )
+
+    def _copy_wide(self, layout: Layout, *, spread: bool) -> Buffer | None:
+        size = wide_places(layout)[1] * (2 if spread else 1)
+        if size > self._wide.size:
+            raise OracleFailed(f"{size} bytes in float64 were announced, {self._wide.size} are there")
+        return self._copy(self._wide, size) if size else None
 
     def release(self, given: Input) -> None:
         """Its memory may be used again: fresh pages for every call would cost more than the call."""
-        self._free += [given.inputs, given.expected]
+        self._free += [buffer for buffer in (given.inputs, given.expected, given.expected64) if buffer is not None]
         del self._free[:-MOST_FREE]
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
@@ -96,7 +120,7 @@ class Oracle:
             ) from None
         if "error" in answer:
             raise OracleFailed(protocol.clean_text(str(answer["error"]).encode("utf-8", "replace")))
-        self.took_ns = int(answer.get("took_ns", 0))
+        self.took_ns = _whole(answer, "took_ns")
         return answer
 
     def _copy(self, region: Region, count: int) -> Buffer:
@@ -112,5 +136,13 @@ class Oracle:
         if self._connection is not None:
             self._connection.close()
         self.container.close()
-        for region in (self._inputs, self._expected, self._answer):
+        for region in (self._inputs, self._expected, self._answer, self._wide):
             region.close()
+
+
+def _whole(answer: dict[str, Any], key: str) -> int:
+    """A time in ns that the problem's container gave; OracleFailed where it is no such number."""
+    value = answer.get(key, 0)
+    if not isinstance(value, int) or not 0 <= value < 1 << 62:
+        raise OracleFailed(f"the problem's container sent {key} = {str(value)[:40]}")
+    return value

@@ -36,6 +36,10 @@ class Input:
     layout: Layout
     inputs: Buffer
     expected: Buffer
+    near: bool = False  # an earlier input with a few elements changed
+    eager_ns: int = 0  # the reference's own time, in the oracle
+    expected64: Buffer | None = None  # the outputs in double precision, maybe their spreads behind them: layout.py
+    why_not64: str = ""  # where expected64 is None
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,16 @@
 """The first program in the problem's container: makes inputs and expected outputs, and answers the problem's own check.
 
-Written by organisers' code and so trusted with the problem alone. Three shared regions: `inputs` and `expected`
-(written here, read by the judge), `answer` (written by the judge: the bytes that a submission produced).
-Requests are JSON over one connection: `load`, then `make` and `check`.
+Written by organisers' code and so trusted with the problem alone. Four shared regions: `inputs`, `expected` and `wide`
+(written here, read by the judge; `wide`: the same outputs in double precision), `answer` (written by the judge: the
+bytes that a submission produced). Requests are JSON over one connection:
+
+    {"do": "load", "files"} → {"checks": bool}
+    {"do": "make", "number", "case", "seed", "near": null | seed, "fp64": "" | "values" | "spread"}
+        → {"layout", "near": bool, "eager_ns", "fp64": reason why there is none, or ""}
+    {"do": "check", "number"} → {"good", "message"}
+
+`near`: the data of `seed` with a few elements changed; where that cannot be, fresh data of the seed `near` (near.py).
+`fp64`: `values` of the outputs in `wide`, and behind them their `spread` (widen.py).
 """
 
 from __future__ import annotations
@@ -22,9 +30,11 @@ from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import near
 import protocol
 import torch
 import tree
+import widen
 
 SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  the container's own
@@ -33,21 +43,25 @@ KEEP = 64  # makes whose data is kept for a later check
 
 
 class Oracle:
-    """The three regions, and the problem's module once it is loaded."""
+    """The four regions, and the problem's module once it is loaded."""
 
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
-        sizes = (arena["input_bytes"], arena["output_bytes"], arena["output_bytes"])
-        self.on_device = arena["device"] == "cuda"
-        if self.on_device:
+        sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), tree.WIDE_FACTOR * arena["output_bytes"])
+        self.settle: Callable[[], None] = _nothing
+        if arena["device"] == "cuda":
             import device
 
             device.start()
+            self.settle = torch.cuda.synchronize
             map_region: Callable[[int, int], Any] = device.adopt
         else:
             map_region = mmap.mmap
-        self.inputs, self.expected, self.answer = (map_region(fd, size) for fd, size in zip(fds, sizes, strict=True))
+        regions = [map_region(fd, size) for fd, size in zip(fds, sizes, strict=True)]
+        self.inputs, self.expected, self.answer, self.wide = regions
         self.limits = sizes[:2]
+        self.wide_bytes = sizes[3]
         self.roles: list[str] = []
+        self.eager_ns = 0  # of the reference, in the last make
         self.kept: dict[int, tuple[Any, dict[str, Any]]] = {}
 
     def load(self, files: dict[str, str]) -> dict[str, Any]:
@@ -65,20 +79,58 @@ class Oracle:
         self.check_function = getattr(self.module, "check_implementation", None)
         return {"checks": self.check_function is not None}
 
-    def make(self, number: int, case: dict[str, Any], seed: int) -> dict[str, Any]:
-        """One fresh input and its expected output, written into the regions.
+    def make(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One input and its expected output, written into the regions."""
+        case, seed, changes = request["case"], request["seed"], request["near"]
+        node, tensors = self._draw(case, seed)
+        answer: dict[str, Any] = {"near": False}
+        if changes is not None and self._change(tensors, changes):
+            try:
+                answer |= {"layout": self._write(request["number"], case, node, tensors), "near": True}
+            except tree.TreeError:
+                raise
+            except Exception:  # the reference does not take such data: a matrix that lost its structure, for one
+                answer["near"] = False
+        if not answer["near"]:
+            if changes is not None:
+                node, tensors = self._draw(case, changes)
+            answer["layout"] = self._write(request["number"], case, node, tensors)
+        answer["eager_ns"] = self.eager_ns
+        answer["fp64"] = self._widen(request["fp64"], seed, node, tensors, answer["layout"])
+        return answer
+
+    def _draw(self, case: dict[str, Any], seed: int) -> tuple[dict[str, Any], list[torch.Tensor]]:
+        """The node of fresh data and its tensors."""
+        tensors: list[torch.Tensor] = []
+        node = tree.walk(self._generate(case, seed), lambda tensor: _collect(tensors, tensor))
+        if len(self.roles) != len(tensors):
+            self.roles = self._find_roles(node, tensors)
+        return node, tensors
+
+    def _change(self, tensors: list[torch.Tensor], seed: int) -> bool:
+        """A few elements of what the reference reads; False where nothing can be changed."""
+        read = [index for index, role in enumerate(self.roles) if role != "out"]
+        copies = [tensors[index] for index in read]
+        changed = near.change(copies, random.Random(seed))  # noqa: S311  the judge drew the seed
+        for place in changed:
+            tensors[read[place]] = copies[place]
+        return bool(changed)
+
+    def _write(
+        self, number: int, case: dict[str, Any], node: dict[str, Any], tensors: list[torch.Tensor]
+    ) -> dict[str, Any]:
+        """Data and expected output into the regions; their layout.
 
         The reference works on the regions themselves: no copy is made that is thrown away again.
         """
-        data = self._generate(case, seed)
-        tensors: list[torch.Tensor] = []
-        node = tree.walk(data, lambda tensor: _collect(tensors, tensor))
-        if len(self.roles) != len(tensors):
-            self.roles = self._find_roles(node, tensors)
         slots = [tree.slot_of(tensor, role) for tensor, role in zip(tensors, self.roles, strict=True)]
         self._place(slots, case)
         work = [self._lay(tensor, slot) for tensor, slot in zip(tensors, slots, strict=True)]
+        self.settle()
+        start = time.perf_counter_ns()
         result, expected = self._run(node, work)
+        self.settle()
+        self.eager_ns = time.perf_counter_ns() - start
         fresh = [tensor for tensor in expected if _owner(tensor, work) is None]
         slots += [tree.slot_of(tensor, "out") for tensor in fresh]
         input_bytes, output_bytes = self._place(slots, case)
@@ -94,6 +146,51 @@ class Oracle:
         if self.check_function is not None:
             self._remember(number, tree.build(node, tensors), layout)
         return layout
+
+    def _widen(
+        self, wanted: str, seed: int, node: dict[str, Any], tensors: list[torch.Tensor], layout: dict[str, Any]
+    ) -> str:
+        """Outputs in double precision, and their spread where it is wanted, into `wide`; "" or why not."""
+        if not wanted:
+            return "not asked for"
+        places, size = tree.wide_places(layout["slots"])
+        if size * (2 if wanted == "spread" else 1) > self.wide_bytes:
+            return f"{size} bytes of outputs in float64 are too many"
+        given = [widen.wide(tensor) for tensor in tensors]
+
+        def reference(inputs: list[torch.Tensor]) -> dict[int, torch.Tensor]:
+            return self._outputs(node, inputs, layout)
+
+        try:
+            truth = reference([tensor.clone() for tensor in given])
+            self._keep(truth, places, 0)
+            if wanted == "spread":
+                self._keep(widen.spread(reference, given, truth, seed), places, size)
+        except widen.NotWidened as err:
+            return str(err)[:500]
+        return ""
+
+    def _outputs(
+        self, node: dict[str, Any], inputs: list[torch.Tensor], layout: dict[str, Any]
+    ) -> dict[int, torch.Tensor]:
+        """By slot: what the reference makes of `inputs` in double precision, laid out as the slot is."""
+        with widen.doubled():
+            result, expected = self._run(node, inputs)
+        if result != layout["result"]:
+            raise widen.NotWidened("the reference returns something of another structure in float64")
+        found = [*inputs, *(tensor for tensor in expected if _owner(tensor, inputs) is None)]
+        return {
+            index: _doubles_like(slot, found[index])
+            for index, slot in enumerate(layout["slots"])
+            if slot["output"] >= 0 and slot["dtype"] in tree.WIDE_BYTES
+        }
+
+    def _keep(self, tensors: dict[int, torch.Tensor], places: list[int], offset: int) -> None:
+        """Flat, each at its place in `wide`, `offset` bytes further on."""
+        for index, tensor in tensors.items():
+            flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
+            slot = tree.slot_of(flat, "out") | {"output": places[index] + offset}
+            tree.view(self.wide, slot, "output").copy_(flat)
 
     def _place(self, slots: list[dict[str, Any]], case: dict[str, Any]) -> tuple[int, int]:
         sizes: tuple[int, int] = tree.place(slots)
@@ -130,6 +227,8 @@ class Oracle:
             arguments["seed"] = seed
         torch.manual_seed(seed)
         random.seed(seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed % 2**32)
         return self.module.generate_input(**arguments)
 
     def _run(self, node: dict[str, Any], work: list[torch.Tensor]) -> tuple[dict[str, Any], list[torch.Tensor]]:
@@ -196,6 +295,20 @@ def _same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
     return torch.equal(left.contiguous().view(-1).view(torch.uint8), right.contiguous().view(-1).view(torch.uint8))
 
 
+def _doubles_like(slot: dict[str, Any], tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the slot's own strides. Raises NotWidened where it has another shape or a narrower format."""
+    if list(tensor.shape) != slot["shape"]:
+        raise widen.NotWidened(f"the reference returns shape {tuple(tensor.shape)} in float64, not {slot['shape']}")
+    if tensor.dtype not in (torch.float64, torch.complex128):
+        raise widen.NotWidened(f"the reference returns {tensor.dtype} even from float64 inputs")
+    like = torch.empty_strided(slot["shape"], slot["stride"], dtype=tensor.dtype, device=tensor.device)
+    return like.copy_(tensor)
+
+
+def _nothing() -> None:
+    """Host memory: what was done is done."""
+
+
 def _keep_freed_memory() -> None:
     """Tell glibc to keep what is freed: fresh pages for each large tensor would cost more than filling it."""
     libc = ctypes.CDLL(None)
@@ -206,10 +319,11 @@ def _keep_freed_memory() -> None:
 def main() -> None:
     _keep_freed_memory()
     torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.backends.cudnn.allow_tf32 = False  # expected outputs are as precise as their dtype says
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(SOCKET)
     protocol.send(connection, {"ready": protocol.VERSION})
-    oracle = Oracle(*protocol.receive(connection, descriptors=3))
+    oracle = Oracle(*protocol.receive(connection, descriptors=4))
     protocol.send(connection, {"mapped": True})
     while True:
         request, _ = protocol.receive(connection)
@@ -219,11 +333,10 @@ def main() -> None:
             if request["do"] == "load":
                 answer = oracle.load(request["files"])
             elif request["do"] == "make":
-                answer = {"layout": oracle.make(request["number"], request["case"], request["seed"])}
+                answer = oracle.make(request)
             else:
                 answer = oracle.check(request["number"])
-            if oracle.on_device:
-                torch.cuda.synchronize()
+            oracle.settle()
             answer["took_ns"] = time.perf_counter_ns() - start
         except Exception as err:
             answer = {"error": "".join(traceback.format_exception(err))[-6000:]}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -96,6 +97,24 @@ def place(slots: list[dict[str, Any]]) -> tuple[int, int]:
                 slot[region] = ends[region]
                 ends[region] += -(-slot["nbytes"] // ALIGN) * ALIGN
     return ends["input"], ends["output"]
+
+
+WIDE_FACTOR = 2  # bytes for outputs in double precision, against those for outputs; the judge's memory has as many
+# Of one element in double precision: the formats that an error model knows.
+WIDE_BYTES = {
+    **dict.fromkeys(("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"), 8),
+    **dict.fromkeys(("complex64", "complex128"), 16),
+}
+
+
+def wide_places(slots: list[dict[str, Any]]) -> tuple[list[int], int]:
+    """Where in `wide` each output lies in double precision (-1: nowhere), and the bytes of all. As in layout.py."""
+    places, end = [], 0
+    for slot in slots:
+        size = math.prod(slot["shape"]) * WIDE_BYTES.get(slot["dtype"], 0) if slot["output"] >= 0 else 0
+        places.append(end if size else -1)
+        end += -(-size // ALIGN) * ALIGN
+    return places, end
 
 
 def view(region: Any, slot: dict[str, Any], where: str, device: str = "cpu") -> torch.Tensor:

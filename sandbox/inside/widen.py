@@ -1,0 +1,129 @@
+"""The reference in double precision: what is true, and how much of the input's rounding reaches each output element.
+
+The reference runs as it is on inputs upcast to float64. It may name narrower formats itself (`x.float()`,
+`dtype=torch.float32`): while `Widened` is active these mean float64. What cannot be widened (bits looked at by `view`,
+a result that stays narrow, a reference that refuses) is NotWidened with the reason: then there is no such truth.
+
+`spread`: by how much an output element moves when every input element is off by one unit roundoff. It is estimated,
+not bounded: the reference runs again on inputs x·(1 ± η) with random signs, and (f(x') − f(x))/η has mean 0 and
+standard deviation √Σ(x_k ∂f/∂x_k)² (small-sample statistical condition estimation, Kenney & Laub 1994).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+ETA = 2.0**-24  # relative size of a perturbation: linear for nearly any function, far above float64's own rounding
+SAMPLES, FEW_SAMPLES = 2, 8
+FEW = 4096  # output elements; up to so many each stands for itself and FEW_SAMPLES are drawn
+BLOCK = 32  # neighbours whose median backs an element's estimate where there are only SAMPLES
+
+NARROW = {
+    torch.float32: torch.float64,
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float8_e4m3fn: torch.float64,
+    torch.float8_e5m2: torch.float64,
+    torch.complex64: torch.complex128,
+}
+CASTS = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
+
+Run = Callable[[list[torch.Tensor]], dict[int, torch.Tensor]]  # inputs, which it may change → dense outputs by slot
+
+
+class NotWidened(Exception):
+    """There is no result in double precision; the text says why."""
+
+
+class Widened(TorchFunctionMode):
+    """While active, torch's narrow floating-point formats mean float64 and complex128."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = (*args, *(kwargs or {}).values())
+        if getattr(func, "__name__", "") == "view" and any(isinstance(one, torch.dtype) for one in given[1:]):
+            raise NotWidened("the reference looks at the bits of a tensor (view as another dtype)")
+        if func in CASTS and not args[0].is_complex():
+            return args[0].to(torch.float64, copy=True)
+        result = func(*map(_wider, args), **{key: _wider(value) for key, value in (kwargs or {}).items()})
+        narrowed = any(isinstance(one, torch.dtype) and one in NARROW for one in given)
+        if narrowed and any(result is one for one in args):
+            return result.clone()  # a cast that would have copied
+        return result
+
+
+def _wider(argument: Any) -> Any:
+    return NARROW.get(argument, argument) if isinstance(argument, torch.dtype) else argument
+
+
+@contextmanager
+def doubled() -> Iterator[None]:
+    """What runs inside computes in double precision, or it is a NotWidened."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Widened():
+            yield
+    except NotWidened:
+        raise
+    except Exception as err:
+        raise NotWidened(f"the reference does not run in float64: {type(err).__name__}: {err}") from err
+    finally:
+        torch.set_default_dtype(default)
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy in double precision; other kinds of number stay."""
+    dtype = NARROW.get(tensor.dtype)
+    return tensor.clone() if dtype is None else tensor.to(dtype)
+
+
+def spread(
+    reference: Run, tensors: list[torch.Tensor], truth: dict[int, torch.Tensor], seed: int
+) -> dict[int, torch.Tensor]:
+    """By slot, like `truth`: how far each real number of it moves, divided by the relative size of the perturbation.
+
+    What a perturbation makes non-finite counts as moving without bound. Raises NotWidened.
+    """
+    few = sum(tensor.numel() for tensor in truth.values()) <= FEW
+    samples = FEW_SAMPLES if few else SAMPLES
+    generator = torch.Generator(tensors[0].device if tensors else "cpu").manual_seed(seed)
+    squares = {slot: torch.zeros_like(_parts(tensor)) for slot, tensor in truth.items()}
+    for _ in range(samples):
+        moved = reference([_perturbed(tensor, generator) for tensor in tensors])
+        for slot, tensor in truth.items():
+            step = (_parts(moved[slot]) - _parts(tensor)).div_(ETA)
+            squares[slot] += step.square_()
+    found = {slot: (total / samples).sqrt_().nan_to_num_(nan=torch.inf) for slot, total in squares.items()}
+    return found if few else {slot: torch.maximum(own, _nearby(own)) for slot, own in found.items()}
+
+
+def _parts(tensor: torch.Tensor) -> torch.Tensor:
+    """Real and imaginary parts one after the other, in memory order: each is an element to the judge."""
+    flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
+    return torch.view_as_real(flat).reshape(-1) if flat.is_complex() else flat
+
+
+def _perturbed(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """In double precision, each real number of it off by ±η relative; other kinds of number stay."""
+    if tensor.dtype not in (torch.float64, torch.complex128):
+        return tensor.clone()
+    moved = tensor.clone()
+    parts = _parts(moved)  # a view
+    words = torch.randint(0, 256, (-(-parts.numel() // 8), 1), generator=generator, device=tensor.device).byte()
+    bits = (words >> torch.arange(8, dtype=torch.uint8, device=tensor.device)) & 1
+    factor = bits.view(-1)[: parts.numel()].double().mul_(2 * ETA).add_(1 - ETA)
+    parts.mul_(factor)
+    return moved
+
+
+def _nearby(own: torch.Tensor) -> torch.Tensor:
+    """The median, over each block of neighbours, of those that move at all: an estimate near 0 by chance is backed."""
+    padded = torch.nn.functional.pad(own, (0, -own.numel() % BLOCK), value=torch.nan)
+    blocks = torch.where(padded > 0, padded, torch.nan).view(-1, BLOCK)
+    middle = blocks.nanmedian(dim=1).values.nan_to_num_(nan=0.0)
+    return middle.repeat_interleave(BLOCK)[: own.numel()]

@@ -1,0 +1,60 @@
+"""The real oracle program and the judge's real side of it, without a container: one process, one socket."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from runner.judge.memory import HostMemory
+from runner.judge.oracle import Oracle
+
+SANDBOX = Path(__file__).parents[3] / "sandbox"
+PROGRAM = "import sys, oracle; oracle.SOCKET, oracle.WORK = sys.argv[1:]; oracle.main()"
+
+
+class Process:
+    """What Oracle needs of a container."""
+
+    def __init__(self, folder: Path) -> None:
+        path = str(folder / "socket")
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(path)
+        self._listener.listen(1)
+        self._program = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, path, str(folder / "work")],
+            env={"PYTHONPATH": f"{SANDBOX}/inside:{SANDBOX}", "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
+        )
+
+    def accept(self, deadline_ns: int) -> socket.socket:
+        return self._listener.accept()[0]
+
+    def thaw(self) -> None: ...
+
+    def freeze(self) -> None: ...
+
+    def logs(self) -> dict[str, str]:
+        return {"stdout": "", "stderr": ""}
+
+    def close(self) -> None:
+        self._listener.close()
+        self._program.kill()
+        self._program.wait()
+
+
+@contextmanager
+def oracle_of(reference: str, folder: Path, region_bytes: int = 64 << 20, **files: str) -> Iterator[Oracle]:
+    """An oracle with this reference.py, loaded. `files`: other files, by module name."""
+    container: Any = Process(folder)
+    oracle = Oracle(container, HostMemory(), region_bytes, region_bytes)
+    try:
+        oracle.connect()
+        oracle.load({"reference.py": reference} | {f"{name}.py": text for name, text in files.items()})
+        yield oracle
+    finally:
+        oracle.close()

@@ -1,0 +1,225 @@
+"""What the problem's container makes: near-duplicates, truth in double precision, its spread, the reference's time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.judge.layout import wide_places
+from runner.judge.oracle import Oracle
+from runner.judge.tenant import Input
+from tests.runner.judge.oracle_here import oracle_of
+
+SUMS = """
+import torch
+
+def generate_input(*, rows, cols, seed, kind="normal"):
+    g = torch.Generator().manual_seed(seed)
+    x = torch.randn(rows, cols, generator=g)
+    if kind == "zeros":
+        x = torch.zeros_like(x)
+    return x, torch.arange(rows), torch.empty(rows)
+
+def ref_kernel(data):
+    x, index, out = data
+    return torch.sum(x, dim=1, out=out)
+"""
+
+
+@pytest.fixture(scope="module")
+def sums(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
+    with oracle_of(SUMS, tmp_path_factory.mktemp("sums")) as oracle:
+        yield oracle
+
+
+CASE: dict[str, Any] = {"rows": 5, "cols": 300}
+
+
+def inputs(given: Input) -> np.ndarray[Any, Any]:
+    slot = given.layout.slots[0]
+    return np.asarray(given.inputs[slot.input : slot.input + slot.nbytes].view(np.float32)).reshape(slot.shape)
+
+
+def outputs(given: Input) -> np.ndarray[Any, Any]:
+    (slot,) = given.layout.outputs
+    return np.asarray(given.expected[slot.output : slot.output + slot.nbytes].view(np.float32))
+
+
+def wide(given: Input, *, spread: bool = False) -> np.ndarray[Any, Any]:
+    places, size = wide_places(given.layout)
+    assert given.expected64 is not None
+    count = given.layout.outputs[0].nbytes // 4
+    start = places[0] + (size if spread else 0)
+    return np.asarray(given.expected64[start : start + 8 * count].view(np.float64))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_near_duplicate_differs_in_one_to_eight_elements(sums: Oracle, seed: int) -> None:
+    plain, near = sums.make(CASE, 7), sums.make(CASE, 7, near=seed)
+    assert near.near
+    assert near.seed == 7
+    changed = inputs(plain) != inputs(near)
+    assert 1 <= np.count_nonzero(changed) <= 8
+    assert np.isin(inputs(near)[changed], inputs(plain)).all()
+    assert np.array_equal((outputs(plain) != outputs(near)), changed.any(axis=1))
+    assert np.allclose(outputs(near), inputs(near).sum(axis=1), atol=1e-4)
+
+
+def test_two_near_duplicates_of_one_input_are_not_the_same(sums: Oracle) -> None:
+    assert not np.array_equal(inputs(sums.make(CASE, 7, near=1)), inputs(sums.make(CASE, 7, near=2)))
+
+
+def test_where_nothing_can_be_changed_the_data_is_fresh_and_the_answer_says_so(sums: Oracle) -> None:
+    given = sums.make({**CASE, "kind": "zeros"}, 7, near=9)
+    assert not given.near
+    assert given.seed == 9
+
+
+def test_integers_alone_are_never_changed(tmp_path: Path) -> None:
+    reference = """
+import torch
+def generate_input(*, n, seed):
+    return torch.randint(0, 99, (n,), generator=torch.Generator().manual_seed(seed))
+def ref_kernel(x):
+    return x * 2.5
+"""
+    with oracle_of(reference, tmp_path) as oracle:
+        near, fresh = oracle.make({"n": 50}, 1, near=2), oracle.make({"n": 50}, 2)
+        assert not near.near
+        assert np.array_equal(near.inputs, fresh.inputs)
+
+
+def test_data_that_the_reference_refuses_when_changed_is_fresh_instead(tmp_path: Path) -> None:
+    reference = """
+import torch
+def generate_input(*, n, seed):
+    return torch.randn(n, generator=torch.Generator().manual_seed(seed)).sort().values
+def ref_kernel(x):
+    if not torch.equal(x, x.sort().values):
+        raise ValueError("not sorted")
+    return x * 2
+"""
+    with oracle_of(reference, tmp_path) as oracle:
+        assert not oracle.make({"n": 1000}, 1, near=2).near
+
+
+def test_the_time_of_the_reference_comes_along(sums: Oracle) -> None:
+    given = sums.make({"rows": 500, "cols": 4000}, 3)
+    assert 10_000 < given.eager_ns < sums.took_ns
+
+
+def test_nothing_in_double_precision_is_made_unless_it_is_asked_for(sums: Oracle) -> None:
+    given = sums.make(CASE, 7)
+    assert given.expected64 is None
+    assert given.why_not64 == "not asked for"
+
+
+def test_the_sum_in_double_precision_is_the_sum(sums: Oracle) -> None:
+    given = sums.make(CASE, 7, fp64="values")
+    assert given.why_not64 == ""
+    assert np.allclose(wide(given), inputs(given).astype(np.float64).sum(axis=1), rtol=1e-14, atol=1e-14)
+
+
+def test_the_spread_of_a_sum_is_the_root_of_its_squares(sums: Oracle) -> None:
+    given = sums.make({"rows": 2000, "cols": 300}, 7, fp64="spread")
+    exact = np.sqrt(np.square(inputs(given).astype(np.float64)).sum(axis=1))
+    ratio = wide(given, spread=True) / exact
+    assert 0.9 < np.sqrt(np.mean(np.square(ratio))) < 1.2
+    assert 0.1 < ratio.min() < ratio.max() < 5
+
+
+def test_a_reference_that_names_its_own_precision_is_widened_too(tmp_path: Path) -> None:
+    reference = """
+import torch
+def generate_input(*, n, seed):
+    return torch.randn(n, generator=torch.Generator().manual_seed(seed)).half()
+def ref_kernel(x):
+    y = x.to(torch.float32) / torch.tensor(3.0, dtype=torch.float32) + torch.zeros(x.numel())
+    return y.float().to(dtype=torch.float16).sum(dtype=torch.float32).view(1)
+"""
+    with oracle_of(reference, tmp_path) as oracle:
+        given = oracle.make({"n": 1000}, 1, fp64="values")
+        assert given.why_not64 == ""
+        x = given.inputs[:2000].view(np.float16).astype(np.float64)
+        assert abs(wide(given)[0] - (x / 3).sum()) < 1e-12
+
+
+STUBBORN = """
+import torch
+W = torch.ones(100, 100)
+def generate_input(*, how, seed):
+    return torch.randn(100, generator=torch.Generator().manual_seed(seed)), how
+def ref_kernel(data):
+    x, how = data
+    if how == "bits":
+        return (x.view(torch.int32) & -8192).view(torch.float32)
+    if how == "numpy":
+        return torch.from_numpy(x.numpy().astype("float32"))
+    if how == "shape":
+        return x[: x.element_size() * 10].clone()
+    if how == "structure":
+        return x + 1 if x.dtype == torch.float32 else (x + 1, x + 1)
+    return W @ x
+"""
+
+
+@pytest.fixture(scope="module")
+def stubborn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
+    with oracle_of(STUBBORN, tmp_path_factory.mktemp("stubborn")) as oracle:
+        yield oracle
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("bits", "looks at the bits"),
+        ("numpy", "even from float64"),
+        ("shape", "shape (80,) in float64, not [40]"),
+        ("structure", "structure"),
+        ("mixed", "does not run in float64: RuntimeError"),
+    ],
+)
+def test_a_reference_that_cannot_be_widened_says_why(stubborn: Oracle, how: str, reason: str) -> None:
+    given = stubborn.make({"how": how}, 1, fp64="spread")
+    assert given.expected64 is None
+    assert reason in given.why_not64
+
+
+def test_inputs_that_the_reference_changes_are_outputs_in_double_precision_too(tmp_path: Path) -> None:
+    reference = """
+import torch
+def generate_input(*, n, seed):
+    return torch.randn(n, generator=torch.Generator().manual_seed(seed)), torch.ones(3, n).t()
+def ref_kernel(data):
+    x, state = data
+    state /= 3
+    return (x * x, state)
+"""
+    with oracle_of(reference, tmp_path) as oracle:
+        given = oracle.make({"n": 100}, 1, fp64="values")
+        places, _ = wide_places(given.layout)
+        assert given.expected64 is not None
+        values = given.expected64.view(np.float64)
+        state, squares = values[places[0] // 8 :][:300], values[places[1] // 8 :][:100]
+        assert (state == 1 / 3).all()
+        x = given.inputs[: 4 * 100].view(np.float32).astype(np.float64)
+        assert np.array_equal(squares, x * x)
+
+
+def test_outputs_that_do_not_fit_are_left_out_with_the_reason(tmp_path: Path) -> None:
+    reference = """
+import torch
+def generate_input(*, n, seed):
+    return torch.ones(n)
+def ref_kernel(x):
+    return x.half()
+"""
+    with oracle_of(reference, tmp_path, region_bytes=1 << 20) as oracle:
+        given = oracle.make({"n": 262_144}, 1, fp64="spread")
+        assert given.expected64 is None
+        assert "too many" in given.why_not64
+        assert oracle.make({"n": 262_144}, 1, fp64="values").expected64 is not None
