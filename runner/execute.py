@@ -24,8 +24,9 @@ from problems.errors import ProblemError
 from problems.spec import Problem
 from runner import accelerators, config, prepare
 from runner.judge import verdict
-from runner.judge.faults import Fault, OracleFailed
-from runner.judge.schedule import A, B
+from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.records import INCUMBENT_FAILED
+from runner.judge.schedule import A, B, I
 from runner.judge.telemetry import open_telemetry
 from runner.judge.trial import Trial
 from runner.wire import MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report, WireError
@@ -62,8 +63,7 @@ def execute(
         with ExitStack() as stack:
             if ready is None:
                 with phases("start"):
-                    sides = (B, A) if job.mode in TIMED_MODES else (B,)
-                    ready = stack.enter_context(prepare.prepared(settings, sides))
+                    ready = stack.enter_context(prepare.prepared(settings, sides_of(job)))
             return _judge(job, problem, ready, emit, phases, evidence, blank)
     except (ProblemError, OracleFailed) as err:
         log.error("problem failed: %s", err)
@@ -81,6 +81,13 @@ def execute(
         )
     finally:
         evidence["phases_s"]["all"] = round(time.monotonic() - began, 3)
+
+
+def sides_of(job: Job) -> tuple[str, ...]:
+    """The containers that a job needs, beside the oracle's."""
+    if job.mode not in TIMED_MODES:
+        return (B,)
+    return (B, A) if job.incumbent is None else (B, A, I)
 
 
 def _problem(job: Job) -> Problem:
@@ -116,10 +123,15 @@ def _judge(
         if job.mode in TIMED_MODES and all(check["good"] for check in evidence["checks"]):
             with phases("timing"):
                 trial.load_baseline()
+                if job.incumbent is not None:
+                    trial.load_incumbent(job.incumbent.source)
                 with closing(open_telemetry(job.hardware, own=ready.pids)) as telemetry:
                     trial.measure(job.reference_ns, telemetry)
     except Fault as fault:
         evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
+    except IncumbentFailed as failed:
+        said = f"The incumbent failed while it was measured beside this submission: {failed}."
+        evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
     sides[B].container.kill()
     sides[B].container.wait_exit()
     return _report(blank, evidence, sides[B].logs())

@@ -37,6 +37,16 @@ class Fault(Exception):
         return f"{self.outcome} ({self.reason}): {self.message}"
 
 
+class IncumbentFailed(Exception):
+    """In a confirmation, what holds first place failed: never the candidate's fault, a person's to look at.
+
+    Says outcome and reason alone: the rest may show the incumbent's code to its rival.
+    """
+
+    def __init__(self, outcome: str, reason: str) -> None:
+        super().__init__(f"{outcome} ({reason})")
+
+
 class OracleFailed(Exception):
     """The problem's own code failed: never the competitor's fault. The text is for the organiser."""
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from problems.spec import Case, Problem, case_name
 from runner.judge import certificate, compare, throttle, timing
 from runner.judge.cases import fresh_seed, plan_checks
-from runner.judge.faults import Fault, OracleFailed
+from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory, NoMemory
 from runner.judge.oracle import Oracle
@@ -103,6 +103,12 @@ class Trial:
 
     # -- building ------------------------------------------------------------------------------------------------
 
+    def load_incumbent(self, source: str) -> None:
+        try:
+            self.load(source, I)
+        except Fault as fault:
+            raise IncumbentFailed(fault.outcome, fault.reason) from None
+
     def load(self, source: str, side: str = B) -> None:
         """A submission into its container. All of the problem's files but the reference go along."""
         problem = self.problem
@@ -165,6 +171,8 @@ class Trial:
             stage.left_s()  # where it was the stage that ran out, its message says so
             if side == A:
                 raise OracleFailed(f"the baseline failed: {fault}") from None
+            if side == I:
+                raise IncumbentFailed(fault.outcome, fault.reason) from None
             if public:
                 raise fault.about(given.case) from None
             raise fault.without_data(compare.size_class(given.layout)) from None
@@ -317,13 +325,16 @@ class TimedSide:
         ]
 
     def settle(self) -> timing.Settled:
-        """Every output is compared, also of a repeat. Raises OracleFailed where it is the baseline's that is wrong."""
+        """Every output is compared, also of a repeat. Raises OracleFailed where it is the baseline's that is wrong,
+        IncumbentFailed where it is the incumbent's."""
         try:
             for (call, output), turn in zip(self._calls, self._turns, strict=True):
                 entry = self._trial.judge_output(turn.given, call, output, public=False)
                 if not entry["good"]:
                     if self._side == A:
                         raise OracleFailed(f"the baseline is wrong: {entry['message']}")
+                    if self._side == I:
+                        raise IncumbentFailed(entry.get("outcome", "wrong"), entry["reason"])
                     return timing.Settled(wrong=entry)
             return timing.Settled(repeats=list(self._repeats()))
         finally:

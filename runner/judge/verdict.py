@@ -138,7 +138,7 @@ def _case_time(timing: Evidence, certified: Certified) -> CaseTime | None:
         candidate_ns=candidate,
         estimate=stats.median_estimate(found),
         reference_ns=float(timing.get("reference_ns") or baseline),
-        forgeable=certified.spread_ns / candidate,
+        forgeable=min(1.0, certified.spread_ns / candidate),
     )
 
 
