@@ -46,6 +46,7 @@ PASSED_ON: Final = (
     "RUNNER_GPU_INTERPRETER",
     "RUNNER_GPU_LIBRARY_PATH",
     "RUNNER_STATE",
+    "RUNNER_LEAVE_OUT",
     "LOG_LEVEL",
 )
 
@@ -89,6 +90,7 @@ class JudgeSettings(_Settings):
     runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|host)$")  # policy.Gpu says what they are
     runner_gpu_interpreter: str = "/opt/venv/bin/python"
     runner_gpu_library_path: str = ""
+    runner_leave_out: str = Field(default="", max_length=100)  # steps of a call, for experiments: runner/judge/steps.py
     runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,32}$")  # label of this runner's containers
     log_level: str = Field(default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")
 

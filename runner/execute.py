@@ -147,6 +147,7 @@ def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
         "image": ready.image,
         "cores": {"judge": list(ready.cores.judge), "tenant": list(ready.cores.tenant)},
         "fingerprint": fingerprint,
+        "left_out": ready.hardware.steps.left_out,
         "certified": all(side.certified for side in ready.sides.values()),
     }
 

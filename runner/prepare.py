@@ -18,6 +18,7 @@ from runner.judge.clock import WallClock
 from runner.judge.memory import HostMemory, Memory
 from runner.judge.oracle import Oracle
 from runner.judge.schedule import A, B
+from runner.judge.steps import ALL, Steps
 from runner.judge.tenant import Tenant
 from sandbox import container, policy
 
@@ -35,11 +36,13 @@ class Hardware:
     gpu: policy.Gpu | None
     input_bytes: int
     output_bytes: int
+    steps: Steps = ALL
 
     @classmethod
     def of(cls, settings: config.JudgeSettings) -> Hardware:
+        steps = Steps.without(settings.runner_leave_out)
         if settings.runner_hardware == "cpu":
-            return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES)
+            return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
         from runner.judge.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
 
         gpu = policy.Gpu(
@@ -47,7 +50,7 @@ class Hardware:
             interpreter=settings.runner_gpu_interpreter,
             library_path=settings.runner_gpu_library_path,
         )
-        return cls(CudaMemory(), schedule.GPU, gpu, GPU_INPUT_BYTES, GPU_OUTPUT_BYTES)
+        return cls(CudaMemory(steps), schedule.GPU, gpu, GPU_INPUT_BYTES, GPU_OUTPUT_BYTES, steps)
 
 
 class Prepared:
@@ -79,7 +82,9 @@ class Prepared:
         """A tenant's container, which imports torch from now on; `connect` waits for it."""
         made = self._start(policy.tenant(self._settings.sandbox_image, hosts.draw_uid(), self._cpus("tenant")))
         hardware = self.hardware
-        side = Tenant(name, made, WallClock(), hardware.memory, hardware.input_bytes, hardware.output_bytes)
+        side = Tenant(
+            name, made, WallClock(), hardware.memory, hardware.input_bytes, hardware.output_bytes, hardware.steps
+        )
         self._stack.callback(side.close)
         self.sides[name] = side
         return side

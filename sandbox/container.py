@@ -207,6 +207,12 @@ class Container:
         if self.freezer is not None:
             self.freezer.thaw()
 
+    def never_freeze(self) -> None:
+        """From now on freezing does nothing: as on a host whose control groups this process may not write."""
+        if self.freezer is not None:
+            self.freezer.close()
+            self.freezer = None
+
     def _drain(self) -> None:
         """Read Docker's framed output until it ends; over FLOOD_BYTES kill, and throw away what is still in the pipes.
 

@@ -11,7 +11,6 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from problems.tolerance import Tolerance
 from runner.judge import compare
 from runner.judge.layout import Layout, Slot
 from runner.judge.memory import NoMemory
+from runner.judge.steps import ALL, Steps
 from sandbox.errors import SandboxError
 from sandbox.inside import device
 
@@ -48,25 +48,6 @@ class DeviceRegion:
             self.fd = -1
 
 
-@dataclass(frozen=True)
-class Steps:
-    """Which steps of a call are taken: all of them, but in experiments that measure what one costs and prevents."""
-
-    withhold: bool = True
-    sweep: bool = True
-    probe: bool = True
-    reset: bool = True  # of what somebody made persist in L2, which no sweep would drive out
-
-    @classmethod
-    def without(cls, names: str) -> Steps:
-        """All but those named, with commas between. Raises ValueError for a name that is none."""
-        left_out = [name for name in names.split(",") if name]
-        unknown = set(left_out) - set(cls.__dataclass_fields__)
-        if unknown:
-            raise ValueError(f"{', '.join(sorted(unknown))}: the steps are {', '.join(cls.__dataclass_fields__)}")
-        return cls(**dict.fromkeys(left_out, False))
-
-
 @contextmanager
 def _allocating() -> Iterator[None]:
     try:
@@ -82,9 +63,9 @@ class CudaMemory:
     frozen_stands_still = False
     snapshot_bytes = 24 << 30
 
-    def __init__(self, steps: Steps | None = None) -> None:
+    def __init__(self, steps: Steps = ALL) -> None:
         device.start()
-        self.steps = steps or Steps()
+        self.steps = steps
         l2 = torch.cuda.get_device_properties(0).L2_cache_size
         self._sweeper = torch.zeros(SWEEP_FACTOR * l2, dtype=torch.uint8, device="cuda")
         self._probe = torch.zeros(1, device="cuda")

@@ -17,6 +17,7 @@ from runner.judge.arena import Arena
 from runner.judge.clock import Clock
 from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory
+from runner.judge.steps import ALL, Steps
 from sandbox import protocol
 from sandbox.container import Container
 from sandbox.errors import SandboxError
@@ -107,12 +108,20 @@ class Tenant:
     """A submission in its container. Use: start, connect, load, then `lay_out` and `call` as often as needed."""
 
     def __init__(
-        self, name: str, container: Container, clock: Clock, memory: Memory, input_bytes: int, output_bytes: int
+        self,
+        name: str,
+        container: Container,
+        clock: Clock,
+        memory: Memory,
+        input_bytes: int,
+        output_bytes: int,
+        steps: Steps = ALL,
     ) -> None:
         self.name = name
         self.container = container
         self.certified = False  # can this host freeze it?
         self._clock = clock
+        self._steps = steps
         self._arena = Arena(memory, input_bytes, output_bytes)
         self._connection: socket.socket | None = None
         self._laid_out = b""
@@ -123,7 +132,9 @@ class Tenant:
         self._connection = connect(
             self.container, arena.memory, arena.inputs.size, arena.outputs.size, arena.descriptors
         )
-        self.certified = self.container.freezer is not None
+        if not self._steps.freeze:
+            self.container.never_freeze()
+        self.certified = self.container.freezer is not None and not self._steps.left_out
         self.container.freeze()
 
     def load(self, files: dict[str, str], submission: str, entry: str, limit_s: float) -> None:
@@ -161,6 +172,7 @@ class Tenant:
         start = now()
         arena.put_inputs(layout, given.inputs)
         put = now()
+        start = start if self._steps.early else put
         order = self._write_order(protocol.IDLE if idle else protocol.CALL, b"")
         self._thaw(faults.CALL)
         thawed = now()
@@ -169,7 +181,7 @@ class Tenant:
             freeze_ns = self._freeze(faults.CALL)
         seen = now()
         arena.take_outputs(layout, into)
-        end = now()
+        end = now() if self._steps.read else seen
         if not arena.memory.frozen_stands_still:  # what is in the snapshot was there before `end`, frozen or not
             freeze_ns = self._freeze(faults.CALL)
         kept = arena.inputs_are(layout, given.inputs)

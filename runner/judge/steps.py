@@ -1,0 +1,38 @@
+"""The steps of a call that can be left out: for experiments that show what each costs and what it prevents.
+
+A run that leaves one out is not certified and ranks nowhere; its evidence names what was left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+
+@dataclass(frozen=True)
+class Steps:
+    """True: taken. docs/measurement.md says what each is for."""
+
+    freeze: bool = True  # stop every thread of a container outside its calls
+    probe: bool = True  # ask before a call whether the device is idle
+    early: bool = True  # start the clock before the inputs are copied in, not after
+    withhold: bool = True  # some words of the inputs come last, with the order
+    sweep: bool = True  # drive everything out of L2 before a call
+    reset: bool = True  # of what somebody made persist in L2, which no sweep would drive out
+    read: bool = True  # stop the clock when the judge has the whole output, not when the tenant says that it is done
+
+    @classmethod
+    def without(cls, names: str) -> Self:
+        """All but those named, with commas between. Raises ValueError for a name that is none."""
+        left_out = [name.strip() for name in names.split(",") if name.strip()]
+        known = [field.name for field in fields(cls)]
+        if unknown := sorted(set(left_out) - set(known)):
+            raise ValueError(f"{', '.join(unknown)} is no step of a call; they are {', '.join(known)}")
+        return cls(**dict.fromkeys(left_out, False))
+
+    @property
+    def left_out(self) -> list[str]:
+        return [field.name for field in fields(self) if not getattr(self, field.name)]
+
+
+ALL = Steps()

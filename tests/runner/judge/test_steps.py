@@ -1,0 +1,17 @@
+"""A step of a call can be left out in an experiment, by name; nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.judge.steps import ALL, Steps
+
+
+def test_all_steps_are_taken_unless_named() -> None:
+    assert Steps.without("") == ALL
+    assert Steps.without("probe, withhold").left_out == ["probe", "withhold"]
+
+
+def test_an_unknown_step_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(ValueError, match=r"probing is no step of a call; they are freeze, probe"):
+        Steps.without("probing")
