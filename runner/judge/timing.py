@@ -8,7 +8,7 @@ probe), never here.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -87,24 +87,22 @@ class CaseTiming:
         if settled.wrong is not None:
             return settled.wrong
         self._last_guest = self._last_guest if command.side == A else command.side
-        ruling, charged = self._rule(command, samples, window)
+        ruling, charged = rule_block(
+            command.side,
+            samples,
+            window,
+            warm=self._warm.get(command.side),
+            probe_limit_ns=self.timing["probe_limit_ns"],
+            last_guest=self._last_guest,
+        )
         if command.warm:
             self._warm[command.side] = window
+            self.timing["warm_heat"].setdefault(command.side, []).append(window.to_json())
         times, wall_s = [self.times(sample) for sample in samples], sum(sample[0] for sample in samples) / 1e9
         self.plan.ran(times, wall_s, ruling, charged)
         if not command.warm:
             self._store({"side": command.side, "calls": samples, "heat": window.to_json()}, ruling)
         return None
-
-    def _rule(self, command: Run, samples: list[list[int]], window: Window) -> tuple[Ruling, str]:
-        """What becomes of the block, and the side to blame for it."""
-        if not all(certificate.is_sane(sample) for sample in samples):
-            return Ruling(VOID, "clock"), ""
-        slowest = max(sample[4] for sample in samples)
-        if slowest > self.timing["probe_limit_ns"] > 0:
-            return Ruling(VOID, "device_busy", figures={"probe_ns": slowest}), self._last_guest
-        ruling = throttle.rule(window, self._warm.get(command.side))
-        return ruling, command.side if ruling.charged else ""
 
     def _store(self, block: Evidence, ruling: Ruling) -> None:
         quads = self.timing["quads"]
@@ -117,6 +115,28 @@ class CaseTiming:
         quads[-1] |= {"void": state.void, "charged": state.charged}
         if state.complete:
             self.progress(len(self.plan.valid))
+
+
+def rule_block(
+    side: str,
+    samples: Sequence[Sample],
+    window: Window,
+    *,
+    warm: Window | None,
+    probe_limit_ns: float,
+    last_guest: str,
+) -> tuple[Ruling, str]:
+    """What becomes of a block, and the side to blame for it. Pure: a replay rules again from what is stored.
+
+    `warm`: around this side's last warm-up. `last_guest`: the side of foreign code that ran last, this one included.
+    """
+    if not all(certificate.is_sane(sample) for sample in samples):
+        return Ruling(VOID, "clock"), ""
+    slowest = max((sample[4] for sample in samples), default=0)
+    if slowest > probe_limit_ns > 0:
+        return Ruling(VOID, "device_busy", figures={"probe_ns": slowest}), last_guest
+    ruling = throttle.rule(window, warm)
+    return ruling, side if ruling.charged else ""
 
 
 def probe_limit_ns(idle: list[list[int]]) -> float:
@@ -133,6 +153,7 @@ def blank(case: str, arguments: dict[str, Any], reference_ns: float | None) -> E
         "reference_ns": reference_ns,
         "idle": [],
         "warm": {},
+        "warm_heat": {},
         "calls": 0,
         "quads": [],
         "repeats": [],
