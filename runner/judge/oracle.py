@@ -19,7 +19,6 @@ from sandbox import protocol
 from sandbox.container import Container
 
 ANSWER_S: Final = 120  # for one request
-MOST_FREE: Final = 64  # buffers kept for later inputs
 
 Fp64 = Literal["", "values", "spread"]  # nothing; outputs in double precision; and how conditioned each element is
 
@@ -93,7 +92,8 @@ class Oracle:
     def release(self, given: Input) -> None:
         """Its memory may be used again: fresh pages for every call would cost more than the call."""
         self._free += [buffer for buffer in (given.inputs, given.expected, given.expected64) if buffer is not None]
-        del self._free[:-MOST_FREE]
+        while sum(len(buffer) for buffer in self._free) > self._memory.snapshot_bytes:
+            self._free.pop(0)
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
         """The problem's own `check_implementation` on these bytes."""

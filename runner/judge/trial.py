@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from problems.spec import Case, Problem, case_name
-from runner.judge import certificate, compare, throttle, timing
+from runner.judge import certificate, compare, stats, throttle, timing
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
-from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory, NoMemory
 from runner.judge.oracle import Oracle
 from runner.judge.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
@@ -157,7 +156,10 @@ class Trial:
 
     def fresh(self, case: Case, *, near_to: Input | None = None) -> Input:
         """An input that no one has seen; `near_to`: that one, but for a few elements."""
-        return self.oracle.make(case, fresh_seed(self.chance))
+        seed = fresh_seed(self.chance)
+        if near_to is None:
+            return self.oracle.make(case, seed)
+        return self.oracle.make(case, near_to.seed, near=seed)
 
     def call(
         self, side: str, given: Input, stage: Stage, buffer: int, *, public: bool = False, idle: bool = False
@@ -261,8 +263,10 @@ class Trial:
         sides[A].make_ready(self.profile.idle_calls)
         entry["idle"] = sides[A].run_block(idle=True)
         entry["probe_limit_ns"] = timing.probe_limit_ns(entry["idle"])
-        layout = sides[A].drop()
+        given = sides[A].drop()
+        layout = given[0].layout
         entry |= {"input_bytes": layout.input_bytes, "output_bytes": layout.output_bytes}
+        entry["eager_ns"] = stats.median([one.eager_ns for one in given])
         each = layout.input_bytes + 2 * layout.output_bytes
         plan = Schedule(self.profile, self.order, most_calls=max(self.memory.snapshot_bytes // each - 1, 1))
 
@@ -348,14 +352,13 @@ class TimedSide:
                 same = self._trial.memory.same(its_output, output, turn.given.layout.output_bytes)
                 yield {"fresh": first.sample, "again": call.sample, "same_bits": same}
 
-    def drop(self) -> Layout:
-        """Gives the block's inputs back; their layout."""
-        for turn in self._turns:
-            if turn.twin is None:
-                self._trial.oracle.release(turn.given)
-        layout = self._turns[0].given.layout
+    def drop(self) -> list[Input]:
+        """Gives the memory of the block's inputs back."""
+        given = [turn.given for turn in self._turns if turn.twin is None]
+        for one in given:
+            self._trial.oracle.release(one)
         self._turns, self._calls = [], []
-        return layout
+        return given
 
 
 def pause_for(telemetry: Telemetry) -> timing.Pause:

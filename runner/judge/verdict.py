@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from runner.judge import schedule, stats
+from runner.judge import limits, schedule, stats
 from runner.judge.certificate import Certified, certify
 from runner.judge.schedule import differences
 
@@ -97,6 +97,8 @@ def _timed(evidence: Evidence) -> Verdict:
                 "below_resolution",
                 f"Case {timing['case']}: the work takes no longer than handing it over, so it cannot be timed here.",
             )
+        if message := _impossible(time, evidence["limits"]):
+            return Verdict("policy", "impossible", message)
         times.append(time)
     if not times:
         return Verdict("infra_error", "nothing_timed", "The problem has no benchmark cases.")
@@ -140,6 +142,19 @@ def _case_time(timing: Evidence, certified: Certified) -> CaseTime | None:
         reference_ns=float(timing.get("reference_ns") or baseline),
         forgeable=min(1.0, certified.spread_ns / candidate),
     )
+
+
+def _impossible(time: CaseTime, found: Evidence) -> str:
+    """A sentence where the case's time cannot have been: even its upper bound is below what any kernel needs."""
+    for case in found.get("cases", ()):
+        hard = case["hard"] and limits.Bound(**case["hard"])
+        high_ns = time.baseline_ns * math.exp(time.estimate.high)
+        if case["case"] == time.case and limits.impossible(high_ns, hard):
+            return (
+                f"Case {time.case}: {high_ns / 1e3:.4g} µs at the most were measured, and this hardware cannot do that "
+                f"work in less than {hard.ns / 1e3:.4g} µs ({hard.resource})."
+            )
+    return ""
 
 
 def _rank(values: list[float], ranking_by: str) -> float:

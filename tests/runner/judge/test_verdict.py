@@ -17,6 +17,7 @@ def evidence(**changes: Any) -> dict[str, Any]:
         "ranking_by": "geom",
         "profile": asdict(schedule.CPU),
         "set_aside": "",
+        "limits": {},
         "fault": None,
         "clock": "wall",
         "certified": True,
@@ -119,6 +120,16 @@ def test_disturbed_idle_calls_do_not_make_a_kernel_fast() -> None:
 def test_a_wide_interval_is_said() -> None:
     assert verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.05)])).flags == ("not_converged",)
     assert verdict.decide(evidence()).flags == ()
+
+
+@pytest.mark.parametrize(("bound_ns", "outcome"), [(3.95e6, "passed"), (4.2e6, "policy")])
+def test_a_time_below_what_any_kernel_needs_is_rejected(bound_ns: float, outcome: str) -> None:
+    limits = {"cases": [{"case": "a", "hard": {"resource": "memory", "ns": bound_ns}}, {"case": "b", "hard": None}]}
+    found = verdict.decide(evidence(limits=limits))
+    assert found.outcome == outcome
+    if outcome == "policy":
+        assert found.reason == "impossible"
+        assert "4200 µs (memory)" in found.message
 
 
 def test_a_device_that_is_not_fit_is_never_the_submissions_fault() -> None:
