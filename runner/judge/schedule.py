@@ -41,7 +41,7 @@ class Profile:
     look_every: int
     most_quads: int
     stop_half_width: float
-    case_budget_s: float  # of the judge's wall clock, calls only
+    case_budget_s: float  # of the judge's wall clock, inputs and comparing included
     idle_calls: int
     warm_agree: float  # two windows of one side that differ by less are warm
     most_windows: int  # of warm-up, a side; what has not settled by then is measured as it is
@@ -58,7 +58,7 @@ CPU: Final = Profile(
     look_every=2,
     most_quads=16,
     stop_half_width=0.02,
-    case_budget_s=3.0,
+    case_budget_s=12.0,
     idle_calls=7,
     warm_agree=0.10,
     most_windows=4,
@@ -159,17 +159,17 @@ class Schedule:
         return self._end or self._queue[0]
 
     def ran(self, times_ns: Sequence[float], wall_s: float, ruling: Ruling, charged: str = "") -> None:
-        """What became of a Run: the times of its calls that count, the wall time of all of it, what was ruled, and the
-        side to blame for it."""
+        """What became of a Run: the times of its calls that count, the wall time of all of it with its inputs and their
+        comparing, what was ruled, and the side to blame for it."""
         command = self._queue.pop(0)
         assert isinstance(command, Run)
+        self.spent_s += wall_s
         if ruling.action == SET_ASIDE:
             self._void(ruling.reason, charged)
             self._end = End(UNFIT, ruling.reason)
         elif command.warm:
             self.windows.setdefault(command.side, []).append(_median(times_ns))
         else:
-            self.spent_s += wall_s
             self._took(command.side, times_ns, ruling, charged)
 
     def rested(self) -> None:

@@ -1,7 +1,7 @@
 """The timed part of one case: drives the schedule (pure) with sides, telemetry and chance, and writes the evidence.
 
-`Side`, `Telemetry`, `Pause` and the chance are the only sources of samples, heat, time and luck; each has a fake in the
-tests. What becomes of a block is decided by rules over what was read (throttle.py, certificate.is_sane, the idle
+`Side`, `Telemetry`, `Clock`, `Pause` and the chance are the only sources of samples, heat, time and luck; each has a fake
+in the tests. What becomes of a block is decided by rules over what was read (throttle.py, certificate.is_sane, the idle
 probe), never here.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from runner.judge import certificate, schedule, stats, throttle
 from runner.judge.certificate import Sample
+from runner.judge.clock import Clock
 from runner.judge.schedule import A, End, Rest, Run, Schedule
 from runner.judge.telemetry import Telemetry
 from runner.judge.throttle import VALID, VOID, Ruling, Window
@@ -54,6 +55,7 @@ class CaseTiming:
     plan: Schedule
     sides: Mapping[str, Side]
     telemetry: Telemetry
+    clock: Clock
     times: Times
     pause: Pause
     chance: random.Random
@@ -75,7 +77,7 @@ class CaseTiming:
         return None
 
     def _run(self, command: Run) -> Evidence | None:
-        side = self.sides[command.side]
+        side, began_ns = self.sides[command.side], self.clock.now_ns()
         side.make_ready(command.calls or self.chance.randint(*WARM_CALLS))
         self.telemetry.begin()
         try:
@@ -98,8 +100,8 @@ class CaseTiming:
         if command.warm:
             self._warm[command.side] = window
             self.timing["warm_heat"].setdefault(command.side, []).append(window.to_json())
-        times, wall_s = [self.times(sample) for sample in samples], sum(sample[0] for sample in samples) / 1e9
-        self.plan.ran(times, wall_s, ruling, charged)
+        wall_s = (self.clock.now_ns() - began_ns) / 1e9
+        self.plan.ran([self.times(sample) for sample in samples], wall_s, ruling, charged)
         if not command.warm:
             self._store({"side": command.side, "calls": samples, "heat": window.to_json()}, ruling)
         return None

@@ -17,6 +17,7 @@ from typing import Any, Final
 from problems.spec import Case, Problem, case_name
 from runner.judge import certificate, compare, stats, throttle, timing
 from runner.judge.cases import fresh_seed, plan_checks
+from runner.judge.clock import WallClock
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.memory import Buffer, Memory, NoMemory
 from runner.judge.oracle import Oracle
@@ -274,11 +275,19 @@ class Trial:
             self.emit("timing", entry["case"], {**progress, "quads": quads, "quads_at_most": self.profile.most_quads})
 
         run = timing.CaseTiming(
-            plan, sides, telemetry, self._clock_of(entry), pause_for(telemetry), self.chance, entry, tell
+            plan,
+            sides,
+            telemetry,
+            WallClock(),
+            self._times_of(entry),
+            pause_for(telemetry),
+            self.chance,
+            entry,
+            tell,
         )
         return run.run()
 
-    def _clock_of(self, entry: Evidence) -> timing.Times:
+    def _times_of(self, entry: Evidence) -> timing.Times:
         """A call's time as it is known while measuring goes on."""
         clock, certified = self.evidence["clock"], self.evidence["certified"]
         constant = certificate.constant_ns(entry, certified=certified)

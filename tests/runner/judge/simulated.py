@@ -83,6 +83,7 @@ class Race:
             plan=plan,
             sides=self.sides,
             telemetry=self,
+            clock=self,
             times=lambda sample: certificate.at_once_ns(sample, constant, clock=self.profile.clock, certified=True),
             pause=self._pause,
             chance=self.chance,
@@ -112,6 +113,9 @@ class Race:
     def _pause(self, why: str) -> None:
         self.rests.append(why)
         self.clock_s += 1
+
+    def now_ns(self) -> int:
+        return round(self.clock_s * 1e9)
 
     # -- Telemetry -----------------------------------------------------------------------------------------------
 
