@@ -1,8 +1,8 @@
 """The timed part of one case: drives the schedule (pure) with sides, telemetry and chance, and writes the evidence.
 
-`Side`, `Telemetry`, `Clock`, `Pause` and the chance are the only sources of samples, heat, time and luck; each has a fake
-in the tests. What becomes of a block is decided by rules over what was read (throttle.py, certificate.is_sane, the idle
-probe), never here.
+`Side`, `Telemetry`, `Clock`, `Pause` and the chance are the only sources of samples, heat, time and luck; each has a
+fake in the tests. What becomes of a block is decided by rules over what was read (throttle.py, certificate.is_sane, the
+idle probe), never here.
 """
 
 from __future__ import annotations
