@@ -1,0 +1,170 @@
+"""A submission for any problem, from its own reference: honest, or wrong in one way that a problem must not accept.
+
+`runner verify` puts two lines before this text: REFERENCE (the source of the problem's reference.py) and VARIANT (a key
+of VARIANTS below). It runs in a tenant like any submission, and is ours. Raises NotApplicable where a variant makes no
+sense for the problem at hand.
+"""
+
+import dataclasses
+import sys
+import types
+
+import torch
+
+reference = types.ModuleType("reference")
+sys.modules["reference"] = reference
+exec(compile(REFERENCE, "reference.py", "exec"), reference.__dict__)  # noqa: F821
+
+HALVED = {torch.float64: torch.float32, torch.float32: torch.float16}
+WORKING = (torch.float16, torch.bfloat16, torch.float32)
+
+
+class NotApplicable(Exception):
+    pass
+
+
+# -- nested data -----------------------------------------------------------------------------------------------------
+
+
+def mapped(data, change):
+    """The same structure with every tensor changed."""
+    if isinstance(data, torch.Tensor):
+        return change(data)
+    if isinstance(data, (tuple, list)):
+        return type(data)(mapped(item, change) for item in data)
+    if isinstance(data, dict):
+        return {key: mapped(item, change) for key, item in data.items()}
+    if dataclasses.is_dataclass(data):
+        fields = {field.name: mapped(getattr(data, field.name), change) for field in dataclasses.fields(data)}
+        return type(data)(**fields)
+    return data
+
+
+def leaves(data):
+    found = []
+    mapped(data, lambda tensor: found.append(tensor) or tensor)
+    return found
+
+
+def same(left, right):
+    return torch.equal(left.contiguous().view(-1).view(torch.uint8), right.contiguous().view(-1).view(torch.uint8))
+
+
+# -- running the reference -------------------------------------------------------------------------------------------
+
+
+class Run:
+    """The reference on `data`: its result, and all its outputs, those that it wrote into the data first."""
+
+    def __init__(self, data, changed=None):
+        before = [tensor.clone() for tensor in leaves(data)]
+        self.result = reference.ref_kernel(data)
+        after = leaves(data)
+        if changed is None:
+            changed = [index for index, tensor in enumerate(after) if not same(tensor, before[index])]
+        self.changed = changed
+        written = [after[index] for index in changed]
+        places = {tensor.data_ptr() for tensor in written}
+        self.fresh = [tensor for tensor in leaves(self.result) if tensor.data_ptr() not in places]
+        self.outputs = written + self.fresh
+
+    def replaced(self, values):
+        """The result with other values, also in what was written in place."""
+        for output, value in zip(self.outputs[: len(self.changed)], values):
+            output.copy_(value)
+        others = dict(zip(map(id, self.fresh), values[len(self.changed) :]))
+        return mapped(self.result, lambda tensor: others.get(id(tensor), tensor))
+
+
+def cast(data, dtypes):
+    return mapped(data, lambda tensor: tensor.to(dtypes.get(tensor.dtype, tensor.dtype), copy=True))
+
+
+# -- the variants: from the data as it was and the honest run, the values to return ----------------------------------
+
+
+def honest(given, run):
+    return run.outputs
+
+
+def zeros(given, run):
+    return [torch.zeros_like(output) for output in run.outputs]
+
+
+def ones(given, run):
+    return [torch.ones_like(output) for output in run.outputs]
+
+
+def constant(given, run):
+    """The best constant: the mean of what is expected."""
+    return [torch.full_like(output, output.double().mean().item()) for output in map(real, run.outputs)]
+
+
+def real(output):
+    return output.real if output.is_complex() else output
+
+
+def the_input(given, run):
+    inputs = leaves(given)
+
+    def like(output):
+        fits = [tensor for tensor in inputs if tensor.shape == output.shape]
+        if not fits:
+            raise NotApplicable("no input has the shape of the output")
+        return fits[0].to(output.dtype)
+
+    return [like(output) for output in run.outputs]
+
+
+LAST = {}
+
+
+def previous(given, run):
+    """What the last call with outputs of these shapes should have returned; the first one is honest."""
+    key = tuple((output.shape, output.dtype) for output in run.outputs)
+    before = LAST.get(key, run.outputs)
+    LAST[key] = [output.clone() for output in run.outputs]
+    return before
+
+
+def half(given, run):
+    """Computed in half the precision of the inputs."""
+    if not any(tensor.dtype in HALVED for tensor in leaves(given)):
+        raise NotApplicable("the inputs are in half precision, or no floating-point numbers")
+    other = Run(cast(given, HALVED), run.changed)
+    return [value.to(output.dtype) for value, output in zip(other.outputs, run.outputs)]
+
+
+def margin(given, run):
+    """Honest, with four times the error that the reference's working precision brings."""
+    try:
+        exact = Run(cast(given, dict.fromkeys(WORKING, torch.float64)), run.changed)
+    except (RuntimeError, NotImplementedError) as error:
+        raise NotApplicable(f"the reference does not run in double precision: {error}") from None
+
+    def moved(output, target):
+        if not output.is_floating_point() or not target.is_floating_point():
+            return output
+        wide = (target.double() + 4 * (output.double() - target.double())).to(output.dtype)
+        return torch.where(torch.isfinite(output) & torch.isfinite(wide), wide, output)
+
+    return [moved(output, target) for output, target in zip(run.outputs, exact.outputs)]
+
+
+VARIANTS = {
+    "reference": honest,
+    "zeros": zeros,
+    "ones": ones,
+    "constant": constant,
+    "input": the_input,
+    "previous": previous,
+    "half": half,
+    "margin": margin,
+}
+
+
+def kernel(data):
+    given = mapped(data, torch.clone)
+    run = Run(data)
+    with torch.no_grad():
+        return run.replaced(VARIANTS[VARIANT](given, run))  # noqa: F821

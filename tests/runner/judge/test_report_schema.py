@@ -1,0 +1,124 @@
+"""Evidence is parsed before anything is decided from it: what fits passes, everything else is named."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.judge import report
+from runner.judge.report import ReportError
+from runner.judge.schedule import ABIIBA, A, B, I
+from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, race
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
+CIRCUMSTANCES: dict[str, Any] = {
+    "hardware": "cpu",
+    "fingerprint": {"cpu": "one", "cpus": 2},
+    "epoch": "sha256:0123456789",
+    "problem_digest": "sha256:" + "0" * 64,
+    "image": "sha256:" + "1" * 64,
+    "left_out": [],
+    "cores": {"judge": [0], "tenant": [1]},
+    "phases_s": {"all": 3.25},
+}
+
+
+def simulated(made: Race | None = None) -> dict[str, Any]:
+    """What the judge would store of a simulated race, as JSON brings it back."""
+    made = made or race(0.5)
+    made.run()
+    evidence = made.evidence() | CIRCUMSTANCES
+    evidence["checks"] = [check | {"seed": 7, "figures": []} for check in evidence["checks"]]
+    again: dict[str, Any] = json.loads(json.dumps(evidence))
+    return again
+
+
+def test_what_the_judge_writes_fits() -> None:
+    report.parse(simulated())
+
+
+def test_void_quads_with_their_reasons_fit() -> None:
+    hot = at_block(9, before={"counters": counted(270, 0)}, counters=counted(270, 5_000_000))
+    evidence = simulated(race(0.5, heat=hot))
+    assert any(quad["void"] for quad in evidence["timing"][0]["quads"])
+    report.parse(evidence)
+
+
+def test_a_confirmation_fits() -> None:
+    made = Race(order=ABIIBA)
+    made.sides = {name: FakeSide(made, name, 4e6) for name in (A, B, I)}
+    report.parse({"version": 2, "runs": [simulated(made)], "alone": [simulated(), None]})
+
+
+def changed(evidence: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """A copy with the value at a path such as "timing.0.calls"; the value Ellipsis takes it away."""
+    copy: Any = json.loads(json.dumps(evidence))
+    *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+    at = copy
+    for step in way:
+        at = at[step]
+    if value is ...:
+        del at[last]
+    else:
+        at[last] = value
+    found: dict[str, Any] = copy
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("mode", "fast"),
+        ("certified", 1),
+        ("certified", ...),
+        ("clock", "sundial"),
+        ("more", 1),
+        ("checks.0.good", "yes"),
+        ("checks.0.message", "x" * 30_000),
+        ("timing.0.calls", -1),
+        ("timing.0.ended", "somehow"),
+        ("timing.0.quads.0.blocks.0.side", "judge"),
+        ("timing.0.quads.0.blocks.0.calls.0", [1, 2, 3]),
+        ("timing.0.quads.0.blocks.0.calls.0.0", "fast"),
+        ("timing.0.quads.0.blocks.0.calls.0.0", 1e300),
+        ("timing.0.quads.0.blocks.0.heat", {"before": {}}),
+        ("timing.0.quads.0.blocks.0.heat.before.at_ns", "soon"),
+        ("timing.0.quads.0.more", 1),
+        ("phases_s.all", None),
+        ("fault", {"outcome": "wrong"}),
+    ],
+)
+def test_what_does_not_fit_is_named(path: str, value: Any) -> None:
+    with pytest.raises(ReportError) as caught:
+        report.parse(changed(simulated(), path, value))
+    field = next(step for step in path.split(".") if not step.isdigit())
+    assert f"evidence.{field}" in str(caught.value)
+    assert len(str(caught.value)) < 2_000
+
+
+@pytest.mark.parametrize(
+    ("evidence", "says"),
+    [
+        (None, "expected an object"),
+        ([], "expected an object"),
+        ({}, "ended before there was anything"),
+        ({"version": True}, "ended before there was anything"),
+        ({"version": 1, "quads": []}, "Judge the submission again"),
+        ({"version": 3}, "upgrade it"),
+        ({"version": 2, "runs": 5}, "evidence.runs"),
+        ({"version": 2, "phases_s": {"all": float("nan")}}, "not JSON compliant"),
+    ],
+)
+def test_what_is_no_evidence_of_this_version_is_refused_with_a_sentence(evidence: Any, says: str) -> None:
+    with pytest.raises(ReportError, match=re.escape(says)):
+        report.parse(evidence)
+
+
+def test_the_schema_in_the_docs_is_current() -> None:
+    assert SCHEMA.read_text("utf-8") == report.schema_text(), (
+        "run python -m runner.judge.report > docs/report.schema.json"
+    )
