@@ -1,6 +1,9 @@
 """Figures of the judge on a GPU host, as docs/measurements.md keeps them. By hand, after `source tests/gpu/setup.sh`.
 
-python -m tests.gpu.measure JOBS PROBLEM FILE [PROBLEM FILE …]     each pair JOBS times; a table a case
+python -m tests.gpu.measure JOBS PROBLEM[:PART] FILE [PROBLEM[:PART] FILE …]
+
+Each pair is judged JOBS times, each time in a process of its own; then a table, a line a case. PART: only the benchmark
+cases whose name holds it (`add:n=1024`). With OUT set, every report is kept there. RUNNER_LEAVE_OUT leaves out steps.
 """
 
 from __future__ import annotations
@@ -9,11 +12,15 @@ import json
 import math
 import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from problems.spec import case_name
 from runner import config, once
 from runner.judge import certificate, schedule, stats
 from runner.wire import Report
@@ -22,21 +29,31 @@ from runner.wire import Report
 def main() -> None:
     jobs, *pairs = sys.argv[1:]
     for problem, file in zip(pairs[::2], pairs[1::2], strict=True):
-        reports = []
-        for _ in range(int(jobs)):
-            began = time.monotonic()
-            found = once.find_problem(problem)
-            report = once.judge_once(found, Path(file), "ranked", config.load_judge(), lambda event: None)
-            reports.append(report)
-            _keep(report, f"{found.slug}-{Path(file).stem}-{len(reports)}")
-            _say_job(problem, file, report, time.monotonic() - began)
-        _say_cases(reports)
+        began = time.monotonic()
+        reports = [_in_its_own_process(problem, file, number) for number in range(int(jobs))]
+        print(f"{problem} {Path(file).name}: {jobs} jobs in {time.monotonic() - began:.0f} s", flush=True)
+        _say_cases([report for report in reports if report is not None])
 
 
-def _keep(report: Report, name: str) -> None:
-    """The whole report, where the environment's OUT names a folder."""
-    if "OUT" in os.environ:
-        (Path(os.environ["OUT"]) / f"{name}.json").write_text(json.dumps(report.to_json()))
+def _in_its_own_process(problem: str, file: str, number: int) -> Report | None:
+    """None where the process failed; what it said is above."""
+    folder = Path(os.environ.get("OUT") or tempfile.gettempdir())
+    kept = folder / f"{problem}-{Path(file).stem}-{os.environ.get('RUNNER_LEAVE_OUT', '')}{number}.json".replace(
+        "=", "-"
+    )
+    kept.unlink(missing_ok=True)
+    subprocess.run([sys.executable, "-m", "tests.gpu.measure", "one", problem, file, str(kept)], check=False)
+    return Report.from_json(json.loads(kept.read_text())) if kept.exists() else None
+
+
+def one(problem: str, file: str, kept: str) -> None:
+    name, _, part = problem.partition(":")
+    found = once.find_problem(name)
+    found = replace(found, benchmarks=tuple(case for case in found.benchmarks if part in case_name(case)))
+    began = time.monotonic()
+    report = once.judge_once(found, Path(file), "ranked", config.load_judge(), lambda event: None)
+    Path(kept).write_text(json.dumps(report.to_json()))
+    _say_job(problem, file, report, time.monotonic() - began)
 
 
 def _say_job(problem: str, file: str, report: Report, took_s: float) -> None:
@@ -117,4 +134,7 @@ def _repeats(timings: list[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "one":
+        one(*sys.argv[2:])
+    else:
+        main()
