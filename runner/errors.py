@@ -10,9 +10,14 @@ RunnerError
 │   └── SiteRefused        the request itself is wrong: trying again will not help
 ├── JudgeStopped           we ended the judge process: lease lost, cancelled, or the runner shuts down
 └── JudgeFault             the judge process did not do its part; `reason` is the code for the report
+    └── JudgeStale         its prepared containers grew old before it took a job: another one will do
 """
 
 from __future__ import annotations
+
+from typing import Final
+
+STALE_EXIT: Final = 75  # of a judge process that raised nothing but gave up waiting (sysexits.h: EX_TEMPFAIL)
 
 
 class RunnerError(Exception):
@@ -61,6 +66,10 @@ class JudgeFault(RunnerError):
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class JudgeStale(JudgeFault):
+    """The judge gave up waiting before it read its job, since what it had prepared was no longer fit."""
 
 
 class JudgeStopped(RunnerError):

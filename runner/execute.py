@@ -1,23 +1,14 @@
-"""One job in order: containers, building, checking, timing, verdict, report. A process of its own, without the site.
-
-    python -m runner.execute        a Job as JSON on stdin → JSON lines {"event": …}, at last {"report": …}, on stdout
-    python -m runner.execute --reap  removes the containers that an earlier judge of this runner left behind
-
-Holds no token and no secret but the seeds of the cases. On SIGTERM the containers are killed and it exits with 143.
+"""One job in order: building, checking, timing, verdict, report. Without the site; a process of its own for a daemon's
+jobs (runner/standby.py), inside the caller's for `runner once`.
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
 import logging
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from types import FrameType
 from typing import Any, Final
 
 from problems.errors import ProblemError
@@ -29,26 +20,20 @@ from runner.judge.records import INCUMBENT_FAILED
 from runner.judge.schedule import A, B, I
 from runner.judge.telemetry import open_telemetry
 from runner.judge.trial import Trial
-from runner.wire import MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report, WireError
-from sandbox import container
+from runner.wire import MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
 from sandbox.errors import SandboxError
 
 log = logging.getLogger("runner.execute")
 
-PR_SET_DUMPABLE: Final = 4
 TIMED_MODES: Final = ("benchmark", "ranked")
 
 OnEvent = Callable[[Event], None]
 
 
-class Terminated(SystemExit):
-    """SIGTERM: everything is cleaned up on the way out."""
-
-
 def execute(
     job: Job, settings: config.JudgeSettings, on_event: OnEvent, ready: prepare.Prepared | None = None
 ) -> Report:
-    """The report of this job; infra_error where the fault is ours or the problem's. Raises only Terminated and bugs.
+    """The report of this job; infra_error where the fault is ours or the problem's. Raises only bugs.
 
     Without a prepared set of containers one is made for this job and cleared away before the report is returned.
     """
@@ -61,9 +46,11 @@ def execute(
     try:
         problem = _problem(job)
         with ExitStack() as stack:
-            if ready is None:
-                with phases("start"):
+            with phases("start"):
+                if ready is None:
                     ready = stack.enter_context(prepare.prepared(settings, sides_of(job)))
+                for name in set(sides_of(job)) - set(ready.sides):
+                    ready.start_side(name).connect()
             return _judge(job, problem, ready, emit, phases, evidence, blank)
     except (ProblemError, OracleFailed) as err:
         log.error("problem failed: %s", err)
@@ -133,7 +120,7 @@ def _judge(
         said = f"The incumbent failed while it was measured beside this submission: {failed}."
         evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
     sides[B].container.kill()
-    sides[B].container.wait_exit()
+    sides[B].container.wait_dead()
     return _report(blank, evidence, sides[B].logs())
 
 
@@ -239,39 +226,3 @@ class _Phases:
             yield
         finally:
             self._seconds[name] = round(time.monotonic() - began, 3)
-
-
-def _on_term(number: int, frame: FrameType | None) -> None:
-    raise Terminated(128 + signal.SIGTERM)
-
-
-def _say(kind: str, value: Event | Report) -> None:
-    sys.stdout.write(json.dumps({kind: value.to_json()}, allow_nan=False, separators=(",", ":")) + "\n")
-    sys.stdout.flush()
-
-
-def _hide() -> None:
-    """Not dumpable: no process of another user may trace this one or read its memory, which holds the seeds."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def main() -> None:
-    """See the module's text."""
-    _hide()
-    signal.signal(signal.SIGTERM, _on_term)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
-    settings = config.load_judge()
-    if sys.argv[1:] == ["--reap"]:
-        client = container.connect()
-        log.info("removed %d containers", container.reap(client, settings.runner_id))
-        return
-    try:
-        job = Job.from_json(json.loads(sys.stdin.buffer.read()))
-    except (ValueError, WireError) as err:
-        log.error("not a job: %s", err)
-        raise SystemExit(2) from None
-    _say("report", execute(job, settings, lambda event: _say("event", event)))
-
-
-if __name__ == "__main__":
-    main()

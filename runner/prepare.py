@@ -7,6 +7,7 @@ nothing of any user or problem is in them when `prepared` yields.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from runner.judge.schedule import A, B
 from runner.judge.steps import ALL, Steps
 from runner.judge.tenant import Tenant
 from sandbox import container, policy
+from sandbox.errors import SandboxError
 
 ARENA_BYTES: Final = 256 << 20  # inputs and outputs each; only what is used is ever touched
 GPU_INPUT_BYTES: Final = 4 << 30
@@ -65,12 +67,13 @@ class Prepared:
         self.sides: dict[str, Tenant] = {}
         self._stack = stack
         self._settings = settings
+        self._born = time.monotonic()
         self._client = container.connect()
         stack.callback(self._client.close)
         for name in sides:
             self.start_side(name)
         self.oracle = self._start_oracle()
-        self.image = str(self._client.images.get(settings.sandbox_image).id)
+        self.image = container.image_id(self._client, settings.sandbox_image)
 
     def connect(self) -> None:
         """Wait until torch is imported everywhere."""
@@ -89,10 +92,26 @@ class Prepared:
         self.sides[name] = side
         return side
 
+    def unfit(self) -> str:
+        """Why this set must not begin a job, "" while it may: for one that has waited."""
+        settings = self._settings
+        if time.monotonic() - self._born > settings.runner_prepared_s:
+            return f"it is older than {settings.runner_prepared_s:g} s"
+        if not all(one.attached() for one in self._containers()):
+            return "a container ended, or the Docker Engine did"
+        try:
+            if container.image_id(self._client, settings.sandbox_image) != self.image:
+                return f"{settings.sandbox_image} is another image now"
+        except SandboxError as err:
+            return str(err)
+        return ""
+
     def pids(self) -> frozenset[int]:
         """Of this judge and of the first program in each of its containers."""
-        containers = (self.oracle.container, *(side.container for side in self.sides.values()))
-        return frozenset({os.getpid(), *(one.pid for one in containers)})
+        return frozenset({os.getpid(), *(one.pid for one in self._containers())})
+
+    def _containers(self) -> tuple[container.Container, ...]:
+        return (self.oracle.container, *(side.container for side in self.sides.values()))
 
     def _start_oracle(self) -> Oracle:
         made = self._start(policy.oracle(self._settings.sandbox_image, hosts.draw_uid(), self._cpus("oracle")))

@@ -1,9 +1,13 @@
-"""The judge as a process: a Job goes in on stdin, events and one Report come out on stdout, as JSON lines.
+"""The judge as a process: prepared ahead, then a Job goes in on stdin, events and one Report come out on stdout.
 
-The process gets a scrubbed environment, a session of its own, a wall-clock limit, limits on what it may say, and dies
-with us (runner/child.py). What it says is parsed into the wire's types or refused. `run` returns a Report, or raises
-JudgeFault (it did not do its part) or JudgeStopped (we ended it); when it has returned, the process and its children
-are gone.
+    {"ready": true}     once, when everything that needs no job is done; then it waits for stdin
+    {"event": …}        while it judges
+    {"report": …}       once; what follows is clearing away
+
+The process gets a scrubbed environment, a session of its own, wall-clock limits, limits on what it may say, and dies
+with us (runner/child.py). What it says is parsed into the wire's types or refused. `prepare` and `run` return what
+they promise, or raise JudgeFault (it did not do its part) or JudgeStopped (we ended it); when they have raised, and
+when `finish` has returned, the process and its children are gone.
 """
 
 from __future__ import annotations
@@ -18,9 +22,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Final
 
-from runner.errors import JudgeFault, JudgeStopped
+from runner.errors import STALE_EXIT, JudgeFault, JudgeStale, JudgeStopped
 from runner.log import get_logger
 from runner.wire import MAX_REPORT_BYTES, Event, Job, Report, WireError, dump
 
@@ -33,10 +38,16 @@ LOG_LINE_CHARS: Final = 2_000
 TAIL_LINES: Final = 40
 READ_BYTES: Final = 1 << 16
 TICK_S: Final = 0.5  # how often limits are looked at while the judge is silent
+CLEAR_LIMIT_S: Final = 30.0  # from the report to the end of the process
+
+CLEAN_EXITS: Final = (0, 128 + signal.SIGTERM, STALE_EXIT)  # its containers are removed
+
+# A judge gets SIGKILL when the thread that started it ends: this one ends with the whole process only.
+_SPAWNER: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
 
 class JudgeProcess:
-    """One run of the judge. `stop` may be called from any thread, before, during and after."""
+    """One judge: `prepare`, `run` one job, `finish`. `stop` may be called from any thread, before, during and after."""
 
     def __init__(self, command: Sequence[str], environment: dict[str, str], *, limit_s: float, grace_s: float) -> None:
         self._command = (sys.executable, "-m", "runner.child", str(os.getpid()), *command)
@@ -44,9 +55,17 @@ class JudgeProcess:
         self._limit_s = limit_s
         self._grace_s = grace_s
         self._guard = threading.Lock()
+        self._selector = selectors.DefaultSelector()
+        self._output = _Output()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = ""
         self._kill_at = float("inf")
+
+    @property
+    def waiting(self) -> bool:
+        """Is it prepared, alive and without a job?"""
+        with self._guard:
+            return self._process is not None and self._output.waiting and not self._has_ended(self._process)
 
     def stop(self, why: str) -> None:
         """Asks the judge to end now; it is killed after the grace."""
@@ -54,64 +73,116 @@ class JudgeProcess:
             self._stopped = self._stopped or why
         self._terminate()
 
+    def prepare(self, limit_s: float) -> None:
+        """Starts it; returns when it waits for its job."""
+        self._start()
+        self._follow_or_end(lambda: self._output.waiting, limit_s)
+
     def run(self, job: Job, on_event: Callable[[Event], None]) -> Report:
-        output = _Output(job, on_event)
-        self._start(job)
+        """Hands over the job; returns with the report, while the judge is still clearing away."""
+        self._output.expect(job, on_event)
+        self._feed(dump(job).encode())
+        self._follow_or_end(lambda: self._output.report is not None, self._limit_s)
+        assert self._output.report is not None
+        return self._output.report
+
+    def finish(self) -> bool:
+        """Waits for its end. False where it did not end in peace: its containers may be left."""
+        if self._process is None:
+            return True
+        clean = True
         try:
-            self._follow(output)
+            self._follow(lambda: False, min(CLEAR_LIMIT_S, self._limit_s))
+        except JudgeFault as fault:
+            log.error("judge_not_clean", reason=fault.reason, error=str(fault))
+            self._terminate()
+            clean = False
+        return self._end() in CLEAN_EXITS and clean
+
+    def _follow_or_end(self, enough: Callable[[], bool], limit_s: float) -> None:
+        """`enough` is true when this returns; when it raises, the judge is gone."""
+        try:
+            self._follow(enough, limit_s)
         except JudgeFault:
             self._terminate()
+            self._end()
+            if self._stopped:
+                raise JudgeStopped(self._stopped) from None
             raise
-        finally:
-            code = self._end()
+        if enough() and not self._stopped:
+            return
+        code = self._end()
         if self._stopped:
             raise JudgeStopped(self._stopped)
-        if output.report is None:
-            tail = list(output.tail)
-            log.error("judge_died", attempt=job.attempt_id, exit_code=code, stderr_tail=tail)
-            raise JudgeFault("judge_died", f"the judge ended with exit code {code} and no report")
-        return output.report
+        if code == STALE_EXIT:
+            raise JudgeStale("judge_died", "the judge gave up waiting before it took its job")
+        log.error("judge_died", attempt=self._output.attempt_id, exit_code=code, stderr_tail=list(self._output.tail))
+        raise JudgeFault("judge_died", f"the judge ended with exit code {code} before its time")
 
-    def _start(self, job: Job) -> None:
+    def _start(self) -> None:
         with self._guard:
             if self._stopped:
                 raise JudgeStopped(self._stopped)
-            with _as_file(dump(job).encode()) as stdin:
-                self._process = subprocess.Popen(
-                    self._command,
-                    stdin=stdin,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    env=self._environment,
-                    start_new_session=True,
-                    bufsize=0,
-                )
-
-    def _follow(self, output: _Output) -> None:
-        """Reads until the judge has ended. Limits are checked at least every TICK_S."""
-        process = self._process
-        assert process is not None
+            process = self._process = _SPAWNER.submit(
+                subprocess.Popen,
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self._environment,
+                start_new_session=True,
+                bufsize=0,
+            ).result()
         assert process.stdout is not None
         assert process.stderr is not None
-        deadline = time.monotonic() + self._limit_s
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ, output.take_stdout)
-            selector.register(process.stderr, selectors.EVENT_READ, output.take_stderr)
-            while selector.get_map():
-                ready = selector.select(TICK_S)
-                for key, _ in ready:
-                    chunk = os.read(key.fd, READ_BYTES)
-                    if chunk:
-                        key.data(chunk)
-                    else:
-                        selector.unregister(key.fileobj)
-                now = time.monotonic()
-                if now > self._kill_at:
-                    return
-                if now > deadline:
-                    raise JudgeFault("judge_hung", f"the judge did not end within {self._limit_s:g} s")
-                if not ready and self._has_ended(process):  # a grandchild may hold the pipes open
-                    return
+        self._selector.register(process.stdout, selectors.EVENT_READ, self._reader(self._output.take_stdout))
+        self._selector.register(process.stderr, selectors.EVENT_READ, self._reader(self._output.take_stderr))
+
+    def _reader(self, take: Callable[[bytes], None]) -> Callable[[IO[bytes]], None]:
+        def read(pipe: IO[bytes]) -> None:
+            chunk = os.read(pipe.fileno(), READ_BYTES)
+            if chunk:
+                take(chunk)
+            else:
+                self._selector.unregister(pipe)
+
+        return read
+
+    def _feed(self, data: bytes) -> None:
+        """Into its stdin as fast as it reads, then the end of the file."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        left = memoryview(data)
+
+        def write(pipe: IO[bytes]) -> None:
+            nonlocal left
+            try:
+                left = left[os.write(pipe.fileno(), left[:READ_BYTES]) :]
+            except BrokenPipeError:  # it will have to explain that by a report or its exit code
+                left = left[:0]
+            if not left:
+                self._selector.unregister(pipe)
+                pipe.close()
+
+        os.set_blocking(self._process.stdin.fileno(), False)
+        self._selector.register(self._process.stdin, selectors.EVENT_WRITE, write)
+
+    def _follow(self, enough: Callable[[], bool], limit_s: float) -> None:
+        """Until `enough`, or until the judge has ended. Limits are checked at least every TICK_S."""
+        process = self._process
+        assert process is not None
+        deadline = time.monotonic() + limit_s
+        while self._selector.get_map() and not enough():
+            ready = self._selector.select(TICK_S)
+            for key, _ in ready:
+                key.data(key.fileobj)
+            now = time.monotonic()
+            if now > self._kill_at:
+                return
+            if now > deadline:
+                raise JudgeFault("judge_hung", f"the judge was not done within {limit_s:g} s")
+            if not ready and self._has_ended(process):  # a grandchild may hold the pipes open
+                return
 
     @staticmethod
     def _has_ended(process: subprocess.Popen[bytes]) -> bool:
@@ -130,7 +201,8 @@ class JudgeProcess:
             self._signal(signal.SIGKILL)
             code = process.wait()
             self._process = None
-        for pipe in (process.stdout, process.stderr):
+        self._selector.close()
+        for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
         return code
@@ -154,16 +226,30 @@ class JudgeProcess:
 class _Output:
     """What the judge said, parsed and bounded."""
 
-    def __init__(self, job: Job, on_event: Callable[[Event], None]) -> None:
+    def __init__(self) -> None:
         self.report: Report | None = None
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
-        self._job = job
-        self._on_event = on_event
+        self._ready = False
+        self._job: Job | None = None
+        self._on_event: Callable[[Event], None] = lambda event: None
         self._line = bytearray()
         self._stdout_bytes = 0
         self._stderr_bytes = 0
         self._stderr_line = bytearray()
         self._last_seq = 0
+
+    @property
+    def waiting(self) -> bool:
+        return self._ready and self._job is None
+
+    @property
+    def attempt_id(self) -> str:
+        return self._job.attempt_id if self._job else ""
+
+    def expect(self, job: Job, on_event: Callable[[Event], None]) -> None:
+        """From now on events and one report of this job may come, and nothing before."""
+        self._job = job
+        self._on_event = on_event
 
     def take_stdout(self, chunk: bytes) -> None:
         self._stdout_bytes += len(chunk)
@@ -186,7 +272,7 @@ class _Output:
             text = bytes(self._stderr_line + piece)[:LOG_LINE_CHARS].decode(errors="backslashreplace")
             self._stderr_line.clear()
             self.tail.append(text)
-            log.info("judge_log", attempt=self._job.attempt_id, line=text)
+            log.info("judge_log", attempt=self.attempt_id, line=text)
         self._stderr_line += rest[:LOG_LINE_CHARS]
 
     def _extend(self, piece: bytes) -> None:
@@ -198,25 +284,35 @@ class _Output:
         try:
             data = json.loads(line, parse_constant=_refuse_constant)
             if not isinstance(data, dict) or len(data) != 1:
-                raise WireError("line", 'expected {"event": …} or {"report": …}')
-            if "event" in data:
-                self._take_event(Event.from_json(data["event"]))
-            elif "report" in data:
-                self._take_report(Report.from_json(data["report"]))
+                raise WireError("line", 'expected {"ready": …}, {"event": …} or {"report": …}')
+            ((kind, value),) = data.items()
+            if kind == "ready":
+                self._take_ready()
+            elif kind == "event":
+                self._take_event(Event.from_json(value))
+            elif kind == "report":
+                self._take_report(Report.from_json(value))
             else:
-                raise WireError("line", 'expected {"event": …} or {"report": …}')
+                raise WireError("line", 'expected {"ready": …}, {"event": …} or {"report": …}')
         except (ValueError, RecursionError) as error:  # JSON's, the wire's, and unicode's
             raise JudgeFault("judge_protocol", f"the judge wrote a line that does not fit: {error}") from None
 
+    def _take_ready(self) -> None:
+        if self._ready:
+            raise WireError("ready", "a second time")
+        self._ready = True
+
     def _take_event(self, event: Event) -> None:
+        if self._job is None or self.report is not None:
+            raise WireError("event", "without a job")
         if event.seq <= self._last_seq:
             raise WireError("event.seq", f"{event.seq} after {self._last_seq}")
         self._last_seq = event.seq
         self._on_event(event)
 
     def _take_report(self, report: Report) -> None:
-        if self.report is not None:
-            raise WireError("report", "a second one")
+        if self._job is None or self.report is not None:
+            raise WireError("report", "without a job, or a second one")
         if (report.attempt_id, report.token) != (self._job.attempt_id, self._job.token):
             raise WireError("report", "for another attempt or token")
         self.report = report
@@ -224,12 +320,3 @@ class _Output:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
-
-
-def _as_file(data: bytes) -> IO[bytes]:
-    """An anonymous file in memory: a program can read it to its end without anyone feeding it."""
-    file = os.fdopen(os.memfd_create("job", os.MFD_CLOEXEC), "w+b")
-    file.write(data)
-    file.flush()
-    file.seek(0)
-    return file

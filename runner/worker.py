@@ -1,8 +1,10 @@
 """The daemon: hears the doorbell, claims the next attempt over HTTP, has it judged, reports, until there is none left.
 
 A claim happens when the bell rings (runner/doorbell.py), at the start, and every RUNNER_POLL_S, so a lost broker costs
-time and nothing else. Always true: one attempt at a time, under a lease; a report is on disk before it is sent; nothing
-is reported for a lease that is lost; whatever one attempt does, the next is judged as if nothing had happened.
+time and nothing else. It claims only with a judge that is prepared and waits (runner/process.py): a host that cannot
+judge takes no work, and no work waits for containers. Always true: one attempt at a time, under a lease; a report is on
+disk before it is sent; nothing is reported for a lease that is lost; nothing is prepared or claimed before the last
+judge is gone; whatever one attempt does, the next is judged as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from runner.doorbell import listening
 from runner.errors import (
     DeviceBusy,
     JudgeFault,
+    JudgeStale,
     JudgeStopped,
     RunnerError,
     SiteRefused,
@@ -44,6 +47,8 @@ log = get_logger(__name__)
 REPORT_PATIENCE_S: Final = 600.0  # how long a finished attempt holds its device while the site is away
 DEVICE_PATIENCE_S: Final = 15.0  # a predecessor may still be ending
 FAULT_PAUSE_CAP_S: Final = 60.0  # between attempts of a judge that keeps failing: a broken host must not eat the queue
+PREPARE_LIMIT_S: Final = 180.0  # from the start of a judge until it waits for a job
+IDLE_TICK_S: Final = 1.0  # how often an idle daemon looks whether its judge still waits
 REAP_LIMIT_S: Final = 60.0
 PROBLEM_FAULT: Final = "problem"  # the judge's code for an organiser's broken problem: no reason to slow down
 
@@ -70,9 +75,13 @@ class Daemon:
     def stop(self) -> None:
         """Ends the daemon soon: the judge is stopped, its attempt is left for its lease to run out."""
         self._stopping.set()
-        judge = self._judge
-        if judge is not None:
-            judge.stop("shutdown")
+        self._stop_judge("shutdown")
+
+    def close(self) -> None:
+        """Sends the judge that waits for a job away, and waits until it is gone."""
+        with self._one_at_a_time:
+            self._stop_judge("shutdown")
+            self._clear_away()
 
     def run(self) -> None:
         """Works until stopped. Raises RunnerError where there is no point in going on (a wrong token, say)."""
@@ -80,19 +89,30 @@ class Daemon:
         if welcome is None:
             return
         self._reap()
-        with listening(self._settings.broker_url.get_secret_value(), self._settings.runner_hardware, self.drain):
-            while not self._stopping.is_set():
-                self.drain()
-                self._stopping.wait(self._settings.runner_poll_s)
+        try:
+            with listening(self._settings.broker_url.get_secret_value(), self._settings.runner_hardware, self.drain):
+                while not self._stopping.is_set():
+                    self.drain()
+                    self._idle()
+        finally:
+            self.close()
 
     def drain(self) -> None:
         """Judges until the site has nothing more. Returns at once when stopping, waits while another thread drains."""
         with self._one_at_a_time:
-            failures = 0
+            failures = unprepared = 0
             while not self._stopping.is_set():
                 try:
                     self._send_leftovers()
+                    self._prepared()
                     job = self._client.claim(self._settings.runner_hardware)
+                except JudgeStopped:
+                    return
+                except JudgeFault as fault:
+                    log.error("judge_not_prepared", reason=fault.reason, error=str(fault))
+                    self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0**unprepared))
+                    unprepared += 1
+                    continue
                 except SiteUnreachable as error:
                     log.warning("site_unreachable", error=str(error))
                     self._stopping.wait(backoff_s(failures, error.retry_after_s))
@@ -105,6 +125,46 @@ class Daemon:
                 if job is None:
                     return
                 self._work_on(job)
+
+    def _idle(self) -> None:
+        """Until it is time to claim again, or to prepare again: a judge may end while it waits."""
+        until = time.monotonic() + self._settings.runner_poll_s
+        while (left_s := until - time.monotonic()) > 0 and not self._stopping.wait(min(IDLE_TICK_S, left_s)):
+            judge = self._judge
+            if judge is not None and not judge.waiting:
+                return
+
+    def _prepared(self) -> JudgeProcess:
+        """A judge that waits for a job: the one that does, or a new one. Raises JudgeFault, JudgeStopped."""
+        if self._judge is not None and self._judge.waiting:
+            return self._judge
+        self._clear_away()
+        judge = self._judge = JudgeProcess(
+            self._settings.runner_judge_command,
+            self._environment,
+            limit_s=self._settings.runner_judge_limit_s,
+            grace_s=self._settings.runner_judge_grace_s,
+        )
+        if self._stopping.is_set():  # told so before there was a judge to be stopped
+            judge.stop("shutdown")
+        try:
+            judge.prepare(PREPARE_LIMIT_S)
+        except (JudgeFault, JudgeStopped):
+            self._judge = None
+            self._reap()
+            raise
+        return judge
+
+    def _stop_judge(self, why: str) -> None:
+        judge = self._judge
+        if judge is not None:
+            judge.stop(why)
+
+    def _clear_away(self) -> None:
+        """When this returns, the last judge and its containers are gone."""
+        if self._judge is not None and not self._judge.finish():
+            self._reap()
+        self._judge = None
 
     def _greet(self) -> Welcome | None:
         hardware = self._settings.runner_hardware
@@ -132,33 +192,34 @@ class Daemon:
             log.exception("attempt_failed", attempt=job.attempt_id)
             fault = True
         log.info("finished", attempt=job.attempt_id, took_s=round(time.monotonic() - started_at, 3), fault=fault)
+        self._clear_away()
         self._faults = self._faults + 1 if fault else 0
         if fault:
             self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0 ** (self._faults - 1)))
 
     def _judge_and_report(self, job: Job) -> bool:
         """Answers whether this host (not the submission) is to blame for how it ended."""
-        judge = JudgeProcess(
-            self._settings.runner_judge_command,
-            self._environment,
-            limit_s=self._settings.runner_judge_limit_s,
-            grace_s=self._settings.runner_judge_grace_s,
-        )
-        with Lease(self._client, job, renew_s=self._renew_s, on_lost=judge.stop) as lease:
-            report = self._run_judge(judge, job, lease)
+        with Lease(self._client, job, renew_s=self._renew_s, on_lost=self._stop_judge) as lease:
+            report = self._run_judge(job, lease)
             if report is None:
                 return False
             self._deliver(self._spool.put(report), lease)
         return report.outcome == "infra_error" and report.reason != PROBLEM_FAULT
 
-    def _run_judge(self, judge: JudgeProcess, job: Job, lease: Lease) -> Report | None:
-        """The judge's report, or ours about a judge that failed; None where the attempt is no longer ours to report."""
-        self._judge = judge
+    def _run_judge(self, job: Job, lease: Lease) -> Report | None:
+        """The judge's report, or ours about a judge that failed; None where the attempt is no longer ours to report.
+
+        With the report the judge is not gone yet: `_clear_away` waits for that.
+        """
         try:
-            if self._stopping.is_set():  # between the claim and now
-                judge.stop("shutdown")
             with EventFeed(self._client, job, lease) as feed:
-                return judge.run(job, feed.add)
+                try:
+                    return self._prepared().run(job, feed.add)
+                except JudgeStale:  # it went while we claimed
+                    judge = self._prepared()
+                    if lease.lost:
+                        raise JudgeStopped(lease.lost) from None
+                    return judge.run(job, feed.add)
         except JudgeStopped as stopped:
             log.info("judge_stopped", attempt=job.attempt_id, why=str(stopped))
             self._reap()
@@ -167,8 +228,6 @@ class Daemon:
             log.error("judge_fault", attempt=job.attempt_id, reason=fault.reason, error=str(fault))
             self._reap()
             return _fault_report(job.attempt_id, job.token, fault.reason)
-        finally:
-            self._judge = None
 
     def _deliver(self, item: Spooled, lease: Lease) -> None:
         """Sends while the lease is ours; what cannot be sent now stays in the spool."""

@@ -84,6 +84,16 @@ def connect(timeout_s: float = 60) -> docker.DockerClient:
     return client
 
 
+def image_id(client: docker.DockerClient, name: str) -> str:
+    """The image that a name stands for now. Raises ImageMissing, SandboxError."""
+    try:
+        return str(client.images.get(name).id)
+    except docker.errors.ImageNotFound:
+        raise ImageMissing(f"no image {name!r} on this host; build it with `make image`") from None
+    except (docker.errors.DockerException, OSError) as err:
+        raise SandboxError(f"Docker does not say what {name!r} is: {err}") from None
+
+
 def reap(client: docker.DockerClient, owner: str) -> int:
     """Remove every container that an earlier process of this owner left behind; how many there were."""
     left = client.containers.list(all=True, filters={"label": f"{LABEL}={owner}"})
@@ -199,6 +209,10 @@ class Container:
             return False
         return not select.select([self._pidfd], [], [], 0)[0]
 
+    def attached(self) -> bool:
+        """Alive, and its output still comes through: a Docker Engine that ended would cut it off."""
+        return self.alive() and self._reader is not None and self._reader.is_alive()
+
     def freeze(self) -> None:
         if self.freezer is not None:
             self.freezer.freeze()
@@ -256,10 +270,19 @@ class Container:
         with contextlib.suppress(OSError):
             self.thaw()
 
-    def wait_exit(self, timeout_s: float = 10) -> Exit:
-        """How it ended; call only when it is dead or killed."""
+    def wait_dead(self, timeout_s: float = 10) -> None:
+        """Until nothing of it runs and its output is read; call only when it is dead or killed.
+
+        Its first program is the last to go: the kernel ends every other process of the PID namespace before.
+        """
         if self._pidfd >= 0:
             select.select([self._pidfd], [], [], timeout_s)
+        if self._reader is not None:
+            self._reader.join(timeout=2)
+
+    def wait_exit(self, timeout_s: float = 10) -> Exit:
+        """How it ended, as the engine says it a little later; call only when it is dead or killed."""
+        self.wait_dead(timeout_s)
         deadline = time.monotonic() + timeout_s
         while True:
             self._handle.reload()
@@ -267,8 +290,6 @@ class Container:
             if not state["Running"] or time.monotonic() > deadline:
                 break
             time.sleep(0.02)
-        if self._reader is not None:
-            self._reader.join(timeout=2)
         return Exit(code=int(state["ExitCode"]), oom_killed=bool(state["OOMKilled"]), flooded=self._flooded)
 
     def logs(self) -> dict[str, str]:

@@ -15,7 +15,11 @@ from pathlib import Path
 def main() -> None:
     if "--reap" in sys.argv:
         return
-    job = json.load(sys.stdin)
+    print(json.dumps({"ready": True}), flush=True)
+    text = sys.stdin.read()
+    if not text:
+        return
+    job = json.loads(text)
     state = Path(os.environ["RUNNER_STATE"])
     for seq, name in enumerate(("building", "checking"), start=1):
         event = {"seq": seq, "kind": "state", "state": name, "message": "", "data": {}}

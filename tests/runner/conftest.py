@@ -38,7 +38,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def start(site: FakeSite, state: Path) -> Iterator[Callable[..., Daemon]]:
     """Makes a daemon that has not begun: a test calls `drain` or runs it in a thread."""
-    clients = []
+    clients: list[SiteClient] = []
+    daemons: list[Daemon] = []
 
     def make(**changes: Any) -> Daemon:
         known = {
@@ -51,9 +52,13 @@ def start(site: FakeSite, state: Path) -> Iterator[Callable[..., Daemon]]:
         }
         settings = DaemonSettings(**{**known, **changes})
         clients.append(SiteClient(settings.photofinish_url, settings.runner_token.get_secret_value()))
-        return Daemon(settings, clients[-1], Spool(state, settings.runner_spool_bytes))
+        daemons.append(Daemon(settings, clients[-1], Spool(state, settings.runner_spool_bytes)))
+        return daemons[-1]
 
     yield make
+    for daemon in daemons:
+        daemon.stop()
+        daemon.close()
     for client in clients:
         client.close()
 

@@ -1,8 +1,11 @@
 """A judge for the daemon's tests: does what the submission's text says, so that each way to fail can be had.
 
 "pass", "die", "hang", "stubborn" (hangs, ignores SIGTERM), "orphan" (leaves a child that holds stdout), "flood",
-"nonsense", "nan", "stranger" (reports for another attempt), "slow SECONDS", "silent" (no report, exit 0), "chatty N".
-It writes its pid to RUNNER_STATE/judge.pid, so that a test can see whether it lives.
+"nonsense", "nan", "stranger" (reports for another attempt), "slow SECONDS", "silent" (no report, exit 0), "chatty N",
+"linger SECONDS" (after the report), "linger_stubborn" (the same for ever), "stale N" (the first N judges give up).
+The pids of those that have a job and of those that wait for one are in RUNNER_STATE/judge.pid and waiting.pid; a line
+of RUNNER_STATE/lives is written when one begins and when one ends in peace. A file RUNNER_STATE/unprepared says how
+preparing fails: "die", "hang", or "early" (an event before there is a job).
 """
 
 from __future__ import annotations
@@ -32,19 +35,27 @@ def main() -> None:
         with (state / "reaped").open("a") as file:
             file.write(os.environ["RUNNER_ID"] + "\n")
         return
-    job = json.loads(sys.stdin.read())
+    live("begins")
+    signal.signal(signal.SIGTERM, end)
+    prepare()
+    text = sys.stdin.read()
+    if not text:
+        end()
+    job = json.loads(text)
     (state / "judge.pid").write_text(str(os.getpid()))
     report = {"wire": 1, "attempt_id": job["attempt_id"], "token": job["token"], "outcome": "passed", "score_us": 12.5}
     report["evidence"] = {"environment": sorted(os.environ)}
-    event(1, state="building")
     what, _, argument = job["source"].partition(" ")
+    if what == "stale" and (state / "lives").read_text().count("begins") <= int(argument):
+        sys.exit(75)
+    event(1, state="building")
     print(f"told to {what}", file=sys.stderr, flush=True)
     if what == "die":
         print("the roof is on fire", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
     if what == "silent":
         return
-    if what == "stubborn":
+    if what in ("stubborn", "linger_stubborn"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if what in ("hang", "stubborn"):
         time.sleep(600)
@@ -66,6 +77,32 @@ def main() -> None:
         for seq in range(2, int(argument) + 2):
             event(seq, done=seq)
     say(report=report)
+    if what.startswith("linger"):
+        time.sleep(float(argument or 600))
+    live("ends")
+
+
+def prepare() -> None:
+    fault = state / "unprepared"
+    how = fault.read_text() if fault.exists() else ""
+    if how == "die":
+        sys.exit("no engine answers")
+    if how == "hang":
+        time.sleep(600)
+    if how == "early":
+        event(1, state="building")
+    (state / "waiting.pid").write_text(str(os.getpid()))
+    say(ready=True)
+
+
+def live(what: str) -> None:
+    with (state / "lives").open("a") as file:
+        file.write(f"{what} {os.getpid()}\n")
+
+
+def end(*_: object) -> None:
+    live("ends")
+    sys.exit(143)
 
 
 main()

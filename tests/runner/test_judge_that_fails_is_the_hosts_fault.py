@@ -54,9 +54,3 @@ def test_containers_are_reaped_after_a_fault_under_this_runners_name(
     site.offer("a1", "die")
     start().drain()
     assert (state / "reaped").read_text().split() == [(state / "id").read_text()]
-
-
-def test_judge_that_cannot_be_started_is_the_hosts_fault(site: FakeSite, start: Callable[..., Daemon]) -> None:
-    attempt = site.offer("a1", "pass")
-    start(runner_judge_command=("/nowhere/judge",)).drain()
-    assert attempt.report.reason == "judge_died"

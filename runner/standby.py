@@ -1,0 +1,106 @@
+"""The judge's end of runner/process.py: prepare containers, wait for a job, judge it, say so, clear away.
+
+    python -m runner.standby         {"ready": true} on stdout; then a Job as JSON on stdin, up to its end → JSON lines
+                                     {"event": …}, at last {"report": …}; only then the containers are removed
+    python -m runner.standby --reap  removes the containers that an earlier judge of this runner left behind
+
+Holds no token and no secret but the seeds of the cases. Exit codes: 0 after a report or when no job came, 75 where what
+was prepared was no longer fit before a job was begun, 143 after SIGTERM. In each case its containers are gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import select
+import signal
+import sys
+from types import FrameType
+from typing import Final
+
+from runner import config
+from runner.errors import STALE_EXIT
+from runner.execute import execute
+from runner.prepare import Prepared, prepared
+from runner.wire import Job, WireError
+from sandbox import container
+from sandbox.errors import SandboxError
+
+log = logging.getLogger("runner.standby")
+
+LOOK_S: Final = 5.0  # while waiting, look so often whether what is prepared is still fit
+PR_SET_DUMPABLE: Final = 4
+
+
+class Terminated(SystemExit):
+    """SIGTERM: everything is cleaned up on the way out."""
+
+
+def stand_by(settings: config.JudgeSettings) -> None:
+    """One job's life, or none's. Raises SandboxError, OSError where nothing can be prepared; SystemExit as above."""
+    with prepared(settings) as ready:
+        _say("ready", True)
+        job = _await_job(ready)
+        if job is None:
+            return
+        report = execute(job, settings, lambda event: _say("event", event.to_json()), ready)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to be done but what it asks for
+        _say("report", report.to_json())
+
+
+def _await_job(ready: Prepared) -> Job | None:
+    """The job; None where the daemon ended without one."""
+    while not select.select([sys.stdin], [], [], LOOK_S)[0]:
+        _leave_if_unfit(ready)
+    data = sys.stdin.buffer.read()
+    if not data:
+        return None
+    try:
+        job = Job.from_json(json.loads(data))
+    except (ValueError, WireError) as err:
+        log.error("not a job: %s", err)
+        raise SystemExit(2) from None
+    _leave_if_unfit(ready)
+    return job
+
+
+def _leave_if_unfit(ready: Prepared) -> None:
+    if why := ready.unfit():
+        log.warning("what was prepared cannot be used: %s", why)
+        raise SystemExit(STALE_EXIT)
+
+
+def _say(kind: str, value: object) -> None:
+    sys.stdout.write(json.dumps({kind: value}, allow_nan=False, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
+def _on_term(number: int, frame: FrameType | None) -> None:
+    raise Terminated(128 + signal.SIGTERM)
+
+
+def _hide() -> None:
+    """Not dumpable: no process of another user may trace this one or read its memory, which holds the seeds."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def main() -> None:
+    """See the module's text."""
+    _hide()
+    signal.signal(signal.SIGTERM, _on_term)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    settings = config.load_judge()
+    try:
+        if sys.argv[1:] == ["--reap"]:
+            client = container.connect()
+            log.info("removed %d containers", container.reap(client, settings.runner_id))
+        else:
+            stand_by(settings)
+    except (SandboxError, OSError) as err:
+        log.error("%s", err)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

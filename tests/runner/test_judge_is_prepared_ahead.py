@@ -1,0 +1,189 @@
+"""A judge waits, prepared, before there is a job; a runner that cannot prepare one takes no work; nothing overlaps."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runner.worker import Daemon
+from tests.runner.conftest import is_alive
+from tests.runner.fake_site import FakeSite
+
+Start = Callable[..., Daemon]
+
+
+@contextmanager
+def running(daemon: Daemon) -> Iterator[None]:
+    thread = threading.Thread(target=daemon.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        daemon.stop()
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+@contextmanager
+def draining(daemon: Daemon) -> Iterator[None]:
+    thread = threading.Thread(target=daemon.drain)
+    thread.start()
+    try:
+        yield
+    finally:
+        daemon.stop()
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def waiting(state: Path) -> int:
+    """The pid of the judge that waits for a job, 0 where there is none."""
+    path = state / "waiting.pid"
+    pid = int(path.read_text() or 0) if path.exists() else 0
+    return pid if pid and is_alive(pid) else 0
+
+
+def lives(state: Path) -> list[str]:
+    return [line.split()[0] for line in (state / "lives").read_text().splitlines()]
+
+
+def test_a_judge_waits_before_there_is_a_job_and_takes_it(site: FakeSite, start: Start, state: Path) -> None:
+    daemon = start()
+    daemon.drain()
+    ahead = waiting(state)
+    assert ahead
+    attempt = site.offer("a1", "pass")
+    daemon.drain()
+    assert attempt.report.outcome == "passed"
+    assert int((state / "judge.pid").read_text()) == ahead
+
+
+def test_each_judge_takes_one_job_and_is_gone_before_the_next_begins(site: FakeSite, start: Start, state: Path) -> None:
+    for name in ("a1", "a2", "a3"):
+        site.offer(name, "linger 0.3")
+    start().drain()
+    assert lives(state) == ["begins", "ends"] * 3 + ["begins"]
+
+
+def test_report_arrives_while_the_judge_still_clears_away(site: FakeSite, start: Start, state: Path) -> None:
+    first, second = site.offer("a1", "linger 2"), site.offer("a2", "pass")
+    with draining(start()):
+        site.await_that(lambda: first.report, within_s=1.5)
+        judge = int((state / "judge.pid").read_text())
+        assert is_alive(judge)
+        assert site.claims == 1
+        site.await_that(lambda: second.report)
+        assert not is_alive(judge)
+
+
+def test_judge_that_never_ends_after_its_report_is_killed_and_its_containers_reaped(
+    site: FakeSite, start: Start, state: Path
+) -> None:
+    first, second = site.offer("a1", "linger_stubborn"), site.offer("a2", "pass")
+    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).drain()
+    assert (first.report.outcome, second.report.outcome) == ("passed", "passed")
+    assert first.report_calls == 1
+    assert len((state / "reaped").read_text().split()) == 1
+
+
+@pytest.mark.parametrize("how", ["die", "early"])
+def test_nothing_is_claimed_while_no_judge_can_be_prepared(site: FakeSite, start: Start, state: Path, how: str) -> None:
+    daemon = start()
+    fault = state / "unprepared"
+    fault.write_text(how)
+    attempt = site.offer("a1", "pass")
+    with draining(daemon):
+        site.await_that(lambda: (state / "lives").exists() and lives(state).count("begins") >= 2)
+        assert site.claims == 0
+        fault.unlink()
+        site.await_that(lambda: attempt.report)
+        assert attempt.report.outcome == "passed"
+
+
+def test_judge_that_hangs_while_it_prepares_does_not_hold_up_the_end(site: FakeSite, start: Start, state: Path) -> None:
+    daemon = start()
+    (state / "unprepared").write_text("hang")
+    with running(daemon):
+        site.await_that(lambda: (state / "lives").exists())
+        told_at = time.monotonic()
+    assert time.monotonic() - told_at < 3
+
+
+def test_judge_that_dies_while_it_waits_is_replaced_and_nobody_is_blamed(
+    site: FakeSite, start: Start, state: Path
+) -> None:
+    with running(start(runner_poll_s=3_600)):
+        site.await_that(lambda: waiting(state))
+        first = waiting(state)
+        os.kill(first, signal.SIGKILL)
+        site.await_that(lambda: waiting(state) not in (0, first))
+        assert not is_alive(first)
+
+
+def test_judge_that_dies_between_two_drains_costs_the_next_job_nothing(
+    site: FakeSite, start: Start, state: Path
+) -> None:
+    daemon = start()
+    daemon.drain()
+    os.kill(waiting(state), signal.SIGKILL)
+    attempt = site.offer("a1", "pass")
+    daemon.drain()
+    assert attempt.report.outcome == "passed"
+    assert (state / "reaped").exists()
+
+
+def test_judge_that_grew_stale_hands_its_job_to_another(site: FakeSite, start: Start, state: Path) -> None:
+    attempt = site.offer("a1", "stale 1")
+    start().drain()
+    assert attempt.report.outcome == "passed"
+    assert [event.seq for event in attempt.events] == [1]
+
+
+def test_judges_that_are_all_stale_are_the_hosts_fault(site: FakeSite, start: Start) -> None:
+    attempt = site.offer("a1", "stale 2")
+    start().drain()
+    assert (attempt.report.outcome, attempt.report.reason) == ("infra_error", "judge_died")
+
+
+def test_job_larger_than_a_pipe_arrives_whole(site: FakeSite, start: Start) -> None:
+    attempt = site.offer("a1", "pass " + "x" * 900_000)
+    start().drain()
+    assert attempt.report.outcome == "passed"
+
+
+def test_end_of_the_daemon_sends_the_waiting_judge_away_in_peace(site: FakeSite, start: Start, state: Path) -> None:
+    with running(start()):
+        site.await_that(lambda: waiting(state))
+        judge = waiting(state)
+    assert not is_alive(judge)
+    assert lives(state) == ["begins", "ends"]
+
+
+def test_sigkill_of_an_idle_daemon_takes_the_waiting_judge_along(
+    site: FakeSite, launch: Callable[..., subprocess.Popen[str]], state: Path
+) -> None:
+    process = launch()
+    site.await_that(lambda: waiting(state))
+    judge = waiting(state)
+    process.kill()
+    process.wait(10)
+    site.await_that(lambda: not is_alive(judge), within_s=2)
+
+
+def test_judge_outlives_the_thread_that_prepared_it(site: FakeSite, start: Start, state: Path) -> None:
+    daemon = start()
+    thread = threading.Thread(target=daemon.drain)
+    thread.start()
+    thread.join(10)
+    judge = waiting(state)
+    time.sleep(0.3)
+    assert judge
+    assert waiting(state) == judge

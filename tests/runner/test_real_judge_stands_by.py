@@ -1,0 +1,169 @@
+"""The judge's own process with real containers: prepared, frozen, used once, given up when they are no longer fit."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from runner.once import find_problem
+from runner.wire import Job, dump
+from sandbox.freezer import find_freezer
+from sandbox.policy import LABEL
+
+if TYPE_CHECKING:
+    import docker
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
+SUBMISSION = "def custom_kernel(data):\n    x, out = data\n    out.copy_(x.softmax(-1))\n    return out\n"
+PATIENCE_S = 60
+
+
+class Judge:
+    """`python -m runner.standby`, as the daemon starts it."""
+
+    def __init__(self, client: docker.DockerClient, **settings: str) -> None:
+        self.owner = f"standby{secrets.token_hex(6)}"
+        self._client = client
+        self._environment = {**os.environ, "SANDBOX_IMAGE": IMAGE, **settings, "RUNNER_ID": self.owner}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "runner.standby"],
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def line(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        return dict(json.loads(self.process.stdout.readline()))
+
+    def send(self, job: Job) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(dump(job).encode())
+        self.process.stdin.close()
+
+    def containers(self) -> list[Any]:
+        return list(self._client.containers.list(all=True, filters={"label": f"{LABEL}={self.owner}"}))
+
+    def said(self) -> str:
+        assert self.process.stderr is not None
+        return self.process.stderr.read().decode()
+
+    def reap(self) -> None:
+        subprocess.run([sys.executable, "-m", "runner.standby", "--reap"], env=self._environment, check=True)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            pipe.close()
+        self.reap()
+
+
+@pytest.fixture
+def begin(docker_client: docker.DockerClient) -> Iterator[Callable[..., Judge]]:
+    """A judge that waits for its job."""
+    judges: list[Judge] = []
+
+    def begin(**settings: str) -> Judge:
+        judges.append(Judge(docker_client, **settings))
+        assert judges[-1].line() == {"ready": True}
+        return judges[-1]
+
+    yield begin
+    for judge in judges:
+        judge.close()
+
+
+def a_job() -> Job:
+    problem = find_problem("softmax")
+    return Job("a1", 1, 600, "cpu", "test", "s1", "kernel.py", SUBMISSION, problem.to_bundle(), problem.digest)
+
+
+def test_containers_wait_frozen_and_are_gone_after_one_job(begin: Callable[..., Judge]) -> None:
+    judge = begin()
+    waiting = judge.containers()
+    assert len(waiting) == 3
+    if os.geteuid() == 0:
+        assert all(_is_frozen(one.attrs["State"]["Pid"]) for one in waiting)
+    judge.send(a_job())
+    lines = [judge.line()]
+    while "report" not in lines[-1]:
+        lines.append(judge.line())
+    assert lines[-1]["report"]["outcome"] == "passed"
+    assert lines[-1]["report"]["evidence"]["phases_s"]["start"] < 0.5
+    assert judge.process.wait(PATIENCE_S) == 0
+    assert judge.containers() == []
+
+
+def test_sigterm_and_the_end_of_stdin_end_it_in_peace(begin: Callable[..., Judge]) -> None:
+    told, forgotten = begin(), begin()
+    told.process.send_signal(signal.SIGTERM)
+    assert forgotten.process.stdin is not None
+    forgotten.process.stdin.close()
+    assert (told.process.wait(PATIENCE_S), forgotten.process.wait(PATIENCE_S)) == (143, 0)
+    assert told.containers() == forgotten.containers() == []
+
+
+def test_containers_of_a_killed_one_are_reaped_though_frozen(begin: Callable[..., Judge]) -> None:
+    judge = begin()
+    judge.process.kill()
+    judge.process.wait()
+    assert len(judge.containers()) == 3
+    judge.reap()
+    assert judge.containers() == []
+
+
+def test_it_gives_up_when_a_container_dies_while_it_waits(begin: Callable[..., Judge]) -> None:
+    judge = begin()
+    judge.containers()[0].remove(force=True)
+    assert judge.process.wait(PATIENCE_S) == 75
+    assert "a container ended" in judge.said()
+    assert judge.containers() == []
+
+
+def test_it_gives_up_when_its_containers_grew_old(begin: Callable[..., Judge]) -> None:
+    judge = begin(RUNNER_PREPARED_S="1")
+    assert judge.process.wait(PATIENCE_S) == 75
+    assert "older than 1 s" in judge.said()
+
+
+def test_it_hands_a_job_back_when_the_image_moved(
+    begin: Callable[..., Judge], docker_client: docker.DockerClient
+) -> None:
+    moved = f"photofinish-standby-test:{secrets.token_hex(6)}"
+    docker_client.images.get(IMAGE).tag(moved)
+    try:
+        judge = begin(SANDBOX_IMAGE=moved)
+        repository, tag = moved.split(":")
+        docker_client.api.import_image_from_data(bytes(10_240), repository=repository, tag=tag)  # an empty archive
+        judge.send(a_job())
+        assert judge.process.wait(PATIENCE_S) == 75
+        assert "is another image now" in judge.said()
+    finally:
+        docker_client.images.remove(moved)
+
+
+def test_an_image_that_is_not_there_is_said_at_once(docker_client: docker.DockerClient) -> None:
+    judge = Judge(docker_client, SANDBOX_IMAGE="photofinish-sandbox:of-nobody")
+    assert judge.process.wait(PATIENCE_S) == 1
+    assert "make image" in judge.said()
+    judge.close()
+
+
+def _is_frozen(pid: int) -> bool:
+    freezer = find_freezer(pid)
+    assert freezer is not None
+    with freezer:
+        return freezer._frozen in os.pread(freezer._state, 256, 0)
