@@ -121,7 +121,7 @@ def _judge(
         evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
     sides[B].container.kill()
     sides[B].container.wait_dead()
-    return _report(blank, evidence, sides[B].logs())
+    return report_of(blank, evidence, sides[B].logs())
 
 
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
@@ -139,7 +139,8 @@ def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
     }
 
 
-def _report(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> Report:
+def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> Report:
+    """What the wire carries of this evidence; the verdict is verdict.py's."""
     decided = verdict.decide(evidence)
     return replace(
         blank,

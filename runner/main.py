@@ -63,6 +63,25 @@ def _refuse(screen: Console, sentence: str) -> None:
     raise typer.Exit(2)
 
 
+@app.command("replay")
+def replay_report(
+    file: Annotated[Path, typer.Argument(help="What `runner once --json` printed, or a report from the site.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON, and nothing else.")] = False,
+) -> None:
+    """Decide again from what a report stores, and compare. Exit code 0: the same; 1: not; 2: nothing to replay."""
+    from runner import replay
+
+    try:
+        found = replay.replay(replay.read(file))
+    except replay.ReplayError as err:
+        _refuse(Console(stderr=True), str(err))
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), allow_nan=False))
+    else:
+        show.replayed(Console(), found)
+    raise typer.Exit(0 if found.same else 1)
+
+
 @app.command("doctor")
 def examine_host(
     home: Annotated[bool, typer.Option("--home", help="For yourself: a verdict need not be certified.")] = False,

@@ -10,6 +10,9 @@ from rich.text import Text
 
 from runner import host_checks
 from runner.host_checks import Check
+from runner.judge.rerun import Difference
+from runner.judge.verdict import Verdict
+from runner.replay import Replayed
 from runner.wire import Event, Report
 
 COLOURS = {
@@ -99,4 +102,48 @@ def _times(cases: list[dict[str, float]]) -> Table:
             f"{1 / case['ratio']:.3f}×",
             f"{100 * case['half_width']:.2f}",
         )
+    return table
+
+
+def replayed(screen: Console, found: Replayed) -> None:
+    """What follows from the evidence; then what the report says otherwise."""
+    for number, decided in enumerate(found.runs, 1):
+        title = decided.outcome + (f" ({decided.reason})" if decided.reason else "")
+        screen.print(Text(title if len(found.runs) == 1 else f"run {number}: {title}", style="bold"))
+        if decided.message:
+            screen.print(Text(decided.message))
+        if decided.times:
+            screen.print(_replayed_times(decided))
+    if found.record is not None:
+        screen.print(Text(found.record.sentence, style="bold"))
+    if found.differences:
+        screen.print(_differences(found.differences))
+        screen.print(Text("The report does not follow from its own evidence.", style="bold red"))
+    elif found.compared:
+        screen.print(Text(f"The report says the same; {found.blocks} blocks were ruled on again.", style="bold green"))
+    else:
+        screen.print(Text(f"Evidence only, no report to compare with; {found.blocks} blocks were ruled on again."))
+
+
+def _replayed_times(decided: Verdict) -> Table:
+    table = Table(box=None, header_style="dim")
+    for heading in ("case", "score, µs", "speed", "±, %", "forgeable, %"):
+        table.add_column(heading, justify="left" if heading == "case" else "right")
+    for time in decided.times:
+        table.add_row(
+            Text(time.case),
+            f"{time.score_ns / 1e3:.4g}",
+            f"{1 / time.ratio:.3f}×",
+            f"{100 * time.estimate.half_width:.2f}",
+            f"{100 * time.forgeable:.2g}",
+        )
+    return table
+
+
+def _differences(found: Sequence[Difference]) -> Table:
+    table = Table(box=None, header_style="dim")
+    for heading in ("differs", "the report says", "from the evidence follows"):
+        table.add_column(heading)
+    for difference in found:
+        table.add_row(Text(difference.what), Text(str(difference.said)), Text(str(difference.found)))
     return table

@@ -78,12 +78,21 @@ class Check(_Strict):
     outcome: Code = Field(default="wrong", description="of the attempt where this is not good")
 
 
+class WarmUp(_Strict):
+    """Calls of one side that do not count; their median is in `warm`."""
+
+    side: Side
+    took_ns: Count
+    heat: Heat
+
+
 class Block(_Strict):
     """Calls of one side, one after the other. `ruling`: why it does not count, where it does not."""
 
     side: Side
+    took_ns: Count = Field(description="of the judge's clock, with making the inputs and comparing the outputs")
     calls: Annotated[list[Sample], Field(max_length=10_000)]
-    heat: Heat | None
+    heat: Heat
     ruling: Details = {}
 
 
@@ -117,7 +126,7 @@ class Timing(_Strict):
     ]
     probe_limit_ns: Number = Field(description="an idle probe above it met somebody else's work; 0: there is no probe")
     warm: Annotated[dict[Side, list[Number]], Field(description="medians of the warm-up's windows, in ns")]
-    warm_heat: dict[Side, list[Heat]]
+    warm_ups: Annotated[list[WarmUp], Field(max_length=10_000, description="in the order of time")]
     calls: Count = Field(description="of a block")
     quads: Annotated[list[Quad], Field(max_length=1_000)]
     repeats: Annotated[list[Repeat], Field(max_length=10_000)]

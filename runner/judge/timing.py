@@ -97,13 +97,14 @@ class CaseTiming:
             probe_limit_ns=self.timing["probe_limit_ns"],
             last_guest=self._last_guest,
         )
+        took_ns = self.clock.now_ns() - began_ns
+        self.plan.ran([self.times(sample) for sample in samples], took_ns / 1e9, ruling, charged)
+        entry = {"side": command.side, "took_ns": took_ns, "heat": window.to_json()}
         if command.warm:
             self._warm[command.side] = window
-            self.timing["warm_heat"].setdefault(command.side, []).append(window.to_json())
-        wall_s = (self.clock.now_ns() - began_ns) / 1e9
-        self.plan.ran([self.times(sample) for sample in samples], wall_s, ruling, charged)
-        if not command.warm:
-            self._store({"side": command.side, "calls": samples, "heat": window.to_json()}, ruling)
+            self.timing["warm_ups"].append(entry)
+        else:
+            self._store({**entry, "calls": samples}, ruling)
         return None
 
     def _store(self, block: Evidence, ruling: Ruling) -> None:
@@ -155,7 +156,7 @@ def blank(case: str, arguments: dict[str, Any], reference_ns: float | None) -> E
         "reference_ns": reference_ns,
         "idle": [],
         "warm": {},
-        "warm_heat": {},
+        "warm_ups": [],
         "calls": 0,
         "quads": [],
         "repeats": [],

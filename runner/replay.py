@@ -1,0 +1,155 @@
+"""`runner replay REPORT.json`: decide again from what a report stores, and compare with what it says.
+
+Takes what `runner once --json` prints, a report as it went to the site, or the evidence alone. Recomputed are the
+verdict (verdict.py, with the certificate of each case), every ruling on a block and the whole course of each case
+(rerun.py), and of a confirmation the record (records.py). Nothing is measured, and nothing but the file is read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from runner.judge import records, report, rerun, verdict
+from runner.judge.records import RecordVerdict
+from runner.judge.rerun import Difference
+from runner.judge.verdict import Verdict
+
+MOST_BYTES: Final = 64_000_000
+SAME_AS_PRINTED: Final = 1e-9  # relative: another machine's logarithm may differ in the last bit
+COMPARED: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "forgeable")
+COPIED: Final = ("telemetry", "epoch", "set_aside")  # in the report as they are in the evidence
+ADDED_FLAGS: Final = frozenset({"not_certified"})  # by execute.py, from evidence.certified
+
+JSON = dict[str, Any]
+
+
+class ReplayError(Exception):
+    """There is nothing to replay; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What follows from the evidence, and where the report says otherwise. `compared`: there was more than evidence."""
+
+    runs: tuple[Verdict, ...]
+    record: RecordVerdict | None
+    differences: tuple[Difference, ...]
+    compared: bool
+    blocks: int  # that were ruled on again
+
+    @property
+    def same(self) -> bool:
+        return not self.differences
+
+    def to_json(self) -> JSON:
+        return {
+            "same": self.same,
+            "compared": self.compared,
+            "blocks": self.blocks,
+            "runs": [_shown(decided) for decided in self.runs],
+            "record": self.record and self.record.to_json(),
+            "differences": [difference.to_json() for difference in self.differences],
+        }
+
+
+def read(path: Path) -> JSON:
+    """The file as an object. Raises ReplayError."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ReplayError(f"{path} has more than {MOST_BYTES >> 20} MiB; that is no report")
+        data = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ReplayError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ReplayError(f"{path} is not whole JSON ({error}); fetch the report again") from None
+    if not isinstance(data, dict):
+        raise ReplayError(f"{path}: expected an object with evidence, got {type(data).__name__}")
+    return data
+
+
+def replay(data: JSON) -> Replayed:
+    """Raises ReplayError where there is no evidence, or none that this version can decide from."""
+    told, evidence = _parts(data)
+    if told.get("outcome") == "infra_error":
+        raise ReplayError("The host or the problem failed (infra_error); there is no verdict to replay.")
+    try:
+        report.parse(evidence)
+    except report.ReportError as error:
+        raise ReplayError(str(error)) from None
+    if report.is_confirmation(evidence):
+        return _confirmation(told, evidence)
+    decided, differences = _run(evidence)
+    differences += _against_report(told, evidence, decided)
+    return Replayed((decided,), None, tuple(differences), bool(told), _blocks(evidence))
+
+
+def _parts(data: JSON) -> tuple[JSON, JSON]:
+    """What the report says, empty for bare evidence; and the evidence."""
+    data = data["report"] if isinstance(data.get("report"), dict) else data
+    if isinstance(data.get("evidence"), dict):
+        return {key: value for key, value in data.items() if key != "evidence"}, data["evidence"]
+    if "version" in data and "outcome" not in data:
+        return {}, data
+    raise ReplayError(
+        "There is no evidence in it; expected what `runner once --json` prints, or a report from the site."
+    )
+
+
+def _confirmation(told: JSON, evidence: JSON) -> Replayed:
+    everything = [*evidence["runs"], *(one for one in evidence["alone"] if one is not None)]
+    runs = [_run(run) for run in everything]
+    differences = [difference for _, found in runs for difference in found]
+    record = records.decide_record(evidence["runs"], evidence["alone"])
+    for name, found in record.to_json().items():
+        said = told.get("confirmation", {}).get(name)
+        if "confirmation" in told and not _agree(said, found):
+            differences.append(Difference(f"confirmation.{name}", said, found))
+    decided = tuple(verdict for verdict, _ in runs)
+    return Replayed(decided, record, tuple(differences), bool(told), sum(map(_blocks, everything)))
+
+
+def _run(evidence: JSON) -> tuple[Verdict, list[Difference]]:
+    try:
+        course = [difference for timing in evidence["timing"] for difference in rerun.rerun(timing, evidence)]
+        return verdict.decide(evidence), course
+    except TypeError as error:  # of Profile(**…)
+        raise ReplayError(f"The profile is of another version of this runner: {error}") from None
+
+
+def _against_report(told: JSON, evidence: JSON, decided: Verdict) -> Iterator[Difference]:
+    for name in COMPARED:
+        if name in told and not _agree(told[name], getattr(decided, name)):
+            yield Difference(name, told[name], getattr(decided, name))
+    for name in COPIED:
+        if name in told and told[name] != evidence[name]:
+            yield Difference(name, told[name], evidence[name])
+    if "flags" in told:
+        found = set(decided.flags) | (set() if evidence["certified"] else ADDED_FLAGS)
+        if set(told["flags"]) != found:
+            yield Difference("flags", sorted(told["flags"]), sorted(found))
+
+
+def _agree(said: Any, found: Any) -> bool:
+    if isinstance(said, list) and isinstance(found, list):
+        return len(said) == len(found) and all(map(_agree, said, found))
+    numbers = isinstance(said, int | float) and isinstance(found, int | float)
+    if numbers and not isinstance(said, bool) and not isinstance(found, bool):
+        return math.isclose(said, found, rel_tol=SAME_AS_PRINTED)
+    return bool(said == found)
+
+
+def _blocks(evidence: JSON) -> int:
+    return sum(len(quad["blocks"]) for timing in evidence["timing"] for quad in timing["quads"])
+
+
+def _shown(decided: Verdict) -> JSON:
+    return {
+        **{name: getattr(decided, name) for name in COMPARED},
+        "flags": list(decided.flags),
+        "cases": [{"case": time.case, "ratio": time.ratio, "score_us": time.score_ns / 1e3} for time in decided.times],
+    }

@@ -1,0 +1,197 @@
+"""A report is decided again from what it stores: the same comes out, and whatever was changed in it is seen."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from runner import execute, main, once, replay
+from runner.config import JudgeSettings
+from runner.judge import verdict
+from runner.judge.schedule import ABIIBA, GPU, A, B, I
+from runner.replay import ReplayError
+from runner.wire import Report
+from tests.conftest import SANDBOX_IMAGE
+from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, race
+from tests.runner.judge.test_report_schema import changed, simulated
+
+ADD = once.LIBRARY / "kernels101" / "vectoradd" / "submissions"
+BLANK = Report(attempt_id="1", token=0, outcome="infra_error")
+
+
+def told(evidence: dict[str, Any]) -> dict[str, Any]:
+    """The report that the judge makes of this evidence."""
+    found: dict[str, Any] = json.loads(json.dumps(execute.report_of(BLANK, evidence, {}).to_json()))
+    return found
+
+
+def three(**incumbent: Any) -> Race:
+    made = Race(order=ABIIBA, **incumbent)
+    made.sides = {name: FakeSide(made, name, time) for name, time in ((A, 4e6), (B, 3.9e6), (I, 4e6))}
+    return made
+
+
+HOT = at_block(9, before={"counters": counted(270, 0)}, counters=counted(270, 5_000_000))
+RACES = {
+    "steady": lambda: race(0.5),
+    "noisy": lambda: race(0.5, noise=0.05),
+    "by events": lambda: race(0.5, profile=GPU),
+    "a hot block": lambda: race(0.5, heat=HOT),
+    "a device that breaks": lambda: race(0.5, heat=at_block(9, xids=(79,))),
+    "a device that breaks while it warms up": lambda: race(0.5, heat=at_block(1, xids=(79,))),
+    "idle at first": lambda: race(0.5, heat=at_block(6, mask=1, clock_mhz=300.0)),
+    "a clock that runs backwards": lambda: race(0.5, wall=lambda wall, at: -wall if len(at.blocks) == 9 else wall),
+    "with an incumbent": three,
+    "an incumbent that voids": lambda: three(heat=HOT),
+}
+
+
+@pytest.mark.parametrize("name", list(RACES))
+def test_the_same_comes_out(name: str) -> None:
+    found = replay.replay(told(simulated(RACES[name]())))
+    assert found.differences == ()
+    assert found.compared
+    assert found.blocks >= 0
+
+
+def test_a_race_that_voids_is_worth_replaying() -> None:
+    """That the cases above are what they are called."""
+    voids = [quad["void"] for quad in simulated(RACES["a hot block"]())["timing"][0]["quads"]]
+    assert "hw_thermal" in voids
+    assert simulated(RACES["a device that breaks"]())["set_aside"] == "xid_79"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "what"),
+    [
+        ("outcome", "wrong", "outcome"),
+        ("ratio", 0.4, "ratio"),
+        ("score_us", 1.0, "score_us"),
+        ("half_width", 1e-6, "half_width"),
+        ("flags", ["not_converged"], "flags"),
+        ("epoch", "sha256:other", "epoch"),
+        ("telemetry", "none", "telemetry"),
+        ("evidence.timing.0.ended", "budget", "case n=1: ended"),
+        ("evidence.timing.0.calls", 4, "case n=1"),
+        ("evidence.timing.0.quads.3.void", "hw_thermal", "case n=1"),
+        ("evidence.timing.0.quads.2.charged", "candidate", "case n=1, quad 3: void"),
+        ("evidence.timing.0.quads.2.blocks.1.ruling", {"reason": "steal"}, "quad 3, a block of the candidate: ruling"),
+        ("evidence.timing.0.quads.2.blocks.1.heat.after.xids", [13], "quad 3, a block of the candidate: ruling"),
+        ("evidence.timing.0.quads.2.blocks.1.side", "baseline", "case n=1"),
+        ("evidence.timing.0.quads.5.blocks.3", ..., "case n=1"),
+        ("evidence.timing.0.quads.5", ..., "case n=1"),
+        ("evidence.timing.0.quads.2.blocks.0.took_ns", 10**12, "case n=1"),
+        ("evidence.timing.0.warm_ups.1", ..., "case n=1"),
+        ("evidence.certified", False, "flags"),
+    ],
+)
+def test_whatever_is_changed_is_seen(path: str, value: Any, what: str) -> None:
+    found = replay.replay(changed(told(simulated()), path, value))
+    assert not found.same
+    assert any(what in difference.what for difference in found.differences), found.differences
+
+
+def test_a_forged_time_is_seen_in_the_ratio() -> None:
+    given = told(simulated())
+    for quad in given["evidence"]["timing"][0]["quads"]:
+        for block in quad["blocks"]:
+            if block["side"] == B:
+                block["calls"] = [[wall * 0.8, *rest] for wall, *rest in block["calls"]]
+    assert "ratio" in {difference.what for difference in replay.replay(given).differences}
+
+
+def test_bare_evidence_is_decided_and_compared_with_nothing() -> None:
+    evidence = simulated()
+    found = replay.replay(evidence)
+    assert (found.same, found.compared) == (True, False)
+    assert found.runs == (verdict.decide(evidence),)
+
+
+def test_a_confirmation_is_decided_again() -> None:
+    evidence = {"version": 2, "runs": [simulated(three(seed=seed)) for seed in range(5)], "alone": []}
+    record = replay.replay(evidence).record
+    assert record is not None
+    assert record.accepted
+    given = asdict(BLANK) | {"outcome": "passed", "confirmation": record.to_json(), "evidence": evidence}
+    del given["ratio"], given["score_us"], given["half_width"], given["forgeable"]
+    assert replay.replay(given).same
+    given["confirmation"] |= {"accepted": False}
+    assert [one.what for one in replay.replay(given).differences] == ["confirmation.accepted"]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({}, "no evidence in it"),
+        ({"evidence": {}, "outcome": "passed"}, "anything to decide from"),
+        ({"evidence": {"version": 1}, "outcome": "passed"}, "Judge the submission again"),
+        ({"evidence": {"version": 9}, "outcome": "passed"}, "upgrade it"),
+        ({"evidence": {"version": 2}, "outcome": "infra_error"}, "no verdict to replay"),
+        ({"evidence": {"version": 2}, "outcome": "passed"}, "evidence.mode"),
+    ],
+)
+def test_what_cannot_be_replayed_says_why(data: dict[str, Any], says: str) -> None:
+    with pytest.raises(ReplayError, match=says):
+        replay.replay(data)
+
+
+def test_a_profile_of_another_version_is_said() -> None:
+    with pytest.raises(ReplayError, match="of another version"):
+        replay.replay(changed(simulated(), "profile.patience", 3))
+
+
+# -- the command -----------------------------------------------------------------------------------------------------
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(main.app, ["replay", *arguments])
+
+
+def test_the_command_ends_with_0_when_the_same_comes_out(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(told(simulated())))
+    result = invoke(str(file))
+    assert (result.exit_code, "The report says the same" in result.stdout) == (0, True)
+    as_json = invoke(str(file), "--json")
+    assert json.loads(as_json.stdout)["same"] is True
+
+
+def test_the_command_ends_with_1_when_it_does_not(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(told(simulated()) | {"ratio": 0.1}))
+    result = invoke(str(file))
+    assert result.exit_code == 1
+    assert "does not follow from its own evidence" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "No such file"),
+        ('{"evidence": {"vers', "fetch the report again"),
+        ("[1, 2]", "expected an object"),
+        ("\x00\xff", "fetch the report again"),
+    ],
+)
+def test_the_command_refuses_what_is_no_report(tmp_path: Path, text: str | None, says: str) -> None:
+    file = tmp_path / "report.json"
+    if text is not None:
+        file.write_bytes(text.encode("latin-1"))
+    result = invoke(str(file))
+    assert result.exit_code == 2
+    assert says in " ".join(result.stderr.split())
+
+
+@pytest.mark.docker
+def test_a_real_report_is_decided_again(tmp_path: Path) -> None:
+    settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
+    problem = once.find_problem("vectoradd")
+    report = once.judge_once(problem, ADD / "accepted" / "torch_out.py", "ranked", settings, lambda event: None)
+    found = replay.replay(json.loads(json.dumps(report.to_json())))
+    assert found.differences == ()
+    assert found.blocks > 0
