@@ -36,7 +36,7 @@ class Reading:
     temperature_c: float | None = None
     # A CPU, over the cores that count:
     cores: int = 1
-    foreign_ns: int | None = None  # CPU time of all but the judge and its containers
+    foreign_ns: tuple[int, ...] = ()  # CPU time of all but judge and containers, by core or in one sum
     foreign_grain_ns: int = 0  # how exactly that is known
     pressure_ns: int | None = None  # time in which some task of the host waited for a core (PSI)
     steal_ns: int | None = None  # taken by the hypervisor for other guests
@@ -131,9 +131,9 @@ def _parse(name: str, value: object) -> Any:
         return {_number_of(name, key): _whole(name, one) for key, one in _mapping(name, value).items()}
     if name == "limits":
         return {str(key): _whole(name, one) for key, one in _mapping(name, value).items()}
-    if name == "xids":
+    if name in ("xids", "foreign_ns"):
         if not isinstance(value, list):
-            raise ValueError("xids: expected a list")
+            raise ValueError(f"{name}: expected a list")
         return tuple(_whole(name, one) for one in value)
     if name == "lost":
         if not isinstance(value, bool):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,10 @@ from runner.judge.throttle import (
 from tests.runner.judge.windows import CPU, MS, window
 
 
-def _grown(**by_ms: float) -> dict[str, int]:
-    return {f"{name}_ns": getattr(CPU, f"{name}_ns") + round(ms * MS) for name, ms in by_ms.items()}
+def _grown(*, foreign: float = 0, **by_ms: float) -> dict[str, Any]:
+    """`foreign` on the second core."""
+    grown = {f"{name}_ns": getattr(CPU, f"{name}_ns") + round(ms * MS) for name, ms in by_ms.items()}
+    return {**grown, "foreign_ns": (CPU.foreign_ns[0], CPU.foreign_ns[1] + round(foreign * MS))}
 
 
 def test_own_work_that_waits_for_cores_is_valid() -> None:
@@ -40,16 +43,17 @@ def test_foreign_work_that_somebody_waited_for_voids() -> None:
 
 def test_without_pressure_foreign_work_alone_decides() -> None:
     blind = replace(CPU, pressure_ns=None)
-    assert rule(window(blind, ms=100, foreign_ns=blind.foreign_ns + 60 * MS), None).action == VOID
+    assert rule(window(blind, ms=100, **_grown(foreign=60)), None).action == VOID
 
 
 def test_coarse_account_is_given_its_grain() -> None:
     coarse = replace(CPU, foreign_grain_ns=40 * MS, pressure_ns=None)
-    assert rule(window(coarse, ms=100, foreign_ns=coarse.foreign_ns + 60 * MS), None).action == VALID
+    assert rule(window(coarse, ms=100, **_grown(foreign=60)), None).action == VALID
 
 
 def test_steal_voids_beyond_its_share_and_one_tick_says_nothing() -> None:
     assert rule(window(CPU, ms=20, **_grown(steal=10)), None).action == VALID
+    assert rule(window(CPU, ms=100, **_grown(steal=30)), None).action == VALID
     ruling = rule(window(CPU, ms=100, **_grown(steal=40)), None)
     assert (ruling.action, ruling.reason, ruling.charged) == (VOID, "steal", False)
 
@@ -70,7 +74,7 @@ def test_levels_say_what_the_host_offers() -> None:
     assert level_of(CPU) == MASK_ONLY  # a virtual machine
     assert level_of(replace(CPU, clock_mhz=3600.0)) == FULL
     assert level_of(replace(CPU, throttled_ns=0)) == FULL
-    assert level_of(replace(CPU, foreign_ns=None, clock_mhz=3600.0)) == MASK_ONLY
+    assert level_of(replace(CPU, foreign_ns=(), clock_mhz=3600.0)) == MASK_ONLY
     assert level_of(Reading(temperature_c=40.0)) == NONE
 
 

@@ -31,7 +31,7 @@ readings = st.builds(
     clock_mhz=st.none() | real,
     temperature_c=st.none() | real,
     cores=st.integers(1, 512),
-    foreign_ns=st.none() | whole,
+    foreign_ns=st.lists(whole, max_size=4).map(tuple),
     foreign_grain_ns=whole,
     pressure_ns=st.none() | whole,
     steal_ns=st.none() | whole,

@@ -22,7 +22,14 @@ GPU = Reading(
     clock_mhz=1980.0,
     temperature_c=61.0,
 )
-CPU = Reading(at_ns=0, cores=2, foreign_ns=5_000 * MS, pressure_ns=900 * MS, steal_ns=10 * MS, steal_grain_ns=10 * MS)
+CPU = Reading(
+    at_ns=0,
+    cores=2,
+    foreign_ns=(5_000 * MS, 8_000 * MS),
+    pressure_ns=900 * MS,
+    steal_ns=10 * MS,
+    steal_grain_ns=10 * MS,
+)
 
 
 def later(reading: Reading, *, ms: float = 20, counters: dict[int, int] | None = None, **changes: Any) -> Reading:

@@ -1,0 +1,70 @@
+"""Files below /proc and /sys that are read again and again: opened once, read in some µs, never failing afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MOST_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class HostFolders:
+    """Where the kernel's files are; a test has its own."""
+
+    proc: Path = Path("/proc")
+    sys: Path = Path("/sys")
+    cgroup: Path = Path("/sys/fs/cgroup")
+
+
+class KernelFile:
+    """An open file of the kernel's that is read again and again; a vanished one keeps its last text."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._last = b""
+        self._number = 0
+
+    def read(self) -> bytes:
+        with suppress(OSError):
+            self._last = os.pread(self._descriptor, MOST_BYTES, 0)
+        return self._last
+
+    def whole(self) -> int:
+        """Of a file that is one number; where it says something else for once, what it said before."""
+        with suppress(ValueError):
+            self._number = int(self.read())
+        return self._number
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def open_file(path: Path) -> KernelFile | None:
+    """None where the kernel does not offer it or not to us."""
+    try:
+        file = KernelFile(path)
+    except OSError:
+        return None
+    if file.read():
+        return file
+    file.close()
+    return None
+
+
+def open_all(paths: Iterable[Path]) -> list[KernelFile]:
+    return [file for path in paths if (file := open_file(path)) is not None]
+
+
+def open_numbers(paths: Iterable[Path]) -> list[KernelFile]:
+    """Those that say a number: a frequency may be "<unknown>"."""
+    found = open_all(paths)
+    good = [file for file in found if file.read().strip().isdigit()]
+    for file in found:
+        if file not in good:
+            file.close()
+    return good
