@@ -112,7 +112,8 @@ def _judge(
                 trial.load_baseline()
                 if job.incumbent is not None:
                     trial.load_incumbent(job.incumbent.source)
-                with closing(open_telemetry(job.hardware, own=ready.pids)) as telemetry:
+                cores = (*ready.cores.judge, *ready.cores.tenant)
+                with closing(open_telemetry(job.hardware, own=ready.pids, cores=cores)) as telemetry:
                     trial.measure(job.reference_ns, telemetry)
     except Fault as fault:
         evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}

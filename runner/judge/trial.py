@@ -250,6 +250,7 @@ class Trial:
             entry = self.evidence["timing"][index]
             with _tenants_memory():
                 wrong = self._measure_case(cases[index], entry, stage, telemetry, progress)
+            self.evidence["telemetry"] = telemetry.level  # it may have fallen
             if wrong is not None:
                 wrong["message"] = f"While it was timed: {wrong['message']}"
                 self.evidence["checks"].append(wrong)
