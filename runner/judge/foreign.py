@@ -1,12 +1,15 @@
-"""CPU time that others took: all of it less that of the judge and its containers. Load of our own is no disturbance.
+"""CPU time that others took, all of it less that of the judge and its containers; and how long ours waited for a core.
 
-The account comes from the first source that is there: cpuacct of cgroup v1 (ns, by core), the top-level groups of
-cgroup v2 (µs, all cores together), /proc/stat (ticks, so it carries a grain).
+Load of our own is no disturbance, however much it is. The account of others comes from the first source that is there:
+cpuacct of cgroup v1 (ns, by core), the top-level groups of cgroup v2 (µs, all cores together), /proc/stat (ticks, so
+it carries a grain). That of waiting comes from the judge's schedstat and the containers' own PSI, or else from the
+host's PSI, which also counts those who wait for each other.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,9 +20,11 @@ from runner.judge.kernelfiles import HostFolders, KernelFile, open_all, open_fil
 
 PER_CORE: Final = "cpuacct.usage_percpu"
 SUM: Final = "cpu.stat"
+PRESSURE: Final = "cpu.pressure"
 TICK_NS: Final = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 BUSY_COLUMNS: Final = (0, 1, 2, 5, 6)  # of /proc/stat: user, nice, system, irq, softirq
 
+Pids = Callable[[], frozenset[int]]
 Ticks = Mapping[int, Sequence[int]]  # by core, the columns of /proc/stat
 
 
@@ -37,7 +42,7 @@ class _Groups:
     by its own clock.
     """
 
-    def __init__(self, pids: Callable[[], frozenset[int]], folders: HostFolders, name: str) -> None:
+    def __init__(self, pids: Pids, folders: HostFolders, name: str) -> None:
         self._pids = pids
         self._folders = folders
         self._name = name
@@ -51,6 +56,10 @@ class _Groups:
             self._known.add(pid)
             self._find(pid)
         return [file.read() for file in self._files.values()]
+
+    def complete(self) -> bool:
+        """Whether every container known so far has its file."""
+        return bool(self.read()) and not self._processes
 
     def processes_ns(self) -> int:
         for pid in self._processes:
@@ -124,7 +133,7 @@ class _Summed:
         self._own.close()
 
 
-def open_foreign(pids: Callable[[], frozenset[int]], folders: HostFolders, cores: Sequence[int]) -> Foreign:
+def open_foreign(pids: Pids, folders: HostFolders, cores: Sequence[int]) -> Foreign:
     """The most exact account that this host offers."""
     judge, total = os.sched_getaffinity(0), open_file(folders.cgroup / "cpuacct" / PER_CORE)
     if total is not None and len(judge) == 1 and len(total.read().split()) > max(cores, default=0):
@@ -137,8 +146,51 @@ def open_foreign(pids: Callable[[], frozenset[int]], folders: HostFolders, cores
     return _Summed(groups, _Groups(pids, folders, SUM), cores)
 
 
+class OwnWaiting:
+    """Of the judge's measuring thread, which must be the one that makes this, and of the containers."""
+
+    def __init__(self, thread: KernelFile, containers: _Groups) -> None:
+        self._thread = thread
+        self._containers = containers
+
+    def ns(self) -> int:
+        ran_waited_slices = self._thread.read().split()
+        return int(ran_waited_slices[1]) + sum(_stalled_ns(text) for text in self._containers.read())
+
+    def close(self) -> None:
+        self._thread.close()
+        self._containers.close()
+
+
+class HostWaiting:
+    """Of anybody. PSI is weighed over the cores that are not idle: one core's waiting is at most `cores` times it."""
+
+    def __init__(self, pressure: KernelFile | None, cores: int) -> None:
+        self._pressure = pressure
+        self._cores = cores
+
+    def ns(self) -> int | None:
+        return None if self._pressure is None else self._cores * _stalled_ns(self._pressure.read())
+
+    def close(self) -> None:
+        if self._pressure is not None:
+            self._pressure.close()
+
+
+def open_waiting(pids: Pids, folders: HostFolders, cores: int) -> OwnWaiting | HostWaiting:
+    """The most exact account that this host offers of the containers that are there now."""
+    containers = _Groups(pids, folders, PRESSURE)
+    thread = open_file(folders.proc / "self/task" / str(threading.get_native_id()) / "schedstat")
+    if thread is not None and len(thread.read().split()) == 3 and containers.complete():
+        return OwnWaiting(thread, containers)
+    containers.close()
+    if thread is not None:
+        thread.close()
+    return HostWaiting(open_file(folders.proc / "pressure" / "cpu"), cores)
+
+
 def _groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:
-    """Folders that may be the process's control group: of version 1 for PER_CORE, of version 2 for SUM."""
+    """Folders that may be the process's control group: of version 1 for PER_CORE, else of version 2."""
     try:
         lines = (folders.proc / pid / "cgroup").read_text().splitlines()
     except OSError:
@@ -148,7 +200,7 @@ def _groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:
         _, controllers, path = line.split(":", 2)
         if name == PER_CORE and "cpuacct" in controllers.split(","):
             found.append(root / "cpuacct" / path.lstrip("/"))
-        elif name == SUM and not controllers:
+        elif name != PER_CORE and not controllers:
             found += [base / path.lstrip("/") for base in (root, root / "unified")]
     return found
 
@@ -161,3 +213,8 @@ def _clock_of(pid: int) -> int:
 def _usage_ns(text: bytes) -> int:
     """Of cpu.stat, whose first line is "usage_usec N"."""
     return 1000 * int(text.split(b"\n", 1)[0].rpartition(b" ")[2] or 0)
+
+
+def _stalled_ns(text: bytes) -> int:
+    """Of a PSI file: "some avg10=… avg60=… avg300=… total=MICROSECONDS"."""
+    return 1000 * int(text.split(b"\n", 1)[0].rpartition(b"total=")[2] or 0)

@@ -63,9 +63,9 @@ def cpu_fit(folders: HostFolders | None = None) -> list[Fit]:
         ),
         Fit(
             "pressure",
-            seen.pressure_ns is not None,
-            "the kernel tells who waited for a core" if seen.pressure_ns is not None else "no /proc/pressure/cpu",
-            "" if seen.pressure_ns is not None else "Boot with psi=1: else work of others that harms nobody voids too.",
+            seen.waited_ns is not None,
+            "the kernel tells who waited for a core" if seen.waited_ns is not None else "no /proc/pressure/cpu",
+            "" if seen.waited_ns is not None else "Boot with psi=1: else work of others that harms nobody voids too.",
         ),
         _steal(folders.proc),
     ]

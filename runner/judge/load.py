@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from runner.judge.foreign import TICK_NS, open_foreign
+from runner.judge.foreign import TICK_NS, open_foreign, open_waiting
 from runner.judge.kernelfiles import HostFolders, KernelFile, open_file, open_numbers
 from runner.judge.throttle import least, level_of
 from runner.judge.window import Reading, Window
@@ -38,7 +38,7 @@ class CpuTelemetry:
         self._stat = open_file(self._folders.proc / "stat")
         self.cores = tuple(cores) if cores is not None else tuple(sorted(self._ticks()))
         self._foreign = open_foreign(own, self._folders, self.cores)
-        self._pressure = open_file(self._folders.proc / "pressure" / "cpu")
+        self._waiting = open_waiting(own, self._folders, len(self.cores))
         self._clocks = self._open_by_core("cpufreq/scaling_cur_freq")
         self._throttles = self._open_by_core("thermal_throttle/core_throttle_total_time_ms")
         self._throttles += self._open_by_core("thermal_throttle/package_throttle_total_time_ms")[:1]
@@ -58,11 +58,12 @@ class CpuTelemetry:
         return max((zone.whole() / 1000 for zone in self._zones), default=None)
 
     def close(self) -> None:
-        kept = (self._stat, self._pressure, *self._clocks, *self._throttles, *self._zones)
+        kept = (self._stat, *self._clocks, *self._throttles, *self._zones)
         for file in kept:
             if file is not None:
                 file.close()
         self._foreign.close()
+        self._waiting.close()
 
     def _read(self) -> Reading:
         ticks = self._ticks()
@@ -72,7 +73,7 @@ class CpuTelemetry:
             cores=max(1, len(self.cores)),
             foreign_ns=foreign_ns,
             foreign_grain_ns=grain_ns,
-            pressure_ns=self._pressure_ns(),
+            waited_ns=self._waiting.ns(),
             steal_ns=self._steal_ns(ticks),
             steal_grain_ns=TICK_NS if ticks else 0,
             clock_mhz=max((file.whole() / 1000 for file in self._clocks), default=None),
@@ -94,13 +95,6 @@ class CpuTelemetry:
     def _steal_ns(self, ticks: dict[int, list[int]]) -> int | None:
         stolen = [ticks[core][STEAL_COLUMN] for core in self.cores if core in ticks]
         return TICK_NS * sum(stolen) if stolen else None
-
-    def _pressure_ns(self) -> int | None:
-        """some avg10=… avg60=… avg300=… total=MICROSECONDS"""
-        if self._pressure is None:
-            return None
-        first = self._pressure.read().split(b"\n", 1)[0]
-        return int(first.rpartition(b"total=")[2]) * 1000
 
     def _open_by_core(self, name: str) -> list[KernelFile]:
         root = self._folders.sys / "devices/system/cpu"

@@ -160,7 +160,7 @@ def _disturbed(window: Window, warm: Window | None) -> Iterator[Ruling]:
     if strangers:
         yield Ruling(VOID, "foreign_process", figures={"strangers": strangers})
     yield from _by_clocks(window, warm)
-    yield from _by_load(window)
+    yield from _by_load(window, warm)
 
 
 def _by_counters(window: Window) -> Iterator[Ruling]:
@@ -200,36 +200,39 @@ def _by_clocks(window: Window, warm: Window | None) -> Iterator[Ruling]:
         yield Ruling(VOID, "slow_clock", charged=True, figures={"clock_mhz": slowest, "warm_mhz": warm_mhz})
 
 
-def _by_load(window: Window) -> Iterator[Ruling]:
+def _by_load(window: Window, warm: Window | None) -> Iterator[Ruling]:
     """On a CPU: what others took while somebody waited for a core. Own work, however much, is no disturbance.
 
     Measured on a shared two-core machine, blocks of six calls of 2.7 ms, by the share of their core that others had:
-    under 2 % the median was 0.6 % slower, at 10 to 15 % 8 %, at 20 to 25 % 29 %, at 30 to 40 % 39 %. What lies under
-    the limit is for pairing and the interval to deal with, as any noise is.
+    under 2 % the median was 0.6 % slower, at 10 to 15 % 8 %, at 20 to 25 % 29 %, at 30 to 40 % 39 %. What comes after
+    the warm-up and takes more than TAKEN_SHARE voids. Company that was there before cannot be waited out: it falls on
+    both sides of a pair and widens the interval, as does whatever is less.
     Foreign load is charged, for the engine works for a container that prints much, outside of it.
     """
     before, after, length = window.before, window.after, window.length_ns
     throttled = _grown(before.throttled_ns, after.throttled_ns) or 0
     if throttled > THROTTLED_SHARE * length:
         yield Ruling(VOID, "cpu_throttled", charged=True, figures={"throttled_share": throttled / length})
-    steal = (_grown(before.steal_ns, after.steal_ns) or 0) - after.steal_grain_ns
-    if steal > TAKEN_SHARE * length:
-        yield Ruling(VOID, "steal", figures={"steal_share": steal / length})
-    foreign = _foreign_ns(window) - after.foreign_grain_ns
-    if foreign > TAKEN_SHARE * length:
-        yield Ruling(VOID, "foreign_load", charged=True, figures={"foreign_share": foreign / length})
+    for reason, share, grain_ns in (
+        ("steal", _steal_share, after.steal_grain_ns),
+        ("foreign_load", _foreign_share, after.foreign_grain_ns),
+    ):
+        usual = share(warm) if warm else 0.0
+        if share(window) - grain_ns / length > TAKEN_SHARE + usual:
+            yield Ruling(VOID, reason, charged=reason == "foreign_load", figures={"usual_share": usual})
 
 
-def _foreign_ns(window: Window) -> int:
-    """Of the core of which others had most. PSI says that somebody waited, CPU times that others ran: both are needed.
+def _steal_share(window: Window) -> float:
+    return max(0, _grown(window.before.steal_ns, window.after.steal_ns) or 0) / window.length_ns
 
-    PSI is weighed over the cores that are not idle, so one core's waiting is at most `cores` times what it says.
-    """
+
+def _foreign_share(window: Window) -> float:
+    """Of the core of which others had most, as far as one of ours waited meanwhile: load that harms nobody is none."""
     before, after = window.before, window.after
     pairs = zip(before.foreign_ns, after.foreign_ns, strict=False)
     ran = max((one - other for other, one in pairs), default=0)
-    waited = _grown(before.pressure_ns, after.pressure_ns)
-    return ran if waited is None else min(ran, waited * after.cores)
+    waited = _grown(before.waited_ns, after.waited_ns)
+    return max(0, ran if waited is None else min(ran, waited)) / window.length_ns
 
 
 # -- the block was too early ---------------------------------------------------------------------------------------
@@ -244,12 +247,15 @@ def _is_cold(window: Window, warm: Window | None) -> bool:
 
 
 def _recorded(window: Window) -> dict[str, float]:
-    """What is told of a block whatever is ruled: dense work runs into the power cap, and that is normal."""
+    """What is told of a block whatever is ruled: dense work runs into the power cap, a shared host has company."""
     told: dict[str, float] = {}
     if capped := _capped_ns(window):
         told["power_cap_share"] = min(1.0, capped / window.length_ns)
     elif any(mask & POWER_CAP for mask in window.masks):
         told["power_cap_share"] = sum(bool(mask & POWER_CAP) for mask in window.masks) / len(window.masks)
+    for name, share in (("foreign_share", _foreign_share(window)), ("steal_share", _steal_share(window))):
+        if share > 0:
+            told[name] = share
     if window.after.temperature_c is not None:
         told["temperature_c"] = window.after.temperature_c
     return told

@@ -38,7 +38,7 @@ class Reading:
     cores: int = 1
     foreign_ns: tuple[int, ...] = ()  # CPU time of all but judge and containers, by core or in one sum
     foreign_grain_ns: int = 0  # how exactly that is known
-    pressure_ns: int | None = None  # time in which some task of the host waited for a core (PSI)
+    waited_ns: int | None = None  # time in which the judge or a container waited for a core; at least that
     steal_ns: int | None = None  # taken by the hypervisor for other guests
     steal_grain_ns: int = 0
     throttled_ns: int | None = None  # time in which thermal protection lowered a core's clock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from runner.judge.kernelfiles import HostFolders
@@ -35,6 +36,13 @@ class FakeHost:
     def waited(self, ms: int) -> None:
         text = f"some avg10=0.00 avg60=0.00 avg300=0.00 total={5000 + 1000 * ms}\nfull total=0\n"
         self.write(self.folders.proc / "pressure/cpu", text)
+
+    def our_waiting(self, *, judge: int, docker_a: int) -> None:
+        """In ms: of the judge's thread, by its run queue's clock, and of a container, by its own PSI."""
+        task = self.folders.proc / "self/task" / str(threading.get_native_id())
+        self.write(task / "schedstat", f"123 {judge * MS} 4\n")
+        text = f"some avg10=0.00 avg60=0.00 avg300=0.00 total={1000 * docker_a}\nfull total=0\n"
+        self.write(self.folders.cgroup / "unified/docker/a/cpu.pressure", text)
 
     def group(self, pid: int | str, text: str) -> None:
         self.write(self.folders.proc / str(pid) / "cgroup", text)

@@ -66,7 +66,7 @@ def test_virtual_machine_has_load_and_pressure_and_no_heat(host: FakeHost, opene
     telemetry.begin()
     after = telemetry.end().after
     assert (telemetry.level, after.cores) == (MASK_ONLY, 2)
-    assert (after.steal_ns, after.pressure_ns, after.clock_mhz, after.throttled_ns) == (0, 5 * MS, None, None)
+    assert (after.steal_ns, after.waited_ns, after.clock_mhz, after.throttled_ns) == (0, 10 * MS, None, None)
     assert telemetry.temperature_c() is None
 
 
@@ -175,6 +175,28 @@ def test_frequency_that_is_no_number_is_none(host: FakeHost, opened: Open) -> No
     host.core(0, "cpufreq/scaling_cur_freq", "<unknown>\n")
     telemetry = opened()
     assert telemetry.level == MASK_ONLY
+
+
+def test_load_that_only_others_wait_for_is_no_disturbance(host: FakeHost, opened: Open) -> None:
+    host.our_waiting(judge=0, docker_a=0)
+    telemetry = opened()
+    telemetry.begin()
+    host.cpuacct("", 1_000_000, 2_000_090)
+    host.waited(100)
+    host.our_waiting(judge=2, docker_a=5)
+    window = telemetry.end()
+    assert window.after.waited_ns == 7 * MS
+    assert rule(window, None).action == VALID
+
+
+def test_load_that_our_container_waited_for_voids(host: FakeHost, opened: Open) -> None:
+    host.our_waiting(judge=0, docker_a=0)
+    telemetry = opened()
+    telemetry.begin()
+    host.cpuacct("", 1_000_000, 2_000_090)
+    host.our_waiting(judge=10, docker_a=40)
+    ruling = rule(telemetry.end(), None)
+    assert (ruling.reason, ruling.figures["foreign_share"]) == ("foreign_load", pytest.approx(0.5))
 
 
 def test_without_pressure_foreign_work_alone_decides(host: FakeHost, opened: Open) -> None:

@@ -28,26 +28,44 @@ def _grown(*, foreign: float = 0, **by_ms: float) -> dict[str, Any]:
 
 
 def test_own_work_that_waits_for_cores_is_valid() -> None:
-    assert rule(window(CPU, ms=100, **_grown(pressure=100, foreign=3)), None).action == VALID
+    assert rule(window(CPU, ms=100, **_grown(waited=100, foreign=3)), None).action == VALID
 
 
 def test_foreign_work_that_nobody_waited_for_is_valid() -> None:
-    assert rule(window(CPU, ms=100, **_grown(foreign=90, pressure=1)), None).action == VALID
+    assert rule(window(CPU, ms=100, **_grown(foreign=90, waited=1)), None).action == VALID
 
 
 def test_foreign_work_that_somebody_waited_for_voids() -> None:
-    ruling = rule(window(CPU, ms=100, **_grown(foreign=60, pressure=55)), None)
+    ruling = rule(window(CPU, ms=100, **_grown(foreign=60, waited=55)), None)
     assert (ruling.action, ruling.reason) == (VOID, "foreign_load")
-    assert ruling.figures["foreign_share"] == pytest.approx(0.6)
+    assert ruling.figures["foreign_share"] == pytest.approx(0.55)
+
+
+def test_company_that_was_there_at_the_warm_up_is_borne_and_recorded() -> None:
+    block = window(CPU, ms=100, **_grown(foreign=60, waited=55))
+    ruling = rule(block, window(CPU, ms=200, **_grown(foreign=90, waited=90)))
+    assert ruling.action == VALID
+    assert ruling.figures["foreign_share"] == pytest.approx(0.55)
+
+
+def test_company_that_comes_after_the_warm_up_voids() -> None:
+    calm = window(CPU, ms=100, **_grown(foreign=5, waited=5))
+    assert rule(window(CPU, ms=100, **_grown(foreign=40, waited=40)), calm).reason == "foreign_load"
+
+
+def test_steal_that_never_ends_is_borne_and_more_of_it_voids() -> None:
+    usual = window(CPU, ms=200, **_grown(steal=80))
+    assert rule(window(CPU, ms=200, **_grown(steal=120)), usual).action == VALID
+    assert rule(window(CPU, ms=200, **_grown(steal=190)), usual).reason == "steal"
 
 
 def test_without_pressure_foreign_work_alone_decides() -> None:
-    blind = replace(CPU, pressure_ns=None)
+    blind = replace(CPU, waited_ns=None)
     assert rule(window(blind, ms=100, **_grown(foreign=60)), None).action == VOID
 
 
 def test_coarse_account_is_given_its_grain() -> None:
-    coarse = replace(CPU, foreign_grain_ns=40 * MS, pressure_ns=None)
+    coarse = replace(CPU, foreign_grain_ns=40 * MS, waited_ns=None)
     assert rule(window(coarse, ms=100, **_grown(foreign=60)), None).action == VALID
 
 

@@ -33,7 +33,7 @@ readings = st.builds(
     cores=st.integers(1, 512),
     foreign_ns=st.lists(whole, max_size=4).map(tuple),
     foreign_grain_ns=whole,
-    pressure_ns=st.none() | whole,
+    waited_ns=st.none() | whole,
     steal_ns=st.none() | whole,
     steal_grain_ns=whole,
     throttled_ns=st.none() | whole,

@@ -26,7 +26,7 @@ CPU = Reading(
     at_ns=0,
     cores=2,
     foreign_ns=(5_000 * MS, 8_000 * MS),
-    pressure_ns=900 * MS,
+    waited_ns=900 * MS,
     steal_ns=10 * MS,
     steal_grain_ns=10 * MS,
 )
