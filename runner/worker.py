@@ -4,7 +4,8 @@ A claim happens when the bell rings (runner/doorbell.py), at the start, and ever
 time and nothing else. It claims only with a judge that is prepared and waits (runner/process.py): a host that cannot
 judge takes no work, and no work waits for containers. Always true: one attempt at a time, under a lease; a report is on
 disk before it is sent; nothing is reported for a lease that is lost; nothing is prepared or claimed before the last
-judge is gone; whatever one attempt does, the next is judged as if nothing had happened.
+judge is gone; nothing is claimed while the device is set aside (runner/canary.py); whatever one attempt does, the next
+is judged as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from runner import config
+from runner import canary, config
 from runner.accelerators import Device, DeviceLock, fingerprint, inventory
 from runner.client import SiteClient, Welcome, backoff_s, persist
 from runner.config import DaemonSettings
@@ -71,6 +72,7 @@ class Daemon:
         self._judge: JudgeProcess | None = None
         self._renew_s = 15.0
         self._faults = 0
+        self._no_canary_before = 0.0
 
     def stop(self) -> None:
         """Ends the daemon soon: the judge is stopped, its attempt is left for its lease to run out."""
@@ -104,6 +106,8 @@ class Daemon:
             while not self._stopping.is_set():
                 try:
                     self._send_leftovers()
+                    if not self._is_fit():
+                        return
                     self._prepared()
                     job = self._client.claim(self._settings.runner_hardware)
                 except JudgeStopped:
@@ -125,6 +129,31 @@ class Daemon:
                 if job is None:
                     return
                 self._work_on(job)
+
+    def _is_fit(self) -> bool:
+        """May this device judge? While one that was set aside has to show it, canaries run once every RUNNER_POLL_S."""
+        why = canary.pending(self._settings.runner_state)
+        if not why:
+            return True
+        if time.monotonic() < self._no_canary_before:
+            return False
+        log.warning("device_set_aside", reason=why)
+        found = canary.fit(self._settings, self._judge_canary)
+        if found.ok:
+            log.info("device_is_fit_again", was=why)
+        elif not self._stopping.is_set():
+            log.error("canary_failed", reason=found.reason)
+        self._no_canary_before = 0.0 if found.ok else time.monotonic() + self._settings.runner_poll_s
+        return found.ok
+
+    def _judge_canary(self, job: Job) -> Report | None:
+        """Raises JudgeFault."""
+        try:
+            return self._prepared().run(job, lambda event: None)
+        except JudgeStopped:
+            return None
+        finally:
+            self._clear_away()
 
     def _idle(self) -> None:
         """Until it is time to claim again, or to prepare again: a judge may end while it waits."""
@@ -203,6 +232,8 @@ class Daemon:
             report = self._run_judge(job, lease)
             if report is None:
                 return False
+            if report.set_aside:  # noted before anybody hears of it, so that a crash does not forget it
+                canary.set_aside(self._settings.runner_state, report.set_aside)
             self._deliver(self._spool.put(report), lease)
         return report.outcome == "infra_error" and report.reason != PROBLEM_FAULT
 

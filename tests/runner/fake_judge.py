@@ -2,7 +2,8 @@
 
 "pass", "die", "hang", "stubborn" (hangs, ignores SIGTERM), "orphan" (leaves a child that holds stdout), "flood",
 "nonsense", "nan", "stranger" (reports for another attempt), "slow SECONDS", "silent" (no report, exit 0), "chatty N",
-"linger SECONDS" (after the report), "linger_stubborn" (the same for ever), "stale N" (the first N judges give up).
+"linger SECONDS" (after the report), "linger_stubborn" (the same for ever), "stale N" (the first N judges give up),
+"aside REASON" (sets the device aside). A canary does what the next line of RUNNER_STATE/canaries says, else it passes.
 The pids of those that have a job and of those that wait for one are in RUNNER_STATE/judge.pid and waiting.pid; a line
 of RUNNER_STATE/lives is written when one begins and when one ends in peace. A file RUNNER_STATE/unprepared says how
 preparing fails: "die", "hang", or "early" (an event before there is a job).
@@ -45,7 +46,7 @@ def main() -> None:
     (state / "judge.pid").write_text(str(os.getpid()))
     report = {"wire": 1, "attempt_id": job["attempt_id"], "token": job["token"], "outcome": "passed", "score_us": 12.5}
     report["evidence"] = {"environment": sorted(os.environ)}
-    what, _, argument = job["source"].partition(" ")
+    what, _, argument = (next_canary(report) if is_canary(job) else job["source"]).partition(" ")
     if what == "stale" and (state / "lives").read_text().count("begins") <= int(argument):
         sys.exit(75)
     event(1, state="building")
@@ -71,6 +72,8 @@ def main() -> None:
         report["evidence"]["samples"] = [float("nan")]
     if what == "stranger":
         report["attempt_id"] = "somebody-else"
+    if what == "aside":
+        report["set_aside"] = argument
     if what == "slow":
         time.sleep(float(argument))
     if what == "chatty":
@@ -80,6 +83,19 @@ def main() -> None:
     if what.startswith("linger"):
         time.sleep(float(argument or 600))
     live("ends")
+
+
+def is_canary(job: dict[str, str]) -> bool:
+    return job["attempt_id"].startswith("canary-")
+
+
+def next_canary(report: dict[str, object]) -> str:
+    live("canary")
+    report["cases"] = [{"stage": "time", "measured_us": 36.0}]
+    told = state / "canaries"
+    line, _, rest = (told.read_text() if told.exists() else "").partition("\n")
+    told.write_text(rest)
+    return line or "pass"
 
 
 def prepare() -> None:

@@ -1,0 +1,83 @@
+"""After a report that sets the device aside nothing is claimed until two canaries in a row have passed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from runner import canary
+from runner.worker import Daemon
+from tests.runner.fake_site import FakeSite
+
+
+def canaries(state: Path) -> int:
+    return (state / "lives").read_text().count("canary")
+
+
+def test_set_aside_device_claims_again_after_two_passes(
+    site: FakeSite, start: Callable[..., Daemon], state: Path
+) -> None:
+    first, second = site.offer("a1", "aside ecc"), site.offer("a2", "pass")
+    start().drain()
+    assert first.report.set_aside == "ecc"
+    assert second.report.outcome == "passed"
+    assert canaries(state) == 2
+    assert canary.pending(state) == ""
+
+
+def test_nothing_is_claimed_while_canaries_fail(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
+    site.offer("a1", "aside ecc")
+    waiting = site.offer("a2", "pass")
+    state.mkdir(exist_ok=True)
+    (state / "canaries").write_text("pass\naside hw_thermal\n")
+    start(runner_poll_s=60).drain()
+    assert (site.claims, waiting.report) == (1, None)
+    assert canaries(state) == 2
+    assert canary.pending(state) == "ecc"
+
+
+def test_failed_canary_is_tried_again_no_oftener_than_polling(
+    site: FakeSite, start: Callable[..., Daemon], state: Path
+) -> None:
+    waiting = site.offer("a1", "pass")
+    daemon = start(runner_poll_s=0.5)
+    canary.set_aside(state, "xid_79")
+    (state / "canaries").write_text("die\n")
+    for _ in range(5):  # as if the bell rang
+        daemon.drain()
+    assert (canaries(state), site.claims) == (1, 0)
+    time.sleep(0.6)
+    daemon.drain()
+    assert canaries(state) == 3
+    assert waiting.report.outcome == "passed"
+
+
+def test_daemon_that_starts_anew_remembers(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
+    site.offer("a1", "aside ecc")
+    state.mkdir(exist_ok=True)
+    (state / "canaries").write_text("aside ecc\n")
+    start().drain()
+    waiting = site.offer("a2", "pass")
+    (state / "canaries").write_text("aside ecc\n")
+    start().drain()
+    assert waiting.report is None
+    start().drain()
+    assert waiting.report.outcome == "passed"
+
+
+def test_canary_reports_to_nobody(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
+    daemon = start()
+    canary.set_aside(state, "ecc")
+    daemon.drain()
+    assert canaries(state) == 2
+    assert site.attempts == {}
+    assert list((state / "spool").iterdir()) == []
+
+
+def test_report_is_delivered_though_it_sets_aside(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
+    attempt = site.offer("a1", "aside pcie_width")
+    state.mkdir(exist_ok=True)
+    (state / "canaries").write_text("aside pcie_width\n")
+    start().drain()
+    assert (attempt.report_calls, attempt.report.set_aside) == (1, "pcie_width")
