@@ -19,6 +19,7 @@ INTERPRETER: Final = "/opt/venv/bin/python"
 PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; what is printed comes out at once, since nothing ends in peace
 LABEL: Final = "photofinish.runner"  # value: whose containers these are, so that only its owner reaps them
 
+CORE_BYTES: Final = 1  # the kernel's word for no core dump, not even into a helper; 0 would start the host's helper
 SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
 
 
@@ -122,7 +123,7 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
         "pids_limit": policy.pids,
         "ulimits": [
             {"name": "nofile", "soft": policy.open_files, "hard": policy.open_files},
-            {"name": "core", "soft": 0, "hard": 0},
+            {"name": "core", "soft": CORE_BYTES, "hard": CORE_BYTES},
             {"name": "fsize", "soft": policy.file_bytes, "hard": policy.file_bytes},
         ],
         "log_config": {"type": "none"},

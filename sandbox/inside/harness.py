@@ -6,13 +6,16 @@ only where the judge sees the same with its own eyes. Errors that it reports are
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
+import io
 import linecache
 import mmap
 import os
 import socket
 import sys
 import time
+import tokenize
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +30,7 @@ SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  the container's own
 SPINS = 20_000  # polls in a row before the loop begins to sleep; a call's answer is followed by orders within them
 NAP_S = 0.0005
+PY_BUF_READ, PY_BUF_WRITE = 0x100, 0x200  # CPython's own names, which ctypes does not know
 FRAMES = 12  # of the submission's traceback
 
 clock = time.perf_counter_ns
@@ -48,8 +52,8 @@ class Harness:
         self.timer = DeviceTimer() if arena["device"] == "cuda" else HostTimer()
         self.inputs = self.timer.map(inputs, arena["input_bytes"])
         self.outputs = self.timer.map(outputs, arena["output_bytes"])
-        self.orders = mmap.mmap(orders, protocol.ORDERS_BYTES, prot=mmap.PROT_READ)
-        self.answers = mmap.mmap(answers, protocol.ANSWERS_BYTES)
+        self.orders = map_shared(orders, protocol.ORDERS_BYTES, mmap.PROT_READ)
+        self.answers = map_shared(answers, protocol.ANSWERS_BYTES)
         for fd in fds:
             os.close(fd)
         self.sources: dict[str, str] = {}
@@ -106,6 +110,7 @@ class Harness:
                 file.write(text)
         sys.path.insert(0, WORK)
         path = os.path.join(WORK, self.submission)
+        check_encoding(self.sources[self.submission], self.submission)
         compile(self.sources[self.submission], self.submission, "exec", dont_inherit=True)
         self.sources.clear()
         spec = importlib.util.spec_from_file_location("submission", path)
@@ -164,8 +169,8 @@ class HostTimer:
     """Host memory, and this process's own clock."""
 
     @staticmethod
-    def map(fd: int, size: int) -> Any:
-        return mmap.mmap(fd, size)
+    def map(fd: int, size: int) -> memoryview:
+        return map_shared(fd, size)
 
     @staticmethod
     def time(work: Callable[[], None]) -> int:
@@ -193,8 +198,32 @@ class DeviceTimer:
         return int(self.begin.elapsed_time(self.end) * 1e6)
 
 
+def map_shared(fd: int, size: int, rights: int = mmap.PROT_READ | mmap.PROT_WRITE) -> memoryview:
+    """As mmap.mmap, which would keep a descriptor for as long as the mapping lives."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    address = libc.mmap(None, size, rights, mmap.MAP_SHARED, fd, 0)
+    if address == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "mmap")
+    view = ctypes.pythonapi.PyMemoryView_FromMemory
+    view.restype = ctypes.py_object
+    view.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
+    found: memoryview = view(address, size, PY_BUF_WRITE if rights & mmap.PROT_WRITE else PY_BUF_READ)
+    return found
+
+
 def name_of(value: Any) -> str:
     return type(value).__name__
+
+
+def check_encoding(source: str, submission: str) -> None:
+    """What a person reads must be what runs: a declared encoding could turn a comment into code."""
+    declared, _ = tokenize.detect_encoding(io.BytesIO(source.encode()).readline)
+    if declared not in ("utf-8", "utf-8-sig"):
+        raise Refused(
+            protocol.SYNTAX, f"{submission} declares the encoding {declared}; sources are UTF-8, remove that line"
+        )
 
 
 def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
