@@ -10,12 +10,12 @@ with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
 
-.PHONY: help up down reset status logs backup restore image test check
+.PHONY: help up down reset status logs backup restore image test check bench
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
 	@echo "make test    every test, on real services                 make check  ruff, mypy, import contracts"
-	@echo "make image   the sandbox image of this checkout"
+	@echo "make image   the sandbox image of this checkout          make bench   time ranked jobs here, by phase"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
 
 up:
@@ -26,6 +26,9 @@ down status logs reset:
 
 image:
 	@$(call with,$(everything)) -m deploy.image
+
+bench:
+	@$(call with,runner) -m deploy.bench_judge $(ARGS)
 
 backup restore:
 	@$(call with,$(everything)) -m deploy.backup $@ "$(FILE)"

@@ -122,6 +122,11 @@ def _judge(
         evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
     sides[B].container.kill()
     sides[B].container.wait_dead()
+    phases.add("calls", sum(side.device_s for side in sides.values()))
+    phases.add("steps", sum(side.steps_s for side in sides.values()))
+    phases.add("inputs", oracle.asked.seconds)
+    phases.add("problem", oracle.problem_s)
+    phases.add("comparing", trial.comparing.seconds)
     return report_of(blank, evidence, sides[B].logs())
 
 
@@ -216,7 +221,12 @@ class _Emitter:
 
 
 class _Phases:
-    """Seconds by phase, also of one that failed."""
+    """Seconds by phase, also of one that failed.
+
+    Beside the phases, parts of them: `steps` (all sides' calls, each with everything that is done before and after its
+    clock), of which `calls` (device time: from the clock's start until nothing runs any more); `inputs` (asking the
+    oracle), of which `problem` in the problem's own code; `comparing`.
+    """
 
     def __init__(self, seconds: dict[str, float]) -> None:
         self._seconds = seconds
@@ -227,4 +237,7 @@ class _Phases:
         try:
             yield
         finally:
-            self._seconds[name] = round(time.monotonic() - began, 3)
+            self.add(name, time.monotonic() - began)
+
+    def add(self, name: str, seconds: float) -> None:
+        self._seconds[name] = round(seconds, 4)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 
@@ -17,3 +19,18 @@ class WallClock:
 
     def now_ns(self) -> int:
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+class Stopwatch:
+    """Adds up where a job's time goes, for the report; nothing that ranks."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds += time.monotonic() - start

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 from problems.spec import Case, case_name
+from runner.judge.clock import Stopwatch
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import WIDE_FACTOR, Layout, parse_layout, wide_places
 from runner.judge.memory import Buffer, Memory, Region
@@ -37,6 +40,9 @@ class Oracle:
         self._connection: socket.socket | None = None
         self._number = 0
         self._free: list[Buffer] = []
+        self._awake = 0  # how many `awake` are open
+        self.asked = Stopwatch()  # in all: waiting for the oracle, and copying what it made
+        self.problem_s = 0.0  # in all: the problem's own code, as its container tells
         self.took_ns = 0  # the last request
         self.eager_ns = 0  # the reference alone, in the last `make`
 
@@ -55,14 +61,31 @@ class Oracle:
     def load(self, files: dict[str, str]) -> None:
         self.checks = bool(self._ask({"do": "load", "files": files}).get("checks"))
 
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """Ask several things in one thaw: freezing costs more than some inputs. Only while no side is timed."""
+        if not self._awake:
+            self.container.thaw()
+        self._awake += 1
+        try:
+            yield
+        finally:
+            self._awake -= 1
+            if not self._awake:
+                self.container.freeze()
+
     def make(self, case: Case, seed: int, near: int | None = None, *, fp64: Fp64 = "") -> Input:
-        """One input of this case, copied to private memory before the oracle runs again.
+        """One input of this case, copied to private memory before the oracle is asked again.
 
         `near`: a seed; the data of (case, seed) with 1 to 8 floating-point elements changed. Where nothing of it can be
         changed, fresh data of the seed `near`; `Input.near` says which, `Input.seed` is the seed that counted.
         `fp64`: what is wanted in `expected64`. It costs a run of the reference in double precision, `spread` three to
         nine of them: leave it out of timed calls where compare.py can do without (`Rule.fp64`).
         """
+        with self.asked.running(), self.awake():
+            return self._make(case, seed, near, fp64)
+
+    def _make(self, case: Case, seed: int, near: int | None, fp64: Fp64) -> Input:
         self._number += 1
         request = {"do": "make", "number": self._number, "case": case, "seed": seed, "near": near, "fp64": fp64}
         answer = self._ask(request)
@@ -97,18 +120,16 @@ class Oracle:
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
         """The problem's own `check_implementation` on these bytes."""
-        self._memory.copy(self._answer.bytes, output, layout.output_bytes)
-        answer = self._ask({"do": "check", "number": number})
+        with self.asked.running():
+            self._memory.copy(self._answer.bytes, output, layout.output_bytes)
+            answer = self._ask({"do": "check", "number": number})
         return answer.get("good") is True, str(answer.get("message", ""))[:4000]
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._connection is not None
-        self.container.thaw()
-        try:
+        with self.awake():
             protocol.send(self._connection, request)
             return self._receive()
-        finally:
-            self.container.freeze()
 
     def _receive(self) -> dict[str, Any]:
         assert self._connection is not None
@@ -121,6 +142,7 @@ class Oracle:
         if "error" in answer:
             raise OracleFailed(protocol.clean_text(str(answer["error"]).encode("utf-8", "replace")))
         self.took_ns = _whole(answer, "took_ns")
+        self.problem_s += self.took_ns / 1e9
         return answer
 
     def _copy(self, region: Region, count: int) -> Buffer:

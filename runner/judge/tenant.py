@@ -120,6 +120,8 @@ class Tenant:
         self.name = name
         self.container = container
         self.certified = False  # can this host freeze it?
+        self.device_s = 0.0  # of all calls: from the clock's start until the output is read and nothing runs any more
+        self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
         self._clock = clock
         self._steps = steps
         self._arena = Arena(memory, input_bytes, output_bytes)
@@ -164,6 +166,7 @@ class Tenant:
         after a random pause, whether the output still is. Which part of the time counts: certificate.py. Raises Fault.
         """
         arena, layout = self._arena, given.layout
+        entered = self._clock.now_ns()
         arena.poison(layout, secrets.randbits(64))
         arena.stage(layout, given.inputs)
         probe_ns = arena.memory.probe_ns()
@@ -184,9 +187,11 @@ class Tenant:
         end = now() if self._steps.read else seen
         if not arena.memory.frozen_stands_still:  # what is in the snapshot was there before `end`, frozen or not
             freeze_ns = self._freeze(faults.CALL)
+        self.device_s += (now() - start) / 1e9
         kept = arena.inputs_are(layout, given.inputs)
         time.sleep(secrets.randbelow(1000) / 1e6)
         late = not arena.outputs_are(layout, into)
+        self.steps_s += (now() - entered) / 1e9
         return Call(
             wall_ns=end - start,
             put_ns=put - start,

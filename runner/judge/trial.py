@@ -18,7 +18,7 @@ from problems.spec import Case, Problem, case_name
 from problems.tolerance import Tolerance
 from runner.judge import certificate, compare, stats, throttle, timing
 from runner.judge.cases import fresh_seed, plan_checks
-from runner.judge.clock import WallClock
+from runner.judge.clock import Stopwatch, WallClock
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.memory import Buffer, Memory, NoMemory
 from runner.judge.oracle import Oracle
@@ -82,6 +82,7 @@ class Trial:
         self.profile = profile
         self.emit = emit
         self.chance = random.SystemRandom()
+        self.comparing = Stopwatch()
         self._buffers: list[Buffer] = []
         self.evidence: Evidence = {
             "version": EVIDENCE_VERSION,
@@ -192,7 +193,8 @@ class Trial:
 
     def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool) -> dict[str, Any]:
         """One entry of evidence["checks"]: our own comparison, or the problem's where it brings one."""
-        found = self.memory.compare(given.layout, given.expected, output, self.problem.tolerance)
+        with self.comparing.running():
+            found = self.memory.compare(given.layout, given.expected, output, self.problem.tolerance)
         entry: dict[str, Any] = {
             "case": given.case,
             "seed": given.seed,
@@ -321,9 +323,10 @@ class TimedSide:
     def make_ready(self, calls: int) -> None:
         chance = self._trial.chance
         given: list[Input] = []
-        for _ in range(calls):
-            near = given and chance.random() < NEAR_SHARE
-            given.append(self._trial.fresh(self._case, near_to=given[-1] if near else None))
+        with self._trial.oracle.awake():
+            for _ in range(calls):
+                near = given and chance.random() < NEAR_SHARE
+                given.append(self._trial.fresh(self._case, near_to=given[-1] if near else None))
         self._turns = [_Turn(one, number) for number, one in enumerate(given)]
         if calls > 1 and chance.random() < REPEAT_SHARE:
             twin = chance.randrange(calls)

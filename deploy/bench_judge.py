@@ -1,0 +1,192 @@
+"""`make bench`, the judge's part: the wall time of one ranked job of five cases on this hardware, split by phase.
+
+    python -m deploy.bench_judge [--jobs N] [--file FILE] [--problem FOLDER]
+
+Each job goes the daemon's way (runner/process.py): a judge is prepared, takes the job, reports, clears away. Warm is
+from the handing over of the job to its report on disk; cold is preparing on top of that. Device time is the sum over
+all calls of all sides, from the start of a call's clock until its output is read and its container is frozen again;
+platform overhead is the rest of the warm time. The way to the site and back is not in it.
+
+No site is needed, and nothing of its packages: runs on a bare GPU host too, with the runner's settings in the
+environment (RUNNER_HARDWARE, SANDBOX_IMAGE …). Without SANDBOX_IMAGE the image of this checkout is taken, and built
+where it is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import secrets
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from deploy.console import say
+from deploy.docker_engine import ensure_docker
+from deploy.image import ensure_image
+from deploy.parties import SetupError
+from problems.spec import Case, Problem
+from runner import accelerators, config, once
+from runner.errors import RunnerError
+from runner.process import JudgeProcess
+from runner.spool import Spool
+from runner.wire import Job, Report
+
+FIVE_CASES: Final[tuple[Case, ...]] = (
+    {"rows": 1531, "cols": 2047, "seed": 41},
+    {"rows": 1024, "cols": 4096, "seed": 42},
+    {"rows": 4096, "cols": 1024, "seed": 43},
+    {"rows": 320, "cols": 10007, "seed": 44},
+    {"rows": 16384, "cols": 256, "seed": 45},
+)
+SUBMISSION: Final = once.LIBRARY / "kernels101" / "softmax" / "submissions" / "accepted" / "torch_out.py"
+PREPARE_LIMIT_S: Final = 180.0
+JOB_LIMIT_S: Final = 1_800.0
+SPOOL_BYTES: Final = 256_000_000
+
+
+@dataclass(frozen=True)
+class Took:
+    """Seconds of one job: `ahead` of it, from claim to report, and `after` it; the report says the rest."""
+
+    ahead: float
+    warm: float
+    after: float
+    report: Report
+
+    def phase(self, name: str) -> float:
+        return float(self.report.evidence["phases_s"].get(name, 0.0))
+
+    @property
+    def overhead(self) -> float:
+        return self.warm - self.phase("calls")
+
+
+ROWS: Final[tuple[tuple[str, Callable[[Took], float]], ...]] = (
+    ("cold: from nothing to report", lambda took: took.ahead + took.warm),
+    ("  prepared ahead: process, containers, torch, memory", lambda took: took.ahead),
+    ("warm: claim to report", lambda took: took.warm),
+    ("  building", lambda took: took.phase("building")),
+    ("  oracle's load", lambda took: took.phase("oracle")),
+    ("  checking, public and secret", lambda took: took.phase("checking")),
+    ("  timing", lambda took: took.phase("timing")),
+    ("  the rest: hand-over, end of the candidate, verdict, report", lambda took: took.warm - _named(took)),
+    ("in checking and timing", lambda took: took.phase("checking") + took.phase("timing")),
+    ("  calls and freezing = device time", lambda took: took.phase("calls")),
+    ("  around the calls: poison, probe, digests, pause", lambda took: took.phase("steps") - took.phase("calls")),
+    ("  inputs and expected outputs: the problem's own code", lambda took: took.phase("problem")),
+    ("  inputs and expected outputs: asking, copying", lambda took: took.phase("inputs") - took.phase("problem")),
+    ("  comparing", lambda took: took.phase("comparing")),
+    ("cleared away after the report", lambda took: took.after),
+    ("platform overhead, warm - device time", lambda took: took.overhead),
+    ("  less the problem's own code", lambda took: took.overhead - took.phase("problem")),
+    ("  less that and all steps of a call", lambda took: took.warm - took.phase("problem") - took.phase("steps")),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m deploy.bench_judge", description="time ranked jobs of five cases")
+    parser.add_argument("--jobs", type=int, default=5)
+    parser.add_argument("--file", type=Path, default=SUBMISSION, help="the submission")
+    parser.add_argument("--problem", help="a folder or a name of the library; default: softmax in five shapes")
+    options = parser.parse_args()
+    try:
+        if "SANDBOX_IMAGE" not in os.environ:
+            ensure_docker()
+            os.environ["SANDBOX_IMAGE"] = ensure_image()
+        settings = config.load_judge()
+        problem = once.find_problem(options.problem) if options.problem else five_cases()
+        source = once.read_source(options.file)
+        with accelerators.DeviceLock(accelerators.inventory(settings.runner_hardware)[0], settings.runner_locks):
+            jobs = list(run_jobs(settings, problem, source, options.jobs))
+    except (RunnerError, once.UsageError, SetupError) as error:
+        say(f"error: {error}")
+        return 1
+    for line in table(jobs):
+        say(line)
+    return 0 if all(took.report.outcome == "passed" for took in jobs) else 1
+
+
+def five_cases() -> Problem:
+    return replace(once.find_problem("softmax"), benchmarks=FIVE_CASES)
+
+
+def run_jobs(settings: config.JudgeSettings, problem: Problem, source: str, count: int) -> Iterator[Took]:
+    """One job after the other, each in a judge of its own, as the daemon does it."""
+    host = accelerators.fingerprint(settings.runner_hardware)
+    say(
+        f"{problem.slug}, {len(problem.benchmarks)} cases, on {host.get('gpu', host['cpu'])}, {host['cpus']} cores, "
+        f"Linux {platform.release()}, load {os.getloadavg()[0]:.2f}"
+    )
+    with tempfile.TemporaryDirectory(prefix="photofinish-bench-") as folder:
+        spool = Spool(Path(folder), SPOOL_BYTES)
+        for number in range(count):
+            took = run_job(settings, problem, source, spool)
+            report = took.report
+            quads = [len(timing["quads"]) for timing in report.evidence["timing"]]
+            say(
+                f"job {number + 1}: {report.outcome} {report.reason}{', '.join(report.flags)}, quads {quads}, "
+                f"warm {took.warm:.2f} s, device {took.phase('calls'):.2f} s, load {os.getloadavg()[0]:.2f}"
+            )
+            yield took
+
+
+def run_job(settings: config.JudgeSettings, problem: Problem, source: str, spool: Spool) -> Took:
+    job = Job(
+        attempt_id=f"bench-{secrets.token_hex(8)}",
+        token=0,
+        lease_s=86_400,
+        hardware=settings.runner_hardware,
+        mode="ranked",
+        submission_id="bench",
+        filename="submission.py",
+        source=source,
+        problem=problem.to_bundle(),
+        problem_digest=problem.digest,
+    )
+    environment = config.judge_environment(f"bench{secrets.token_hex(6)}")
+    judge = JudgeProcess((sys.executable, "-m", "runner.standby"), environment, limit_s=JOB_LIMIT_S, grace_s=10.0)
+    began = time.monotonic()
+    with _gone_afterwards(judge):
+        judge.prepare(PREPARE_LIMIT_S)
+        claimed = time.monotonic()
+        report = judge.run(job, lambda event: None)
+        spool.put(report)
+        reported = time.monotonic()
+    return Took(claimed - began, reported - claimed, time.monotonic() - reported, report)
+
+
+@contextmanager
+def _gone_afterwards(judge: JudgeProcess) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        judge.stop("interrupted")
+        raise
+    finally:
+        judge.finish()
+
+
+def _named(took: Took) -> float:
+    return sum(took.phase(name) for name in ("building", "oracle", "checking", "timing"))
+
+
+def table(jobs: list[Took]) -> Iterator[str]:
+    """Markdown: seconds, the median over the jobs and their range."""
+    yield f"| seconds, {len(jobs)} jobs | median | range |"
+    yield "| --- | --- | --- |"
+    for name, value in ROWS:
+        values = sorted(value(took) for took in jobs)
+        indent = "&nbsp;" * 2 * (len(name) - len(name.lstrip()))
+        yield f"| {indent}{name.lstrip()} | {statistics.median(values):.2f} | {values[0]:.2f} … {values[-1]:.2f} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
