@@ -7,15 +7,14 @@ reached once, and a disturbed block says nothing about it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from problems.formats.gpumode import load_problem
 from problems.spec import Case, Problem, case_name
-from runner import once
+from runner import accelerators, once
 from runner.config import JudgeSettings
 from runner.epochs import device_name, keep_ceilings, stored_ceilings
 from runner.errors import RunnerError
@@ -28,11 +27,13 @@ __all__ = ["BenchFailed", "Judge", "Measured", "keep_ceilings", "measure_ceiling
 FOLDER: Final = once.LIBRARY / "calibration"
 CPUS: Final = Path("/sys/devices/system/cpu")
 
-CPU_ENGINES: Final = ("fp32", "fp64", "bf16_tc", "int8_tc")  # what the libraries have fast products for on a cpu
+CPU_ENGINES: Final = ("fp32", "fp64", "bf16_tc", "int8_tc")  # what the library has fast products for on a cpu
+CPU_PRODUCT: Final = 1024  # rows: 2 GFLOP, some milliseconds on one core
 GPU_ENGINES: Final = ("fp64", "fp32", "tf32", "fp16_tc", "bf16_tc", "int8_tc")
 UNKNOWN_GPU_ENGINES: Final = ("fp32", "fp16_tc")
-PRODUCT_S: Final = 2e-3  # a product on a GPU takes about this long, so that its start and its end hardly count
-SIZES: Final = (8192, 4096, 2048)
+GPU_PRODUCTS: Final = (8192, 4096, 2048)  # rows, to choose from
+PRODUCT_S: Final = 2e-3  # a product takes up to this long: then its start and its end hardly count
+MEMORY: Final = frozenset({"copy", "read"})
 
 Judge = Callable[[Problem, Path], Report]
 
@@ -42,12 +43,21 @@ class BenchFailed(RunnerError):
 
 
 @dataclass(frozen=True)
+class Timed:
+    """One case, and the amount of work in it: bytes that move, or operations. A launch is an amount of 0: its time."""
+
+    name: str  # of what it gives: a field of Ceilings, or an engine
+    case: Case
+    amount: int
+
+
+@dataclass(frozen=True)
 class Calibration:
     """One job: a problem of the calibration folder with the cases that fit this hardware. `label`: for a person."""
 
     label: str
     problem: str
-    cases: tuple[Case, ...]
+    timed: tuple[Timed, ...]
 
 
 @dataclass(frozen=True)
@@ -63,104 +73,107 @@ def measure_ceilings(
 ) -> Measured:
     """Judges every calibration; `when` is stored (UTC, ISO 8601), `tell` hears each label before it is judged.
 
-    Raises BenchFailed where not even memory could be timed, DeviceBusy.
+    Raises BenchFailed where memory could not be timed, DeviceBusy.
     """
     hardware = settings.runner_hardware
-    device = device_name(hardware, once.accelerators.fingerprint(hardware))
-    found: dict[str, dict[str, float]] = {}
+    fingerprint = accelerators.fingerprint(hardware)
+    device = device_name(hardware, fingerprint)
+    found: dict[str, float] = {}
     missing: dict[str, str] = {}
-    report = None
     for calibration in plan(hardware, device):
         tell(calibration.label)
-        problem = replace(load_problem(FOLDER / calibration.problem), benchmarks=calibration.cases)
+        problem = replace(
+            load_problem(FOLDER / calibration.problem), benchmarks=tuple(timed.case for timed in calibration.timed)
+        )
         report = (judge or _judge(settings))(problem, FOLDER / calibration.problem / "baseline.py")
-        times = dict(best_ns(report.evidence))
-        found[calibration.label] = times
-        if not times:
-            missing[calibration.label] = f"{report.outcome} ({report.reason}): {report.message or 'no block was timed'}"
-    if report is None or not (found["copy"] or found["read"]):
-        raise BenchFailed("; ".join(f"{label}: {why}" for label, why in missing.items()))
-    base = Ceilings(
+        rates = rates_of(calibration, report.evidence)
+        found |= rates
+        if not rates:
+            missing[calibration.label] = _why(report)
+        if missing.keys() >= MEMORY:  # they come first: nothing after them would go better
+            raise BenchFailed(f"memory could not be timed: {missing[calibration.label]}")
+    bare = Ceilings(
         hardware=hardware,
         device=device,
-        epoch=report.epoch,
+        epoch=accelerators.epoch(fingerprint),
         when=when,
         how="runner bench: the library's own kernels in the judge's containers, fastest block of each case",
         swept=hardware != "cpu",
         cache_bytes=UNKNOWN_CACHE_BYTES if hardware != "cpu" else last_level_cache_bytes(),
     )
-    fingerprint = report.evidence.get("fingerprint", {})
-    return Measured(fold(base, found).with_hard(int(fingerprint.get("max_sm_mhz") or 0)), missing)
+    return Measured(_filled(bare, found).with_hard(int(fingerprint.get("max_sm_mhz") or 0)), missing)
+
+
+def _why(report: Report) -> str:
+    told = str(report.evidence.get("operator", "")) or report.message or "no block was timed"
+    return f"{report.outcome} ({report.reason}): {told}"
 
 
 def plan(hardware: str, device: str) -> list[Calibration]:
-    """What to judge here. Sizes: beyond any cache, and long enough to time; on a GPU also short of its memory."""
+    """What to judge here. Sizes: beyond any cache and long enough to time; a second copy stays inside a cpu's."""
     if hardware == "cpu":
-        copies: tuple[Case, ...] = ({"words": 1 << 24, "rounds": 1}, {"words": 1 << 16, "rounds": 512})
-        reads: tuple[Case, ...] = ({"size": 1 << 24},)
-        sizes = {engine: 1024 for engine in CPU_ENGINES}
+        copies, read = [_copy(1 << 24), _copy(1 << 16, rounds=512)], 1 << 24
+        products = dict.fromkeys(CPU_ENGINES, CPU_PRODUCT)
     else:
-        copies, reads = ({"words": 1 << 28, "rounds": 1},), ({"size": 1 << 28},)
-        sizes = _product_sizes(device)
-    products = [
-        Calibration(engine, "matmul", tuple({"n": n, "engine": engine, "fill": fill} for fill in ("random", "zeros")))
-        for engine, n in sizes.items()
+        copies, read = [_copy(1 << 28)], 1 << 28
+        products = _gpu_products(device)
+    return [
+        Calibration("copy", "copy", tuple(copies)),
+        Calibration("read", "read", (Timed("read_bytes_per_s", {"size": read}, 4 * read),)),
+        *(Calibration(engine, "matmul", tuple(_products(engine, n))) for engine, n in products.items()),
+        Calibration("launch", "empty", (Timed("launch_ns", {}, 0),)),
     ]
-    return [Calibration("copy", "copy", copies), Calibration("read", "read", reads), *products, LAUNCH]
 
 
-LAUNCH: Final = Calibration("launch", "empty", ({},))
+def _copy(words: int, rounds: int = 1) -> Timed:
+    name = "copy_bytes_per_s" if rounds == 1 else "cache_bytes_per_s"
+    return Timed(name, {"words": words, "rounds": rounds}, 2 * 4 * words * rounds)
 
 
-def _product_sizes(device: str) -> dict[str, int]:
+def _products(engine: str, n: int) -> Iterator[Timed]:
+    for name, fill in (("flops", "random"), ("flops_zeros", "zeros")):
+        yield Timed(f"{name}.{engine}", {"n": n, "engine": engine, "fill": fill}, 2 * n**3)
+
+
+def _gpu_products(device: str) -> dict[str, int]:
     """Engines of this GPU that our kernels reach → the largest size whose product takes no longer than it must."""
     sheet = datasheet.find(device)
     if sheet is None:
-        return {engine: SIZES[-1] for engine in UNKNOWN_GPU_ENGINES}
+        return dict.fromkeys(UNKNOWN_GPU_ENGINES, GPU_PRODUCTS[-1])
     rates = sheet.flops()
     return {
-        engine: next((n for n in SIZES if 2 * n**3 / rates[engine] <= PRODUCT_S), SIZES[-1])
+        engine: next((n for n in GPU_PRODUCTS if 2 * n**3 / rates[engine] <= PRODUCT_S), GPU_PRODUCTS[-1])
         for engine in GPU_ENGINES
         if engine in rates
     }
 
 
-def best_ns(evidence: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Name of each timed case → its fastest block. Both sides are ours, so both count."""
+def rates_of(calibration: Calibration, evidence: Mapping[str, Any]) -> dict[str, float]:
+    """What each case gives by its fastest block, in units a second; the launch in ns. Both sides are ours and count."""
+    known = {case_name(timed.case): timed for timed in calibration.timed}
+    found = {}
     for timing in evidence.get("timing", ()):
-        if timing["quads"]:
-            certified = certificate.certify(timing, clock=evidence["clock"], certified=evidence["certified"])
-            blocks = [block for quad in certified.quads for block in quad if block > 0 and math.isfinite(block)]
-            if blocks:
-                yield timing["case"], min(blocks)
+        timed = known[timing["case"]]
+        certified = certificate.certify(timing, clock=evidence["clock"], certified=evidence["certified"])
+        taken = min((block for quad in certified.quads for block in quad if block > 0), default=None)
+        if taken is not None:
+            found[timed.name] = timed.amount / taken * 1e9 if timed.amount else taken
+    return found
 
 
-def fold(base: Ceilings, found: Mapping[str, Mapping[str, float]]) -> Ceilings:
-    """Rates from times: ns by case, by label."""
-    calibrations = {one.label: one for one in plan(base.hardware, base.device)}
-    flops: dict[str, dict[str, float]] = {"random": {}, "zeros": {}}
-    rates: dict[str, float] = {}
-    for label, times in found.items():
-        for case in calibrations[label].cases:
-            taken = times.get(case_name(case))
-            if taken is None:
-                continue
-            if label == "copy":
-                field = "copy_bytes_per_s" if case["rounds"] == 1 else "cache_bytes_per_s"
-                rates[field] = 8 * _int(case, "words") * _int(case, "rounds") / taken * 1e9
-            elif label == "read":
-                rates["read_bytes_per_s"] = 4 * _int(case, "size") / taken * 1e9
-            elif label == "launch":
-                rates["launch_ns"] = taken
-            else:
-                flops[str(case["fill"])][label] = 2 * _int(case, "n") ** 3 / taken * 1e9
-    return replace(base, flops=flops["random"], flops_zeros=flops["zeros"], **rates)  # type: ignore[arg-type]
+def _filled(bare: Ceilings, found: Mapping[str, float]) -> Ceilings:
+    def by_engine(field: str) -> dict[str, float]:
+        return {name.partition(".")[2]: rate for name, rate in found.items() if name.startswith(f"{field}.")}
 
-
-def _int(case: Case, name: str) -> int:
-    value = case[name]
-    assert isinstance(value, int)
-    return value
+    return replace(
+        bare,
+        copy_bytes_per_s=found.get("copy_bytes_per_s"),
+        read_bytes_per_s=found.get("read_bytes_per_s"),
+        cache_bytes_per_s=found.get("cache_bytes_per_s"),
+        flops=by_engine("flops"),
+        flops_zeros=by_engine("flops_zeros"),
+        launch_ns=found.get("launch_ns"),
+    )
 
 
 def _judge(settings: JudgeSettings) -> Judge:
@@ -199,26 +212,3 @@ def _bytes(text: str) -> int:
     """Such as 32768K."""
     unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
     return int(text.rstrip("KMG")) * unit
-
-
-def lines(ceilings: Ceilings) -> Iterable[tuple[str, str, str]]:
-    """What a person reads: name, measured, hard; rates in the largest fitting unit."""
-    hard = ceilings.hard
-    yield "copy, memory", _per_s(ceilings.copy_bytes_per_s, "B/s"), _per_s(hard.memory_bytes_per_s, "B/s")
-    yield "read, memory", _per_s(ceilings.read_bytes_per_s, "B/s"), _per_s(hard.memory_bytes_per_s, "B/s")
-    yield "copy, cache", _per_s(ceilings.cache_bytes_per_s, "B/s"), _per_s(hard.cache_bytes_per_s, "B/s")
-    for engine in sorted(ceilings.flops.keys() | ceilings.flops_zeros.keys() | hard.flops.keys()):
-        for name, rates in (("random", ceilings.flops), ("zeros", ceilings.flops_zeros)):
-            if engine in rates:
-                yield f"{engine}, {name}", _per_s(rates[engine], "op/s"), _per_s(hard.flops.get(engine), "op/s")
-    launch = f"{ceilings.launch_ns / 1e3:.3g} µs" if ceilings.launch_ns is not None else "-"
-    yield "launch floor", launch, "-"
-
-
-def _per_s(rate: float | None, unit: str) -> str:
-    if rate is None:
-        return "-"
-    for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9)):
-        if rate >= size:
-            return f"{rate / size:.3g} {prefix}{unit}"
-    return f"{rate / 1e6:.3g} M{unit}"

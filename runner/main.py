@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -103,6 +104,31 @@ def examine_host(
     else:
         show.checks(Console(), checks, fit=fit, home=home)
     raise typer.Exit(0 if fit else 1)
+
+
+@app.command("bench")
+def measure_host(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the ceilings as JSON, and nothing else.")] = False,
+) -> None:
+    """Measure what this host's device can do at most, through the judge's own way, and store it for its epoch."""
+    from runner import bench
+
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    screen = Console(stderr=True)
+    try:
+        settings = config.load_judge()
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        with screen.status("starting containers") as status:
+            found = bench.measure_ceilings(settings, when=when, tell=lambda label: status.update(Text(label)))
+        path = bench.keep_ceilings(settings, found.ceilings)
+    except (once.UsageError, RunnerError) as err:
+        _refuse(screen, str(err))
+    if as_json:
+        typer.echo(json.dumps(found.ceilings.to_json(), allow_nan=False))
+    else:
+        show.ceilings(Console(), found.ceilings, path)
+    for label, why in found.missing.items():
+        screen.print(Text(f"{label} was not measured: {why}", style="yellow"))
 
 
 def run() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from runner import host_checks
 from runner.host_checks import Check
+from runner.judge.ceilings import Ceilings
 from runner.judge.rerun import Difference
 from runner.judge.verdict import Verdict
 from runner.replay import Replayed
@@ -88,6 +90,38 @@ EXPLAINED = {
     "not_certified": "Not certified: without root this process cannot freeze containers, so cheating is not excluded.",
     "not_converged": "The interval is wider than asked for: the machine is noisy.",
 }
+
+
+def ceilings(screen: Console, found: Ceilings, path: Path) -> None:
+    """What was measured beside what nothing here can beat, and where it is stored."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in ("ceiling", "measured", "hard"):
+        table.add_column(heading, justify="left" if heading == "ceiling" else "right")
+    for line in _ceiling_lines(found):
+        table.add_row(*line)
+    screen.print(Text(f"{found.device}, epoch {found.epoch}, {found.when}"))
+    screen.print(table)
+    screen.print(Text(f"Hard: {found.source}. Stored in {path}", style="dim"))
+
+
+def _ceiling_lines(found: Ceilings) -> Iterator[tuple[str, str, str]]:
+    hard = found.hard
+    yield "copy, memory", per_s(found.copy_bytes_per_s, "B/s"), per_s(hard.memory_bytes_per_s, "B/s")
+    yield "read, memory", per_s(found.read_bytes_per_s, "B/s"), per_s(hard.memory_bytes_per_s, "B/s")
+    yield "copy, cache", per_s(found.cache_bytes_per_s, "B/s"), per_s(hard.cache_bytes_per_s, "B/s")
+    for engine in sorted(found.flops.keys() | found.flops_zeros.keys() | hard.flops.keys()):
+        limit = per_s(hard.flops.get(engine), "op/s")
+        yield f"{engine}, random data", per_s(found.flops.get(engine), "op/s"), limit
+        yield f"{engine}, zeros", per_s(found.flops_zeros.get(engine), "op/s"), limit
+    yield "launch floor", "-" if found.launch_ns is None else f"{found.launch_ns / 1e3:.3g} µs", "-"
+
+
+def per_s(rate: float | None, unit: str) -> str:
+    """Three digits and the largest prefix that leaves one before the point."""
+    if rate is None:
+        return "-"
+    prefix, size = next((pair for pair in (("P", 1e15), ("T", 1e12), ("G", 1e9)) if rate >= pair[1]), ("M", 1e6))
+    return f"{rate / size:.3g} {prefix}{unit}"
 
 
 def _times(cases: list[dict[str, float]]) -> Table:

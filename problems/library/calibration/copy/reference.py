@@ -1,4 +1,4 @@
-"""Input and expected output of a copy, several times over: `rounds` keep a copy inside a cache long enough to time it."""
+"""Input and expected output of a copy, `rounds` times over: enough to time one that stays inside a cache."""
 
 import numpy as np
 import torch
