@@ -57,22 +57,26 @@ def read_source(path: Path) -> str:
 
 def judge_once(problem: Problem, path: Path, mode: str, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
     """Takes the device's lock for as long as it runs. Raises UsageError, DeviceBusy."""
-    source = read_source(path)
+    job = job_of(problem, path, mode, settings.runner_hardware)
     device = accelerators.inventory(settings.runner_hardware)[0]
-    job = Job(
+    with accelerators.DeviceLock(device, settings.runner_locks):
+        return execute(job, replace_id(settings), on_event)
+
+
+def job_of(problem: Problem, path: Path, mode: str, hardware: str) -> Job:
+    """The job that no site gave. Raises UsageError."""
+    return Job(
         attempt_id=f"once-{secrets.token_hex(8)}",
         token=0,
         lease_s=86_400,
-        hardware=settings.runner_hardware,
+        hardware=hardware,
         mode=mode,
         submission_id="once",
         filename=path.name,
-        source=source,
+        source=read_source(path),
         problem=problem.to_bundle(),
         problem_digest=problem.digest,
     )
-    with accelerators.DeviceLock(device, settings.runner_locks):
-        return execute(job, replace_id(settings), on_event)
 
 
 def replace_id(settings: config.JudgeSettings) -> config.JudgeSettings:

@@ -4,7 +4,8 @@ Two ceilings bound each case, and they answer different questions.
 
 **Hard**: what no kernel on this hardware can beat; a result beyond 0.98 of it is rejected without a person, so every
 doubt is decided for the kernel. GPUs in datasheet.py: the maker's figures at the highest clock. Anything else: what was
-measured here, times MEASURED_MARGIN, since our own kernels are good and not perfect.
+measured here, times MEASURED_MARGIN: our own kernels reach more than half of what a device has, and a machine with
+neighbours may have run at half its speed while it was measured.
 **Measured**: what our kernels reached through the judge's own way (`runner bench`); a result beyond it is held.
 
 *Memory.* Each input byte is read once and each output byte written once; nothing cheaper exists, for inputs are fresh.

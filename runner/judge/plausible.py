@@ -1,0 +1,383 @@
+"""Is this too good to be true? The evidence for the rules that hold a result until a person has decided. Pure.
+
+Each rule reads one report's evidence and yields findings: {"rule", "case", "figures", "sentence"}; a sentence tells a
+reviewer what is odd and what to look at. Nothing here rejects. Rules about an owner's history and other people's code
+are the site's.
+
+Thresholds are set for honest runs: what noise, a faster algorithm or a disturbed machine does must pass, and at most
+one honest run in a hundred is held (tests/runner/judge/test_plausible_honest.py simulates them). A bound of an interval
+is compared, never a median: the candidate's upper one, the others' lower ones.
+
+Times here are the certified ones but for one thing: on the judge's wall clock what the way of a call costs is left in,
+on all sides. A constant that a disturbed machine made too large must not make an honest kernel look impossible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from runner.judge import certificate, limits, modes, stats
+from runner.judge.ceilings import Ceilings
+from runner.judge.certificate import BASELINE, CANDIDATE
+from runner.judge.schedule import I
+
+Evidence = Mapping[str, Any]
+Finding = dict[str, Any]
+
+FASTER_THAN_BEST: Final = 2.0  # than the tuned baseline and the incumbent of this run
+FASTER_THAN_EAGER: Final = 10.0  # than the reference as it is written
+BEYOND_MEASURED: Final = 0.95  # of the time that our own kernels' rates allow
+BELOW_LAUNCH: Final = 0.80  # of the time of a kernel that does nothing
+REPEAT_FASTER: Final = 0.70  # of its fresh twin's time, in the median, against the baseline's
+LEAST_REPEATS: Final = 4
+COLD_AS_HOT: Final = 0.02  # what the cache saves a candidate at most, where it saves the baseline
+BASELINE_SAVES: Final = 0.10  # at least this much
+APART: Final = 4.0  # times the gain of the next best case
+BUSY_QUADS: Final = 2  # voided since the device worked when it should have been idle; one is any hiccup
+MODES_APART: Final = 0.02  # of the time
+MODES_APART_NS: Final = 2_000.0  # and some steps of a device's event clock, which may be half a microsecond wide
+DEVICE_BUSY: Final = "device_busy"  # why a quad is void (timing.py)
+LATE_WRITE: Final = "late_write"  # why a check failed (trial.py)
+LOOSELY: Final = 0.05  # false alarm at which the baseline counts as two-moded as well
+
+
+def findings(evidence: Evidence) -> list[Finding]:
+    """All that the rules of this module have to say about one run, in their order."""
+    run = Run(evidence)
+    return [finding for rule in RULES for finding in rule(run)]
+
+
+def impossible(evidence: Evidence) -> Finding | None:
+    """The first case whose time no kernel on this hardware could have taken: rejects without a person."""
+    for case in Run(evidence).cases:
+        hard = case.limit("hard")
+        if case.candidate is not None and limits.impossible(case.candidate.high, hard):
+            assert hard is not None
+            return _finding(
+                "impossible",
+                case.name,
+                {"time_ns": case.candidate.high, "least_ns": hard.ns, "resource": hard.resource},
+                f"{_us(case.candidate.high)} at the most were measured, and this hardware cannot do the declared work "
+                f"in less than {_us(hard.ns)} ({hard.resource}).",
+            )
+    return None
+
+
+def blocks_ns(timing: Evidence, evidence: Evidence, side: str) -> list[float]:
+    """Times of this side's valid blocks; see the module's text for what is left in."""
+    whole = {**timing, "idle": [[0] * 7]}
+    other = CANDIDATE if side == BASELINE else side
+    certified = certificate.certify(whole, clock=evidence["clock"], certified=evidence["certified"], side=other)
+    places = (0, 3) if side == BASELINE else (1, 2)
+    return [quad[place] for quad in certified.quads for place in places if quad[place] > 0]
+
+
+@dataclass(frozen=True)
+class TimedCase:
+    """One timed case, with what the run's limits say about it."""
+
+    timing: Evidence
+    evidence: Evidence
+    bounds: Evidence
+
+    @property
+    def name(self) -> str:
+        return str(self.timing["case"])
+
+    @cached_property
+    def candidate(self) -> stats.Estimate | None:
+        return self._estimate(CANDIDATE)
+
+    @cached_property
+    def baseline(self) -> stats.Estimate | None:
+        return self._estimate(BASELINE)
+
+    @cached_property
+    def incumbent(self) -> stats.Estimate | None:
+        return self._estimate(I)
+
+    def limit(self, kind: str) -> limits.Bound | None:
+        """`hard`, `measured` or `legal`."""
+        found = self.bounds.get(kind)
+        return limits.Bound(**found) if found else None
+
+    def repeats(self, side: str, *, hot: bool) -> list[tuple[float, float]]:
+        """(fresh, again) in ns of this side's exact repeats; `hot`: those before which the cache was left as it was."""
+        found = [repeat for repeat in self.timing["repeats"] if repeat["side"] == side]
+        pairs = [
+            (self.time_ns(one["fresh"]), self.time_ns(one["again"])) for one in found if one.get("hot", False) == hot
+        ]
+        return [pair for pair in pairs if min(pair) > 0]
+
+    def calls(self, side: str) -> list[float]:
+        """ln of each call's time over the baseline's in the same quad: what slows both down is not in it."""
+        found = []
+        for quad in self.timing["quads"]:
+            ours = [block for block in quad["blocks"] if block["side"] == BASELINE]
+            if quad["void"] or len(ours) != 2:
+                continue
+            scale = stats.median([self.time_ns(sample) for block in ours for sample in block["calls"]])
+            times = [self.time_ns(call) for block in quad["blocks"] if block["side"] == side for call in block["calls"]]
+            found += [math.log(time / scale) for time in times if scale > 0 and time > 0]
+        return found
+
+    def time_ns(self, sample: Sequence[float]) -> float:
+        return certificate.at_once_ns(
+            sample, 0.0, clock=self.evidence["clock"], certified=bool(self.evidence["certified"])
+        )
+
+    def _estimate(self, side: str) -> stats.Estimate | None:
+        blocks = blocks_ns(self.timing, self.evidence, side)
+        return stats.median_estimate(blocks) if len(blocks) >= 6 else None
+
+
+class Run:
+    """One evidence, read once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.limits: Evidence = evidence.get("limits") or {}
+        bounds = {case["case"]: case for case in self.limits.get("cases", ())}
+        self.cases = [TimedCase(timing, evidence, bounds.get(timing["case"], {})) for timing in evidence["timing"]]
+
+    @cached_property
+    def ceilings(self) -> Ceilings | None:
+        stored = self.limits.get("ceilings")
+        return Ceilings.from_json(stored) if stored else None
+
+
+# -- against others and against the hardware -------------------------------------------------------------------------
+
+
+def faster_than_best(run: Run) -> Iterator[Finding]:
+    """Twice as fast as what people who tried hard have reached. The reference itself is no such thing."""
+    for case in run.cases:
+        known = {"incumbent": case.incumbent, "tuned baseline": case.baseline if run.evidence.get("tuned") else None}
+        best = (
+            min((each.low, name) for name, each in known.items() if each is not None) if any(known.values()) else None
+        )
+        if case.candidate is not None and best and FASTER_THAN_BEST * case.candidate.high < best[0]:
+            yield _finding(
+                "faster_than_best",
+                case.name,
+                {"time_ns": case.candidate.high, "best_ns": best[0], "best": best[1], "threshold": FASTER_THAN_BEST},
+                f"{best[0] / case.candidate.high:.3g} times as fast as the {best[1]}. Look for work that is left out.",
+            )
+
+
+def faster_than_eager(run: Run) -> Iterator[Finding]:
+    for case in run.cases:
+        eager = case.timing["eager_ns"]
+        if case.candidate is not None and eager and FASTER_THAN_EAGER * case.candidate.high < eager:
+            yield _finding(
+                "faster_than_eager",
+                case.name,
+                {"time_ns": case.candidate.high, "eager_ns": eager, "threshold": FASTER_THAN_EAGER},
+                f"{eager / case.candidate.high:.3g} times as fast as the reference as it is written. Is the reference "
+                "wasteful, or is work left out?",
+            )
+
+
+def beyond_measured_ceiling(run: Run) -> Iterator[Finding]:
+    for case in run.cases:
+        bound = case.limit("measured")
+        if case.candidate is not None and bound and case.candidate.high < BEYOND_MEASURED * bound.ns:
+            yield _finding(
+                "beyond_measured_ceiling",
+                case.name,
+                {
+                    "time_ns": case.candidate.high,
+                    "least_ns": bound.ns,
+                    "resource": bound.resource,
+                    "threshold": BEYOND_MEASURED,
+                },
+                f"{_us(case.candidate.high)}, where the best rate of this host's own kernels ({bound.resource}) allows "
+                f"{_us(bound.ns)}. Either the kernel is better than the library's or it does less.",
+            )
+
+
+def below_launch_floor(run: Run) -> Iterator[Finding]:
+    floor = run.ceilings.launch_ns if run.ceilings else None
+    for case in run.cases:
+        if case.candidate is not None and floor and case.candidate.high < BELOW_LAUNCH * floor:
+            yield _finding(
+                "below_launch_floor",
+                case.name,
+                {"time_ns": case.candidate.high, "launch_ns": floor, "threshold": BELOW_LAUNCH},
+                f"{_us(case.candidate.high)}, less than the {_us(floor)} of a kernel that does nothing. Look for work "
+                "that runs where the clock does not see it.",
+            )
+
+
+def cheaper_precision(run: Run) -> Iterator[Finding]:
+    """Too fast for any precision that the problem allows, at the hard ceiling, and not for a cheaper one."""
+    for case in run.cases:
+        bound = case.limit("legal")
+        if case.candidate is None or bound is None or case.candidate.high >= limits.CERTAIN * bound.ns:
+            continue
+        engines = _engines_that_fit(run, case, case.candidate.high)
+        if engines:
+            errors = _relative_errors(run.evidence)
+            seen = f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
+            yield _finding(
+                "cheaper_precision",
+                case.name,
+                {
+                    "time_ns": case.candidate.high,
+                    "legal_ns": bound.ns,
+                    "fits": engines,
+                    "legal": list(run.limits["legal"]),
+                    "relative_l2": max(errors, default=None),
+                },
+                f"{_us(case.candidate.high)} is too short for {bound.resource} (at least {_us(bound.ns)}) and fits "
+                f"{', '.join(engines)}; legal are {', '.join(run.limits['legal'])}.{seen} Look for a cast.",
+            )
+
+
+def _engines_that_fit(run: Run, case: TimedCase, high_ns: float) -> list[str]:
+    operations = sum(case.bounds["work"]["flops"].values())
+    rates = run.ceilings.hard.flops if run.ceilings else {}
+    return [engine for engine, rate in sorted(rates.items()) if operations / rate * 1e9 <= high_ns]
+
+
+def _relative_errors(evidence: Evidence) -> list[float]:
+    found = [each.get("relative_l2") for check in evidence["checks"] for each in check["figures"]]
+    return [error for error in found if error is not None]
+
+
+# -- against itself --------------------------------------------------------------------------------------------------
+
+
+def cached_results(run: Run) -> Iterator[Finding]:
+    """A repeated input is answered faster than it was the first time, and not so by the baseline."""
+    for case in run.cases:
+        pairs = case.repeats(CANDIDATE, hot=False)
+        if len(pairs) < LEAST_REPEATS:
+            continue
+        ratio = _typical(pairs)
+        ours = case.repeats(BASELINE, hot=False)
+        usual = min(1.0, _typical(ours)) if ours else 1.0
+        if ratio < REPEAT_FASTER * usual:
+            yield _finding(
+                "cached_results",
+                case.name,
+                {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_FASTER},
+                f"Over {len(pairs)} inputs that came twice, the second call took {100 * ratio:.3g} % of the first. "
+                "Look for results or intermediate values that are kept between calls.",
+            )
+
+
+def cold_as_hot(run: Run) -> Iterator[Finding]:
+    """The sweep of the cache costs the candidate nothing, though it costs the baseline, which is no faster."""
+    for case in run.cases:
+        pairs, ours = (case.repeats(side, hot=True) for side in (CANDIDATE, BASELINE))
+        if min(len(pairs), len(ours)) < LEAST_REPEATS or case.candidate is None or case.baseline is None:
+            continue
+        saved, usually = 1 - _typical(pairs), 1 - _typical(ours)
+        fits = run.ceilings is None or case.timing["input_bytes"] <= run.ceilings.cache_bytes
+        if fits and saved < COLD_AS_HOT and usually > BASELINE_SAVES and case.candidate.high < case.baseline.low:
+            yield _finding(
+                "cold_as_hot",
+                case.name,
+                {"repeats": len(pairs), "saved": saved, "baseline_saves": usually, "threshold": COLD_AS_HOT},
+                f"With its inputs still in the cache the baseline saves {100 * usually:.3g} %, this kernel "
+                f"{100 * saved:.2g} %. Look for inputs that survive the sweep: persisting lines, shared memory.",
+            )
+
+
+def _typical(pairs: Sequence[tuple[float, float]]) -> float:
+    return math.exp(stats.median([math.log(again / fresh) for fresh, again in pairs]))
+
+
+def one_case_apart(run: Run) -> Iterator[Finding]:
+    """One case gains far more over the baseline than every other."""
+    gains = [
+        (case, math.log(case.baseline.low / case.candidate.high), math.log(case.baseline.high / case.candidate.low))
+        for case in run.cases
+        if case.candidate is not None and case.baseline is not None
+    ]
+    for case, least, _ in gains:
+        others = [max(most, 0.0) for other, _, most in gains if other is not case]
+        if others and least - max(others) > math.log(APART):
+            yield _finding(
+                "one_case_apart",
+                case.name,
+                {"gain": math.exp(least), "next_gain": math.exp(max(others)), "threshold": APART},
+                f"{math.exp(least):.3g} times as fast as the baseline here, {math.exp(max(others)):.3g} times at the "
+                "most in every other case. Look for a branch on this case's shape.",
+            )
+
+
+def active_while_idle(run: Run) -> Iterator[Finding]:
+    for case in run.cases:
+        busy = [quad for quad in case.timing["quads"] if quad["void"] == DEVICE_BUSY and quad["charged"] == CANDIDATE]
+        if len(busy) >= BUSY_QUADS:
+            slowest = max((call[4] for quad in busy for block in quad["blocks"] for call in block["calls"]), default=0)
+            yield _finding(
+                "active_while_idle",
+                case.name,
+                {
+                    "quads": len(busy),
+                    "of": len(case.timing["quads"]),
+                    "probe_ns": slowest,
+                    "limit_ns": case.timing["probe_limit_ns"],
+                    "threshold": BUSY_QUADS,
+                },
+                f"{len(busy)} times the device was busy after this kernel's calls had returned (a probe took "
+                f"{_us(slowest)}, idle is at most {_us(case.timing['probe_limit_ns'])}). Look for kernels that stay.",
+            )
+
+
+def late_work(run: Run) -> Iterator[Finding]:
+    late = [check for check in run.evidence["checks"] if check["reason"] == LATE_WRITE]
+    if late:
+        yield _finding(
+            "late_work",
+            late[0]["case"],
+            {"calls": len(late)},
+            "An output changed after its call had returned. Look for threads and streams that are not waited for.",
+        )
+
+
+def bimodal(run: Run) -> Iterator[Finding]:
+    """Calls fall into two groups, and the baseline's, on the same inputs' sizes and at the same time, do not."""
+    for case in run.cases:
+        found = modes.two_modes(case.calls(CANDIDATE))
+        if found is None or case.candidate is None or modes.two_modes(case.calls(BASELINE), LOOSELY):
+            continue
+        apart = math.expm1(found.high - found.low)
+        if apart >= MODES_APART and apart * case.candidate.low >= MODES_APART_NS:
+            yield _finding(
+                "bimodal",
+                case.name,
+                {"apart": apart, "share": found.share, "threshold": MODES_APART},
+                f"Calls fall into two groups {100 * apart:.3g} % apart, {100 * found.share:.2g} % in the smaller one; "
+                "the baseline's do not. Look for what some calls skip.",
+            )
+
+
+RULES: Final[tuple[Callable[[Run], Iterator[Finding]], ...]] = (
+    faster_than_best,
+    faster_than_eager,
+    beyond_measured_ceiling,
+    below_launch_floor,
+    cheaper_precision,
+    cached_results,
+    cold_as_hot,
+    one_case_apart,
+    active_while_idle,
+    late_work,
+    bimodal,
+)
+
+
+def _finding(rule: str, case: str, figures: dict[str, Any], sentence: str) -> Finding:
+    return {"rule": rule, "case": case, "figures": figures, "sentence": sentence}
+
+
+def _us(ns: float) -> str:
+    return f"{ns / 1e3:.4g} µs"
