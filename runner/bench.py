@@ -35,7 +35,7 @@ CPU_PRODUCT: Final = 1024  # rows: 2 GFLOP, some milliseconds on one core
 GPU_ENGINES: Final = ("fp64", "fp32", "tf32", "fp16_tc", "bf16_tc", "int8_tc")
 UNKNOWN_GPU_ENGINES: Final = ("fp32", "fp16_tc")
 GPU_PRODUCTS: Final = (8192, 4096, 2048)  # rows, to choose from
-PRODUCT_S: Final = 2e-3  # a product takes up to this long: then its start and its end hardly count
+PRODUCT_S: Final = 5e-3  # a product takes up to this long: then its start and its end hardly count
 MEMORY: Final = frozenset({"copy", "read"})
 
 Judge = Callable[[Problem, Path], Report]
@@ -81,6 +81,7 @@ def measure_ceilings(
     hardware = settings.runner_hardware
     fingerprint = accelerators.fingerprint(hardware)
     device = device_name(hardware, fingerprint)
+    judge = judge or judge_of(settings)
     found: dict[str, float] = {}
     missing: dict[str, str] = {}
     for calibration in plan(hardware, device):
@@ -88,7 +89,7 @@ def measure_ceilings(
         problem = replace(
             load_problem(FOLDER / calibration.problem), benchmarks=tuple(timed.case for timed in calibration.timed)
         )
-        report = (judge or _judge(settings))(problem, FOLDER / calibration.problem / "baseline.py")
+        report = judge(problem, FOLDER / calibration.problem / "baseline.py")
         rates = rates_of(calibration, report.evidence)
         found |= rates
         if not rates:
@@ -178,7 +179,7 @@ def _filled(bare: Ceilings, found: Mapping[str, float]) -> Ceilings:
     )
 
 
-def _judge(settings: JudgeSettings) -> Judge:
+def judge_of(settings: JudgeSettings) -> Judge:
     """The judge of every attempt, in less time: a ceiling needs no narrow interval of a ratio."""
     own = once.replace_id(settings)
     device = accelerators.inventory(settings.runner_hardware)[0]
