@@ -20,7 +20,7 @@ import docker.errors
 from runner import accelerators, config, container_probe, hosts
 from runner.container_checks import Engine, check_engine
 from runner.errors import ConfigError, DeviceBusy
-from runner.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, check_host
+from runner.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, check_fitness, check_host
 from sandbox import container, policy
 from sandbox.errors import SandboxError
 
@@ -36,6 +36,7 @@ def examine(settings: config.JudgeSettings, host: Host, engine: Engine) -> Itera
     yield lock(settings)
     yield state(settings)
     yield from check_host(host)
+    yield from check_fitness(host, settings.runner_hardware)
 
 
 def is_fit(checks: list[Check], *, home: bool) -> bool:

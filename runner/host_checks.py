@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner import hosts
+from runner.judge.hostfit import Fit, host_fit
 
 OK: Final = "ok"
 WARNING: Final = "warning"  # it can judge; figures are noisier or something may go wrong
@@ -30,6 +31,7 @@ COARSE_CLOCK_NS: Final = 1_000
 SLOW_CLOCK_NS: Final = 2_000  # a read; those that leave the kernel's fast path cost more
 LEAST_MEMORY: Final = 4 << 30
 GOOD_MEMORY: Final = 10 << 30  # two tenants, an oracle, their arenas and the judge, each at its limit
+NOISE: Final = ("pressure", "steal", "display", "throttling")  # of a device's fitness: more voids, no wrong times
 BUSY_SHARE: Final = 0.5  # of the cores; a load beyond it is other people's work
 
 
@@ -81,6 +83,10 @@ class Host:
         """What is wrong with descriptors of processes; empty: nothing."""
         return _on_os_error(lambda: os.close(os.pidfd_open(os.getpid())))
 
+    def fit(self, hardware: str) -> list[Fit]:
+        """Of the device itself."""
+        return host_fit(hardware)
+
 
 def _on_os_error(act: Callable[[], Any]) -> str:
     try:
@@ -104,6 +110,15 @@ def _try_sealing() -> str:
         return "a sealed page can still be mapped for writing"
     finally:
         os.close(fd)
+
+
+def check_fitness(host: Host, hardware: str) -> list[Check]:
+    """What the judge can see of its device, and whether anything disturbs it."""
+    why = "A time ranks only with evidence that its device ran as it should, and for nobody else."
+    return [
+        Check(fit.name, OK if fit.ok else WARNING if fit.name in NOISE else UNFIT, fit.found, why, fit.remedy)
+        for fit in host.fit(hardware)
+    ]
 
 
 def check_host(host: Host) -> list[Check]:

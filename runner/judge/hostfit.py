@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from runner.judge.kernelfiles import HostFolders
 from runner.judge.load import STEAL_COLUMN, CpuTelemetry
-from runner.judge.nvml import UNCORRECTED, VOLATILE, Device, Own, Strangers
+from runner.judge.nvml import UNCORRECTED, VOLATILE, Device, Own, Strangers, load_nvml
 from runner.judge.throttle import FULL, NEEDED_COUNTERS, NONE
 
 GRAPHICS: Final = ("nvmlDeviceGetGraphicsRunningProcesses",)
@@ -27,6 +27,17 @@ class Fit(NamedTuple):
     ok: bool
     found: str
     remedy: str = ""
+
+
+def host_fit(hardware: str) -> list[Fit]:
+    """Of this host's device. Asks; never raises."""
+    if hardware == "cpu":
+        return cpu_fit()
+    try:
+        return gpu_fit(load_nvml())
+    except Exception as err:  # NVML has its own tree of errors, and the library may be missing altogether
+        remedy = "Load the driver (nvidia-smi must work): without telemetry nothing ranks."
+        return [Fit("NVML", False, f"{type(err).__name__}: {err}", remedy)]
 
 
 def nobody() -> frozenset[int]:

@@ -14,6 +14,7 @@ from runner import accelerators, container_checks, doctor, host_checks, main
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
 from runner.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check
+from runner.judge.hostfit import Fit
 from sandbox import protocol
 from sandbox.errors import DockerMissing, ImageMissing, SandboxError
 from tests.conftest import SANDBOX_IMAGE
@@ -75,6 +76,10 @@ class MadeUpHost(host_checks.Host):
 
     def pidfd(self) -> str:
         return str(self.facts.get("pidfd", ""))
+
+    def fit(self, hardware: str) -> list[Fit]:
+        found: list[Fit] = self.facts.get("fit", [Fit("telemetry", True, "full")])
+        return found
 
 
 class MadeUpEngine:
@@ -268,3 +273,24 @@ def test_the_command_says_it_for_people(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert result.exit_code == 1
     assert "Not fit to judge." in result.stdout
     assert "systemctl start docker" in result.stdout
+
+
+def test_device_that_is_not_fit_is_named_with_its_remedy() -> None:
+    host = MadeUpHost(fit=[Fit("MIG", False, "on", "turn it off"), Fit("steal", False, "9 %", "ask for cores")])
+    mig, steal = host_checks.check_fitness(host, "H200")
+    assert (mig.result, mig.found, mig.remedy) == (UNFIT, "on", "turn it off")
+    assert steal.result == WARNING
+
+
+def test_this_hosts_own_device_is_looked_at() -> None:
+    found = {check.name: check for check in host_checks.check_fitness(host_checks.Host(), "cpu")}
+    assert found["telemetry"].found
+    assert found["steal"].found
+
+
+def test_gpu_that_does_not_answer_is_unfit() -> None:
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("this host has a GPU")
+    (nvml,) = host_checks.check_fitness(host_checks.Host(), "H200")
+    assert (nvml.name, nvml.result) == ("NVML", UNFIT)
+    assert nvml.remedy
