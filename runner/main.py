@@ -14,7 +14,7 @@ from rich.text import Text
 
 from runner import config, host_checks, once, show
 from runner.errors import RunnerError
-from runner.wire import MODES
+from runner.wire import MODES, MOST_RUNS
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -62,6 +62,37 @@ def judge_once(
 def _refuse(screen: Console, sentence: str) -> None:
     screen.print(Text(sentence, style="red"))
     raise typer.Exit(2)
+
+
+@app.command("confirm")
+def confirm_record(
+    problem: Annotated[str, typer.Argument(help="A problem's folder, or the name of one in the library.")],
+    candidate: Annotated[Path, typer.Argument(help="The submission that would take first place.")],
+    incumbent: Annotated[Path, typer.Option(help="The submission that holds it.")],
+    runs: Annotated[int, typer.Option("--runs", "-k", min=1, max=MOST_RUNS, help="Fewer than 5 decide nothing.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
+) -> None:
+    """Is CANDIDATE faster than the incumbent? Independent runs with both in turn. Exit code 0: yes, a record; 1: no."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    screen = Console(stderr=True)
+    try:
+        found = once.find_problem(problem)
+        with screen.status("starting containers") as status:
+            report = once.confirm_here(
+                found,
+                candidate,
+                incumbent,
+                runs,
+                config.load_judge(),
+                lambda event: status.update(show.progress(event)),
+            )
+    except (once.UsageError, RunnerError) as err:
+        _refuse(screen, str(err))
+    if as_json:
+        typer.echo(json.dumps(report.to_json(), allow_nan=False))
+    else:
+        show.confirmation(Console(), report)
+    raise typer.Exit(0 if report.confirmation.get("accepted") else 1)
 
 
 @app.command("replay")

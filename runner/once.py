@@ -6,6 +6,7 @@ What a competitor runs at home and an organiser runs while writing a problem.
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +14,9 @@ from problems.errors import ProblemError
 from problems.formats.gpumode import load_problem
 from problems.spec import Problem
 from runner import accelerators, config
+from runner.confirm import confirm
 from runner.execute import OnEvent, execute
-from runner.wire import MAX_SOURCE_BYTES, Job, Report
+from runner.wire import MAX_SOURCE_BYTES, Incumbent, Job, Report
 
 LIBRARY: Final = Path(__file__).parent.parent / "problems" / "library"
 
@@ -23,14 +25,20 @@ class UsageError(Exception):
     """What was asked for cannot be judged; the text says what to change."""
 
 
-def find_problem(name: str) -> Problem:
-    """A folder with a task.yml, or the name of a problem of the library. Raises UsageError."""
+def find_folder(name: str) -> Path:
+    """A folder with a task.yml, or that of a problem of the library. Raises UsageError."""
     folder = Path(name)
     if not (folder / "task.yml").is_file():
         known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
         if name not in known:
             raise UsageError(f"{name!r} is neither a folder with a task.yml nor in the library: {', '.join(known)}")
         folder = known[name]
+    return folder
+
+
+def find_problem(name: str) -> Problem:
+    """By folder or name, as above. Raises UsageError."""
+    folder = find_folder(name)
     try:
         return load_problem(folder)
     except ProblemError as err:
@@ -57,14 +65,32 @@ def read_source(path: Path) -> str:
 
 def judge_once(problem: Problem, path: Path, mode: str, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
     """Takes the device's lock for as long as it runs. Raises UsageError, DeviceBusy."""
-    job = job_of(problem, path, mode, settings.runner_hardware)
+    return judge_here(job_of(problem, path, mode, settings.runner_hardware), settings, on_event)
+
+
+def confirm_here(
+    problem: Problem, candidate: Path, incumbent: Path, runs: int, settings: config.JudgeSettings, on_event: OnEvent
+) -> Report:
+    """The same for a confirmation: one report over all runs."""
+    held = Incumbent(read_source(incumbent), incumbent.name, "incumbent")
+    job = job_of(problem, candidate, "ranked", settings.runner_hardware)
+    return judge_here(replace(job, incumbent=held, runs=runs), settings, on_event)
+
+
+def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
+    """Any job, under the device's lock. Raises DeviceBusy."""
     device = accelerators.inventory(settings.runner_hardware)[0]
+    judge = execute if job.incumbent is None else confirm
     with accelerators.DeviceLock(device, settings.runner_locks):
-        return execute(job, replace_id(settings), on_event)
+        return judge(job, replace_id(settings), on_event)
 
 
 def job_of(problem: Problem, path: Path, mode: str, hardware: str) -> Job:
     """The job that no site gave. Raises UsageError."""
+    return job_from(problem, read_source(path), path.name, mode, hardware)
+
+
+def job_from(problem: Problem, source: str, filename: str, mode: str, hardware: str) -> Job:
     return Job(
         attempt_id=f"once-{secrets.token_hex(8)}",
         token=0,
@@ -72,8 +98,8 @@ def job_of(problem: Problem, path: Path, mode: str, hardware: str) -> Job:
         hardware=hardware,
         mode=mode,
         submission_id="once",
-        filename=path.name,
-        source=read_source(path),
+        filename=filename,
+        source=source,
         problem=problem.to_bundle(),
         problem_digest=problem.digest,
     )

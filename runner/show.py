@@ -139,6 +139,20 @@ def _times(cases: list[dict[str, float]]) -> Table:
     return table
 
 
+def confirmation(screen: Console, made: Report) -> None:
+    """Each run's gain, and the sentence that decides. Where nothing was decided, the report of what ended it."""
+    told = made.confirmation
+    if not told or told["reason"].endswith("_failed"):
+        report(screen, made)
+    if not told:
+        return
+    for number, gain in enumerate(told["gains"], 1):
+        screen.print(Text(f"run {number}: {abs(100 * gain):.2f} % {'faster' if gain >= 0 else 'slower'}"))
+    screen.print(Text(told["sentence"], style="bold green" if told["accepted"] else "bold yellow"))
+    if told["held"]:
+        screen.print(Text("Held: a person must look at the incumbent before anything changes.", style="yellow"))
+
+
 def replayed(screen: Console, found: Replayed) -> None:
     """What follows from the evidence; then what the report says otherwise."""
     for number, decided in enumerate(found.runs, 1):

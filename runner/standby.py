@@ -16,14 +16,16 @@ import logging
 import select
 import signal
 import sys
+from contextlib import ExitStack
 from types import FrameType
 from typing import Final
 
 from runner import config
+from runner.confirm import confirm
 from runner.errors import STALE_EXIT
 from runner.execute import execute
 from runner.prepare import Prepared, prepared
-from runner.wire import Job, WireError
+from runner.wire import Event, Job, WireError
 from sandbox import container
 from sandbox.errors import SandboxError
 
@@ -39,12 +41,17 @@ class Terminated(SystemExit):
 
 def stand_by(settings: config.JudgeSettings) -> None:
     """One job's life, or none's. Raises SandboxError, OSError where nothing can be prepared; SystemExit as above."""
-    with prepared(settings) as ready:
+    with ExitStack() as stack:
+        ready = stack.enter_context(prepared(settings))
         _say("ready", True)
         job = _await_job(ready)
         if job is None:
             return
-        report = execute(job, settings, lambda event: _say("event", event.to_json()), ready)
+        if job.incumbent is None:
+            report = execute(job, settings, _say_event, ready)
+        else:
+            stack.close()  # each run of a confirmation has containers of its own
+            report = confirm(job, settings, _say_event)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to be done but what it asks for
         _say("report", report.to_json())
 
@@ -69,6 +76,10 @@ def _leave_if_unfit(ready: Prepared) -> None:
     if why := ready.unfit():
         log.warning("what was prepared cannot be used: %s", why)
         raise SystemExit(STALE_EXIT)
+
+
+def _say_event(event: Event) -> None:
+    _say("event", event.to_json())
 
 
 def _say(kind: str, value: object) -> None:

@@ -185,6 +185,11 @@ def _together(timing: Evidence, run: Evidence) -> float | None:
     return stats.median(found) if len(found) >= LEAST_QUADS else None
 
 
+def is_shared(timing: Evidence) -> bool:
+    """Were all three sides in enough of a case's valid quads to compare the two directly?"""
+    return sum(map(_has_all, timing["quads"])) >= LEAST_QUADS
+
+
 def _has_all(quad: Evidence) -> bool:
     return not quad["void"] and {A, B, I} <= {block["side"] for block in quad["blocks"]}
 
