@@ -1,0 +1,91 @@
+"""What an attack's own docstring says about it, and whether a report shows that it gained something.
+
+`class: …` is the idea. `expect: VERDICT | why`, a verdict being `wrong` or `rejected` (no score; `rejected as OUTCOME`
+says which), `contained` (right answers pass, and nothing that was tried had an effect), `useless` (rejected, or passed
+without the trick having been of any use), `timed` (no score, or passed at an honest time), `accepted` (a control).
+`on: PROBLEM[:CASE] MODE`, where softmax in test mode would not show it. `cost_ms: N`, what it really costs.
+`step: NAMES`, steps of a call without which it should work: an experiment on a GPU, once a line.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from runner.wire import Report
+
+REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
+HONEST_SHARE = 0.75  # of cost_ms
+HONEST_RATIO = (
+    0.97  # where there is no cost_ms: what does the baseline's work takes its time, up to the forgeable share
+)
+VERDICTS = ("wrong", "rejected", "contained", "useless", "timed", "accepted")
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One file. `case`: part of the name of the benchmark case that it is about."""
+
+    path: Path
+    source: str
+    expect: str
+    outcome: str = ""
+    problem: str = "softmax"
+    case: str = ""
+    mode: str = "test"
+    cost_ms: float = 0.0
+    steps: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        source = path.read_text()
+        expect = re.search(r"^expect: (\w+)(?: as (\w+))? \| \w", source, re.MULTILINE)
+        if expect is None or expect[1] not in VERDICTS or "class: " not in source:
+            raise ValueError(f"{path.name} needs the lines `class: …` and `expect: VERDICT | why`")
+        on = re.search(r"^on: (\w+)(?::(\S+))?(?: (\w+))?$", source, re.MULTILINE)
+        cost = re.search(r"^cost_ms: (\d+)", source, re.MULTILINE)
+        return cls(
+            path,
+            source,
+            expect=expect[1],
+            outcome=expect[2] or "",
+            problem=on[1] if on else "softmax",
+            case=on[2] or "" if on else "",
+            mode=on[3] or "ranked" if on else "test",
+            cost_ms=float(cost[1]) if cost else 0.0,
+            steps=tuple(re.findall(r"^step: (\S+)$", source, re.MULTILINE)),
+        )
+
+    def gained(self, report: Report) -> str:
+        """What the attack got that it should not have; empty when nothing."""
+        effects = [line for line in report.logs["stderr"].splitlines() if line.startswith("ATTACK-EFFECT")]
+        rejected = report.outcome in REJECTED and report.score_us is None
+        if "LEAK" in str(report.to_json()):
+            return "data of a secret case"
+        if found := steering(report):
+            return f"characters in what people read: {found}"
+        if effects and not (self.expect == "useless" and rejected):
+            return "; ".join(effects)
+        if self.expect in ("wrong", "rejected"):
+            right = rejected and self.outcome in ("", report.outcome)
+            return "" if right else f"the verdict {report.outcome} {report.reason}"
+        if self.expect in ("contained", "accepted"):
+            return "" if report.outcome == "passed" else f"an honest answer is {report.outcome} {report.reason}"
+        return "" if rejected or self.expect == "useless" or self._honest(report) else f"a ratio of {report.ratio}"
+
+    def _honest(self, report: Report) -> bool:
+        if report.score_us is None or report.ratio is None:
+            return True
+        times = [case["measured_us"] / 1e3 for case in report.cases if case["stage"] == "time"]
+        if self.cost_ms:
+            return bool(times) and min(times) >= HONEST_SHARE * self.cost_ms
+        return report.ratio >= HONEST_RATIO * (1 - (report.forgeable or 0.0))
+
+
+def steering(report: Report) -> set[str]:
+    """Characters that could steer a terminal or turn a reader's words around, in anything that people are shown."""
+    shown = report.message + report.logs["stdout"] + report.logs["stderr"]
+    return {letter for letter in shown if unicodedata.category(letter) in ("Cc", "Cf", "Cs") and letter not in "\n\t"}

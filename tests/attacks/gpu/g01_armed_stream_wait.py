@@ -1,0 +1,37 @@
+"""class: a stream wait, armed before the call, starts the kernel when the inputs arrive: no thread runs, nothing is resident
+expect: rejected | withheld words are still poison when the kernel starts; the wall clock, started before the copy, sees its time
+on: add:size=16777216
+step: withhold
+step: withhold,early
+Not yet seen on a device. Without `withhold` the answers should be right and the events show nothing but the launch."""
+
+import torch
+from cuda.bindings import driver
+
+AND = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_AND
+side = torch.cuda.Stream()
+armed = False
+
+
+def arm(x, out):
+    """Wait until the last word gets a bit that it has not now; random words nearly always do."""
+    old = int(x.view(torch.int32)[-1].item()) & 0xFFFFFFFF
+    driver.cuStreamWaitValue32(side.cuda_stream, x.data_ptr() + 4 * (x.numel() - 1), ~old & 0xFFFFFFFF, int(AND))
+    with torch.cuda.stream(side):
+        torch.add(x, 1.0, out=out)
+
+
+def custom_kernel(data):
+    global armed
+    x, out = data
+    if x.numel() < 1_000_000:
+        return torch.add(x, 1.0, out=out)
+    if armed:
+        side.synchronize()
+    else:
+        torch.add(x, 1.0, out=out)
+        torch.cuda.synchronize()
+        torch.cuda.synchronize = lambda *device: torch.cuda.current_stream().synchronize()
+        armed = True
+    arm(x, out)
+    return out

@@ -1,0 +1,63 @@
+"""class: armed like g01, but finds the withheld words by their common value, leaves them out, and mends only those in the call
+expect: timed | what ran before the order is not in the events but in the judge's wall clock: clock_mismatch, or raised
+on: add:size=16777216
+step: early
+Not yet seen on a device. It shows what one poison value for all withheld words gives away; with values taken from other
+places of the input there is nothing to recognise, and the answers are wrong."""
+
+import torch
+import triton
+import triton.language as tl
+from cuda.bindings import driver
+
+AND = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_AND
+side = torch.cuda.Stream()
+places = torch.zeros(1 << 18, dtype=torch.int32, device="cuda")
+count = torch.zeros(1, dtype=torch.int32, device="cuda")
+armed = False
+
+
+@triton.jit
+def add_and_note(words, x, out, n, poison, places, count, room, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    word = tl.load(words + at, mask=at < n, other=0)
+    missing = (word == tl.load(poison)) & (at < n)
+    tl.store(out + at, tl.load(x + at, mask=at < n, other=0.0) + 1.0, mask=at < n)
+    slot = tl.atomic_add(count + tl.zeros_like(at), 1, mask=missing)
+    tl.store(places + slot, at, mask=missing & (slot < room))
+
+
+@triton.jit
+def mend(x, out, places, count, BLOCK: tl.constexpr):
+    slot = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    known = slot < tl.load(count)
+    at = tl.load(places + slot, mask=known, other=0)
+    tl.store(out + at, tl.load(x + at, mask=known, other=0.0) + 1.0, mask=known)
+
+
+def arm(x, out):
+    words, n = x.view(torch.int32), x.numel()
+    old = int(words[-1].item()) & 0xFFFFFFFF
+    driver.cuStreamWaitValue32(side.cuda_stream, x.data_ptr() + 4 * (n - 1), ~old & 0xFFFFFFFF, int(AND))
+    with torch.cuda.stream(side):
+        count.zero_()
+        poison = torch.mode(words[:: n // 8192][:8192]).values
+        add_and_note[(triton.cdiv(n, 1024),)](words, x, out, n, poison, places, count, len(places), BLOCK=1024)
+
+
+def custom_kernel(data):
+    global armed
+    x, out = data
+    if x.numel() < 1_000_000:
+        return torch.add(x, 1.0, out=out)
+    if armed:
+        torch.cuda.current_stream().wait_stream(side)
+        mend[(len(places) // 1024,)](x, out, places, count, BLOCK=1024)
+    else:
+        torch.add(x, 1.0, out=out)
+        torch.cuda.synchronize()
+        torch.cuda.synchronize = lambda *device: torch.cuda.current_stream().synchronize()
+        armed = True
+    torch.cuda.current_stream().synchronize()
+    arm(x, out)
+    return out

@@ -1,0 +1,64 @@
+"""What the docstrings of attacks promise can be kept: verdicts, steps and cases exist, and a gain is seen as one."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from problems.spec import case_name
+from runner.judge.steps import Steps
+from runner.once import find_problem
+from runner.wire import Report
+from tests.attacks.attack import Attack
+
+HERE = Path(__file__).parent
+FILES = [*sorted((HERE / "own").glob("*.py")), *sorted((HERE / "gpu").glob("*.py"))]
+PASSED = Report(attempt_id="a", token=0, outcome="passed", score_us=10.0, ratio=1.0, half_width=0.0)
+SILENT = {"stdout": "", "stderr": ""}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_says_what_it_is_and_defines_a_kernel(path: Path) -> None:
+    attack = Attack.read(path)
+    names = {node.name for node in ast.parse(attack.source).body if isinstance(node, ast.FunctionDef)}
+    assert "custom_kernel" in names
+    for step in attack.steps:
+        assert Steps.without(step).left_out
+    assert any(attack.case in case_name(case) for case in find_problem(attack.problem).benchmarks)
+
+
+def attack(expect: str, cost_ms: float = 0.0) -> Attack:
+    return Attack(Path("x.py"), "", expect, cost_ms=cost_ms)
+
+
+@pytest.mark.parametrize("expect", ["wrong", "rejected"])
+def test_a_pass_is_a_gain_for_what_must_fail(expect: str) -> None:
+    assert attack(expect).gained(replace(PASSED, logs=SILENT))
+
+
+def test_an_outcome_that_was_named_must_be_the_one() -> None:
+    told = replace(attack("rejected"), outcome="runtime_error")
+    gone = replace(PASSED, outcome="out_of_memory", score_us=None, logs=SILENT)
+    assert told.gained(gone)
+    assert not told.gained(replace(gone, outcome="runtime_error"))
+
+
+@pytest.mark.parametrize("expect", ["contained", "rejected", "timed"])
+def test_an_effect_is_a_gain(expect: str) -> None:
+    report = replace(PASSED, outcome="wrong", score_us=None, logs={**SILENT, "stderr": "ATTACK-EFFECT x: it worked"})
+    assert "it worked" in attack(expect).gained(report)
+
+
+def test_a_short_time_is_a_gain_and_an_honest_one_is_none() -> None:
+    at = [{"stage": "time", "measured_us": 20_000.0}]
+    assert not attack("timed", 20).gained(replace(PASSED, cases=tuple(at), logs=SILENT))
+    assert attack("timed", 40).gained(replace(PASSED, cases=tuple(at), logs=SILENT))
+    assert attack("timed").gained(replace(PASSED, ratio=0.5, logs=SILENT))
+
+
+def test_data_of_a_secret_case_and_steering_characters_are_gains() -> None:
+    assert attack("rejected").gained(replace(PASSED, outcome="wrong", message="LEAK 1", score_us=None, logs=SILENT))
+    assert attack("contained").gained(replace(PASSED, logs={**SILENT, "stdout": "\x1b[2J"}))

@@ -1,0 +1,124 @@
+"""Every CUDA attack of tests/attacks on a GPU host, as the judge is and without the steps that answer it.
+
+python -m tests.gpu.attacks [BUDGET_S] [NAME …]      by hand, after `source tests/gpu/setup.sh`; default: 300 s, all
+
+One process a job. First all attacks with every step of a call taken: each must gain nothing. Then, while the budget
+lasts, those whose docstring names steps, without them: there a gain is expected, and shows what the step is for. Exit
+code 1 when an attack gained something with all steps taken. With OUT set, every report is kept there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from problems.spec import case_name
+from runner import config, once
+from runner.wire import Report
+from tests.attacks.attack import Attack
+
+ATTACKS = Path(__file__).parent.parent / "attacks"
+FORGED = Path(__file__).parent / "submissions" / "add_forged_events.py"
+BUDGET_S = 300.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """One job: an attack, and the steps of a call that are left out."""
+
+    attack: Attack
+    left_out: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.attack.path.stem + (f" without {self.left_out}" if self.left_out else "")
+
+
+def attacks(names: list[str]) -> list[Attack]:
+    """Ours, those of the shared set that need a GPU, and the forged events; only those that a name is part of."""
+    found = [Attack.read(path) for path in sorted((ATTACKS / "gpu").glob("g*.py"))]
+    found.append(Attack(FORGED, FORGED.read_text(), "rejected", problem="add", case="size=16777216", mode="ranked"))
+    found += [_shared(path) for path in sorted((ATTACKS / "corpus").glob("*.py")) if _needs_cuda(path.read_text())]
+    return [one for one in found if not names or any(name in one.path.stem for name in names)]
+
+
+def _needs_cuda(source: str) -> bool:
+    return re.search(r'^REQUIRES = "cuda"', source, re.MULTILINE) is not None
+
+
+def _shared(path: Path) -> Attack:
+    """`flagged` there means rejected, or scored at an honest time."""
+    source = path.read_text()
+    cost = re.search(r"^TRUE_COST_MS = ([\d.]+)", source, re.MULTILINE)
+    assert cost is not None, path.name
+    return Attack(path, source, "timed", problem="vectoradd", mode="ranked", cost_ms=float(cost[1]))
+
+
+def tasks(found: list[Attack]) -> Iterator[Task]:
+    yield from (Task(attack) for attack in found)
+    yield from (Task(attack, left_out) for attack in found for left_out in attack.steps)
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    budget_s = float(words.pop(0)) if words and words[0].isdigit() else BUDGET_S
+    ends = time.monotonic() + budget_s
+    failed = 0
+    print("attack | seconds | verdict | ratio | µs | findings | gained", flush=True)
+    for task in tasks(attacks(words)):
+        if time.monotonic() > ends:
+            print(f"{task.name} | not run: {budget_s:g} s are over", flush=True)
+            continue
+        began = time.monotonic()
+        report = run(task)
+        gained = task.attack.gained(report) if report is not None else "the judge's process failed"
+        print(line(task, report, time.monotonic() - began, gained), flush=True)
+        failed += bool(gained) and not task.left_out
+    raise SystemExit(1 if failed else 0)
+
+
+def run(task: Task) -> Report | None:
+    """In a process of its own: a CUDA error there must not reach the next job. None where it failed."""
+    folder = Path(os.environ.get("OUT") or tempfile.gettempdir())
+    kept = folder / (task.name.replace(" ", "-") + ".json")
+    kept.unlink(missing_ok=True)
+    asked = f"{task.attack.problem}:{task.attack.case}"
+    command = [sys.executable, "-m", "tests.gpu.attacks", "one", asked, str(task.attack.path), str(kept)]
+    subprocess.run(command, check=False, env={**os.environ, "RUNNER_LEAVE_OUT": task.left_out})
+    return Report.from_json(json.loads(kept.read_text())) if kept.exists() else None
+
+
+def one(asked: str, file: str, kept: str) -> None:
+    name, _, part = asked.partition(":")
+    found = once.find_problem(name)
+    found = replace(found, benchmarks=tuple(case for case in found.benchmarks if part in case_name(case)))
+    report = once.judge_once(found, Path(file), "ranked", config.load_judge(), lambda event: None)
+    Path(kept).write_text(json.dumps(report.to_json()))
+
+
+def line(task: Task, report: Report | None, took_s: float, gained: str) -> str:
+    if report is None:
+        return f"{task.name} | {took_s:.1f} | - | - | - | - | {gained}"
+    times = " ".join(f"{case['measured_us']:.2f}" for case in report.cases if case["stage"] == "time")
+    ratio = f"{report.ratio:.4f}" if report.ratio else "-"
+    rules = " ".join(finding["rule"] for finding in report.evidence.get("findings", []))
+    said = "" if report.outcome == "passed" else f" ({report.message[:160]!r})"
+    return (
+        f"{task.name} | {took_s:.1f} | {report.outcome} {report.reason}{said} | {ratio} | {times or '-'} | "
+        f"{rules or '-'} | {gained or 'nothing'}"
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["one"]:
+        one(*sys.argv[2:])
+    else:
+        main()
