@@ -14,7 +14,7 @@ from rich.text import Text
 
 from runner import config, host_checks, once, show
 from runner.errors import RunnerError
-from runner.wire import MODES, MOST_RUNS
+from runner.wire import MODES, MOST_RUNS, Report
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -93,6 +93,47 @@ def confirm_record(
     else:
         show.confirmation(Console(), report)
     raise typer.Exit(0 if report.confirmation.get("accepted") else 1)
+
+
+@app.command("verify")
+def verify_problem(
+    problem: Annotated[str, typer.Argument(help="A problem's folder, or the name of one in the library.")],
+    only: Annotated[str, typer.Option(help="Only samples whose name begins so, such as admission/.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print all lines as JSON, and nothing else.")] = False,
+) -> None:
+    """Does each sample submission of PROBLEM get its folder's verdict, and does it refuse zeros and the like?
+
+    Exit code 0: yes; 1: no; 2: nothing could be judged.
+    """
+    from runner import verify
+
+    logging.basicConfig(level=logging.CRITICAL)
+    screen = Console(stderr=True)
+    lines = []
+    try:
+        folder, found, settings = once.find_folder(problem), once.find_problem(problem), config.load_judge()
+        samples = [one for one in verify.samples(found, folder) if one.name.startswith(only)]
+        if not samples:
+            _refuse(screen, f"--only {only!r}: no sample's name begins so")
+        with screen.status("judging") as status:
+
+            def judge(sample: verify.Sample) -> Report:
+                status.update(f"judging {sample.name}")
+                job = once.job_from(found, sample.source, "submission.py", sample.mode, settings.runner_hardware)
+                return once.judge_here(job, settings, lambda event: None)
+
+            for line in verify.verify(samples, judge):
+                lines.append(line)
+                if not as_json:
+                    show.verified(Console(), line)
+    except (once.UsageError, RunnerError) as err:
+        _refuse(screen, str(err))
+    good = verify.is_verified(lines)
+    if as_json:
+        typer.echo(json.dumps({"verified": good, "lines": [line.to_json() for line in lines]}))
+    else:
+        show.verification(Console(), lines)
+    raise typer.Exit(0 if good else 1)
 
 
 @app.command("replay")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +16,7 @@ from runner.judge.ceilings import Ceilings
 from runner.judge.rerun import Difference
 from runner.judge.verdict import Verdict
 from runner.replay import Replayed
+from runner.verify import Line
 from runner.wire import Event, Report
 
 COLOURS = {
@@ -70,26 +72,59 @@ def report(screen: Console, report: Report) -> None:
     screen.print(Text(title, style=f"bold {colour}"))
     if report.message:
         screen.print(Text(report.message))
+    if any(case["stage"] == "check" for case in report.cases):
+        screen.print(Text(_checked(report), style="dim"))
     timed = [case for case in report.cases if case["stage"] == "time"]
     if timed:
-        screen.print(_times(timed))
+        screen.print(_times(timed, _bounds(report)))
         width = 100 * (report.half_width or 0)
+        speed = 1 / (report.ratio or 1)
         screen.print(
-            Text(f"{report.score_us:.4g} µs, {1 / (report.ratio or 1):.3g}× the baseline's speed, ± {width:.2g} %")
+            Text(f"{report.score_us:.4g} µs, {speed:.3g}× the baseline's speed, ± {width:.2g} %", style="bold")
         )
-    for flag in report.flags:
-        screen.print(Text(EXPLAINED.get(flag, flag), style="yellow"))
+    for sentence in _remarks(report):
+        screen.print(Text(sentence, style="yellow"))
     for name, text in report.logs.items():
         if text.strip():
             screen.print(Text(f"── {name}"), Text(text), sep="\n")
     if report.outcome == "infra_error" and report.evidence.get("operator"):
         screen.print(Text(report.evidence["operator"], style="dim"))
+    if timed:
+        screen.print(Text("Judged on this machine: on a site, its hardware and seeds of its own count.", style="dim"))
+
+
+def _checked(report: Report) -> str:
+    checks = [case for case in report.cases if case["stage"] == "check"]
+    right, public = sum(case["good"] for case in checks), sum(case["public"] for case in checks)
+    return f"{right} of {len(checks)} checked cases are right ({public} public, {len(checks) - public} secret)"
 
 
 EXPLAINED = {
-    "not_certified": "Not certified: without root this process cannot freeze containers, so cheating is not excluded.",
+    "not_certified": "Not certified: containers could not be frozen (this needs root), or a step of the judge was left "
+    "out, so cheating is not excluded.",
     "not_converged": "The interval is wider than asked for: the machine is noisy.",
+    "bimodal": "The times have two modes: the kernel takes one of two paths, or the machine changed its state.",
 }
+TELEMETRY = {
+    "mask_only": "Only part of the device's state could be seen while it was timed, as in a virtual machine.",
+    "none": "Nothing of the device's state could be seen while it was timed: a site does not rank such a run.",
+}
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    """What bears on how far the figures can be trusted, and what a site would do about them."""
+    for flag in report.flags:
+        yield EXPLAINED.get(flag, flag)
+    if report.set_aside:
+        yield f"The device is not fit to judge any more: {report.set_aside}. Look at it before you use it again."
+    if report.score_us is None:
+        return
+    if report.telemetry in TELEMETRY:
+        yield TELEMETRY[report.telemetry]
+    if report.forgeable:
+        yield f"At most {100 * report.forgeable:.2g} % of a time could be forged unseen; smaller differences are ties."
+    for finding in report.evidence.get("findings", ()):
+        yield f"A site would hold this for review ({finding['rule']}): {finding['sentence']}"
 
 
 def ceilings(screen: Console, found: Ceilings, path: Path) -> None:
@@ -124,17 +159,27 @@ def per_s(rate: float | None, unit: str) -> str:
     return f"{rate / size:.3g} {prefix}{unit}"
 
 
-def _times(cases: list[dict[str, float]]) -> Table:
-    table = Table(box=None, header_style="dim")
-    for heading in ("case", "time, µs", "baseline, µs", "speed", "±, %"):
+def _bounds(report: Report) -> dict[str, float]:
+    """ns that no kernel can beat, by case, where the problem declares its work and this hardware's rates are known."""
+    cases = report.evidence.get("limits", {}).get("cases", ())
+    return {case["case"]: case["hard"]["ns"] for case in cases if case["hard"]}
+
+
+def _times(cases: list[dict[str, Any]], bounds: dict[str, float]) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    headings = ["case", "time, µs", "baseline, µs", "speed", "±, %", *(["of light, %"] if bounds else [])]
+    for heading in headings:
         table.add_column(heading, justify="left" if heading == "case" else "right")
     for case in cases:
+        bound = bounds.get(case["name"])
+        light = [] if not bounds else ["–" if bound is None else f"{bound / case['measured_us'] / 10:.3g}"]
         table.add_row(
             Text(str(case["name"])),
             f"{case['measured_us']:.4g}",
             f"{case['baseline_us']:.4g}",
             f"{1 / case['ratio']:.3f}×",
             f"{100 * case['half_width']:.2f}",
+            *light,
         )
     return table
 
@@ -151,6 +196,22 @@ def confirmation(screen: Console, made: Report) -> None:
     screen.print(Text(told["sentence"], style="bold green" if told["accepted"] else "bold yellow"))
     if told["held"]:
         screen.print(Text("Held: a person must look at the incumbent before anything changes.", style="yellow"))
+
+
+def verified(screen: Console, line: Line) -> None:
+    """One sample, as soon as it is known."""
+    mark, colour = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "dim")}[line.good]
+    screen.print(Text.assemble((mark, colour), f" {line.name}: ", (line.got, colour)))
+    if line.explained:
+        screen.print(Text(f"    {line.explained}"))
+
+
+def verification(screen: Console, lines: Sequence[Line]) -> None:
+    wrong = [line.name for line in lines if line.good is False]
+    if wrong:
+        screen.print(Text(f"{len(wrong)} of {len(lines)} got another verdict: {', '.join(wrong)}", style="bold red"))
+    else:
+        screen.print(Text(f"All {len(lines)} samples got the verdict they must get.", style="bold green"))
 
 
 def replayed(screen: Console, found: Replayed) -> None:

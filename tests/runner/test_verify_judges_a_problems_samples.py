@@ -1,0 +1,211 @@
+"""`runner verify`: each sample submission must get the verdict of its folder, and no problem may accept zeros."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from problems.spec import Precision, Problem
+from runner import main, once, verify
+from runner.config import JudgeSettings
+from runner.verify import Sample
+from runner.wire import Report
+from tests.conftest import SANDBOX_IMAGE
+
+PROBLEM = once.find_problem("vectoradd")
+FINDING = {"findings": [{"rule": "too_fast"}]}
+
+
+def sample(expected: str, name: str = "submissions/x/a.py", **changes: Any) -> Sample:
+    return replace(Sample(name, expected, "", "ranked"), **changes)
+
+
+def report(outcome: str = "passed", **changes: Any) -> Report:
+    return replace(Report(attempt_id="1", token=0, outcome=outcome), **changes)
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "good"),
+    [
+        ("accepted", report(), True),
+        ("accepted", report("wrong"), False),
+        ("accepted", report(evidence=FINDING), False),
+        ("accepted", report("infra_error"), False),
+        ("wrong", report("wrong"), True),
+        ("wrong", report(), False),
+        ("wrong", report("runtime_error"), False),
+        ("slow", report(ratio=1.3), True),
+        ("slow", report(ratio=1.1), False),
+        ("slow", report("timeout"), True),
+        ("slow", report("wrong"), False),
+        ("cheating", report("policy"), True),
+        ("cheating", report("wrong"), True),
+        ("cheating", report(evidence=FINDING), True),
+        ("cheating", report(), False),
+        ("cheating", report("infra_error"), False),
+        ("cheating", report("unmeasurable"), False),
+    ],
+)
+def test_the_verdict_must_be_that_of_the_folder(expected: str, made: Report, good: bool) -> None:
+    line = verify.line(sample(expected), made)
+    assert line.good is good
+    assert bool(line.explained) is not good
+
+
+def test_what_could_not_be_measured_is_judged_again_once() -> None:
+    outcomes = iter(["unmeasurable", "passed", "unmeasurable", "unmeasurable"])
+    lines = list(verify.verify([sample("accepted"), sample("accepted")], lambda one: report(next(outcomes))))
+    assert [line.good for line in lines] == [True, False]
+    assert not verify.is_verified(lines)
+
+
+def test_samples_are_found_in_both_conventions(tmp_path: Path) -> None:
+    for place in (*verify.FOLDERS, "submissions/other"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "a.py").write_text("x = 1")
+    (tmp_path / "submissions/accepted/notes.txt").write_text("no sample")
+    found = {one.name: one.expected for one in verify.in_folders(tmp_path)}
+    assert found == {f"{place}/a.py": expected for place, expected in verify.FOLDERS.items()}
+
+
+def test_a_problem_without_samples_has_its_admission_test(tmp_path: Path) -> None:
+    names = [one.name for one in verify.samples(PROBLEM, tmp_path)]
+    assert names == [f"admission/{variant}" for variant in (*verify.MUST_PASS, *verify.MUST_FAIL)]
+
+
+def test_half_precision_may_pass_where_it_is_legal() -> None:
+    legal = replace(PROBLEM, precision=Precision(legal=("fp16",)))
+    assert "admission/half" not in [one.name for one in verify.admission(legal)]
+
+
+def test_a_variant_that_makes_no_sense_counts_for_nothing() -> None:
+    said = "Case n=1: submission.NotApplicable: no input has the shape of the output"
+    failed = report("runtime_error", reason="raised", message=said)
+    assert verify.line(sample("wrong", may_not_apply=True), failed).good is None
+    assert verify.line(sample("wrong"), failed).good is False
+    assert verify.is_verified([verify.line(sample("wrong", may_not_apply=True), failed)])
+
+
+# -- what the admission test's submissions return -------------------------------------------------------------------
+
+
+def variant(name: str, problem: Problem = PROBLEM) -> Any:
+    """The entry of one, as a tenant would load it. Without the problem's other files: vectoradd's need none."""
+    (found,) = [one for one in verify.admission(problem) if one.name == f"admission/{name}"]
+    module: dict[str, Any] = {"__name__": "submission"}
+    try:
+        exec(compile(found.source, "submission.py", "exec"), module)
+    finally:
+        sys.modules.pop("reference", None)
+    return module[problem.entry]
+
+
+REFERENCE = """
+import torch
+def generate_input(*, size, seed):
+    return torch.zeros(size), torch.zeros(size)
+def ref_kernel(data):
+    x, out = data
+    torch.softmax(x, 0, out=out)
+    return out
+"""
+PAIR = """
+import torch
+def ref_kernel(data):
+    return {"sum": data["x"] + data["y"], "count": torch.tensor([data["x"].numel()])}
+"""
+SOFTMAX = replace(PROBLEM, files={"reference.py": REFERENCE})
+SUM = replace(PROBLEM, files={"reference.py": PAIR})
+
+
+def test_each_variant_returns_what_it_is_called() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.tensor([0.5, 1.5, -1.0])
+    right = torch.softmax(x, 0)
+
+    def called(name: str) -> Any:
+        out = torch.full((3,), float("nan"))
+        result = variant(name, SOFTMAX)((x.clone(), out))
+        assert torch.equal(result, out), "what is written in place is what is returned"
+        return result
+
+    assert torch.equal(called("reference"), right)
+    assert torch.equal(called("zeros"), torch.zeros(3))
+    assert torch.equal(called("ones"), torch.ones(3))
+    assert torch.allclose(called("constant"), torch.full((3,), 1 / 3))
+    assert torch.equal(called("input"), x)
+    half = called("half")
+    assert not torch.equal(half, right)
+    assert torch.allclose(half, right, atol=1e-3)
+    assert torch.allclose(called("margin"), right, atol=1e-6)
+
+
+def test_the_margin_is_four_times_the_error_of_the_working_precision() -> None:
+    torch = pytest.importorskip("torch")
+    x, y = torch.rand(1000), torch.rand(1000)
+    exact = (x.double() + y.double(), x + y)
+    moved = variant("margin", SUM)({"x": x, "y": y})["sum"].double()
+    error = float((exact[1].double() - exact[0]).abs().max())
+    assert float((moved - exact[0]).abs().max()) == pytest.approx(4 * error, rel=0.3)
+
+
+def test_the_previous_output_comes_one_call_late() -> None:
+    torch = pytest.importorskip("torch")
+    kernel = variant("previous", SUM)
+    first = kernel({"x": torch.ones(2), "y": torch.ones(2)})["sum"].clone()
+    second = kernel({"x": torch.zeros(2), "y": torch.ones(2)})["sum"]
+    other = kernel({"x": torch.zeros(3), "y": torch.ones(3)})["sum"]
+    assert (first.tolist(), second.tolist(), other.tolist()) == ([2, 2], [2, 2], [1, 1, 1])
+
+
+def test_nested_results_keep_their_structure_and_types() -> None:
+    torch = pytest.importorskip("torch")
+    result = variant("zeros", SUM)({"x": torch.ones(2), "y": torch.ones(2)})
+    assert (result["sum"].tolist(), result["count"].tolist(), result["count"].dtype) == ([0, 0], [0], torch.int64)
+
+
+def test_half_of_half_precision_does_not_apply() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.ones(2, dtype=torch.bfloat16)
+    with pytest.raises(Exception, match="half precision"):
+        variant("half", SUM)({"x": x, "y": x})
+
+
+# -- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
+    (tmp_path / "task.yml").write_text("files: [")
+    for arguments, says in (
+        (["nothing"], "neither a folder with a task.yml nor in the library"),
+        ([str(tmp_path)], "task.yml"),
+        (["vectoradd", "--only", "no/such"], "no sample's name begins so"),
+    ):
+        result = CliRunner().invoke(main.app, ["verify", *arguments])
+        assert result.exit_code == 2
+        assert says in " ".join(result.stderr.split())
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("name", ["zeros", "margin"])
+def test_a_problem_of_the_library_refuses_zeros_and_has_its_margin(name: str, tmp_path: Path) -> None:
+    settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
+    (found,) = [one for one in verify.admission(PROBLEM) if one.name == f"admission/{name}"]
+    made = once.judge_here(
+        once.job_from(PROBLEM, found.source, "submission.py", found.mode, "cpu"), settings, lambda event: None
+    )
+    line = verify.line(found, made)
+    assert line.good, line
+
+
+def test_its_json_is_for_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event: report("wrong"))
+    result = CliRunner().invoke(main.app, ["verify", "vectoradd", "--only", "admission/zeros", "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["lines"][0]["got"] == "wrong"
