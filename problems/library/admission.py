@@ -70,9 +70,10 @@ class Run:
 
     def replaced(self, values):
         """The result with other values, also in what was written in place."""
-        for output, value in zip(self.outputs[: len(self.changed)], values):
+        written = len(self.changed)
+        for output, value in zip(self.outputs[:written], values[:written], strict=True):
             output.copy_(value)
-        others = dict(zip(map(id, self.fresh), values[len(self.changed) :]))
+        others = dict(zip(map(id, self.fresh), values[written:], strict=True))
         return mapped(self.result, lambda tensor: others.get(id(tensor), tensor))
 
 
@@ -132,7 +133,7 @@ def half(given, run):
     if not any(tensor.dtype in HALVED for tensor in leaves(given)):
         raise NotApplicable("the inputs are in half precision, or no floating-point numbers")
     other = Run(cast(given, HALVED), run.changed)
-    return [value.to(output.dtype) for value, output in zip(other.outputs, run.outputs)]
+    return [value.to(output.dtype) for value, output in zip(other.outputs, run.outputs, strict=True)]
 
 
 def margin(given, run):
@@ -148,7 +149,7 @@ def margin(given, run):
         wide = (target.double() + 4 * (output.double() - target.double())).to(output.dtype)
         return torch.where(torch.isfinite(output) & torch.isfinite(wide), wide, output)
 
-    return [moved(output, target) for output, target in zip(run.outputs, exact.outputs)]
+    return [moved(output, target) for output, target in zip(run.outputs, exact.outputs, strict=True)]
 
 
 VARIANTS = {
