@@ -27,6 +27,7 @@ from leaderboard.judging.usage import usage_of
 from leaderboard.review.decide import decide
 from leaderboard.review.models import Decision
 from leaderboard.review.screen import screen
+from leaderboard.standings.admission import refusal
 from leaderboard.standings.boards import incumbent_ratio
 from leaderboard.standings.publish import publish, withdraw
 from leaderboard.submissions import intake
@@ -88,11 +89,17 @@ def _settle(result: Result, submission: Submission, now: datetime) -> None:
     """A line stands only while the newest verdict on its submission is a pass that nothing holds."""
     if result.outcome == "infra_error" or is_spoiled(result.outcome, result.reason):
         return  # our failure says nothing about the kernel: what an earlier attempt earned stays
-    best = incumbent_ratio(board=submission.board, without=submission)
-    if result.outcome == "passed" and not screen(result=result, incumbent_ratio=best, now=now):
+    if _may_rank(result, submission, now):
         publish(result=result, now=now)
     else:
         withdraw(submission=submission)
+
+
+def _may_rank(result: Result, submission: Submission, now: datetime) -> bool:
+    if result.outcome != "passed" or refusal(telemetry=result.telemetry):
+        return False
+    best = incumbent_ratio(board=submission.board, epoch=result.epoch, without=submission)
+    return not screen(result=result, incumbent_ratio=best, now=now)
 
 
 def _learn_later(result: Result) -> None:

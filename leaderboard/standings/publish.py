@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from leaderboard.judging.models import Result
+from leaderboard.standings.admission import refusal
 from leaderboard.standings.models import Entry
 from leaderboard.submissions.models import Submission
 
 
 def publish(*, result: Result, now: datetime) -> Entry:
     """The submission's line on its board; one that an earlier attempt had is replaced."""
-    if result.score_us is None or result.ratio is None:
-        raise ValueError(f"{result} has no score")
+    if result.score_us is None or result.ratio is None or refusal(telemetry=result.telemetry):
+        raise ValueError(f"{result} cannot rank")
     submission = result.attempt.submission
     entry, _ = Entry.objects.update_or_create(
         submission=submission,
@@ -23,6 +24,10 @@ def publish(*, result: Result, now: datetime) -> Entry:
             "score_us": result.score_us,
             "ratio": result.ratio,
             "half_width": result.half_width,
+            "epoch": result.epoch,
+            "code_digest": submission.kernel,
+            "forgeable": result.forgeable,
+            "telemetry": result.telemetry,
             "submitted_at": submission.created_at,
             "published_at": now,
         },

@@ -13,7 +13,8 @@ from typing import Any
 from leaderboard.judging.models import Attempt, AttemptEvent, Result
 from leaderboard.review.models import Decision, Finding
 from leaderboard.review.standing import REJECTED, UNDER_REVIEW
-from leaderboard.standings.boards import published_times, rank_of
+from leaderboard.standings.admission import refusal
+from leaderboard.standings.boards import Standing, published_times, standing_of
 from leaderboard.submissions.models import Submission
 
 
@@ -27,17 +28,25 @@ class SubmissionStatus:
     score_us: float | None = None
     ratio: float | None = None
     half_width: float | None = None
+    forgeable: float | None = None
+    telemetry: str = ""
+    epoch: str = ""
     flags: list[str] = field(default_factory=list)
     published: bool = False
-    rank: int | None = None  # only from `status_of`
     review: str | None = None  # UNDER_REVIEW, REJECTED
+    unranked: str | None = None  # why a passing ranked result cannot have a line: a reason of admission.py
+    standing: Standing | None = None  # only from `status_of`
     cases: list[dict[str, Any]] = field(default_factory=list)  # only from `status_of`
     logs: dict[str, str] = field(default_factory=dict)  # only from `status_of`
+
+    @property
+    def rank(self) -> int | None:
+        return self.standing.rank if self.standing else None
 
 
 def status_of(submission: Submission) -> SubmissionStatus:
     """Everything, for the page of one submission."""
-    attempt = Attempt.objects.current().select_related("result").get(submission=submission)
+    attempt = Attempt.objects.current().select_related("result", "submission").get(submission=submission)
     result = _result_of(attempt)
     status = _status(
         attempt,
@@ -45,11 +54,15 @@ def status_of(submission: Submission) -> SubmissionStatus:
         review=_reviews([attempt.pk]).get(attempt.pk),
         board_us=published_times([submission.pk]).get(submission.pk),
         message=result.message if result else _last_message(attempt),
-        rank=rank_of(submission),
     )
     if result is None:
         return status
-    return _with_details(status, result.report)
+    return replace(
+        status,
+        standing=standing_of(submission),
+        cases=result.report.get("cases", []),
+        logs=result.report.get("logs", {}),
+    )
 
 
 def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus]:
@@ -57,8 +70,8 @@ def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus
     attempts = list(
         Attempt.objects.current()
         .filter(submission__in=list(submissions))
-        .select_related("result")
-        .defer("result__report")
+        .select_related("result", "submission")
+        .defer("result__report", "submission__source")
     )
     reviews = _reviews([attempt.pk for attempt in attempts])
     times = published_times(attempt.submission_id for attempt in attempts)
@@ -71,7 +84,6 @@ def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus
             review=reviews.get(attempt.pk),
             board_us=times.get(attempt.submission_id),
             message=result.message if result else "",
-            rank=None,
         )
     return statuses
 
@@ -83,26 +95,30 @@ def _status(
     review: str | None,
     board_us: float | None,
     message: str,
-    rank: int | None,
 ) -> SubmissionStatus:
-    return SubmissionStatus(
+    status = SubmissionStatus(
         status=attempt.state,
         attempt=attempt.number,
         outcome=attempt.outcome,
         reason=attempt.reason,
         message=message,
-        score_us=(board_us or result.score_us) if result else None,
-        ratio=result.ratio if result else None,
-        half_width=result.half_width if result else None,
-        flags=list(result.flags) if result else [],
         published=board_us is not None,
-        rank=rank,
         review=review,
     )
-
-
-def _with_details(status: SubmissionStatus, report: dict[str, Any]) -> SubmissionStatus:
-    return replace(status, cases=report.get("cases", []), logs=report.get("logs", {}))
+    if result is None:
+        return status
+    passed_ranked = result.outcome == "passed" and attempt.submission.mode == "ranked"
+    return replace(
+        status,
+        score_us=board_us or result.score_us,
+        ratio=result.ratio,
+        half_width=result.half_width,
+        forgeable=result.forgeable,
+        telemetry=result.telemetry,
+        epoch=result.epoch,
+        flags=list(result.flags),
+        unranked=(refusal(telemetry=result.telemetry) or None) if passed_ranked else None,
+    )
 
 
 def _result_of(attempt: Attempt) -> Result | None:

@@ -19,6 +19,7 @@ from leaderboard.errors import UserError
 from leaderboard.submissions.directives import read_directives
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.source import check_filename, read_source
+from leaderboard.submissions.tokens import code_digest
 from runner.wire import MODES
 
 SAID_CHARS: Final = 60  # of a wrong value, in a sentence
@@ -32,6 +33,7 @@ class Checked:
     mode: str
     filename: str
     source: str
+    code_digest: str
     created_at: datetime
 
 
@@ -49,7 +51,9 @@ def check(*, board_slug: str, hardware: str, mode: str, filename: str, data: byt
         raise UserError("board", slug, f"this problem cannot be judged here: {unsupported}", status=409)
     if not board.is_open_at(now):
         raise UserError("board", slug, f"closed: its deadline was {board.deadline:%Y-%m-%d %H:%M} UTC", status=409)
-    return Checked(board=board, mode=mode, filename=filename, source=source, created_at=now)
+    return Checked(
+        board=board, mode=mode, filename=filename, source=source, code_digest=code_digest(source), created_at=now
+    )
 
 
 def store(checked: Checked, *, owner: User) -> Submission:
@@ -60,6 +64,7 @@ def store(checked: Checked, *, owner: User) -> Submission:
         mode=checked.mode,
         filename=checked.filename,
         source=checked.source,
+        code_digest=checked.code_digest,
         source_digest="sha256:" + hashlib.sha256(encoded).hexdigest(),
         size_bytes=len(encoded),
         created_at=checked.created_at,

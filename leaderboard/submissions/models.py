@@ -17,6 +17,7 @@ class Submission(models.Model):
     filename = models.CharField(max_length=100)
     source = models.TextField()
     source_digest = models.CharField(max_length=80)
+    code_digest = models.CharField(max_length=80, blank=True)  # tokens.code_digest; "": sent before there was one
     size_bytes = models.PositiveIntegerField()
     created_at = models.DateTimeField()  # deadlines and ties go by it
 
@@ -30,6 +31,10 @@ class Submission(models.Model):
             models.CheckConstraint(
                 condition=Q(source_digest__regex=r"^sha256:[0-9a-f]{64}$"), name="submission_digest_is_sha256"
             ),
+            models.CheckConstraint(
+                condition=Q(code_digest="") | Q(code_digest__regex=r"^(tokens|text)[0-9]+:[0-9a-f]{64}$"),
+                name="submission_code_digest_says_its_kind",
+            ),
         ]
         indexes = [
             models.Index(fields=["owner", "-created_at"], name="submission_by_owner"),
@@ -38,3 +43,8 @@ class Submission(models.Model):
 
     def __str__(self) -> str:
         return f"submission {self.pk}"
+
+    @property
+    def kernel(self) -> str:
+        """What near-identical submissions of its owner share."""
+        return self.code_digest or self.source_digest

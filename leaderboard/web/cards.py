@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -12,12 +12,12 @@ from django.contrib.auth.models import AnonymousUser
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
-from leaderboard.standings.boards import RankedEntry, board_entries
+from leaderboard.standings.boards import BoardEpoch, RankedEntry, board_entries, board_epochs
 
 MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
 
 HOW_RANKED: Final = (
-    "Ranked by time relative to the baseline in the same run; "
+    "Ranked by time relative to the baseline in the same run, the mean over all ranked runs of the same kernel; "
     "times are on the scale of the board's median baseline run."
 )
 RANKINGS: Final = {
@@ -39,12 +39,17 @@ class Strip:
 
 @dataclass(frozen=True)
 class Line:
-    rank: int
+    rank: int  # shared by those who are tied
+    tied: bool
     user: str
     own: bool
     score_us: float
     ratio: float
     half_width: float | None
+    forgeable: float
+    telemetry: str
+    runs: int  # in the value
+    epoch: str
     submitted_at: datetime
     submission: int
     strip: Strip
@@ -52,9 +57,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Place:
-    """One hardware of a card: its board and what is ranked there, best first."""
+    """One hardware of a card: its board, the epochs that it has lines of, and what is ranked in the current one."""
 
     board: Board
+    epochs: tuple[BoardEpoch, ...]
     ranked: tuple[RankedEntry, ...]
 
     @property
@@ -126,6 +132,13 @@ def groups(now: datetime) -> list[Group]:
     return sorted(found.values(), key=lambda group: group.competition.name)
 
 
+def place_at(place: Place, epoch: str) -> Place | None:
+    """The board in another epoch; None where it has no line of that."""
+    if epoch not in {known.name for known in place.epochs}:
+        return None
+    return replace(place, ranked=tuple(board_entries(place.board, epoch)))
+
+
 def preview(place: Place, viewer: User | AnonymousUser, most: int | None = None) -> Preview:
     """The first lines of a board, drawn on strips of one common scale."""
     shown = place.ranked[:most]
@@ -151,24 +164,34 @@ def _card(slug: str, boards: list[Board], now: datetime) -> Card:
         version=first.version,
         deadline=max(deadlines) if len(deadlines) == len(boards) else None,
         is_open=any(board.is_open_at(now) for board in boards),
-        places=tuple(Place(board, tuple(board_entries(board))) for board in boards),
+        places=tuple(_place(board) for board in boards),
     )
+
+
+def _place(board: Board) -> Place:
+    epochs = tuple(board_epochs(board))
+    return Place(board, epochs, tuple(board_entries(board, epochs[0].name)) if epochs else ())
 
 
 def _extent(ranked: RankedEntry) -> float:
     """The slowest thing to be drawn for a line: itself with its interval, or its baseline."""
-    return max(ranked.score_us * (1 + (ranked.entry.half_width or 0)), ranked.score_us / ranked.entry.ratio)
+    return max(ranked.score_us * (1 + (ranked.value.half_width or 0)), ranked.score_us / ranked.value.ratio)
 
 
 def _line(ranked: RankedEntry, viewer: User | AnonymousUser, longest_us: float) -> Line:
     entry = ranked.entry
     return Line(
         rank=ranked.rank,
+        tied=ranked.is_tied,
         user=entry.owner.get_username(),
         own=entry.owner_id == viewer.pk,
         score_us=ranked.score_us,
-        ratio=entry.ratio,
-        half_width=entry.half_width,
+        ratio=ranked.value.ratio,
+        half_width=ranked.value.half_width,
+        forgeable=ranked.value.forgeable,
+        telemetry=ranked.telemetry,
+        runs=len(ranked.value.submissions),
+        epoch=entry.epoch,
         submitted_at=entry.submitted_at,
         submission=entry.submission_id,
         strip=_strip(ranked, 100 / longest_us),
@@ -176,11 +199,11 @@ def _line(ranked: RankedEntry, viewer: User | AnonymousUser, longest_us: float) 
 
 
 def _strip(ranked: RankedEntry, scale: float) -> Strip:
-    run, half_width = ranked.score_us * scale, ranked.entry.half_width or 0
+    run, half_width = ranked.score_us * scale, ranked.value.half_width or 0
     width = max(MIN_BAND, 2 * run * half_width) if half_width else 0.0
     return Strip(
         run=round(run, 2),
         band_start=round(run - width / 2, 2),
         band_width=round(width, 2),
-        base=round(run / ranked.entry.ratio, 2),
+        base=round(run / ranked.value.ratio, 2),
     )

@@ -7,6 +7,7 @@ is "±1.2 %".
 from __future__ import annotations
 
 import datetime as dt
+import math
 from typing import Final
 
 THIN: Final = "\N{NARROW NO-BREAK SPACE}"
@@ -49,6 +50,16 @@ def interval(half_width: float | None) -> str:
     if percent < 0.05:
         return f"±<0.05{THIN}%"
     return f"±{percent:.1f}{THIN}%" if percent < 10 else f"±{percent:.0f}{THIN}%"
+
+
+def share(value: float | None) -> str:
+    """A bound, so rounded up: 0.0123 → "≤ 1.3 %"."""
+    if value is None:
+        return "–"
+    if value == 0:
+        return f"0{THIN}%"
+    percent = math.ceil(value * 1000 - 1e-9) / 10
+    return f"≤{THIN}{percent:.1f}{THIN}%" if percent < 10 else f"≤{THIN}{math.ceil(percent)}{THIN}%"
 
 
 def span(delta: dt.timedelta) -> str:

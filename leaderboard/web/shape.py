@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from leaderboard.accounts.models import User
 from leaderboard.judging.states import CANCELLED, FINISHED
+from leaderboard.standings.boards import Standing
 from leaderboard.standings.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web.verdicts import Verdict, verdict
@@ -21,10 +22,13 @@ _STATUS_FIELDS: Final = (
     "score_us",
     "ratio",
     "half_width",
+    "forgeable",
+    "telemetry",
+    "epoch",
     "flags",
     "published",
-    "rank",
     "review",
+    "unranked",
     "cases",
     "logs",
 )
@@ -60,6 +64,19 @@ class Shown:
         raise AttributeError(name)
 
     @property
+    def rank(self) -> int | None:
+        return self.state.rank
+
+    @property
+    def standing(self) -> Standing | None:
+        return self.state.standing
+
+    @property
+    def runs(self) -> int:
+        """How many runs are in the value that ranks; 0 where nothing of this ranks."""
+        return len(self.state.standing.value.submissions) if self.state.standing else 0
+
+    @property
     def attempt_number(self) -> int:
         return self.state.attempt
 
@@ -82,11 +99,12 @@ class Shown:
         """The colour of the status in a list."""
         if self.verdict is None:
             return "" if self.state.status == "queued" else "running"
-        return "warn" if self.state.review else self.verdict.tone
+        return "warn" if self.state.review or self.state.unranked else self.verdict.tone
 
     @property
     def chip_text(self) -> str:
-        return (self.state.review or self.state.outcome or self.state.status).replace("_", " ")
+        unranked = "not ranked" if self.state.unranked else ""
+        return (self.state.review or unranked or self.state.outcome or self.state.status).replace("_", " ")
 
 
 def shown(submission: Submission) -> Shown:
@@ -114,12 +132,25 @@ def to_json(item: Shown, *, with_code: bool = True, details: bool = True) -> dic
         "created_at": item.created_at.isoformat(),
         "url": item.url,
         "events": item.events,
-        **{
-            name: getattr(item.state, name)
-            for name in _STATUS_FIELDS
-            if details or name not in ("cases", "logs", "rank")
-        },
+        **{name: getattr(item.state, name) for name in _STATUS_FIELDS if details or name not in ("cases", "logs")},
     }
+    if details:
+        data |= {"rank": item.rank, "value": _value_json(item.standing)}
     if with_code:
         data["code"] = item.code
     return data
+
+
+def _value_json(standing: Standing | None) -> dict[str, Any] | None:
+    """What ranks of this submission: the mean over all runs of its kernel."""
+    if standing is None:
+        return None
+    return {
+        "ratio": standing.value.ratio,
+        "score_us": standing.score_us,
+        "half_width": standing.value.half_width,
+        "forgeable": standing.value.forgeable,
+        "submissions": list(standing.value.submissions),
+        "tied": standing.is_tied,
+        "current_epoch": standing.is_current,
+    }

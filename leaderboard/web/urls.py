@@ -7,7 +7,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import stream
 from leaderboard.web.api import views as api
-from leaderboard.web.pages import account, boards, service, submissions
+from leaderboard.web.pages import account, boards, runners, service, submissions
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -21,6 +21,7 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/cancel", submissions.cancel),
     path("submissions/<int:pk>/decide", submissions.decide),
     path("review", submissions.review),
+    path("runners", runners.index),
     path("sign-up", account.sign_up),
     path("sign-in", account.sign_in),
     path("sign-out", account.sign_out),
@@ -37,6 +38,7 @@ people: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),
+    path("submissions/<int:pk>/cancel", api.Cancel.as_view()),
     path("submissions/<int:pk>/events", stream.events),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -57,6 +57,13 @@ _BETTER: Final[dict[tuple[str, str], str]] = {
     ("runtime_error", "exited"): "Return from the function; never call exit or _exit.",
     ("unmeasurable", "below_resolution"): "Every output was right, but a call is shorter than the clock can tell. "
     "Send it again; a less busy machine resolves more.",
+    (
+        "unmeasurable",
+        "voids",
+    ): "Every output was right, but the machine was disturbed or throttled whenever we timed it, "
+    "on every try. That is not your kernel's doing. It is not ranked; send it again later.",
+    ("unmeasurable", "device_unfit"): "Every output was right, but the devices that tried to time it turned out unfit. "
+    "That is not your kernel's doing; operators were told. It is not ranked; send it again later.",
     ("policy", "output_limit"): "Remove prints; stdout and stderr are kept up to 64 kB from either end.",
     ("timeout", "import"): "Loading includes compiling: build fewer variants, or for one architecture only.",
 }

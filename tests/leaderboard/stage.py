@@ -42,8 +42,10 @@ class Stage:
         self.now += timedelta(seconds=seconds)
         return self.now
 
-    def submit(self, owner: User | None = None, *, mode: str = "ranked", board: Board | None = None) -> Submission:
-        """One more submission, a second after the last."""
+    def submit(
+        self, owner: User | None = None, *, mode: str = "ranked", board: Board | None = None, kernel: int | None = None
+    ) -> Submission:
+        """One more submission, a second after the last; of a kernel of its own unless that is given."""
         board = board or self.board
         self.sent += 1
         return pipeline.submit(
@@ -52,7 +54,7 @@ class Stage:
             hardware=board.hardware,
             mode=mode,
             filename="kernel.py",
-            data=SOURCE + f"# {self.sent}\n".encode(),
+            data=SOURCE + f"KERNEL = {kernel or -self.sent}  # sent as {self.sent}\n".encode(),
             now=self.later(1),
         )
 

@@ -12,10 +12,11 @@ from leaderboard.judging.rejudge import rejudge
 from leaderboard.review.models import Decision, Finding
 from leaderboard.review.rules import find_implausible
 from leaderboard.review.standing import held_results
-from leaderboard.standings.boards import board_entries, incumbent_ratio
+from leaderboard.standings.boards import incumbent_ratio
 from leaderboard.standings.models import Entry
 from leaderboard.standings.status import status_of, statuses_of
 from tests.leaderboard.stage import Stage
+from tests.leaderboard.test_board_order import entries_of
 
 
 def hold(stage: Stage) -> Result:
@@ -48,21 +49,21 @@ def test_a_finding_says_what_was_found_in_figures(stage: Stage) -> None:
 
 def test_a_run_that_was_not_certified_waits_however_plausible_it_is(stage: Stage) -> None:
     stage.judge(stage.submit(), ratio=0.9, flags=("not_certified", "not_converged"))
-    assert board_entries(stage.board) == []
+    assert entries_of(stage.board) == []
     assert [finding.rule for finding in Finding.objects.all()] == ["not_certified"]
 
 
 def test_a_clean_result_is_published_at_once(stage: Stage) -> None:
     submission = stage.submit()
     stage.judge(submission, ratio=0.6)
-    assert [line.entry.submission for line in board_entries(stage.board)] == [submission]
+    assert [line.entry.submission for line in entries_of(stage.board)] == [submission]
     seen = status_of(submission)
     assert (seen.published, seen.rank, seen.review) == (True, 1, None)
 
 
 def test_a_held_result_is_invisible_and_under_review_to_its_owner(stage: Stage) -> None:
     result = hold(stage)
-    assert board_entries(stage.board) == []
+    assert entries_of(stage.board) == []
     submission = result.attempt.submission
     for seen in (status_of(submission), statuses_of([submission])[submission.pk]):
         assert (seen.status, seen.outcome, seen.review, seen.published) == ("done", "passed", "under_review", False)
@@ -72,13 +73,13 @@ def test_a_held_result_is_invisible_and_under_review_to_its_owner(stage: Stage) 
 def test_what_is_held_is_no_incumbent(stage: Stage) -> None:
     hold(stage)
     stage.judge(stage.submit(stage.ben), ratio=0.8)
-    assert incumbent_ratio(board=stage.board, without=stage.submit()) == 0.8
+    assert incumbent_ratio(board=stage.board, epoch="", without=stage.submit()) == 0.8
 
 
 def test_the_incumbent_moves_the_bar(stage: Stage) -> None:
     stage.judge(stage.submit(stage.ben), ratio=0.55)
     stage.judge(stage.submit(), ratio=0.3)
-    assert [line.entry.owner for line in board_entries(stage.board)] == [stage.ada, stage.ben]
+    assert [line.entry.owner for line in entries_of(stage.board)] == [stage.ada, stage.ben]
 
 
 def test_a_superuser_publishes_it_on_the_record(stage: Stage) -> None:
@@ -97,7 +98,7 @@ def test_a_superuser_rejects_it_on_the_record(stage: Stage) -> None:
     result = hold(stage)
     pipeline.reject_result(result=result, actor=stage.olga, reason="reads a clock", now=stage.now)
     assert status_of(result.attempt.submission).review == "rejected"
-    assert board_entries(stage.board) == []
+    assert entries_of(stage.board) == []
     assert Row.objects.get(act="reject_result").reason == "reads a clock"
 
 

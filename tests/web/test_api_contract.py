@@ -8,8 +8,8 @@ CODE = "def custom_kernel(data):\n    return data\n"
 SENT = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py", "code": CODE}
 SUBMISSION_FIELDS = set(
     """
-    id board hardware mode filename code created_at status outcome reason message score_us ratio half_width flags cases
-    logs published rank review url events
+    id board hardware mode filename code created_at status outcome reason message score_us ratio half_width forgeable
+    telemetry epoch flags cases logs published rank value review unranked url events
     """.split()  # noqa: SIM905
 )
 
@@ -38,7 +38,7 @@ def test_boards(stage, browser) -> None:
     }
     detail = browser(None).get("/api/v1/boards/softmax").json()
     assert board.items() <= detail.items()
-    assert set(detail) - set(board) == {"description", "templates", "reference", "ranking_by", "cases"}
+    assert set(detail) - set(board) == {"description", "templates", "reference", "ranking_by", "cases", "epochs"}
     assert detail["reference"].startswith("def ref_kernel")
     assert detail["cases"]["benchmarks"][0]["rows"] == 512
 
@@ -51,7 +51,11 @@ def test_entries_are_best_first_one_line_an_owner(stage, browser) -> None:
         (1, "ada", 800.0),
         (2, "ben", 900.0),
     ]
-    assert set(entries[0]) == {"rank", "user", "score_us", "ratio", "half_width", "submitted_at", "submission"}
+    assert set(entries[0]) == set(
+        """
+        rank tied user score_us ratio half_width forgeable telemetry runs epoch submitted_at submission
+        """.split()  # noqa: SIM905
+    )
 
 
 def test_a_submission_from_the_door_to_its_verdict(stage, tool, browser) -> None:
@@ -164,6 +168,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/boards/{slug}/{hardware}/entries",
         "/api/v1/submissions",
         "/api/v1/submissions/{id}",
+        "/api/v1/submissions/{id}/cancel",
     }
     assert set(schema["components"]["schemas"]["Submission"]["properties"]) == SUBMISSION_FIELDS
 

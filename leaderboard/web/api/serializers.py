@@ -7,9 +7,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from leaderboard.standings.admission import NO_TELEMETRY
 from leaderboard.web.cards import Card
 from leaderboard.web.sources import REFERENCE
-from runner.wire import MODES
+from runner.wire import MODES, TELEMETRY
 
 
 class Token(serializers.Serializer[Any]):
@@ -32,12 +33,20 @@ class Board(serializers.Serializer[Any]):
     entries = serializers.DictField(child=serializers.IntegerField())
 
 
+class Epoch(serializers.Serializer[Any]):
+    name = serializers.CharField(allow_blank=True)
+    since = serializers.DateTimeField(allow_null=True)
+    current = serializers.BooleanField(source="is_current")
+
+
 class BoardDetail(Board):
     description = serializers.SerializerMethodField()
     templates = serializers.SerializerMethodField()
     reference = serializers.SerializerMethodField()
     ranking_by = serializers.SerializerMethodField()
     cases = serializers.SerializerMethodField()
+
+    epochs = serializers.SerializerMethodField(help_text="Timing epochs that have lines, by hardware, current first.")
 
     def get_description(self, card: Card) -> str:
         return str(card.version.part("description", ""))
@@ -58,15 +67,28 @@ class BoardDetail(Board):
     def get_cases(self, card: Card) -> dict[str, Any]:
         return {kind: card.version.part(kind, []) for kind in ("tests", "benchmarks")}
 
+    @extend_schema_field(serializers.DictField(child=Epoch(many=True)))
+    def get_epochs(self, card: Card) -> dict[str, Any]:
+        return {place.hardware: Epoch(place.epochs, many=True).data for place in card.places}
+
 
 class Entry(serializers.Serializer[Any]):
-    rank = serializers.IntegerField()
+    rank = serializers.IntegerField(help_text="Shared by those who are tied: 1, 1, 3.")
+    tied = serializers.BooleanField()
     user = serializers.CharField()
     score_us = serializers.FloatField()
-    ratio = serializers.FloatField()
+    ratio = serializers.FloatField(help_text="Candidate / baseline, the geometric mean over `runs` of one kernel.")
     half_width = serializers.FloatField(allow_null=True)
+    forgeable = serializers.FloatField(help_text="Share of the time by which it could be forged at most.")
+    telemetry = serializers.CharField(allow_blank=True)
+    runs = serializers.IntegerField()
+    epoch = serializers.CharField(allow_blank=True)
     submitted_at = serializers.DateTimeField()
     submission = serializers.IntegerField()
+
+
+class EntriesQuery(serializers.Serializer[Any]):
+    epoch = serializers.CharField(required=False, allow_blank=True, max_length=64)
 
 
 class Page(serializers.Serializer[Any]):
@@ -116,9 +138,23 @@ class SubmissionSummary(Accepted):
     score_us = serializers.FloatField(allow_null=True)
     ratio = serializers.FloatField(allow_null=True)
     half_width = serializers.FloatField(allow_null=True)
+    forgeable = serializers.FloatField(allow_null=True)
+    telemetry = serializers.ChoiceField(choices=TELEMETRY)
+    epoch = serializers.CharField(allow_blank=True)
     flags = serializers.ListField(child=serializers.CharField())
     published = serializers.BooleanField()
     review = serializers.ChoiceField(choices=["under_review", "rejected"], allow_null=True)
+    unranked = serializers.ChoiceField(choices=[NO_TELEMETRY], allow_null=True)
+
+
+class Value(serializers.Serializer[Any]):
+    ratio = serializers.FloatField()
+    score_us = serializers.FloatField()
+    half_width = serializers.FloatField(allow_null=True)
+    forgeable = serializers.FloatField()
+    submissions = serializers.ListField(child=serializers.IntegerField())
+    tied = serializers.BooleanField()
+    current_epoch = serializers.BooleanField()
 
 
 class Submission(SubmissionSummary):
@@ -126,3 +162,4 @@ class Submission(SubmissionSummary):
     cases = serializers.ListField(child=serializers.DictField())
     logs = serializers.DictField(child=serializers.CharField())
     rank = serializers.IntegerField(allow_null=True)
+    value = Value(allow_null=True)

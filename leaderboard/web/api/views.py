@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken, User
+from leaderboard.judging.cancel import cancel
 from leaderboard.web import cards, shape
 from leaderboard.web.api import serializers
 from leaderboard.web.api.auth import BearerAuthentication, HasScope
@@ -69,10 +70,17 @@ class Board(Public):
 
 
 class Entries(Public):
-    @extend_schema(responses=serializers.Entry(many=True))
+    @extend_schema(
+        parameters=[OpenApiParameter("epoch", OpenApiTypes.STR, description="An earlier timing epoch of the board.")],
+        responses=serializers.Entry(many=True),
+    )
     def get(self, request: Request, slug: str, hardware: str) -> Response:
-        """The ranking, best first, one line an owner."""
+        """The ranking in the current timing epoch, best first, one line an owner."""
+        query = serializers.EntriesQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
         place = _card(slug).place(hardware)
+        if place is not None and "epoch" in query.validated_data:
+            place = cards.place_at(place, query.validated_data["epoch"])
         if place is None:
             raise Http404
         return Response(serializers.Entry(cards.preview(place, request.user).rows, many=True).data)
@@ -126,6 +134,15 @@ class Submission(Private):
     def get(self, request: Request, pk: int) -> Response:
         """One submission; its owner's and the organisers' to see."""
         found = get_object_or_404(shape.visible_to(self.caller(request)), pk=pk)
+        return Response(shape.to_json(shape.shown(found)))
+
+
+class Cancel(Private):
+    @extend_schema(request=None, responses=serializers.Submission)
+    def post(self, request: Request, pk: int) -> Response:
+        """Call an unfinished submission off; 409 where it is finished already."""
+        found = get_object_or_404(shape.visible_to(self.caller(request)), pk=pk)
+        cancel(submission=found, actor=self.caller(request), reason="cancelled over the API", now=timezone.now())
         return Response(shape.to_json(shape.shown(found)))
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.web import cards, sources
+from leaderboard.web.meanings import MEANINGS
 
 PREVIEW_ROWS: Final = 5
 CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import it, a test compares the two
@@ -59,12 +60,20 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     place = card.place(hardware)
     if place is None:
         raise Http404
+    if "epoch" in request.GET:
+        place = cards.place_at(place, request.GET["epoch"])
+        if place is None:
+            raise Http404
     ranking_by = cards.RANKINGS[card.version.part("ranking_by", "geom")]
     preview = cards.preview(place, request.user)
+    chosen = request.GET.get("epoch", place.epochs[0].name if place.epochs else "")
     context = {
         "card": card,
         "hardware": hardware,
         "preview": preview,
+        "epochs": place.epochs,
+        "epoch": next((epoch for epoch in place.epochs if epoch.name == chosen), None),
+        "meanings": MEANINGS,
         "ranking_by": ranking_by,
         "how_ranked": cards.HOW_RANKED,
     }

@@ -15,10 +15,12 @@ from leaderboard import pipeline
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.models import AttemptEvent, Result
+from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.review.models import Decision, Finding
 from leaderboard.review.standing import UNDER_REVIEW, held_results
 from leaderboard.web import cards, lane, shape, sources
 from leaderboard.web.forms import DecisionForm, SubmitForm
+from leaderboard.web.meanings import MEANINGS, TELEMETRY, UNRANKED
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.verdicts import SAID, flags_said
 
@@ -173,7 +175,11 @@ def _detail_page(
         "lost": sum(event.state == "lost" for event in events),
         "cases": lane.cases_shown(item),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
+        "spoiled": sum(is_spoiled(attempt.outcome, attempt.reason) for attempt in item.submission.attempts.all()),
         "flags": flags_said(item.flags),
+        "meanings": MEANINGS,
+        "telemetry_said": TELEMETRY.get(item.telemetry, ""),
+        "unranked_said": UNRANKED.get(item.unranked or "", ""),
         "findings": result.findings.all() if result else [],
         "decision": Decision.objects.filter(result=result).first() if result else None,
         "decision_form": decision_form,

@@ -17,6 +17,7 @@ register = template.Library()
 register.filter("duration_us", figures.duration_us)
 register.filter("speedup", figures.speedup)
 register.filter("interval", figures.interval)
+register.filter("share", figures.share)
 register.filter("markdown", markup.markdown)
 register.filter("highlight", markup.code)
 

@@ -1,0 +1,118 @@
+"""Pure: the tokens of a C++ or CUDA source that a string literal holds, for tokens.py.
+
+No parser: an identifier is the author's own where it is declared (it follows a type, and what follows it can follow a
+declared name), or where it is never called, never a type and never qualified; others (`expf`, `half`, `torch`) stay.
+Its scope is the function or statement at the top of the source that it stands in, 0 outside of brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+
+class Token(NamedTuple):
+    """Kinds of Python: name, parameter, argument, member, own member, import; of C: c name, c member. Others stay."""
+
+    kind: str
+    text: str
+    scope: int = 0  # of a name: the function that it stands in, 0 where it stands in none
+
+
+_TOKEN: Final = re.compile(
+    r"(?P<blank>\s+|\\\n|//[^\n]*|/\*.*?(?:\*/|\Z))"
+    r"|(?P<string>\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?)"
+    r"|(?P<number>\.?[0-9](?:[eEpP][+-]|[\w.]|'(?=\w))*)"
+    r"|(?P<name>[^\W\d]\w*)"
+    r"|(?P<operator>::|->|.)",
+    re.DOTALL,
+)
+_WHOLE: Final = re.compile(r"(0x[0-9a-f]+|0b[01]+|[0-9]+)([ul]*)")
+_REAL: Final = re.compile(r"([0-9]*\.?[0-9]*(?:e[+-]?[0-9]+)?)((?:b?f16|f|l)?)")
+_NOTHING: Final = Token("operator", ";")
+
+KEYWORDS: Final = frozenset(
+    """
+    alignas alignof asm auto bool break case catch char class const const_cast constexpr continue decltype default
+    define defined delete do double dynamic_cast else endif enum explicit extern false float for friend goto if ifdef
+    ifndef include inline int long mutable namespace new noexcept nullptr operator pragma private protected public
+    register reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template this
+    throw true try typedef typeid typename undef union unsigned using virtual void volatile while
+    """.split()  # noqa: SIM905
+)
+_NO_TYPES: Final = frozenset({"case", "delete", "do", "else", "goto", "new", "return", "sizeof", "throw"})
+_AFTER_DECLARED: Final = frozenset("(),;=[{:>")
+
+
+def is_source(text: str) -> bool:
+    return "#include" in text or "#define" in text or (";" in text and "(" in text)
+
+
+def lex_c(text: str, scopes: Iterator[int]) -> Iterator[Token]:
+    """`scopes` numbers what stands at the top of a source, through all sources of a file."""
+    scope, braces, rounds, previous = next(scopes), 0, 0, _NOTHING
+    for found in _TOKEN.finditer(text):
+        kind, word = found.lastgroup or "", found.group()
+        if kind == "blank":
+            continue
+        if kind == "operator":
+            braces += (word == "{") - (word == "}")
+            rounds += (word == "(") - (word == ")")
+        is_top = not braces and not rounds
+        previous = _token(kind, word, previous, 0 if is_top else scope)
+        yield previous
+        if is_top and word in (";", "}"):
+            scope = next(scopes)
+
+
+def _token(kind: str, word: str, previous: Token, scope: int) -> Token:
+    if kind == "string":
+        return Token("string" if word[0] == '"' else "literal", word.strip(word[0]))
+    if kind == "number":
+        return Token("literal", number(word))
+    if kind == "operator":
+        return Token("operator", word)
+    if word in KEYWORDS:
+        return Token("keyword", word)
+    if previous.kind == "operator" and previous.text in (".", "->", "::"):
+        return Token("c member", word)
+    return Token("c name", word, scope)
+
+
+def number(text: str) -> str:
+    """By value and type: 0X10 and 16 are one, 1.0f and 1.f another."""
+    plain = text.replace("'", "").lower()
+    try:
+        if whole := _WHOLE.fullmatch(plain):
+            is_octal = whole[1].isdecimal() and whole[1].startswith("0")
+            return f"{int(whole[1], 8 if is_octal else 0):x}" + "".join(sorted(whole[2]))
+        if real := _REAL.fullmatch(plain):
+            return repr(float(real[1])) + real[2]
+    except ValueError:
+        pass  # thousands of digits, or no digit at all: as it is written
+    return plain
+
+
+def own_names(tokens: Sequence[Token]) -> tuple[set[str], set[str]]:
+    """What the author named in the embedded sources: every name, and the functions among them."""
+    declared, functions, foreign = set(), set(), set()
+    befores, afters = [_NOTHING, *tokens[:-1]], [*tokens[1:], _NOTHING]
+    for before, token, after in zip(befores, tokens, afters, strict=True):
+        if token.kind != "c name":
+            continue
+        if _declares(before, after):
+            declared.add(token.text)
+            if after.text == "(" and not token.scope:
+                functions.add(token.text)
+        elif after.kind in ("c name", "keyword") or after.text in ("(", "::"):
+            foreign.add(token.text)
+    return {token.text for token in tokens if token.kind == "c name"} - (foreign - declared), functions
+
+
+def _declares(before: Token, after: Token) -> bool:
+    if after.kind != "operator" or after.text not in _AFTER_DECLARED:
+        return False
+    if before.kind == "operator":  # `a * b` reads like a declaration and does no harm; `a * f(b)` would
+        return before.text in (">", "*", "&") and after.text != "("
+    return before.kind in ("c name", "c member", "keyword") and before.text not in _NO_TYPES

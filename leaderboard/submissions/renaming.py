@@ -1,0 +1,58 @@
+"""Pure: tokens as texts in which the author's own names are told by the order of their first appearance, for tokens.py.
+
+A name that is known at the top of its file is numbered through the file, any other one anew in each function, so that
+the same letter in two functions may be renamed in one of them. What others named is told by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from leaderboard.submissions.ctokens import Token, own_names
+
+
+def rendered(tokens: Sequence[Token]) -> Iterator[str]:
+    names = _Names(tokens)
+    for token in tokens:
+        yield names.told(token)
+
+
+class _Names:
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        def texts(*kinds: str, top: bool = False) -> set[str]:
+            return {token.text for token in tokens if token.kind in kinds and not (top and token.scope)}
+
+        self._imported = texts("import")
+        self._top = texts("name", top=True)
+        self._parameters = texts("parameter")
+        self._shadowing = {(token.scope, token.text) for token in tokens if token.kind == "parameter"}
+        self._members = texts("own member")
+        self._c_own, self._c_functions = own_names(tokens)
+        self._c_top = texts("c name", top=True)
+        self._numbers: dict[Hashable, dict[str, int]] = {}
+
+    def told(self, token: Token) -> str:
+        space = self._space(token)
+        if space is None:
+            return f"{token.kind} {token.text}"
+        numbers = self._numbers.setdefault(space, {})
+        return f"{token.kind} {space} {numbers.setdefault(token.text, len(numbers))}"
+
+    def _space(self, token: Token) -> Hashable | None:
+        """Among which names this one is numbered; None: it is told as it is."""
+        text = token.text
+        if token.kind in ("name", "parameter"):
+            if (token.scope, text) in self._shadowing:
+                return "local", token.scope
+            if text in self._imported:
+                return None
+            return "top" if text in self._top else ("local", token.scope)
+        if token.kind == "c name":
+            if text not in self._c_own:
+                return None
+            return "c top" if text in self._c_top else ("c local", token.scope)
+        if token.kind in ("member", "own member", "string") and text in self._c_functions:
+            return "c top"
+        if token.kind in ("argument", "string") and text in self._parameters:
+            return "parameters"
+        return "members" if token.kind in ("member", "own member") and text in self._members else None

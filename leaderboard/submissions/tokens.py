@@ -1,0 +1,244 @@
+"""Pure: a digest that near-identical sources share: the same stream of tokens but for names, comments and spelling.
+
+Runs of one owner that share it are one kernel and rank by their mean (standings/ranking.py), so that a changed
+comment, name or blank buys no new draw. Comments, docstrings, blank lines, trailing commas and the way a literal is
+written leave no trace; names become numbers (renaming.py), but those that others chose (imports, attributes, keyword
+arguments) stay: `torch.bfloat16` is no other spelling of `torch.float16`. C++ and CUDA in string literals fare the
+same (ctokens.py). Whoever rewrites more than that has written another kernel.
+
+Nothing here runs or compiles a source, and the work is bounded by the size of the file and MAX_TOKENS. What is no
+Python, or too long, is compared by its text, blanks aside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import keyword
+import math
+import re
+import tokenize
+from collections.abc import Iterator
+from itertools import count
+from typing import Final
+
+from leaderboard.submissions.ctokens import Token, is_source, lex_c
+from leaderboard.submissions.renaming import rendered
+
+VERSION: Final = 1  # part of every digest; another way of normalising is another version
+MAX_TOKENS: Final = 100_000
+
+LAYOUT: Final = "layout"
+_LINE: Final = Token(LAYOUT, "line")
+_COMMA: Final = Token("operator", ",")
+_QUOTE: Final = Token("operator", '"')
+
+_SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
+_FSTRING_START: Final = getattr(tokenize, "FSTRING_START", -1)  # Python 3.12 takes an f-string apart, 3.11 does not
+_FSTRING_END: Final = getattr(tokenize, "FSTRING_END", -1)
+_STRING: Final = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')(.*)\2", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(\n|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|[\\'\"abfnrtv])")
+_SIMPLE: Final = dict(zip("\n\\'\"abfnrtv", ("", *"\\'\"\a\b\f\n\r\t\v"), strict=True))
+
+
+class _TooLongError(Exception):
+    """More tokens than anybody writes."""
+
+
+def code_digest(source: str) -> str:
+    try:
+        parts, kind = list(rendered(_unwrapped(_tidied(_lexed(source))))), "tokens"
+    except (tokenize.TokenError, SyntaxError, _TooLongError):
+        parts, kind = source.split(), "text"
+    text = "\x1f".join(parts).encode("utf-8", "backslashreplace")
+    return f"{kind}{VERSION}:{hashlib.sha256(text).hexdigest()}"
+
+
+def _lexed(source: str) -> Iterator[Token]:
+    """Python's own tokens as ours; the scope of a name is the outermost function that it stands in, 0: none."""
+    reader, tokens = _Reader(), _python_tokens(source)
+    current = next(tokens, None)
+    while current is not None:
+        following = next(tokens, None)
+        yield reader.read(current, following)
+        current = following
+
+
+def _python_tokens(source: str) -> Iterator[tuple[int, str]]:
+    """(type, text) of what counts; an f-string is one token in every version of Python. Raises SyntaxError."""
+    lines = io.StringIO(source, newline=None).read().splitlines(keepends=True)
+    begun: list[tuple[int, int]] = []
+    for token in tokenize.generate_tokens(iter([*lines, ""]).__next__):
+        if token.type == tokenize.ERRORTOKEN:
+            raise SyntaxError(f"no token: {token.string[:20]!r}")
+        if token.type == _FSTRING_START:
+            begun.append(token.start)
+        elif token.type == _FSTRING_END:
+            start = begun.pop()
+            if not begun:
+                yield tokenize.STRING, _between(lines, start, token.end)
+        elif not begun and token.type not in _SKIPPED:
+            yield token.type, token.string
+
+
+def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    rows = lines[start[0] - 1 : end[0]]
+    rows[-1] = rows[-1][: end[1]]
+    rows[0] = rows[0][start[1] :]
+    return "".join(rows)
+
+
+class _Reader:
+    """Follows brackets, indentation, `def` and `import`, and says what each token is."""
+
+    def __init__(self) -> None:
+        self._brackets: list[str] = []  # open ones; "def" for the round one of a function's head
+        self._depth = 0  # of indentation
+        self._ends_at: int | None = None  # the depth at which the function that we are in ends
+        self._has_body = False
+        self._imports = False
+        self._scope = self._last_scope = 0
+        self._before, self._previous = _LINE, _LINE
+
+    def read(self, current: tuple[int, str], following: tuple[int, str] | None) -> Token:
+        token = self._read(*current, following or (tokenize.ENDMARKER, ""))
+        self._before, self._previous = self._previous, token
+        return token
+
+    def _read(self, kind: int, text: str, following: tuple[int, str]) -> Token:
+        if kind == tokenize.INDENT or kind == tokenize.DEDENT:
+            self._indent(1 if kind == tokenize.INDENT else -1)
+            return Token(LAYOUT, "indent" if kind == tokenize.INDENT else "dedent")
+        if kind == tokenize.NEWLINE or text == ";":
+            self._line_ends(is_whole=kind == tokenize.NEWLINE and following[0] != tokenize.INDENT)
+            return _LINE
+        if kind == tokenize.NAME:
+            return self._word(text, following[1])
+        if kind == tokenize.NUMBER:
+            return Token("literal", _number(text))
+        if kind == tokenize.STRING:
+            return _string(text)
+        self._operator(text)
+        return Token("operator", text)
+
+    def _word(self, text: str, after: str) -> Token:
+        previous = self._previous
+        if previous == Token("operator", "."):
+            is_own = after == "=" and self._before.text == "self"
+            return Token("own member" if is_own else "member", text)
+        if keyword.iskeyword(text):
+            self._imports = self._imports or (text in ("import", "from") and previous.kind == LAYOUT)
+            return Token("keyword", text)
+        if self._imports and previous.text != "as":
+            return Token("import", text)
+        if previous in (Token("keyword", "def"), Token("keyword", "class")):
+            return self._defined(text, is_function=previous.text == "def")
+        if previous.kind == "operator" and previous.text in ("(", ",", "*", "**") and self._brackets:
+            if self._brackets == ["def"]:
+                return Token("parameter", text, self._scope)
+            if after == "=" and self._brackets[-1] == "(":
+                return Token("argument", text)
+        return Token("name", text, self._scope)
+
+    def _defined(self, text: str, *, is_function: bool) -> Token:
+        """What follows the name of an outermost function, its head included, is in its scope."""
+        is_method = self._depth > 0 and self._ends_at is None
+        token = Token("own member" if is_method else "name", text, self._scope)
+        if is_function and self._ends_at is None:
+            self._last_scope += 1
+            self._scope, self._ends_at, self._has_body = self._last_scope, self._depth, False
+        return token
+
+    def _operator(self, text: str) -> None:
+        if text in ("(", "[", "{"):
+            is_head = text == "(" and not self._brackets and self._ends_at is not None and not self._has_body
+            self._brackets.append("def" if is_head and self._previous.kind != "operator" else text)
+        elif text in (")", "]", "}") and self._brackets:
+            self._brackets.pop()
+        elif text == ":" and not self._brackets and self._ends_at is not None:
+            self._has_body = True
+
+    def _indent(self, step: int) -> None:
+        self._depth += step
+        if self._ends_at is not None and self._depth <= self._ends_at:
+            self._leave()
+
+    def _line_ends(self, *, is_whole: bool) -> None:
+        self._imports = False
+        if is_whole and self._has_body and self._ends_at == self._depth:
+            self._leave()  # the whole function stood on one line
+
+    def _leave(self) -> None:
+        self._scope, self._ends_at = 0, None
+
+
+def _tidied(tokens: Iterator[Token]) -> Iterator[Token]:
+    """Adjacent strings become one; strings that stand alone, empty lines and trailing commas go."""
+    kept = [_LINE]
+    for token in _bounded(tokens):
+        last = kept[-1]
+        if token.kind == last.kind and token.kind in ("string", "bytes"):
+            kept[-1] = Token(token.kind, last.text + token.text)
+            continue
+        if token == _LINE and last.kind in ("string", "format") and kept[-2].kind == LAYOUT:
+            kept.pop()
+        elif token == _LINE and last.kind == LAYOUT:
+            continue
+        else:
+            if last == _COMMA and token.text in (")", "]", "}") and token.kind == "operator":
+                kept.pop()
+            kept.append(token)
+    yield from kept
+
+
+def _unwrapped(tokens: Iterator[Token]) -> list[Token]:
+    """With the tokens of the sources that string literals hold."""
+
+    def every() -> Iterator[Token]:
+        scopes = count(1)
+        for token in tokens:
+            if token.kind == "format" or (token.kind in ("string", "bytes") and is_source(token.text)):
+                yield _QUOTE
+                yield from lex_c(token.text, scopes)
+                yield _QUOTE
+            else:
+                yield token
+
+    return list(_bounded(every()))
+
+
+def _bounded(tokens: Iterator[Token]) -> Iterator[Token]:
+    for number, token in enumerate(tokens):
+        if number >= MAX_TOKENS:
+            raise _TooLongError
+        yield token
+
+
+def _string(text: str) -> Token:
+    found = _STRING.fullmatch(text)
+    if found is None:
+        raise SyntaxError("a string without an end")
+    prefix, body = found[1].lower(), found[3]
+    if "f" in prefix:
+        return Token("format", body)
+    return Token("bytes" if "b" in prefix else "string", body if "r" in prefix else _ESCAPE.sub(_unescaped, body))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = str(found[1])
+    if code in _SIMPLE:
+        return _SIMPLE[code]
+    return chr(int(code[1:], 16) if code[0] in "xu" else int(code, 8))
+
+
+def _number(text: str) -> str:
+    """By value: 0x10, 16 and 1_6 are one, 1e3 and 1000.0 another. What no number can hold stays as it is written."""
+    plain = text.replace("_", "").lower()
+    unit = "j" if plain.endswith("j") else ""
+    try:
+        if (not unit and not {".", "e"} & set(plain)) or plain.startswith("0x"):
+            return f"{int(plain, 0):x}"
+        value = float(plain.removesuffix("j"))
+    except ValueError:
+        return plain
+    return repr(value) + unit if math.isfinite(value) else plain

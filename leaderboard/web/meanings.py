@@ -1,0 +1,67 @@
+"""What the figures of a result mean, for people who did not build the judge. Words only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from leaderboard.standings.ranking import TIE
+
+
+@dataclass(frozen=True)
+class Meaning:
+    title: str
+    text: str
+
+
+MEANINGS: Final = (
+    Meaning(
+        "Time and “vs baseline”",
+        "What is measured is how your kernel compares with a baseline that ran beside it, turn by turn, in the same "
+        "minute on the same device: that comparison ranks. The time is the same thing in microseconds, on a scale that "
+        "is common to the whole board.",
+    ),
+    Meaning(
+        "95 % interval",
+        "How far chance alone may have moved the comparison: measured again many times, 95 of 100 such intervals would "
+        "hold the true value.",
+    ),
+    Meaning(
+        "Forgeable share",
+        "A GPU's fine stopwatch runs in the sandbox, in reach of the code that it times; the judge's own clock is out "
+        "of reach and a little coarser. The share is what lies between the two: a cheat could make the time look "
+        "shorter by that much, and not by more, before the judge's clock gives it away. It says nothing about honesty, "
+        "and it is small where kernels run long. On hardware where the judge's clock alone counts it is zero.",
+    ),
+    Meaning(
+        "Runs",
+        "Ranked runs of the same kernel count as one value, their mean. Sending it again makes the value surer, not "
+        "luckier; changing names, comments or blanks makes no new kernel.",
+    ),
+    Meaning(
+        "Tied",
+        f"Two kernels are tied when they differ by less than {TIE:.1%}, by less than a forgeable share, or by no more "
+        "than chance could do. They share a rank, and whoever was that fast first stands first.",
+    ),
+    Meaning(
+        "Telemetry",
+        "Whether the device's clocks, temperatures and reasons for slowing down were watched while it timed. Blocks in "
+        "which the device was throttled or disturbed are thrown away and repeated.",
+    ),
+    Meaning(
+        "Timing epoch",
+        "Times rank together only under the same driver, power limit and version of the judge. When one of them "
+        "changes a new epoch begins, and earlier results are kept apart.",
+    ),
+)
+
+TELEMETRY: Final = {
+    "full": "Clocks, temperatures and reasons for slowing down were watched through every timed block.",
+    "mask_only": "The reasons for slowing down were polled ten times a second; a shorter dip could go unseen.",
+    "none": "Nothing was watched on this machine, so nobody knows at which clocks it ran.",
+}
+
+UNRANKED: Final = {
+    "no_telemetry": "The machine that timed this could not watch its own clocks and temperatures, and such a time does "
+    "not rank. That is the machine's doing, not yours; an organiser can have it judged again elsewhere.",
+}

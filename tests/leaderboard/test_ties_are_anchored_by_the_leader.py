@@ -1,0 +1,145 @@
+"""Who cannot be told apart from the leader shares its rank, and the earlier one stands first: as properties."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import groupby, pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard.standings.ranking import TIE, WIDEST, Place, Run, Value, are_tied, pool, rank, scale_us
+from tests.leaderboard.stage import NOON
+
+near = st.floats(0.97, 1.03) | st.sampled_from([0.5, 0.999, 1.0, 1.001, 1.004, 1.006, 1.25])
+runs = st.builds(
+    Run,
+    ratio=near,
+    half_width=st.none() | st.sampled_from([0.0, 0.001, 0.003, 0.01, 0.3]),
+    forgeable=st.none() | st.sampled_from([0.0, 0.002, 0.02]),
+    submitted_at=st.integers(0, 3).map(lambda hours: NOON + timedelta(hours=hours)),
+    submission_id=st.integers(1, 10**6),
+    owner_id=st.integers(1, 6),
+    code=st.sampled_from("ab"),
+)
+boards = st.lists(runs, unique_by=lambda run: run.submission_id)
+
+
+def groups(places: list[Place]) -> list[list[Value]]:
+    return [[place.value for place in same] for _, same in groupby(places, key=lambda place: place.rank)]
+
+
+def leader(group: list[Value]) -> Value:
+    return min(group, key=lambda value: value.ratio)
+
+
+@given(boards)
+def test_one_line_an_owner_and_it_is_the_best_value(board: list[Run]) -> None:
+    places = rank(board)
+    assert sorted(place.value.owner_id for place in places) == sorted({run.owner_id for run in board})
+    for place in places:
+        own = [value for value in pool(board) if value.owner_id == place.value.owner_id]
+        assert place.value.ratio == min(value.ratio for value in own)
+
+
+@given(boards)
+def test_a_group_is_tied_with_its_leader_and_the_next_one_is_not(board: list[Run]) -> None:
+    found = groups(rank(board))
+    for group in found:
+        assert all(are_tied(leader(group), value) for value in group if value is not leader(group))
+    for above, below in pairwise(found):
+        assert not are_tied(leader(above), leader(below)), "the first behind a group could not join it"
+        assert max(value.ratio for value in above) <= min(value.ratio for value in below)
+
+
+@given(boards)
+def test_ranks_are_shared_and_then_skipped(board: list[Run]) -> None:
+    places = rank(board)
+    for number, place in enumerate(places, start=1):
+        shared = [other for other in places if other.rank == place.rank]
+        assert place.is_tied == (len(shared) > 1)
+        assert place.rank <= number < place.rank + len(shared)
+
+
+@given(boards)
+def test_inside_a_group_the_earlier_owner_stands_first(board: list[Run]) -> None:
+    values = pool(board)
+    for group in groups(rank(board)):
+        first = leader(group)
+
+        def since(line: Value, first: Value = first) -> tuple[object, int]:
+            own = [value for value in values if value.owner_id == line.owner_id]
+            as_fast = [value for value in own if value == line or are_tied(first, value)]
+            return min((value.submitted_at, value.submissions[0]) for value in as_fast)
+
+        assert [since(line) for line in group] == sorted(since(line) for line in group)
+
+
+@given(boards, st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_does_not_matter(board: list[Run], random: Random) -> None:
+    shuffled = list(board)
+    random.shuffle(shuffled)
+    assert rank(shuffled) == rank(board)
+
+
+@given(boards, runs)
+def test_a_much_slower_kernel_of_a_ranked_owner_changes_nothing(board: list[Run], run: Run) -> None:
+    for place in rank(board):
+        slower = run._replace(owner_id=place.value.owner_id, ratio=9.0, submission_id=0, code="c")
+        assert rank([*board, slower]) == rank(board)
+
+
+def line(
+    ratio: float, owner: int, hour: int, *, half_width: float = 0.0, forgeable: float = 0.0, code: str = ""
+) -> Run:
+    return Run(ratio, half_width, forgeable, NOON + timedelta(hours=hour), 10 * owner + hour, owner, code or str(owner))
+
+
+def order(*board: Run) -> list[tuple[int, int]]:
+    return [(place.rank, place.value.owner_id) for place in rank(board)]
+
+
+@pytest.mark.parametrize(
+    ("slower", "tied"),
+    [
+        (line(1.0 + 0.9 * TIE, 2, 0), True),
+        (line(1.0 + 1.1 * TIE, 2, 0), False),
+        (line(1.01, 2, 0, half_width=0.011), True),
+        (line(1.01, 2, 0, half_width=0.009), False),
+        (line(1.01, 2, 0, forgeable=0.011), True),
+        (line(1.01, 2, 0, forgeable=0.009), False),
+        (line(1.0 + 1.1 * WIDEST, 2, 0, half_width=0.3), False),  # else an unsteady kernel would tie with everybody
+    ],
+)
+def test_what_ties(slower: Run, tied: bool) -> None:
+    assert order(line(1.0, 1, 1), slower) == ([(1, 2), (1, 1)] if tied else [(1, 1), (2, 2)])
+
+
+def test_ties_do_not_chain() -> None:
+    step = 0.8 * TIE
+    board = [line((1 + step) ** place, place + 1, 9 - place) for place in range(4)]
+    assert order(*board) == [(1, 2), (1, 1), (3, 4), (3, 3)]
+
+
+def test_an_unsteady_kernel_does_not_leap_over_what_it_is_slower_than() -> None:
+    board = [line(1.0, 1, 2), line(1.01, 2, 1), line(1.012, 3, 0, half_width=0.02)]
+    assert order(*board) == [(1, 1), (2, 3), (2, 2)]
+
+
+def test_an_improvement_loses_nobody_their_place_in_time() -> None:
+    first, rival, better = line(1.0, 1, 0, code="v1"), line(1.001, 2, 1), line(0.999, 1, 2, code="v2")
+    assert order(first, rival, better) == [(1, 1), (1, 2)]
+    assert order(line(1.1, 1, 0, code="v1"), rival, better) == [(1, 2), (1, 1)], "the old one was not as fast"
+
+
+times = st.floats(1e-3, 1e9)
+
+
+@given(st.lists(st.tuples(times, st.floats(1e-6, 1e3)), min_size=1))
+def test_times_and_values_agree(scored: list[tuple[float, float]]) -> None:
+    scale = scale_us(scored)
+    shown = [ratio * scale for _, ratio in sorted(scored, key=lambda pair: pair[1])]
+    assert shown == sorted(shown)
+    assert min(score / ratio for score, ratio in scored) <= scale <= max(score / ratio for score, ratio in scored)
