@@ -59,6 +59,7 @@ class JudgeProcess:
         self._output = _Output()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = ""
+        self._in_peace = True  # nothing that it did, and no way in which it ended, may have left containers behind
         self._kill_at = float("inf")
 
     @property
@@ -87,17 +88,15 @@ class JudgeProcess:
         return self._output.report
 
     def finish(self) -> bool:
-        """Waits for its end. False where it did not end in peace: its containers may be left."""
-        if self._process is None:
-            return True
-        clean = True
-        try:
-            self._follow(lambda: False, min(CLEAR_LIMIT_S, self._limit_s))
-        except JudgeFault as fault:
-            log.error("judge_not_clean", reason=fault.reason, error=str(fault))
-            self._terminate()
-            clean = False
-        return self._end() in CLEAN_EXITS and clean
+        """Waits for its end, where it has not come yet. False where it left no peace: containers may be left."""
+        if self._process is not None:
+            try:
+                self._follow(lambda: False, min(CLEAR_LIMIT_S, self._limit_s))
+            except JudgeFault as fault:
+                log.error("judge_not_clean", reason=fault.reason, error=str(fault))
+                self._terminate()
+            self._end()
+        return self._in_peace
 
     def _follow_or_end(self, enough: Callable[[], bool], limit_s: float) -> None:
         """`enough` is true when this returns; when it raises, the judge is gone."""
@@ -123,16 +122,19 @@ class JudgeProcess:
         with self._guard:
             if self._stopped:
                 raise JudgeStopped(self._stopped)
-            process = self._process = _SPAWNER.submit(
-                subprocess.Popen,
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=self._environment,
-                start_new_session=True,
-                bufsize=0,
-            ).result()
+            try:
+                process = self._process = _SPAWNER.submit(
+                    subprocess.Popen,
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=self._environment,
+                    start_new_session=True,
+                    bufsize=0,
+                ).result()
+            except OSError as error:
+                raise JudgeFault("judge_died", f"the judge could not be started: {error}") from None
         assert process.stdout is not None
         assert process.stderr is not None
         self._selector.register(process.stdout, selectors.EVENT_READ, self._reader(self._output.take_stdout))
@@ -201,6 +203,7 @@ class JudgeProcess:
             self._signal(signal.SIGKILL)
             code = process.wait()
             self._process = None
+            self._in_peace = self._in_peace and code in CLEAN_EXITS
         self._selector.close()
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:

@@ -179,8 +179,7 @@ class Daemon:
         try:
             judge.prepare(PREPARE_LIMIT_S)
         except (JudgeFault, JudgeStopped):
-            self._judge = None
-            self._reap()
+            self._clear_away()
             raise
         return judge
 
@@ -253,11 +252,9 @@ class Daemon:
                     return judge.run(job, feed.add)
         except JudgeStopped as stopped:
             log.info("judge_stopped", attempt=job.attempt_id, why=str(stopped))
-            self._reap()
             return None
         except JudgeFault as fault:
             log.error("judge_fault", attempt=job.attempt_id, reason=fault.reason, error=str(fault))
-            self._reap()
             return _fault_report(job.attempt_id, job.token, fault.reason)
 
     def _deliver(self, item: Spooled, lease: Lease) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -127,3 +128,23 @@ def test_what_a_killed_owner_left_frozen_is_reaped(start: Start) -> None:
     assert container.reap(client, "tests-reaped") == 0
     assert not box.alive()
     client.close()
+
+
+def test_it_counts_as_cut_off_once_its_output_comes_through_no_more(start: Start) -> None:
+    box = start("import time; time.sleep(600)")
+    assert box.attached()
+    box._output._sock.shutdown(socket.SHUT_RDWR)  # as when the Docker Engine ends and the container goes on
+    deadline = time.monotonic() + 5
+    while box.attached():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert box.alive()
+
+
+def test_dead_means_that_its_output_is_read(start: Start) -> None:
+    box = start("print('the last word', flush=True); import time; time.sleep(600)")
+    time.sleep(0.5)
+    box.kill()
+    box.wait_dead()
+    assert not box.alive()
+    assert box.logs()["stdout"] == "the last word\n"
