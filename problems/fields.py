@@ -15,6 +15,8 @@ from problems.errors import ProblemError
 T = TypeVar("T")
 
 MAX_SHOWN_CHARS: Final = 80  # of a wrong value, in a message
+MAX_EXPRESSION_CHARS: Final = 500
+_EXPRESSION: Final = re.compile(r"[A-Za-z0-9_+\-*/%(). ,]+")
 
 
 def shown(value: object) -> str:
@@ -82,6 +84,15 @@ def as_bool(value: object, where: str) -> bool:
     if not isinstance(value, bool):
         raise ProblemError(where, f"expected true or false, got {shown(value)}")
     return value
+
+
+def as_expression(value: object, where: str) -> str:
+    """Arithmetic over a case's arguments. Its grammar is the judge's; here only its letters and length."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    text = as_text(text, where, MAX_EXPRESSION_CHARS)
+    if not _EXPRESSION.fullmatch(text):
+        raise ProblemError(where, f"{shown(text)} is not arithmetic over the case's arguments, such as 4 * rows * cols")
+    return text
 
 
 class Fields:

@@ -17,10 +17,32 @@ from typing import Any, Final
 
 from problems.cases import Case, Choice, Fuzz, IntRange, Value, case_name, parse_case
 from problems.errors import ProblemError
-from problems.fields import Fields, as_list, as_mapping, as_name, as_number, as_text, as_whole, shown
+from problems.fields import (
+    MAX_EXPRESSION_CHARS,
+    Fields,
+    as_expression,
+    as_list,
+    as_mapping,
+    as_name,
+    as_number,
+    as_text,
+    as_whole,
+    shown,
+)
 from problems.tolerance import Precision, Tolerance
 
-__all__ = ["Case", "Choice", "Fuzz", "IntRange", "Precision", "Problem", "Tolerance", "Value", "case_name"]
+__all__ = [
+    "MAX_EXPRESSION_CHARS",
+    "Case",
+    "Choice",
+    "Fuzz",
+    "IntRange",
+    "Precision",
+    "Problem",
+    "Tolerance",
+    "Value",
+    "case_name",
+]
 
 
 BUNDLE_VERSION: Final = 1
@@ -33,7 +55,6 @@ MAX_GPUS: Final = 32
 MAX_TAGS: Final = 16
 MAX_TITLE_CHARS: Final = 200
 MAX_REASON_CHARS: Final = 500
-MAX_EXPRESSION_CHARS: Final = 500
 MAX_ENGINES: Final = 16
 LANGUAGES: Final = ("py", "cu")
 RANKINGS: Final = ("geom", "mean", "last")
@@ -42,7 +63,6 @@ LEVELS: Final = (1, 4)
 _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
-_EXPRESSION: Final = re.compile(r"[A-Za-z0-9_+\-*/%(). ,]+")
 _TRAFFIC: Final = ("read_bytes", "write_bytes")
 
 _slug = partial(as_name, pattern=_SLUG, what="a short name of letters, digits, _ and - (at most 64)")
@@ -223,18 +243,10 @@ def _speed_of_light(value: object, where: str) -> dict[str, Any]:
     """Expressions over a case's arguments. Their grammar is the judge's; here only their letters and lengths."""
     fields = Fields(value, where, prefix=f"{where}.")
     fields.only(frozenset({*_TRAFFIC, "flops"}))
-    found: dict[str, Any] = {key: fields.required(key, _expression) for key in _TRAFFIC if key in fields.data}
+    found: dict[str, Any] = {key: fields.required(key, as_expression) for key in _TRAFFIC if key in fields.data}
     flops = fields.mapping("flops")
     if len(flops) > MAX_ENGINES:
         raise ProblemError(f"{where}.flops", f"{len(flops)} engines, at most {MAX_ENGINES}")
     if flops:
-        found["flops"] = {_word(name, where): _expression(item, f"{where}.flops") for name, item in flops.items()}
+        found["flops"] = {_word(name, where): as_expression(item, f"{where}.flops") for name, item in flops.items()}
     return found
-
-
-def _expression(value: object, where: str) -> str:
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    text = as_text(text, where, MAX_EXPRESSION_CHARS)
-    if not _EXPRESSION.fullmatch(text):
-        raise ProblemError(where, f"{shown(text)} is not arithmetic over the case's arguments, such as 4 * rows * cols")
-    return text

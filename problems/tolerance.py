@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_list, as_name, as_number
+from problems.fields import Fields, as_expression, as_list, as_name, as_number
 
 MAX_LEGAL: Final = 16
 _PRECISION_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -37,23 +37,32 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Precision:
-    """Number formats a submission may compute in, and the relative L2 error that still counts as one of them."""
+    """Number formats a submission may compute in, and the relative L2 error that still counts as one of them.
+
+    `reduction`: about how many terms are added up behind one output element, as arithmetic over the case's arguments
+    ("rows * cols"); "" where the judge is to find out. An error model needs it where no tolerance is declared.
+    """
 
     legal: tuple[str, ...]
     max_relative_l2: float | None = None
+    reduction: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"legal": list(self.legal), "max_relative_l2": self.max_relative_l2}
+        """Without a reduction there is no such key: problems that declare none keep their digest."""
+        declared = {"reduction": self.reduction} if self.reduction else {}
+        return {"legal": list(self.legal), "max_relative_l2": self.max_relative_l2, **declared}
 
     @classmethod
     def from_json(cls, data: object, where: str = "precision") -> Precision:
         fields = Fields(data, where, prefix=f"{where}.")
-        fields.only(frozenset({"legal", "max_relative_l2"}))
+        fields.only(frozenset({"legal", "max_relative_l2", "reduction"}))
         legal = fields.required("legal", _names)
         if not legal:
             raise ProblemError(f"{where}.legal", "is empty; name at least one format, such as fp32")
         limit = fields.optional("max_relative_l2", partial(as_number, least=1e-12, most=1.0), default=None)
-        return cls(legal=legal, max_relative_l2=limit)
+        return cls(
+            legal=legal, max_relative_l2=limit, reduction=fields.optional("reduction", as_expression, default="")
+        )
 
 
 def _names(value: object, where: str) -> tuple[str, ...]:

@@ -1,153 +1,278 @@
 """Is this output right? Element by element, from bytes in the judge's private memory; nothing here runs foreign code.
 
-Order: finite masks first (a NaN that is not expected is a mismatch whatever the tolerance says), then every element
-against atol + rtol · |expected|, then the figures that a report keeps: how many differ, the worst element, the worst
-row, the relative L2 error, which shows the precision really used.
+Order: finite masks first (a NaN or an infinity must be where the reference has it, whatever any tolerance says), then
+every element against what it may be off by, then the output as a whole: relative L2 shows the precision really used.
+The allowed error of an element is atol + rtol · |expected| where the problem declares a tolerance, else the error
+model's around the reference in float64. Where reference and float64 disagree by more than is allowed (the reference
+rounds on purpose, or chooses between near-equal things) the element is *disputed* and may be near either.
+
+The arithmetic is written once for arrays in host memory (numpy) and on a device (torch): arrays.py, tensors.py.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Protocol
 
 import numpy as np
 
-from problems.tolerance import Tolerance
-from runner.judge.layout import DTYPES, Layout, Slot, values
+from runner.judge import error_model, hints
+from runner.judge.arrays import HOST, Array, Arrays, Buffer, Far
+from runner.judge.layout import DTYPES, Layout, Slot, values, wide_places
+from runner.judge.rule import Rule
 
-Values = np.ndarray[Any, Any]
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Element = tuple[list[int], str, str]  # index, expected, got
 
-CHUNK: Final = 1 << 16  # elements at a time
+SAMPLE: Final = 1 << 16  # elements from which an output's usual size is taken
 
-# Without a declared tolerance: a few roundings of the output's own type. (rtol, atol)
-DEFAULTS: Final = {
-    "float64": Tolerance(1e-9, 1e-11),
-    "float32": Tolerance(1e-5, 1e-6),
-    "float16": Tolerance(2e-3, 1e-4),
-    "bfloat16": Tolerance(1.6e-2, 1e-3),
-    "complex64": Tolerance(1e-5, 1e-6),
-    "complex128": Tolerance(1e-9, 1e-11),
-}
-EXACT: Final = Tolerance(0.0, 0.0)
+
+class Given(Protocol):
+    """What a call's output is held against: the judge's Input."""
+
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def expected(self) -> Buffer: ...
+    @property
+    def expected64(self) -> Buffer | None: ...
+    @property
+    def terms(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What comparing one output tensor found. `first` and `worst` are None where nothing differs."""
+    """What comparing one output tensor found. `first` and `worst` are None where nothing differs.
+
+    `basis`: what it was held against: "bits", "expected" (the reference as it is) or "fp64". `worst_share`: the largest
+    error as a share of what was allowed there. `limit_l2`: what `relative_l2` may be, None where there is no limit.
+    """
 
     elements: int
     different: int
-    reason: str  # "" when right, else "nan", "inf" or "mismatch"
-    relative_l2: float | None
-    worst_abs: float | None
-    worst_row: float | None  # relative L2 of the worst row
+    reason: str  # "" when right, else "nan", "inf", "mismatch" or "precision"
+    basis: str
+    relative_l2: float | None = None
+    limit_l2: float | None = None
+    worst_abs: float | None = None
+    worst_row: float | None = None  # relative L2 of the worst row
+    worst_share: float | None = None
+    disputed: int = 0
     first: Element | None = None
     worst: Element | None = None
+    hints: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
-        return not self.different
+        return not self.reason
 
     def to_json(self, *, public: bool) -> dict[str, Any]:
         """A secret case keeps counts and errors only: never an index, a value or the data."""
         kept = asdict(self)
         if not public:
-            kept.pop("first")
-            kept.pop("worst")
+            for key in ("first", "worst", "hints"):
+                kept.pop(key)
         return kept
 
 
-def compare(layout: Layout, expected: Bytes, got: Bytes, tolerance: Tolerance | None) -> list[Figures]:
-    """Figures of every output tensor, in the order of the slots."""
+def compare(given: Given, got: Buffer, rule: Rule, arrays: Arrays = HOST) -> list[Figures]:
+    """Figures of every output tensor that has elements, in the order of the slots."""
     return [
-        _compare(slot, values(slot, expected), values(slot, got), tolerance) for slot in layout.outputs if slot.nbytes
+        _compare(given, number, got, rule, arrays) for number, slot in enumerate(given.layout.outputs) if slot.nbytes
     ]
 
 
-def _compare(slot: Slot, expected: Values, got: Values, tolerance: Tolerance | None) -> Figures:
-    if expected.dtype.kind not in "fc":
-        return _exact(slot, expected, got)
-    if np.array_equal(expected.view(np.uint8), got.view(np.uint8)):
-        return Figures(expected.size, 0, "", 0.0, 0.0, 0.0 if len(slot.shape) > 1 else None)
-    allowed = tolerance or DEFAULTS[slot.dtype]
-    sums = _Sums(slot)
-    with np.errstate(all="ignore"):
-        for start in range(0, expected.size, sums.step):
-            sums.add(start, expected[start : start + sums.step], got[start : start + sums.step], allowed)
-    return sums.figures()
+def _compare(given: Given, number: int, got: Buffer, rule: Rule, arrays: Arrays) -> Figures:
+    slot = given.layout.outputs[number]
+    if slot.dtype not in error_model.UNIT:
+        found, far = _exact(slot, arrays.values(slot, given.expected), arrays.values(slot, got), rule, arrays)
+    elif given.expected64 is None and arrays.same(slot, given.expected, got):
+        return Figures(math.prod(slot.shape), 0, "", "expected", relative_l2=0.0, worst_abs=0.0, worst_share=0.0)
+    else:
+        found, far = _Comparison(given, number, rule, arrays).of(got)
+    if found.good:
+        return found
+    expected, came = (values(*arrays.host(slot, region)) for region in (given.expected, got))
+    return replace(found, hints=hints.of(slot, expected, came, far, arrays.host(slot, got)[1]))
 
 
-def _exact(slot: Slot, expected: Values, got: Values) -> Figures:
+def _exact(slot: Slot, expected: Array, got: Array, rule: Rule, arrays: Arrays) -> tuple[Figures, Far]:
     far = expected != got
-    different = int(np.count_nonzero(far))
-    first = _element(slot, expected, got, int(np.argmax(far)), 0) if different else None
-    return Figures(far.size, different, "mismatch" if different else "", None, None, None, first)
+    different = int(arrays.xp.count_nonzero(far))
+    first = _element(slot, expected, got, _first(far), 0) if different else None
+    reason = "mismatch" if different and not rule.own_check else ""
+    return Figures(len(far), different, reason, "bits", first=first), arrays.mask(far)
 
 
-class _Sums:
-    """What accumulates over a tensor, some rows at a time: chunks stay in the cache, no large temporary is made."""
+class _Comparison:
+    """One output tensor, some rows at a time: no large temporary is made."""
 
-    def __init__(self, slot: Slot) -> None:
-        self._slot = slot
-        self._width = slot.shape[-1] if slot.shape and slot.stride[-1] == 1 else 1
-        self.step = max(CHUNK // max(self._width, 1), 1) * max(self._width, 1)
-        self._elements = self._different = 0
-        self._error_squared = self._size_squared = self._worst_abs = self._worst_row = 0.0
+    def __init__(self, given: Given, number: int, rule: Rule, arrays: Arrays) -> None:
+        slot = given.layout.outputs[number]
+        self._slot, self._rule, self._arrays = slot, rule, arrays
+        self._expected = arrays.values(slot, given.expected)
+        self._truth, self._spread = _wide(given, number, len(self._expected), arrays)
+        self._width = (slot.shape[-1] if slot.shape and slot.stride[-1] == 1 else 1) * _parts(slot)
+        self._step = max(arrays.chunk // self._width, 1) * self._width
+        self._model: error_model.Model | None = None
+        if rule.tolerance is None:
+            terms = given.terms[number] if number < len(given.terms) else 0
+            self._model = _model(given.layout, slot, rule, terms, computed=self._spread is None)
+            self._usual = self._usual_size()
+        self._different = self._disputed = 0
+        self._errors = self._sizes = self._allowed = 0.0  # sums of squares
+        self._worst_abs = self._worst_row = self._worst_share = 0.0
         self._nan = self._inf = False
+        self._far: list[tuple[int, Far]] = []
         self._first: Element | None = None
         self._worst: tuple[float, Element] | None = None
 
-    def add(self, start: int, expected: Values, got: Values, allowed: Tolerance) -> None:
-        if expected.dtype.itemsize < 4:
-            expected, got = expected.astype(np.float32), got.astype(np.float32)
-        error, size = np.abs(got - expected), np.abs(expected)
-        limit = allowed.rtol * size + allowed.atol
-        far = ~(error <= limit) | np.isinf(limit)  # NaN anywhere is far, and so is whatever an infinity would allow
-        if far.any():
-            far &= ~((expected == got) | (np.isnan(expected) & np.isnan(got)))  # equal infinities, expected NaNs
-        self._elements += far.size
+    def of(self, got: Buffer) -> tuple[Figures, Far]:
+        """And which elements are wrong: real and imaginary parts one after the other."""
+        values = self._arrays.values(self._slot, got)
+        with np.errstate(all="ignore"):
+            for start in range(0, len(values), self._step):
+                self._add(start, values[start : start + self._step])
+        far = np.zeros(len(values), dtype=np.bool_)
+        for start, some in self._far:
+            far[start : start + len(some)] = some
+        return self._figures(len(values)), far
+
+    def _add(self, start: int, got: Array) -> None:
+        arrays, xp = self._arrays, self._arrays.xp
+        end = start + len(got)
+        expected, got = arrays.single(self._expected[start:end]), arrays.single(got)
+        truth = None
+        if self._truth is not None:
+            expected, got = arrays.double(expected), arrays.double(got)
+            truth = self._truth[start:end]
+            truth = xp.where(xp.isfinite(truth), truth, expected)
+        limit = self._limit(expected, truth, start, end)
+        from_expected = abs(got - expected)
+        error = judged = from_expected  # by its size; by which it is judged
+        if truth is not None:
+            disputed = ~(abs(expected - truth) <= limit)
+            self._disputed += int(xp.count_nonzero(disputed & xp.isfinite(expected)))
+            error = xp.where(disputed, xp.minimum(abs(got - truth), from_expected), abs(got - truth))
+            judged = from_expected if self._rule.tolerance else error
+        far = ~(judged <= limit) | xp.isinf(limit)  # a NaN is far, and so is whatever an infinity would allow
+        if bool(far.any()):
+            far &= ~((expected == got) | (xp.isnan(expected) & xp.isnan(got)))  # equal infinities, expected NaNs
+        self._count(error, expected if truth is None else truth, limit, expected)
+        share = xp.where(judged > 0, judged / limit, 0.0)
+        self._worst_share = _larger(self._worst_share, float(share.max()))
+        if bool(far.any()):
+            self._note(start, expected, got, judged, far)
+
+    def _limit(self, expected: Array, truth: Array | None, start: int, end: int) -> Array:
+        """What each element may be off by."""
+        if self._model is None:
+            assert self._rule.tolerance is not None
+            return abs(expected) * self._rule.tolerance.rtol + self._rule.tolerance.atol
+        size = abs(expected if truth is None else truth)
+        other = self._usual if self._spread is None else self._spread[start:end]
+        limit = self._model.share * (size + other) + self._model.floor * self._usual
+        if self._usual > 0:
+            limit = self._arrays.xp.minimum(limit, self._model.cap * (size + self._usual))
+        return limit + self._model.least
+
+    def _count(self, error: Array, size: Array, limit: Array, expected: Array) -> None:
+        """Into the sums. Elements that are expected to be no number count in no sum."""
         errors, sizes = self._squares(error), self._squares(size)
-        self._error_squared += float(errors.sum())
-        self._size_squared += float(sizes.sum())
-        self._worst_row = _larger(self._worst_row, float((errors / np.maximum(sizes, 1e-300)).max()))
+        if not math.isfinite(float(errors.sum() + sizes.sum())):
+            finite = self._arrays.xp.isfinite(expected)
+            error, size, limit = (self._arrays.xp.where(finite, array, 0.0) for array in (error, size, limit))
+            errors, sizes = self._squares(self._arrays.double(error)), self._squares(self._arrays.double(size))
+        self._errors += float(errors.sum())
+        self._sizes += float(sizes.sum())
+        if self._model is not None:
+            self._allowed += float(self._squares(limit).sum())
+        rows = self._arrays.xp.where(sizes > 0, errors / sizes, 0.0)
+        self._worst_row = _larger(self._worst_row, float(rows.max()))
         self._worst_abs = _larger(self._worst_abs, float(error.max()))
-        if far.any():
-            self._note(start, expected, got, error, far)
 
-    def _squares(self, values: Values) -> Values:
-        """Sum of squares of each row."""
-        rows = values.reshape(-1, self._width)
-        return np.einsum("ij,ij->i", rows, rows).astype(np.float64) if self._width > 1 else np.square(rows[:, 0])
+    def _squares(self, array: Array) -> Array:
+        return self._arrays.row_squares(array, self._width)
 
-    def _note(self, start: int, expected: Values, got: Values, error: Values, far: Values) -> None:
-        self._different += int(np.count_nonzero(far))
-        self._nan |= bool((np.isnan(got) & ~np.isnan(expected)).any())
-        self._inf |= bool((np.isinf(got) & ~np.isinf(expected)).any())
+    def _note(self, start: int, expected: Array, got: Array, judged: Array, far: Array) -> None:
+        xp = self._arrays.xp
+        self._different += int(xp.count_nonzero(far))
+        self._far.append((start, self._arrays.mask(far)))
+        self._nan |= bool((xp.isnan(got) & ~xp.isnan(expected)).any())
+        self._inf |= bool((xp.isinf(got) & ~xp.isinf(expected)).any())
         if self._first is None:
-            self._first = _element(self._slot, expected, got, int(np.argmax(far)), start)
-        distance = np.where(far, np.where(np.isnan(error), np.inf, error), -1)
-        at = int(np.argmax(distance))
-        if self._worst is None or distance[at] > self._worst[0]:
+            self._first = _element(self._slot, expected, got, _first(far), start)
+        distance = xp.where(far, xp.where(xp.isnan(judged), math.inf, judged), -1.0)
+        at = int(distance.argmax())
+        if self._worst is None or float(distance[at]) > self._worst[0]:
             self._worst = float(distance[at]), _element(self._slot, expected, got, at, start)
 
-    def figures(self) -> Figures:
+    def _usual_size(self) -> float:
+        """The 90th percentile of |true values| that are neither 0 nor infinite, from evenly spaced ones."""
+        source = self._expected if self._truth is None else self._truth
+        sample = np.abs(self._arrays.sample(source[:: len(source) // SAMPLE | 1]))
+        sample = sample[np.isfinite(sample) & (sample > 0)]
+        return float(np.quantile(sample, 0.9, method="lower")) if len(sample) else 0.0
+
+    def _figures(self, elements: int) -> Figures:
+        relative = math.sqrt(self._errors / self._sizes) if self._sizes else None
+        limit = self._limit_l2(elements)
         reason = ("nan" if self._nan else "inf" if self._inf else "mismatch") if self._different else ""
-        relative = math.sqrt(self._error_squared / self._size_squared) if self._size_squared else None
-        row = math.sqrt(self._worst_row) if self._width > 1 else None
-        worst = self._worst[1] if self._worst else None
+        if self._rule.own_check:
+            reason = ""
+        if not reason and limit is not None and relative is not None and not relative <= limit:
+            reason = "precision"
         return Figures(
-            self._elements,
-            self._different,
-            reason,
-            finite(relative),
-            finite(self._worst_abs),
-            finite(row),
-            self._first,
-            worst,
+            elements=elements // _parts(self._slot),
+            different=self._different,
+            reason=reason,
+            basis="expected" if self._truth is None else "fp64",
+            relative_l2=finite(relative),
+            limit_l2=finite(limit),
+            worst_abs=finite(self._worst_abs),
+            worst_row=finite(math.sqrt(self._worst_row)) if self._width > 1 else None,
+            worst_share=finite(self._worst_share),
+            disputed=self._disputed,
+            first=self._first,
+            worst=self._worst[1] if self._worst else None,
         )
+
+    def _limit_l2(self, elements: int) -> float | None:
+        limits = []
+        if self._rule.precision and self._rule.precision.max_relative_l2 is not None:
+            limits.append(self._rule.precision.max_relative_l2)
+        if self._model is not None and self._rule.by_model and self._sizes:
+            limits.append(self._model.whole(elements) * math.sqrt(self._allowed / self._sizes))
+        return min(limits, default=None)
+
+
+def _wide(given: Given, number: int, count: int, arrays: Arrays) -> tuple[Array | None, Array | None]:
+    """The truth of this output and its spread, None each where the oracle brought none."""
+    places, size = wide_places(given.layout)
+    if given.expected64 is None:
+        return None, None
+    truth = arrays.doubles(given.expected64, places[number], count)
+    has_spread = len(given.expected64) >= 2 * size
+    return truth, arrays.doubles(given.expected64, size + places[number], count) if has_spread else None
+
+
+def _model(layout: Layout, slot: Slot, rule: Rule, terms: int, *, computed: bool) -> error_model.Model:
+    shapes = [one.shape for one in layout.slots if one.input >= 0]
+    from_shapes = error_model.additions(shapes, slot.shape)
+    additions = rule.reduction or (min(from_shapes, terms) if terms else from_shapes)
+    computed = (
+        computed or DTYPES[slot.dtype][0] // _parts(slot) == 8
+    )  # float64 is as far off as what it is held against
+    return error_model.model(slot.dtype, additions, rule.precision, true_is_computed=computed)
+
+
+def _parts(slot: Slot) -> int:
+    """Numbers an element has: real and imaginary part are judged each."""
+    return 2 if slot.dtype.startswith("complex") else 1
+
+
+def _first(mask: Array) -> int:
+    return int((mask * 1).argmax())
 
 
 def _larger(so_far: float, value: float) -> float:
@@ -158,20 +283,25 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _element(slot: Slot, expected: Values, got: Values, at: int, start: int) -> Element:
-    parts = 2 if slot.dtype.startswith("complex") else 1  # real and imaginary, each an element here
-    return slot.index_of((start + at) // parts), _shown(slot, expected[at]), _shown(slot, got[at])
+def _element(slot: Slot, expected: Array, got: Array, at: int, start: int) -> Element:
+    return slot.index_of((start + at) // _parts(slot)), _shown(slot, expected[at]), _shown(slot, got[at])
 
 
 def _shown(slot: Slot, value: Any) -> str:
+    number = value.item()
     if slot.dtype == "bool":
-        return str(bool(value))
-    return f"{value:.9g}" if isinstance(value, np.floating) else str(value)
+        return str(bool(number))
+    return f"{number:.9g}" if isinstance(number, float) else str(number)
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
 
 
 def explain(case: str, found: Figures, output: int, of: int) -> str:
-    """For the author of a submission, about a public case: what differs, where first, where most."""
+    """For the author of a submission, about a public case: what differs, where first, where most, and its pattern."""
     which = "" if of == 1 else f", output {output}"
+    if found.reason == "precision":
+        return " ".join([f"Case {case}{which}: {_imprecise(found)}", *found.hints])
     lines = [f"Case {case}{which}: {found.different} of {found.elements} elements are wrong."]
     for label, element in (("First", found.first), ("Worst", found.worst)):
         if element is not None and not (label == "Worst" and element == found.first):
@@ -179,7 +309,26 @@ def explain(case: str, found: Figures, output: int, of: int) -> str:
             lines.append(f"{label} at {index}: expected {expected}, got {got}.")
     if found.reason == "nan":
         lines.append("There are NaNs where finite values are expected.")
-    return " ".join(lines)
+    return " ".join([*lines, *found.hints])
+
+
+def explain_secret(found: Figures) -> str:
+    """About a secret case: our own figures and the size class, nothing that tells the data."""
+    text = f"A secret case with about {_about(found.elements)} output elements: "
+    if found.reason == "precision":
+        return text + _imprecise(found)
+    text += f"{100 * found.different / max(found.elements, 1):.3g} % of them are wrong"
+    if found.worst_abs is not None:
+        text += f", the worst by {found.worst_abs:.3g}"
+    return text + ". Try odd sizes, large and tiny values, and constant rows."
+
+
+def _imprecise(found: Figures) -> str:
+    return (
+        "each element is near enough, but all together they are less precise than they must be: "
+        f"relative L2 error {found.relative_l2:.2g}, at most {found.limit_l2:.2g}. "
+        "Is a part of it computed in a narrower number format?"
+    )
 
 
 def size_class(layout: Layout) -> int:
@@ -191,10 +340,24 @@ def _about(elements: int) -> int:
     return int(2 ** round(math.log2(max(elements, 1))))
 
 
-def explain_secret(found: Figures) -> str:
-    """About a secret case: our own figures and the size class, nothing that tells the data."""
-    share = 100 * found.different / max(found.elements, 1)
-    text = f"A secret case with about {_about(found.elements)} output elements: {share:.3g} % of them are wrong"
-    if found.worst_abs is not None:
-        text += f", the worst by {found.worst_abs:.3g}"
-    return text + ". Try odd sizes, large and tiny values, and constant rows."
+def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Rule) -> list[dict[str, Any]]:
+    """For a reviewer: right outputs whose error is that of a cheaper format than the problem's `precision.legal`.
+
+    It rejects nothing by itself: an unstable algorithm in a legal format can be as far off. An author who wants it
+    rejected declares `max_relative_l2`; without a tolerance the error model has the legal formats in its bound.
+    """
+    cheaper = error_model.cheaper(rule.precision)
+    outputs = [slot for slot in layout.outputs if slot.nbytes]
+    findings = []
+    for slot, figures in zip(outputs, found, strict=True):
+        if cheaper is None or slot.dtype not in error_model.UNIT or not figures.good or figures.relative_l2 is None:
+            continue
+        name, least = cheaper[0], max(cheaper[1], error_model.UNIT[slot.dtype])
+        if figures.relative_l2 >= least:
+            sentence = (
+                f"The relative L2 error is {figures.relative_l2:.2g}; computing in {name} leaves {least:.2g} and more, "
+                f"the legal formats ({', '.join(rule.precision.legal if rule.precision else ())}) far less."
+            )
+            told = {"relative_l2": figures.relative_l2, "least": least, "basis": figures.basis}
+            findings.append({"rule": "cheaper_precision", "case": case, "figures": told, "sentence": sentence})
+    return findings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -46,6 +46,28 @@ DTYPES: Final[dict[str, tuple[int, str]]] = {
 }
 
 
+def _float8(exponent_bits: int, mantissa_bits: int, *, has_infinity: bool) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The value of each of the 256 patterns (OCP 8-bit Floating Point Specification, 2023)."""
+    patterns = np.arange(256)
+    exponent = (patterns & 0x7F) >> mantissa_bits
+    fraction = (patterns & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
+    bias = (1 << (exponent_bits - 1)) - 1
+    size = np.ldexp(np.where(exponent > 0, 1 + fraction, fraction), np.maximum(exponent, 1) - bias)
+    if has_infinity:
+        top = exponent == (1 << exponent_bits) - 1
+        size = np.where(top, np.where(fraction == 0, np.inf, np.nan), size)
+    else:
+        size[patterns & 0x7F == 0x7F] = np.nan
+    signed: np.ndarray[Any, np.dtype[np.float32]] = np.where(patterns & 0x80, -size, size).astype(np.float32)
+    return signed
+
+
+FLOAT8: Final = {
+    "float8_e4m3fn": _float8(4, 3, has_infinity=False),
+    "float8_e5m2": _float8(5, 2, has_infinity=True),
+}
+
+
 @dataclass(frozen=True)
 class Slot:
     """One tensor. Offsets in bytes into the region, -1 where it does not lie there; strides in elements."""
@@ -57,6 +79,10 @@ class Slot:
     nbytes: int
     input: int
     output: int
+
+    def at(self, output: int) -> Slot:
+        """The same tensor at another place."""
+        return replace(self, output=output)
 
     def index_of(self, position: int) -> list[int]:
         """The index, as its author writes it, of the element at `position` in memory order."""
@@ -142,6 +168,8 @@ def values(slot: Slot, region: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarra
     raw = region[slot.output : slot.output + slot.nbytes]
     if slot.dtype == "bfloat16":
         return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+    if slot.dtype in FLOAT8:
+        return FLOAT8[slot.dtype][raw]
     if slot.dtype.startswith("complex"):
         return raw.view("<f4" if slot.dtype == "complex64" else "<f8")  # real and imaginary part are compared each
     return raw.view(DTYPES[slot.dtype][1])

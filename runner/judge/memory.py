@@ -13,9 +13,8 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from problems.tolerance import Tolerance
 from runner.judge import compare
-from runner.judge.layout import Layout
+from runner.judge.rule import Rule
 
 F_SEAL_FUTURE_WRITE: Final = 0x10  # Linux 5.1; Python 3.11 has no name for it
 SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
@@ -67,9 +66,7 @@ class Memory(Protocol):
 
     def same(self, left: Buffer, right: Buffer, count: int) -> bool: ...
 
-    def compare(
-        self, layout: Layout, expected: Buffer, got: Buffer, tolerance: Tolerance | None
-    ) -> list[compare.Figures]: ...
+    def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]: ...
 
 
 class SharedPages:
@@ -126,7 +123,5 @@ class HostMemory:
     def same(self, left: Buffer, right: Buffer, count: int) -> bool:
         return bool(np.array_equal(left[:count].view(np.uint64), right[:count].view(np.uint64)))
 
-    def compare(
-        self, layout: Layout, expected: Buffer, got: Buffer, tolerance: Tolerance | None
-    ) -> list[compare.Figures]:
-        return compare.compare(layout, expected, got, tolerance)
+    def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]:
+        return compare.compare(given, got, rule)

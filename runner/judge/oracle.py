@@ -10,20 +10,19 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from problems.spec import Case, case_name
 from runner.judge.clock import Stopwatch
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import WIDE_FACTOR, Layout, parse_layout, wide_places
 from runner.judge.memory import Buffer, Memory, Region
+from runner.judge.rule import Fp64
 from runner.judge.tenant import Input, connect
 from sandbox import protocol
 from sandbox.container import Container
 
 ANSWER_S: Final = 120  # for one request
-
-Fp64 = Literal["", "values", "spread"]  # nothing; outputs in double precision; and how conditioned each element is
 
 
 class Oracle:
@@ -104,6 +103,8 @@ class Oracle:
             eager_ns=self.eager_ns,
             expected64=None if why_not else self._copy_wide(layout, spread=fp64 == "spread"),
             why_not64=why_not,
+            arguments=dict(case),
+            terms=_terms(answer.get("terms"), layout),
         )
 
     def _copy_wide(self, layout: Layout, *, spread: bool) -> Buffer | None:
@@ -160,6 +161,14 @@ class Oracle:
         self.container.close()
         for region in (self._inputs, self._expected, self._answer, self._wide):
             region.close()
+
+
+def _terms(data: Any, layout: Layout) -> tuple[int, ...]:
+    """In the order of the outputs, 0 where it is not known."""
+    known = data if isinstance(data, dict) else {}
+    numbers = [str(number) for number, slot in enumerate(layout.slots) if slot.output >= 0]
+    found = [known.get(number) for number in numbers]
+    return tuple(value if isinstance(value, int) and 0 < value < 1 << 62 else 0 for value in found)
 
 
 def _whole(answer: dict[str, Any], key: str) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import secrets
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from problems.spec import Case
 from runner.judge import faults
 from runner.judge.arena import Arena
 from runner.judge.clock import Clock
@@ -41,6 +42,8 @@ class Input:
     eager_ns: int = 0  # the reference's own time, in the oracle
     expected64: Buffer | None = None  # the outputs in double precision, maybe their spreads behind them: layout.py
     why_not64: str = ""  # where expected64 is None
+    arguments: Case = field(default_factory=dict)  # of the case
+    terms: tuple[int, ...] = ()  # how many input elements stand behind an element of each output; 0: not known
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from problems.spec import Case, Problem, case_name
@@ -22,6 +22,7 @@ from runner.judge.clock import Stopwatch, WallClock
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.memory import Buffer, Memory, NoMemory
 from runner.judge.oracle import Oracle
+from runner.judge.rule import Rule
 from runner.judge.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
 from runner.judge.telemetry import Telemetry
 from runner.judge.tenant import Call, Input, Tenant
@@ -148,7 +149,7 @@ class Trial:
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
                 self.sides[B].stop_logs()
-            given = self.oracle.make(plan.case, plan.seed)
+            given = self.oracle.make(plan.case, plan.seed, fp64=self._rule(plan.case).fp64(timed=False))
             call, output = self.call(B, given, stage, 0, public=plan.public)
             check = self.judge_output(given, call, output, public=plan.public)
             self.oracle.release(given)
@@ -161,9 +162,10 @@ class Trial:
     def fresh(self, case: Case, *, near_to: Input | None = None) -> Input:
         """An input that no one has seen; `near_to`: that one, but for a few elements."""
         seed = fresh_seed(self.chance)
+        fp64 = self._rule(case).fp64(timed=True)
         if near_to is None:
-            return self.oracle.make(case, seed)
-        return self.oracle.make(case, near_to.seed, near=seed)
+            return self.oracle.make(case, seed, fp64=fp64)
+        return self.oracle.make(case, near_to.seed, near=seed, fp64=fp64)
 
     def call(
         self, side: str, given: Input, stage: Stage, buffer: int, *, public: bool = False, idle: bool = False
@@ -183,6 +185,9 @@ class Trial:
                 raise fault.about(given.case) from None
             raise fault.without_data(compare.size_class(given.layout)) from None
 
+    def _rule(self, case: Case) -> Rule:
+        return Rule.of(self.problem, case, own_check=self.oracle.checks)
+
     def buffer(self, index: int, size: int) -> Buffer:
         """Private memory for an output, touched beforehand: no page fault of ours inside the clock."""
         while len(self._buffers) <= index:
@@ -193,8 +198,9 @@ class Trial:
 
     def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool) -> dict[str, Any]:
         """One entry of evidence["checks"]: our own comparison, or the problem's where it brings one."""
+        rule = self._rule(given.arguments)
         with self.comparing.running():
-            found = self.memory.compare(given.layout, given.expected, output, self.problem.tolerance)
+            found = self.memory.compare(given, output, rule)
         entry: dict[str, Any] = {
             "case": given.case,
             "seed": given.seed,
@@ -219,7 +225,7 @@ class Trial:
                     "check_failed",
                     f"Case {given.case}: {said}" if public else "A secret case: the problem's own check failed.",
                 )
-        else:
+        if entry["good"]:
             for index, figures in enumerate(found):
                 if not figures.good:
                     explained = (
@@ -229,6 +235,9 @@ class Trial:
                     )
                     _fail(entry, figures.reason, explained)
                     break
+        if entry["good"] and given.expected64 is not None:
+            case = given.case if public else "a secret case"
+            self.evidence["findings"] += compare.precision_findings(case, given.layout, found, rule)
         if entry["good"] and not call.inputs_kept:
             _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
         return entry
@@ -364,7 +373,8 @@ class TimedSide:
         for (call, output), turn in zip(self._calls, self._turns, strict=True):
             if turn.twin is not None:
                 first, its_output = self._calls[fresh[turn.twin]]
-                found = self._trial.memory.compare(turn.given.layout, its_output, output, EXACT)
+                first_one = replace(turn.given, expected=its_output, expected64=None)
+                found = self._trial.memory.compare(first_one, output, Rule(tolerance=EXACT))
                 same = all(figures.different == 0 for figures in found)
                 yield {"fresh": first.sample, "again": call.sample, "same_bits": same}
 

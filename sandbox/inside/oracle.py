@@ -6,11 +6,11 @@ bytes that a submission produced). Requests are JSON over one connection:
 
     {"do": "load", "files"} → {"checks": bool}
     {"do": "make", "number", "case", "seed", "near": null | seed, "fp64": "" | "values" | "spread"}
-        → {"layout", "near": bool, "eager_ns", "fp64": reason why there is none, or ""}
+        → {"layout", "near": bool, "eager_ns", "fp64": reason why there is none, or "", "terms": {slot: n}}
     {"do": "check", "number"} → {"good", "message"}
 
 `near`: the data of `seed` with a few elements changed; where that cannot be, fresh data of the seed `near` (near.py).
-`fp64`: `values` of the outputs in `wide`, and behind them their `spread` (widen.py).
+`fp64`: `values` of the outputs in `wide`, and behind them their `spread`; `terms` come with the latter (widen.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import inspect
+import json
 import mmap
 import os
 import random
@@ -61,6 +62,7 @@ class Oracle:
         self.limits = sizes[:2]
         self.wide_bytes = sizes[3]
         self.roles: list[str] = []
+        self.terms: dict[str, dict[int, int]] = {}  # by case and shapes
         self.eager_ns = 0  # of the reference, in the last make
         self.kept: dict[int, tuple[Any, dict[str, Any]]] = {}
 
@@ -96,7 +98,7 @@ class Oracle:
                 node, tensors = self._draw(case, changes)
             answer["layout"] = self._write(request["number"], case, node, tensors)
         answer["eager_ns"] = self.eager_ns
-        answer["fp64"] = self._widen(request["fp64"], seed, node, tensors, answer["layout"])
+        answer["fp64"], answer["terms"] = self._widen(request, node, tensors, answer["layout"])
         return answer
 
     def _draw(self, case: dict[str, Any], seed: int) -> tuple[dict[str, Any], list[torch.Tensor]]:
@@ -148,14 +150,15 @@ class Oracle:
         return layout
 
     def _widen(
-        self, wanted: str, seed: int, node: dict[str, Any], tensors: list[torch.Tensor], layout: dict[str, Any]
-    ) -> str:
-        """Outputs in double precision, and their spread where it is wanted, into `wide`; "" or why not."""
+        self, request: dict[str, Any], node: dict[str, Any], tensors: list[torch.Tensor], layout: dict[str, Any]
+    ) -> tuple[str, dict[int, int]]:
+        """What is wanted of the outputs in double precision, into `wide`: "" or why not, and the terms by slot."""
+        wanted, seed = request["fp64"], request["seed"]
         if not wanted:
-            return "not asked for"
+            return "not asked for", {}
         places, size = tree.wide_places(layout["slots"])
         if size * (2 if wanted == "spread" else 1) > self.wide_bytes:
-            return f"{size} bytes of outputs in float64 are too many"
+            return f"{size} bytes of outputs in float64 are too many", {}
         given = [widen.wide(tensor) for tensor in tensors]
 
         def reference(inputs: list[torch.Tensor]) -> dict[int, torch.Tensor]:
@@ -164,11 +167,15 @@ class Oracle:
         try:
             truth = reference([tensor.clone() for tensor in given])
             self._keep(truth, places, 0)
-            if wanted == "spread":
-                self._keep(widen.spread(reference, given, truth, seed), places, size)
+            if wanted == "values":
+                return "", {}
+            self._keep(widen.spread(reference, given, truth, seed), places, size)
+            shape = json.dumps([request["case"], [slot["shape"] for slot in layout["slots"]]])
+            if shape not in self.terms:
+                self.terms[shape] = widen.terms(reference, given, truth, seed)
         except widen.NotWidened as err:
-            return str(err)[:500]
-        return ""
+            return str(err)[:500], {}
+        return "", self.terms[shape]
 
     def _outputs(
         self, node: dict[str, Any], inputs: list[torch.Tensor], layout: dict[str, Any]

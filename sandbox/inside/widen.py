@@ -7,10 +7,14 @@ a result that stays narrow, a reference that refuses) is NotWidened with the rea
 `spread`: by how much an output element moves when every input element is off by one unit roundoff. It is estimated,
 not bounded: the reference runs again on inputs x·(1 ± η) with random signs, and (f(x') − f(x))/η has mean 0 and
 standard deviation √Σ(x_k ∂f/∂x_k)² (small-sample statistical condition estimation, Kenney & Laub 1994).
+
+`terms`: how many input elements stand behind one output element, seen by changing a share p of them: an output of n
+terms stays as it is with probability (1 − p)ⁿ. It tells an elementwise kernel from a sum where shapes cannot.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +26,11 @@ ETA = 2.0**-24  # relative size of a perturbation: linear for nearly any functio
 SAMPLES, FEW_SAMPLES = 2, 8
 FEW = 4096  # output elements; up to so many each stands for itself and FEW_SAMPLES are drawn
 BLOCK = 32  # neighbours whose median backs an element's estimate where there are only SAMPLES
+
+SHARES = (2.0**-6, 2.0**-12, 2.0**-18)  # of the inputs changed to see how many of them stand behind one output element
+PROBE = 2.0**-12  # relative size of that change
+MANY_FOLD = 4  # outputs may differ: those of a causal mask have one to all terms
+SURE = 0.95  # moved outputs beyond this share tell nothing
 
 NARROW = {
     torch.float32: torch.float64,
@@ -91,7 +100,7 @@ def spread(
     """
     few = sum(tensor.numel() for tensor in truth.values()) <= FEW
     samples = FEW_SAMPLES if few else SAMPLES
-    generator = torch.Generator(tensors[0].device if tensors else "cpu").manual_seed(seed)
+    generator = _generator(tensors, seed)
     squares = {slot: torch.zeros_like(_parts(tensor)) for slot, tensor in truth.items()}
     for _ in range(samples):
         moved = reference([_perturbed(tensor, generator) for tensor in tensors])
@@ -100,6 +109,36 @@ def spread(
             squares[slot] += step.square_()
     found = {slot: (total / samples).sqrt_().nan_to_num_(nan=torch.inf) for slot, total in squares.items()}
     return found if few else {slot: torch.maximum(own, _nearby(own)) for slot, own in found.items()}
+
+
+def terms(reference: Run, tensors: list[torch.Tensor], truth: dict[int, torch.Tensor], seed: int) -> dict[int, int]:
+    """By slot, an upper estimate; a slot is missing where none can be had: too few outputs, or more terms than 10⁶."""
+    generator = _generator(tensors, seed)
+    found: dict[int, int] = {}
+    for share in SHARES:
+        moved = reference([_changed_here_and_there(tensor, share, generator) for tensor in tensors])
+        for slot, tensor in truth.items():
+            if slot not in found and tensor.numel():
+                count = int(torch.count_nonzero(_parts(moved[slot]) != _parts(tensor)))
+                most = (count + 3 * math.sqrt(count) + 3) / _parts(tensor).numel()
+                if most < SURE:
+                    found[slot] = max(math.ceil(MANY_FOLD * math.log1p(-most) / math.log1p(-share)), 1)
+        if len(found) == len(truth):
+            break
+    return found
+
+
+def _changed_here_and_there(tensor: torch.Tensor, share: float, generator: torch.Generator) -> torch.Tensor:
+    changed = tensor.clone()
+    if tensor.dtype in (torch.float64, torch.complex128):
+        parts = _parts(changed)
+        chosen = torch.rand(parts.shape, generator=generator, device=tensor.device) < share
+        parts.mul_(chosen.double().mul_(PROBE).add_(1))
+    return changed
+
+
+def _generator(tensors: list[torch.Tensor], seed: int) -> torch.Generator:
+    return torch.Generator(tensors[0].device if tensors else "cpu").manual_seed(seed)
 
 
 def _parts(tensor: torch.Tensor) -> torch.Tensor:

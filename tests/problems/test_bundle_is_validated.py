@@ -73,6 +73,7 @@ def test_the_plain_bundle_is_accepted() -> None:
         ({"tolerance": {"rtol": "tight", "atol": 0}}, "tolerance.rtol", "finite number"),
         ({"precision": {"legal": []}}, "precision.legal", "at least one"),
         ({"precision": {"legal": ["FP 32"]}}, "precision.legal[0]", "number format"),
+        ({"precision": {"legal": ["fp32"], "reduction": "n; n"}}, "precision.reduction", "arithmetic"),
         ({"speed_of_light": {"read_bytes": "__import__('os')"}}, "speed_of_light.read_bytes", "arithmetic"),
         ({"speed_of_light": {"reads": "1"}}, "speed_of_light.reads", "unknown key"),
         ({"level": 5}, "level", "outside"),

@@ -52,7 +52,15 @@ def problems(draw: st.DrawFn) -> Problem:
         gpus=tuple(draw(st.lists(WORDS, max_size=3, unique=True))),
         fuzz=draw(st.none() | st.builds(Fuzz, st.dictionaries(ARGUMENTS, CHOICES, min_size=1), st.integers(1, 64))),
         tolerance=draw(st.none() | st.builds(Tolerance, rtol=st.floats(0, 1), atol=st.floats(0, 1))),
-        precision=draw(st.none() | st.builds(Precision, st.just(("fp16", "fp32")), st.none() | st.floats(1e-9, 1))),
+        precision=draw(
+            st.none()
+            | st.builds(
+                Precision,
+                st.just(("fp16", "fp32")),
+                st.none() | st.floats(1e-9, 1),
+                st.sampled_from(["", "rows * cols", "4096"]),
+            )
+        ),
         baseline=draw(st.none() | TEXTS),
         speed_of_light=draw(st.sampled_from([{}, {"read_bytes": "8 * size", "flops": {"fp32": "size"}}])),
         level=draw(st.none() | st.integers(1, 4)),

@@ -9,25 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems.tolerance import Tolerance
+from problems.tolerance import Precision, Tolerance
 from runner.judge import compare
-from runner.judge.layout import Layout, Slot
+from runner.judge.arrays import HOST
+from runner.judge.layout import Slot
+from runner.judge.rule import Rule
+from tests.runner.judge.held_against import by_tolerance, held, judged
 
 TIGHT = Tolerance(rtol=1e-5, atol=1e-6)
 
 
-def layout_of(shape: tuple[int, ...], dtype: str = "float32", size: int = 4) -> Layout:
-    count = int(np.prod(shape))
-    stride = tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
-    slot = Slot("out", dtype, shape, stride, count * size, -1, 0)
-    return Layout((slot,), 0, count * size, b"")
-
-
-def figures(expected: Any, got: Any, tolerance: Tolerance | None = TIGHT, dtype: str = "float32") -> compare.Figures:
-    left, right = np.ascontiguousarray(expected), np.ascontiguousarray(got)
-    layout = layout_of(left.shape, dtype, left.dtype.itemsize)
-    (found,) = compare.compare(layout, left.reshape(-1).view(np.uint8), right.reshape(-1).view(np.uint8), tolerance)
-    return found
+def figures(expected: Any, got: Any, tolerance: Tolerance = TIGHT, dtype: str = "") -> compare.Figures:
+    return judged(held(np.asarray(expected), dtype=dtype), np.asarray(got), Rule(tolerance))
 
 
 def row(*values: float) -> np.ndarray[Any, Any]:
@@ -63,22 +56,22 @@ def test_expected_non_finite_values_must_be_the_same() -> None:
 
 def test_integers_and_booleans_are_compared_exactly() -> None:
     left = np.array([1, 2, 2**40], dtype=np.int64)
-    assert figures(left, left.copy(), dtype="int64").good
-    assert figures(left, left + np.array([0, 0, 1]), dtype="int64").different == 1
+    assert figures(left, left.copy()).good
+    assert figures(left, left + np.array([0, 0, 1])).different == 1
 
 
 def test_each_part_of_a_complex_number_counts_by_itself() -> None:
     expected = np.array([1 + 2j, complex(np.nan, 1)], dtype=np.complex64)
-    assert figures(expected, expected.copy(), dtype="complex64").good
-    found = figures(expected, np.array([1 + 2j, complex(np.nan, 77)], dtype=np.complex64), dtype="complex64")
+    assert figures(expected, expected.copy()).good
+    found = figures(expected, np.array([1 + 2j, complex(np.nan, 77)], dtype=np.complex64))
     assert found.different == 1
     assert found.first == ([1], "1", "77")
 
 
 def test_bfloat16_is_read_by_its_bits() -> None:
     bits = np.array([0x3F80, 0x4000, 0xC000], dtype=np.uint16)  # 1, 2, -2
-    assert figures(bits, bits.copy(), None, dtype="bfloat16").good
-    found = figures(bits, np.array([0x3F80, 0x4000, 0x4000], dtype=np.uint16), None, dtype="bfloat16")
+    assert figures(bits, bits.copy(), dtype="bfloat16").good
+    found = figures(bits, np.array([0x3F80, 0x4000, 0x4000], dtype=np.uint16), dtype="bfloat16")
     assert found.first == ([2], "-2", "2")
 
 
@@ -115,16 +108,17 @@ def test_a_secret_message_has_no_index_and_no_value() -> None:
     assert "1.2345" not in text
     assert "7.6543" not in text
     assert "33.3 %" in text
-    assert "first" not in found.to_json(public=False)
+    assert not {"first", "worst", "hints"} & set(found.to_json(public=False))
 
 
 def test_what_is_found_does_not_depend_on_where_a_chunk_ends() -> None:
-    expected = np.ones((3, compare.CHUNK - 1), np.float32)
+    expected = np.ones((3, HOST.chunk - 1), np.float32)
     got = expected.copy()
     got[0, -1] = got[2, 5] = 3
     found = figures(expected, got)
+    assert found.disputed == 0
     assert found.different == 2
-    assert found.first == ([0, compare.CHUNK - 2], "1", "3")
+    assert found.first == ([0, HOST.chunk - 2], "1", "3")
 
 
 @given(st.lists(st.floats(width=32), min_size=1, max_size=50), st.data())
@@ -139,3 +133,90 @@ def test_it_agrees_with_the_definition_element_by_element(values: list[float], d
             for e, a in zip(expected, actual, strict=True)
         ]
     assert figures(expected, actual).different == same.count(False)
+
+
+def test_the_largest_error_is_told_as_a_share_of_what_is_allowed() -> None:
+    assert figures(row(1, 2, 3), row(1, 2.5, 3), Tolerance(0.0, 1.0)).worst_share == 0.5
+
+
+def test_relative_l2_is_held_against_double_precision_where_it_exists() -> None:
+    truth = np.full(1000, 1 / 3)
+    found = judged(held(truth.astype(np.float32), truth=truth), truth.astype(np.float32), Rule(TIGHT))
+    assert found.basis == "fp64"
+    assert found.relative_l2 == pytest.approx(abs(float(np.float32(1 / 3)) * 3 - 1), rel=1e-6)
+
+
+def test_one_infinity_among_the_expected_hides_no_error() -> None:
+    expected, got = np.ones((10, 10), np.float32), np.ones((10, 10), np.float32)
+    expected[0, 0] = got[0, 0] = np.inf
+    got[1:] *= 1.25
+    found = figures(expected, got, Tolerance(1.0, 0.0))
+    assert found.good
+    assert found.relative_l2 == pytest.approx(0.25 * (90 / 99) ** 0.5)
+
+
+def test_values_whose_squares_overflow_keep_their_relative_error() -> None:
+    expected = np.full(100, 1e30, np.float32)
+    assert figures(expected, expected * np.float32(1.5), Tolerance(1.0, 0.0)).relative_l2 == pytest.approx(0.5)
+
+
+def test_a_declared_limit_of_relative_l2_is_enforced() -> None:
+    x = np.random.default_rng(1).normal(size=(100, 100)).astype(np.float32)
+    half = x.astype(np.float16).astype(np.float32)
+    loose, strict = by_tolerance(1e-3, 1e-6, max_relative_l2=1e-3), by_tolerance(1e-3, 1e-6, max_relative_l2=1e-5)
+    assert judged(held(x), half, loose).good
+    found = judged(held(x), half, strict)
+    assert (found.reason, found.different) == ("precision", 0)
+    assert "less precise" in compare.explain("n=1", found, 0, 1)
+    assert "rounded to float16 or TF32" in compare.explain("n=1", found, 0, 1)
+    assert "rounded" not in compare.explain_secret(found)
+
+
+def test_with_a_check_of_its_own_a_problem_decides_but_for_its_declared_precision() -> None:
+    x = np.random.default_rng(1).normal(size=100).astype(np.float32)
+    assert judged(held(x), x + 1, Rule(own_check=True)).good
+    found = judged(held(x), x + 1, Rule(precision=Precision(("fp32",), 1e-5), own_check=True))
+    assert found.reason == "precision"
+
+
+def test_an_element_on_which_reference_and_double_precision_disagree_may_be_either() -> None:
+    truth = np.arange(1.0, 101)
+    expected = truth.astype(np.float32)
+    expected[7] = 9  # rounded the other way
+    either, neither = expected.copy(), expected.copy()
+    either[7], neither[7] = 8, 8.5
+    given = held(expected, truth=truth, spread=0.0, terms=1)
+    assert judged(given, expected).disputed == 1
+    assert judged(given, expected).good
+    assert judged(given, either).good
+    assert judged(given, neither).different == 1
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_float8_is_compared_by_value(dtype: str) -> None:
+    import torch
+
+    bits = np.arange(256, dtype=np.uint8)
+    ours = HOST.values(Slot("out", dtype, (256,), (1,), 256, -1, 0), bits)
+    theirs = torch.from_numpy(bits).view(getattr(torch, dtype)).float().numpy()
+    assert np.array_equal(ours, theirs, equal_nan=True)
+    zeros = np.array([0x00, 0x80], np.uint8)
+    assert judged(held(zeros, dtype=dtype), zeros[::-1].copy(), Rule(TIGHT)).good
+
+
+def test_right_outputs_of_a_cheaper_format_are_a_finding_and_no_more() -> None:
+    x = np.random.default_rng(1).normal(size=(100, 100)).astype(np.float32)
+    rule, given = Rule(Tolerance(1e-2, 1e-2), Precision(("fp32",))), held(x, truth=x)
+    honest, half = x * np.float32(1 + 1e-6), x.astype(np.float16).astype(np.float32)
+    assert compare.precision_findings("n=1", given.layout, [judged(given, honest, rule)], rule) == []
+    (finding,) = compare.precision_findings("n=1", given.layout, [judged(given, half, rule)], rule)
+    assert finding["rule"] == "cheaper_precision"
+    assert "tf32/fp16" in finding["sentence"]
+    allowed = Rule(Tolerance(1e-2, 1e-2), Precision(("fp16",)))
+    assert compare.precision_findings("n=1", given.layout, [judged(given, half, allowed)], allowed) == []
+
+
+def test_the_oracle_is_asked_for_what_the_rule_needs() -> None:
+    assert Rule().fp64(timed=True) == Rule().fp64(timed=False) == "spread"
+    for rule in (Rule(TIGHT), Rule(own_check=True)):
+        assert (rule.fp64(timed=True), rule.fp64(timed=False)) == ("", "values")

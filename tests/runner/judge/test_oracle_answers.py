@@ -132,6 +132,16 @@ def test_the_spread_of_a_sum_is_the_root_of_its_squares(sums: Oracle) -> None:
     assert 0.1 < ratio.min() < ratio.max() < 5
 
 
+@pytest.mark.parametrize(("cols", "most"), [(1, 64), (10, 200), (300, 4000), (20_000, 300_000)])
+def test_the_terms_behind_an_output_are_counted_from_above(sums: Oracle, cols: int, most: int) -> None:
+    (terms,) = sums.make({"rows": 500, "cols": cols}, 7, fp64="spread").terms
+    assert cols <= terms <= most
+
+
+def test_one_output_element_tells_nothing_of_its_terms(sums: Oracle) -> None:
+    assert sums.make({"rows": 1, "cols": 300}, 7, fp64="spread").terms == (0,)
+
+
 def test_a_reference_that_names_its_own_precision_is_widened_too(tmp_path: Path) -> None:
     reference = """
 import torch

@@ -1,0 +1,49 @@
+"""By which rule one case's outputs are judged, and what the oracle must bring for it. A pure value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from problems.spec import Case, Problem
+from problems.tolerance import Precision, Tolerance
+from runner.judge.arithmetic import LimitError, evaluate
+from runner.judge.faults import OracleFailed
+
+Fp64 = Literal["", "values", "spread"]  # nothing; outputs in double precision; and how conditioned each element is
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`tolerance` decides element by element where it is declared, else the error model (error_model.py).
+
+    `reduction`: terms behind one output element as declared, 0 where the judge finds out. `own_check`: the problem's
+    `check_implementation` decides; what is compared here is for the report, but for `precision.max_relative_l2`.
+    """
+
+    tolerance: Tolerance | None = None
+    precision: Precision | None = None
+    reduction: int = 0
+    own_check: bool = False
+
+    @classmethod
+    def of(cls, problem: Problem, case: Case, *, own_check: bool) -> Rule:
+        """Raises OracleFailed where the declared reduction is no number for this case."""
+        declared = problem.precision.reduction if problem.precision else ""
+        try:
+            reduction = evaluate(declared, case) if declared else 0
+        except LimitError as error:
+            raise OracleFailed(f"precision.reduction: {error}") from None
+        if declared and reduction < 1:
+            raise OracleFailed(f"precision.reduction: {declared} is {reduction} for {case}; it must be at least 1")
+        return cls(problem.tolerance, problem.precision, reduction, own_check)
+
+    @property
+    def by_model(self) -> bool:
+        return self.tolerance is None and not self.own_check
+
+    def fp64(self, *, timed: bool) -> Fp64:
+        """What to ask the oracle for. The model needs it in every call; else it is for the report of a check."""
+        if self.by_model:
+            return "spread"
+        return "" if timed else "values"
