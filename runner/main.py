@@ -109,10 +109,12 @@ def verify_problem(
 
     logging.basicConfig(level=logging.CRITICAL)
     screen = Console(stderr=True)
-    lines = []
     try:
         folder, found, settings = once.find_folder(problem), once.find_problem(problem), config.load_judge()
         samples = [one for one in verify.samples(found, folder) if one.name.startswith(only)]
+        lines = [verify.declared(found)]
+        if not as_json:
+            show.verified(Console(), lines[0])
         if not samples:
             _refuse(screen, f"--only {only!r}: no sample's name begins so")
         with screen.status("judging") as status:

@@ -40,9 +40,12 @@ def find_problem(name: str) -> Problem:
     """By folder or name, as above. Raises UsageError."""
     folder = find_folder(name)
     try:
-        return load_problem(folder)
+        problem = load_problem(folder)
     except ProblemError as err:
         raise UsageError(f"{folder}: {err}") from None
+    if problem.unsupported:
+        raise UsageError(f"{folder} cannot be judged here: {problem.unsupported}")
+    return problem
 
 
 def read_source(path: Path) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from problems.spec import Problem
+from runner.judge import limits
 from runner.wire import Report
 
 SLOWER: Final = 1.25  # times the baseline's time, at least, for a sample in `slow`
@@ -63,6 +64,13 @@ class Line:
 
 
 Judge = Callable[[Sample], Report]
+
+
+def declared(problem: Problem) -> Line:
+    """Can the speed of light of each timed case be worked out from what the problem declares?"""
+    faults = limits.faults(problem) if problem.speed_of_light else []
+    got = "wrong" if faults else "declared" if problem.speed_of_light else "not declared"
+    return Line("speed_of_light", "declared", got, not faults if problem.speed_of_light else None, "; ".join(faults))
 
 
 def verify(samples: list[Sample], judge: Judge) -> Iterator[Line]:

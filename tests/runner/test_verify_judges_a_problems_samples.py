@@ -58,6 +58,14 @@ def test_the_verdict_must_be_that_of_the_folder(expected: str, made: Report, goo
     assert bool(line.explained) is not good
 
 
+def test_a_faulty_declaration_of_work_is_told_to_its_author() -> None:
+    wrong = replace(PROBLEM, speed_of_light={"read_bytes": "rows * 4", "write_bytes": "4"})
+    line = verify.declared(wrong)
+    assert (line.good, "rows" in line.explained) == (False, True)
+    assert verify.declared(PROBLEM).good is True
+    assert verify.declared(replace(PROBLEM, speed_of_light={})).good is None
+
+
 def test_what_could_not_be_measured_is_judged_again_once() -> None:
     outcomes = iter(["unmeasurable", "passed", "unmeasurable", "unmeasurable"])
     lines = list(verify.verify([sample("accepted"), sample("accepted")], lambda one: report(next(outcomes))))
@@ -182,7 +190,11 @@ def test_half_of_half_precision_does_not_apply() -> None:
 
 def test_the_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
     (tmp_path / "task.yml").write_text("files: [")
+    cuda = tmp_path / "cuda"
+    cuda.mkdir()
+    (cuda / "task.yml").write_text("files: []\nlang: cu\nbenchmarks: [{n: 1}]\n")
     for arguments, says in (
+        ([str(cuda)], "cannot be judged here"),
         (["nothing"], "neither a folder with a task.yml nor in the library"),
         ([str(tmp_path)], "task.yml"),
         (["vectoradd", "--only", "no/such"], "no sample's name begins so"),
@@ -208,4 +220,4 @@ def test_its_json_is_for_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event: report("wrong"))
     result = CliRunner().invoke(main.app, ["verify", "vectoradd", "--only", "admission/zeros", "--json"])
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["lines"][0]["got"] == "wrong"
+    assert json.loads(result.stdout)["lines"][1]["got"] == "wrong"
