@@ -159,6 +159,8 @@ RULES: Final[dict[str, Callable[[Report], bool]]] = {
 def _explained(sample: Sample, report: Report) -> str:
     detail = report.message or str(report.evidence.get("operator", ""))
     said = f" It says: {detail.strip()[:400]}" if detail else ""
+    if report.outcome in REPEATED:
+        return f"It could not be judged here, {TRIES} times; `runner doctor` may say why.{said}"
     if sample.name == "admission/margin":
         return f"The tolerance leaves honest code less than four times its rounding error; widen it.{said}"
     if sample.name == "admission/half":

@@ -70,6 +70,7 @@ def test_what_could_not_be_measured_is_judged_again_once() -> None:
     outcomes = iter(["unmeasurable", "passed", "unmeasurable", "unmeasurable"])
     lines = list(verify.verify([sample("accepted"), sample("accepted")], lambda one: report(next(outcomes))))
     assert [line.good for line in lines] == [True, False]
+    assert "could not be judged here, 2 times" in lines[1].explained
     assert not verify.is_verified(lines)
 
 
