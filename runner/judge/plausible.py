@@ -42,7 +42,7 @@ MODES_APART: Final = 0.02  # of the time
 MODES_APART_NS: Final = 2_000.0  # and some steps of a device's event clock, which may be half a microsecond wide
 DEVICE_BUSY: Final = "device_busy"  # why a quad is void (timing.py)
 LATE_WRITE: Final = "late_write"  # why a check failed (trial.py)
-LOOSELY: Final = 0.05  # false alarm at which the baseline counts as two-moded as well
+STRAYS: Final = 0.05  # of the calls of a baseline: from there on it is the machine that makes groups
 
 
 def findings(evidence: Evidence) -> list[Finding]:
@@ -113,14 +113,18 @@ class TimedCase:
         ]
         return [pair for pair in pairs if min(pair) > 0]
 
-    def calls(self, side: str) -> list[float]:
-        """ln of each call's time over the baseline's in the same quad: what slows both down is not in it."""
+    def calls(self, side: str, *, over_baseline: bool = True) -> list[float]:
+        """ln of each call's time, over the baseline's in the same quad: then what slows both down is not in it."""
         found = []
         for quad in self.timing["quads"]:
             ours = [block for block in quad["blocks"] if block["side"] == BASELINE]
             if quad["void"] or len(ours) != 2:
                 continue
-            scale = stats.median([self.time_ns(sample) for block in ours for sample in block["calls"]])
+            scale = (
+                stats.median([self.time_ns(call) for block in ours for call in block["calls"]])
+                if over_baseline
+                else 1.0
+            )
             times = [self.time_ns(call) for block in quad["blocks"] if block["side"] == side for call in block["calls"]]
             found += [math.log(time / scale) for time in times if scale > 0 and time > 0]
         return found
@@ -156,16 +160,15 @@ class Run:
 def faster_than_best(run: Run) -> Iterator[Finding]:
     """Twice as fast as what people who tried hard have reached. The reference itself is no such thing."""
     for case in run.cases:
-        known = {"incumbent": case.incumbent, "tuned baseline": case.baseline if run.evidence.get("tuned") else None}
-        best = (
-            min((each.low, name) for name, each in known.items() if each is not None) if any(known.values()) else None
-        )
-        if case.candidate is not None and best and FASTER_THAN_BEST * case.candidate.high < best[0]:
+        baseline = case.baseline if run.evidence.get("tuned") else None
+        known = [(each.low, name) for each, name in ((case.incumbent, I), (baseline, BASELINE)) if each is not None]
+        best_ns, best = min(known, default=(0.0, ""))
+        if case.candidate is not None and FASTER_THAN_BEST * case.candidate.high < best_ns:
             yield _finding(
                 "faster_than_best",
                 case.name,
-                {"time_ns": case.candidate.high, "best_ns": best[0], "best": best[1], "threshold": FASTER_THAN_BEST},
-                f"{best[0] / case.candidate.high:.3g} times as fast as the {best[1]}. Look for work that is left out.",
+                {"time_ns": case.candidate.high, "best_ns": best_ns, "best": best, "threshold": FASTER_THAN_BEST},
+                f"{best_ns / case.candidate.high:.3g} times as fast as the {best}. Look for work that is left out.",
             )
 
 
@@ -177,8 +180,8 @@ def faster_than_eager(run: Run) -> Iterator[Finding]:
                 "faster_than_eager",
                 case.name,
                 {"time_ns": case.candidate.high, "eager_ns": eager, "threshold": FASTER_THAN_EAGER},
-                f"{eager / case.candidate.high:.3g} times as fast as the reference as it is written. Is the reference "
-                "wasteful, or is work left out?",
+                f"{eager / case.candidate.high:.3g} times as fast as the reference as it is written. Look whether the "
+                "reference is wasteful or work is left out.",
             )
 
 
@@ -344,10 +347,11 @@ def late_work(run: Run) -> Iterator[Finding]:
 
 
 def bimodal(run: Run) -> Iterator[Finding]:
-    """Calls fall into two groups, and the baseline's, on the same inputs' sizes and at the same time, do not."""
+    """Calls fall into two groups, and the baseline's, in the same quads, do not: nor do they by the machine's ups and
+    downs, which stretch over quads."""
     for case in run.cases:
         found = modes.two_modes(case.calls(CANDIDATE))
-        if found is None or case.candidate is None or modes.two_modes(case.calls(BASELINE), LOOSELY):
+        if found is None or case.candidate is None or _strays(case, (found.high - found.low) / 2) > STRAYS:
             continue
         apart = math.expm1(found.high - found.low)
         if apart >= MODES_APART and apart * case.candidate.low >= MODES_APART_NS:
@@ -358,6 +362,16 @@ def bimodal(run: Run) -> Iterator[Finding]:
                 f"Calls fall into two groups {100 * apart:.3g} % apart, {100 * found.share:.2g} % in the smaller one; "
                 "the baseline's do not. Look for what some calls skip.",
             )
+
+
+def _strays(case: TimedCase, far: float) -> float:
+    """The share of the baseline's calls that lie this far (in ln) from their median, in the run or in their quad."""
+    shares = []
+    for over_baseline in (True, False):
+        calls = case.calls(BASELINE, over_baseline=over_baseline)
+        middle = stats.median(calls)
+        shares.append(sum(abs(call - middle) > far for call in calls) / len(calls))
+    return max(shares)
 
 
 RULES: Final[tuple[Callable[[Run], Iterator[Finding]], ...]] = (
