@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from problems.errors import ProblemError
 from problems.spec import Problem
-from runner import accelerators, config, prepare
-from runner.judge import verdict
+from runner import accelerators, config, epochs, prepare
+from runner.judge import limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.records import INCUMBENT_FAILED
 from runner.judge.schedule import A, B, I
@@ -100,6 +100,7 @@ def _judge(
     evidence.update(trial.evidence)
     trial.evidence = evidence
     evidence.update(_circumstances(job, ready))
+    evidence.update(_bounds(job, problem, ready, evidence))
     try:
         with phases("building"):
             trial.load(job.source)
@@ -127,6 +128,7 @@ def _judge(
     phases.add("inputs", oracle.asked.seconds)
     phases.add("problem", oracle.problem_s)
     phases.add("comparing", trial.comparing.seconds)
+    evidence["findings"] = plausible.findings(evidence)
     return report_of(blank, evidence, sides[B].logs())
 
 
@@ -142,6 +144,15 @@ def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
         "fingerprint": fingerprint,
         "left_out": ready.hardware.steps.left_out,
         "certified": all(side.certified for side in ready.sides.values()),
+    }
+
+
+def _bounds(job: Job, problem: Problem, ready: prepare.Prepared, evidence: dict[str, Any]) -> dict[str, Any]:
+    """What times are held against: is the baseline somebody's best, and what can this hardware do?"""
+    ceilings = epochs.ceilings_for(ready.settings, job.hardware, evidence["epoch"], evidence["fingerprint"])
+    return {
+        "tuned": problem.baseline is not None,
+        "limits": limits.evidence(problem.speed_of_light, problem.benchmarks, ceilings, problem.precision),
     }
 
 

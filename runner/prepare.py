@@ -66,7 +66,7 @@ class Prepared:
         self.hardware = Hardware.of(settings)
         self.sides: dict[str, Tenant] = {}
         self._stack = stack
-        self._settings = settings
+        self.settings = settings
         self._born = time.monotonic()
         self._client = container.connect()
         stack.callback(self._client.close)
@@ -83,7 +83,7 @@ class Prepared:
 
     def start_side(self, name: str) -> Tenant:
         """A tenant's container, which imports torch from now on; `connect` waits for it."""
-        made = self._start(policy.tenant(self._settings.sandbox_image, hosts.draw_uid(), self._cpus("tenant")))
+        made = self._start(policy.tenant(self.settings.sandbox_image, hosts.draw_uid(), self._cpus("tenant")))
         hardware = self.hardware
         side = Tenant(
             name, made, WallClock(), hardware.memory, hardware.input_bytes, hardware.output_bytes, hardware.steps
@@ -94,7 +94,7 @@ class Prepared:
 
     def unfit(self) -> str:
         """Why this set must not begin a job, "" while it may: for one that has waited."""
-        settings = self._settings
+        settings = self.settings
         if time.monotonic() - self._born > settings.runner_prepared_s:
             return f"it is older than {settings.runner_prepared_s:g} s"
         if not all(one.attached() for one in self._containers()):
@@ -114,7 +114,7 @@ class Prepared:
         return (self.oracle.container, *(side.container for side in self.sides.values()))
 
     def _start_oracle(self) -> Oracle:
-        made = self._start(policy.oracle(self._settings.sandbox_image, hosts.draw_uid(), self._cpus("oracle")))
+        made = self._start(policy.oracle(self.settings.sandbox_image, hosts.draw_uid(), self._cpus("oracle")))
         oracle = Oracle(made, self.hardware.memory, self.hardware.input_bytes, self.hardware.output_bytes)
         self._stack.callback(oracle.close)
         return oracle
@@ -122,7 +122,7 @@ class Prepared:
     def _start(self, wanted: policy.Policy) -> container.Container:
         if self.hardware.gpu is not None:
             wanted = policy.with_gpu(wanted, self.hardware.gpu)
-        new = self._stack.enter_context(container.Container(self._client, wanted, self._settings.runner_id))
+        new = self._stack.enter_context(container.Container(self._client, wanted, self.settings.runner_id))
         new.start()
         return new
 

@@ -33,9 +33,9 @@ class Arena:
         """Before the clock."""
         self.memory.stage(inputs, layout.input_bytes)
 
-    def put_inputs(self, layout: Layout, inputs: Buffer) -> None:
+    def put_inputs(self, layout: Layout, inputs: Buffer, *, hot: bool = False) -> None:
         """From the judge's private memory; `inout` tensors get their first contents where the result is expected."""
-        self.memory.put(self.inputs.bytes, inputs, layout.input_bytes)
+        self.memory.put(self.inputs.bytes, inputs, layout.input_bytes, hot=hot)
         for slot in layout.slots:
             if slot.role == "inout":
                 self.memory.copy(self.outputs.bytes[slot.output :], inputs[slot.input :], slot.nbytes)

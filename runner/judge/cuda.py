@@ -60,6 +60,7 @@ class CudaMemory:
 
     device = "cuda"
     frozen_stands_still = False
+    sweeps = True
     snapshot_bytes = 24 << 30
 
     def __init__(self, steps: Steps = ALL) -> None:
@@ -105,12 +106,12 @@ class CudaMemory:
         torch.cuda.synchronize()
 
     @_allocating()
-    def put(self, target: Buffer, source: Buffer, count: int) -> None:
+    def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
         """Inside the clock: what was staged, a sweep of L2, the withheld words."""
         target[:count].copy_(self._staged[:count])
         if self.steps.reset:
             device.reset_persisting_cache()
-        if self.steps.sweep:
+        if self.steps.sweep and not hot:
             self._sweeper.add_(1)
         if self.steps.withhold:
             words = target[:count].view(torch.int32)

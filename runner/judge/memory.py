@@ -42,6 +42,7 @@ class Memory(Protocol):
 
     device: str  # as torch names it
     frozen_stands_still: bool  # does nothing of a frozen container work on this memory? A device may
+    sweeps: bool  # does a call find the cache empty, unless told otherwise?
     snapshot_bytes: int  # of the judge's memory for the inputs and outputs of one block
 
     def region(self, name: str, size: int) -> Region: ...
@@ -54,8 +55,8 @@ class Memory(Protocol):
         """What can be done before the clock for a `put` of the same bytes."""
         ...
 
-    def put(self, target: Buffer, source: Buffer, count: int) -> None:
-        """Inside the clock: inputs into a container's region."""
+    def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
+        """Inside the clock: inputs into a container's region. `hot`: whatever is in the cache may stay there."""
         ...
 
     def probe_ns(self) -> int:
@@ -93,6 +94,7 @@ class HostMemory:
 
     device = "cpu"
     frozen_stands_still = True
+    sweeps = False  # what the judge has just written may lie in any cache
     snapshot_bytes = 2 << 30
 
     def region(self, name: str, size: int) -> SharedPages:
@@ -111,7 +113,7 @@ class HostMemory:
     def stage(self, source: Buffer, count: int) -> None:
         """Nothing: no thread of a frozen container sees inputs while they are copied."""
 
-    def put(self, target: Buffer, source: Buffer, count: int) -> None:
+    def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
         self.copy(target, source, count)
 
     def probe_ns(self) -> int:

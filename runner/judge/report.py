@@ -111,6 +111,7 @@ class Repeat(_Strict):
     fresh: Sample
     again: Sample
     same_bits: bool
+    hot: bool = Field(default=False, description="the cache was left as it was before the second call")
 
 
 class Timing(_Strict):
@@ -172,6 +173,7 @@ class Evidence(_Strict):
     findings: Annotated[list[Finding], Field(max_length=1_024)]
     set_aside: Name = Field(description="why the device must not judge until canaries passed; empty: it may")
     limits: Details
+    tuned: bool = Field(default=False, description="the baseline is the problem's own and not merely its reference")
     operator: Text = Field(default="", description="for operators: why the host or the problem failed")
 
 

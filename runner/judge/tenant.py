@@ -161,8 +161,9 @@ class Tenant:
             self._freeze(faults.CALL)
             self._laid_out = layout.text
 
-    def call(self, given: Input, into: Buffer, limit_s: float, *, idle: bool = False) -> Call:
-        """One call on fresh inputs; `into` receives the whole output. `idle`: the same way without the call.
+    def call(self, given: Input, into: Buffer, limit_s: float, *, idle: bool = False, hot: bool = False) -> Call:
+        """One call; `into` receives the whole output. `idle`: the same way without the call. `hot`: the cache is left
+        as it is.
 
         Poison the output; with everything frozen start the clock, copy the inputs in, say go and thaw; when the nonce
         is echoed, freeze, copy the whole output away, stop the clock. Then look whether the inputs are unchanged and,
@@ -176,7 +177,7 @@ class Tenant:
         now = self._clock.now_ns
         freeze_ns = 0
         start = now()
-        arena.put_inputs(layout, given.inputs)
+        arena.put_inputs(layout, given.inputs, hot=hot)
         put = now()
         start = start if self._steps.early else put
         order = self._write_order(protocol.IDLE if idle else protocol.CALL, b"")

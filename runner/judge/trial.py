@@ -6,16 +6,14 @@ comparing happens between blocks, with every tenant frozen.
 
 from __future__ import annotations
 
-import gc
 import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from problems.spec import Case, Problem, case_name
-from problems.tolerance import Tolerance
 from runner.judge import certificate, compare, stats, throttle, timing
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.clock import Stopwatch, WallClock
@@ -26,13 +24,10 @@ from runner.judge.rule import Rule
 from runner.judge.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
 from runner.judge.telemetry import Telemetry
 from runner.judge.tenant import Call, Input, Tenant
+from runner.judge.timed_side import TimedSide, pause_for
 
 EVIDENCE_VERSION: Final = 2
 CALL_S: Final = 10.0  # the longest that one call may take
-NEAR_SHARE: Final = 1 / 8  # of a block's inputs: the one before with a few elements changed
-REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
-REST_TICK_S: Final = 0.1
-EXACT: Final = Tolerance(0.0, 0.0)  # of a repeat; not all bytes, for between tensors lies what poison was drawn
 NOT_THE_TENANTS: Final = ("reference.py", "eval.py")
 
 Emit = Callable[[str, str, dict[str, Any]], None]  # state, message, data
@@ -168,13 +163,21 @@ class Trial:
         return self.oracle.make(case, near_to.seed, near=seed, fp64=fp64)
 
     def call(
-        self, side: str, given: Input, stage: Stage, buffer: int, *, public: bool = False, idle: bool = False
+        self,
+        side: str,
+        given: Input,
+        stage: Stage,
+        buffer: int,
+        *,
+        public: bool = False,
+        idle: bool = False,
+        hot: bool = False,
     ) -> tuple[Call, Buffer]:
         """One call. What a tenant says of a secret case reaches nobody: it may hold the case's data."""
         tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
         try:
             tenant.lay_out(given.layout, stage.left_s())
-            return tenant.call(given, output, stage.left_s(), idle=idle), output
+            return tenant.call(given, output, stage.left_s(), idle=idle, hot=hot), output
         except Fault as fault:
             stage.left_s()  # where it was the stage that ran out, its message says so
             if side == A:
@@ -308,96 +311,6 @@ class Trial:
         return lambda sample: certificate.at_once_ns(sample, constant, clock=clock, certified=certified)
 
 
-@dataclass(frozen=True)
-class _Turn:
-    """One call of a block: on which input, into which buffer; `twin`: the call that it repeats exactly."""
-
-    given: Input
-    buffer: int
-    twin: int | None = None
-
-
-class TimedSide:
-    """One side in one case. What counts is called on inputs that were never seen before, some of them near-duplicates
-    of the one before; now and then an input comes again, which counts for nothing but shows a cache of results."""
-
-    def __init__(self, trial: Trial, side: str, case: Case, stage: Stage) -> None:
-        self._trial = trial
-        self._side = side
-        self._case = case
-        self._stage = stage
-        self._turns: list[_Turn] = []
-        self._calls: list[tuple[Call, Buffer]] = []
-
-    def make_ready(self, calls: int) -> None:
-        chance = self._trial.chance
-        given: list[Input] = []
-        with self._trial.oracle.awake():
-            for _ in range(calls):
-                near = given and chance.random() < NEAR_SHARE
-                given.append(self._trial.fresh(self._case, near_to=given[-1] if near else None))
-        self._turns = [_Turn(one, number) for number, one in enumerate(given)]
-        if calls > 1 and chance.random() < REPEAT_SHARE:
-            twin = chance.randrange(calls)
-            self._turns.insert(chance.randint(twin + 1, calls), _Turn(given[twin], calls, twin))
-        for turn in self._turns:
-            self._trial.buffer(turn.buffer, turn.given.layout.output_bytes)
-
-    def run_block(self, *, idle: bool = False) -> list[list[int]]:
-        with _no_collector():
-            self._calls = [
-                self._trial.call(self._side, turn.given, self._stage, turn.buffer, idle=idle) for turn in self._turns
-            ]
-        return [
-            call.sample for (call, _), turn in zip(self._calls, self._turns, strict=True) if idle or turn.twin is None
-        ]
-
-    def settle(self) -> timing.Settled:
-        """Every output is compared, also of a repeat. Raises OracleFailed where it is the baseline's that is wrong,
-        IncumbentFailed where it is the incumbent's."""
-        try:
-            for (call, output), turn in zip(self._calls, self._turns, strict=True):
-                entry = self._trial.judge_output(turn.given, call, output, public=False)
-                if not entry["good"]:
-                    if self._side == A:
-                        raise OracleFailed(f"the baseline is wrong: {entry['message']}")
-                    if self._side == I:
-                        raise IncumbentFailed(entry.get("outcome", "wrong"), entry["reason"])
-                    return timing.Settled(wrong=entry)
-            return timing.Settled(repeats=list(self._repeats()))
-        finally:
-            self.drop()
-
-    def _repeats(self) -> Iterator[Evidence]:
-        fresh = {turn.buffer: at for at, turn in enumerate(self._turns)}
-        for (call, output), turn in zip(self._calls, self._turns, strict=True):
-            if turn.twin is not None:
-                first, its_output = self._calls[fresh[turn.twin]]
-                first_one = replace(turn.given, expected=its_output, expected64=None)
-                found = self._trial.memory.compare(first_one, output, Rule(tolerance=EXACT))
-                same = all(figures.different == 0 for figures in found)
-                yield {"fresh": first.sample, "again": call.sample, "same_bits": same}
-
-    def drop(self) -> list[Input]:
-        """Gives the memory of the block's inputs back."""
-        given = [turn.given for turn in self._turns if turn.twin is None]
-        for one in given:
-            self._trial.oracle.release(one)
-        self._turns, self._calls = [], []
-        return given
-
-
-def pause_for(telemetry: Telemetry) -> timing.Pause:
-    """A real rest."""
-
-    def pause(why: str) -> None:
-        began, hot_c = time.monotonic(), telemetry.temperature_c()
-        while not throttle.pause_is_over(why, hot_c, telemetry.temperature_c(), time.monotonic() - began):
-            time.sleep(REST_TICK_S)
-
-    return pause
-
-
 def _fail(entry: dict[str, Any], reason: str, message: str) -> None:
     entry.update(good=False, reason=reason, message=message)
 
@@ -411,12 +324,3 @@ def _tenants_memory() -> Iterator[None]:
         raise Fault(
             "out_of_memory", "judge", "Your code left too little memory for the judge; allocate less."
         ) from None
-
-
-@contextmanager
-def _no_collector() -> Any:
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

@@ -7,10 +7,11 @@ and of each timed case every sample with what the device's telemetry said; certi
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from runner.judge import limits, schedule, stats
+from runner.judge import plausible, schedule, stats
 from runner.judge.certificate import Certified, certify
 from runner.judge.schedule import differences
 
@@ -97,8 +98,6 @@ def _timed(evidence: Evidence) -> Verdict:
                 "below_resolution",
                 f"Case {timing['case']}: the work takes no longer than handing it over, so it cannot be timed here.",
             )
-        if message := _impossible(time, evidence["limits"]):
-            return Verdict("policy", "impossible", message)
         times.append(time)
     if not times:
         return Verdict("infra_error", "nothing_timed", "The problem has no benchmark cases.")
@@ -110,20 +109,24 @@ def _timed(evidence: Evidence) -> Verdict:
             f"Case {widest.case}: the time is known to ± {100 * widest.estimate.half_width:.0f} % only, too little to "
             "rank. Either the machine was disturbed or your kernel's time varies that much; submit again to find out.",
         )
-    flags = tuple(
-        ["not_converged"]
-        if any(time.estimate.half_width > evidence["profile"]["stop_half_width"] for time in times)
-        else []
-    )
+    if finding := plausible.impossible(evidence):
+        return Verdict("policy", "impossible", f"Case {finding['case']}: {finding['sentence']}")
     return Verdict(
         "passed",
-        flags=flags,
+        flags=tuple(_flags(evidence, times)),
         score_us=_rank([time.score_ns for time in times], evidence["ranking_by"]) / 1e3,
         ratio=_rank([time.ratio for time in times], evidence["ranking_by"]),
         forgeable=max(time.forgeable for time in times),
         half_width=_combined_half_width([time.estimate.half_width for time in times], evidence["ranking_by"]),
         times=tuple(times),
     )
+
+
+def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
+    if any(time.estimate.half_width > evidence["profile"]["stop_half_width"] for time in times):
+        yield "not_converged"
+    if any(finding["rule"] == "bimodal" for finding in evidence["findings"]):
+        yield "bimodal"
 
 
 def _case_time(timing: Evidence, certified: Certified) -> CaseTime | None:
@@ -142,19 +145,6 @@ def _case_time(timing: Evidence, certified: Certified) -> CaseTime | None:
         reference_ns=float(timing.get("reference_ns") or baseline),
         forgeable=min(1.0, certified.spread_ns / candidate),
     )
-
-
-def _impossible(time: CaseTime, found: Evidence) -> str:
-    """A sentence where the case's time cannot have been: even its upper bound is below what any kernel needs."""
-    for case in found.get("cases", ()):
-        hard = case["hard"] and limits.Bound(**case["hard"])
-        high_ns = time.baseline_ns * math.exp(time.estimate.high)
-        if case["case"] == time.case and limits.impossible(high_ns, hard):
-            return (
-                f"Case {time.case}: {high_ns / 1e3:.4g} µs at the most were measured, and this hardware cannot do that "
-                f"work in less than {hard.ns / 1e3:.4g} µs ({hard.resource})."
-            )
-    return ""
 
 
 def _rank(values: list[float], ranking_by: str) -> float:

@@ -18,6 +18,8 @@ def evidence(**changes: Any) -> dict[str, Any]:
         "profile": asdict(schedule.CPU),
         "set_aside": "",
         "limits": {},
+        "findings": [],
+        "hardware": "cpu",
         "fault": None,
         "clock": "wall",
         "certified": True,
@@ -40,7 +42,8 @@ def timing(
         blocks = [block("baseline", a), block("candidate", b), block("candidate", b), block("baseline", a)]
         quads.append({"blocks": blocks, "void": "", "charged": ""})
     idle = [[constant, 0, 0, 1, 0, 0, 0]] * 5
-    return {"case": case, "idle": idle, "reference_ns": None, "quads": quads, "ended": "converged", "ended_why": ""}
+    ended = {"ended": "converged", "ended_why": "", "repeats": [], "eager_ns": None}
+    return {"case": case, "idle": idle, "reference_ns": None, "quads": quads, **ended}
 
 
 def block(side: str, wall: float, put: float = 0.0, take: float = 0.0) -> dict[str, Any]:
@@ -122,14 +125,16 @@ def test_a_wide_interval_is_said() -> None:
     assert verdict.decide(evidence()).flags == ()
 
 
-@pytest.mark.parametrize(("bound_ns", "outcome"), [(3.95e6, "passed"), (4.2e6, "policy")])
+@pytest.mark.parametrize(("bound_ns", "outcome"), [(4.95e6, "passed"), (5.2e6, "policy")])
 def test_a_time_below_what_any_kernel_needs_is_rejected(bound_ns: float, outcome: str) -> None:
+    """On the judge's clock the 1 ms that a call costs by itself is left in the time that is held against the bound."""
     limits = {"cases": [{"case": "a", "hard": {"resource": "memory", "ns": bound_ns}}, {"case": "b", "hard": None}]}
     found = verdict.decide(evidence(limits=limits))
     assert found.outcome == outcome
     if outcome == "policy":
         assert found.reason == "impossible"
-        assert "4200 µs (memory)" in found.message
+        assert found.message.startswith("Case a: ")
+        assert "5200 µs (memory)" in found.message
 
 
 def test_a_device_that_is_not_fit_is_never_the_submissions_fault() -> None:
