@@ -94,6 +94,10 @@ class Api:
             raise SiteProblem(f"{self.url}: took the submission but gave it no id; see it on the site")
         return answer
 
+    def cancel(self, submission_id: str) -> JSON:
+        self._need_token()
+        return _mapping(self._once("POST", f"/submissions/{_segment(submission_id)}/cancel", json={}))
+
     def events(self, submission_id: str, after: str) -> Iterator[ServerEvent]:
         """The stream from after that event id, until the site closes it. Raises SiteProblem when it breaks."""
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}

@@ -43,6 +43,15 @@ def interval(half_width: object) -> str:
     return "±<0.05 %" if percent < 0.05 else f"±{percent:.1f} %" if percent < 10 else f"±{percent:.0f} %"
 
 
+def share(value: object) -> str:
+    """A bound in per cent, so rounded up."""
+    number = _number(value)
+    if number is None or not 0 <= number <= 1:
+        return NONE
+    tenths = math.ceil(number * 1000 - 1e-9)
+    return f"{tenths / 10:.1f} %" if tenths < 100 else f"{math.ceil(tenths / 10)} %"
+
+
 def moment(value: object) -> str:
     """An ISO moment as date and minute in UTC; as it came where it is none."""
     try:

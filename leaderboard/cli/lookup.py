@@ -24,12 +24,23 @@ def submission_id(asked: str) -> str:
 
 
 def submission(api: Api, number: str) -> JSON:
-    try:
+    with _known(number):
         return api.submission(number)
-    except Refused as error:
-        if error.status != NOT_FOUND:
-            raise
-        raise Refused(f"ID: there is no submission {number}, or it is not yours; see `photofinish list`", 404) from None
+
+
+def cancelled(api: Api, number: str) -> JSON:
+    """The submission after it was called off."""
+    with _known(number):
+        return api.cancel(number)
+
+
+def submissions(api: Api, board: str, limit: int) -> list[JSON]:
+    """The caller's own, newest first; `board` may be empty: of every board."""
+    found = api.submissions(board or None, limit)
+    if board and not found:
+        with _explained(api, board, ""):
+            api.board(board)
+    return found
 
 
 def entries(api: Api, slug: str, hardware: str) -> list[JSON]:
@@ -53,6 +64,16 @@ def only_hardware(api: Api, slug: str) -> str:
     if len(known) != 1:
         raise Misuse(f"hardware: {slug} has {', '.join(known) or 'none'}; say which with --hardware")
     return known[0]
+
+
+@contextmanager
+def _known(number: str) -> Iterator[None]:
+    try:
+        yield
+    except Refused as error:
+        if error.status != NOT_FOUND:
+            raise
+        raise Refused(f"ID: there is no submission {number}, or it is not yours; see `photofinish list`", 404) from None
 
 
 @contextmanager

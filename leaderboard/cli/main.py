@@ -139,7 +139,7 @@ def board(
         return
     rows = [
         (
-            entry.get("rank", ""),
+            f"{entry.get('rank', '')}{'=' if entry.get('tied') else ''}",
             entry.get("user", ""),
             figures.microseconds(entry.get("score_us")),
             figures.speedup(entry.get("ratio")),
@@ -199,6 +199,21 @@ def show(
         _finish(screen, api, found, as_json)
 
 
+@app.command()
+def cancel(
+    context: typer.Context, submission: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False
+) -> None:
+    """Call a submission off that waits or runs; one that is finished stays as it is."""
+    screen = render.Screen()
+    number = lookup.submission_id(submission)
+    with _site(context) as api:
+        found = lookup.cancelled(api, number)
+    if as_json:
+        screen.json(found)
+        return
+    screen.say(f"submission {number}: {render.headline(found)}")
+
+
 @app.command("list")
 def list_submissions(
     context: typer.Context,
@@ -209,7 +224,7 @@ def list_submissions(
     """List your submissions, newest first."""
     screen = render.Screen()
     with _site(context) as api:
-        found = api.submissions(board or None, limit)
+        found = lookup.submissions(api, board, limit)
     if as_json:
         screen.json(found)
         return

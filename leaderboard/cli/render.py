@@ -22,7 +22,7 @@ from rich.text import Text
 
 from leaderboard.cli import words
 from leaderboard.cli.api import JSON, ServerEvent
-from leaderboard.cli.figures import interval, microseconds, speedup
+from leaderboard.cli.figures import interval, microseconds, share, speedup
 from leaderboard.cli.text import clean, line, plain
 
 SHOWN_CASES: Final = 5
@@ -161,10 +161,14 @@ def _passed(submission: JSON) -> Iterator[RenderableType]:
         yield Text(f"time         {microseconds(submission['score_us'])}")
     if submission.get("ratio"):
         yield Text(f"vs baseline  {speedup(submission['ratio'])}{_within(submission)}")
-    if submission.get("review") == "under_review":
+    if submission.get("forgeable"):
+        yield Text(f"forgeable    at most {share(submission['forgeable'])} of the time")
+    if submission.get("unranked"):
+        yield Text(f"board        not ranked: {words.unranked(line(submission['unranked'], 64))}", style="yellow")
+    elif submission.get("review") == "under_review":
         yield Text("board        held: a person looks at it before it ranks", style="yellow")
     elif submission.get("rank"):
-        yield Text(f"rank         {line(submission['rank'], 16)}")
+        yield Text(f"rank         {line(submission['rank'], 16)}{_together(submission)}")
     elif submission.get("mode") != "ranked":
         yield Text(f"board        not ranked: this was --mode {line(submission.get('mode', ''), 16)}")
 
@@ -205,6 +209,17 @@ def _how_far(data: JSON) -> str:
     if isinstance(details.get("done"), int) and isinstance(details.get("total"), int):
         return f"{details['done']} of {details['total']}"
     return line(data.get("message") or "", 80)
+
+
+def _together(submission: JSON) -> str:
+    """What is to be known of the value that ranks: who shares its rank, how many runs are in it."""
+    value = submission.get("value")
+    if not isinstance(value, dict):
+        return ""
+    runs = len(_list(value.get("submissions")))
+    shared = ", tied within the noise" if value.get("tied") else ""
+    mean = f", by the mean of {runs} runs of this kernel: {speedup(value.get('ratio'))}" if runs > 1 else ""
+    return shared + mean
 
 
 def _within(submission: JSON) -> str:

@@ -27,9 +27,18 @@ FLAGS: Final = {
 }
 
 
+UNRANKED: Final = {
+    "no_telemetry": "the machine that timed this could not watch its own clocks and temperatures",
+}
+
+
 def title(outcome: str) -> str:
     """Of an outcome that is not known here, its name."""
     return TITLES.get(outcome) or outcome.replace("_", " ").capitalize() or "No verdict"
+
+
+def unranked(reason: str) -> str:
+    return UNRANKED.get(reason, reason)
 
 
 def flag(name: str) -> str:

@@ -58,8 +58,8 @@ def share(value: float | None) -> str:
         return "–"
     if value == 0:
         return f"0{THIN}%"
-    percent = math.ceil(value * 1000 - 1e-9) / 10
-    return f"≤{THIN}{percent:.1f}{THIN}%" if percent < 10 else f"≤{THIN}{math.ceil(percent)}{THIN}%"
+    tenths = math.ceil(value * 1000 - 1e-9)
+    return f"≤{THIN}{tenths / 10:.1f}{THIN}%" if tenths < 100 else f"≤{THIN}{math.ceil(tenths / 10)}{THIN}%"
 
 
 def span(delta: dt.timedelta) -> str:

@@ -94,7 +94,8 @@ class FakeSite:
         if path == "/boards":
             return 200, self.boards
         if path == "/submissions":
-            return 200, [self.verdict][: int(query["limit"][0])]
+            wanted = query.get("board", [self.verdict["board"]])[0]
+            return 200, [row for row in [self.verdict] if row["board"] == wanted][: int(query["limit"][0])]
         if path == f"/submissions/{self.verdict['id']}":
             self.polls += 1
             return 200, self.verdict if self.polls > 2 or not self.no_stream else {**self.verdict, "status": "timing"}
@@ -105,6 +106,14 @@ class FakeSite:
         if parts[-1] == "entries":
             return (200, self.entries) if parts[3] in known["hardware"] else (404, NOTHING)
         return 200, known
+
+    def cancel(self, submission_id: str) -> tuple[int, object]:
+        if submission_id != self.verdict["id"]:
+            return 404, NOTHING
+        if self.verdict["status"] == "done":
+            return 409, {"detail": "submission: already done", "errors": []}
+        self.verdict = {**self.verdict, "status": "cancelled"}
+        return 200, self.verdict
 
 
 class _Server(ThreadingHTTPServer):
@@ -128,6 +137,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self._bent(self.path):
+            return
+        if self.path.endswith("/cancel"):
+            self._send(*self.site.cancel(self.path.split("/")[-2]))
             return
         self.site.sent.append(json.loads(body))
         self._send(201, {"id": self.site.verdict["id"], "status": "queued", "url": "/submissions/7"})

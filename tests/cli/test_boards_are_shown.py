@@ -60,6 +60,23 @@ def test_own_submissions_are_listed(photofinish: Photofinish) -> None:
     assert json.loads(photofinish("list", "--json").out) == [PASSED]
 
 
+def test_own_submissions_of_one_board(photofinish: Photofinish) -> None:
+    assert json.loads(photofinish("list", "--board", "softmax", "--json").out) == [PASSED]
+    assert photofinish("list", "--board", "matmul", "--json").out == "[]\n", "a board that exists, with none of ours"
+
+
+def test_own_submissions_of_a_board_that_does_not_exist(photofinish: Photofinish) -> None:
+    ended = photofinish("list", "--board", "nope")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: board: 'nope' is not known; there is softmax, matmul\n"
+
+
+def test_who_is_tied_is_marked(site: FakeSite, photofinish: Photofinish) -> None:
+    site.entries = [{**entry, "rank": 1, "tied": True} for entry in site.entries]
+    rows = photofinish("board", "softmax").out.splitlines()[1:]
+    assert [row.split("\t")[0] for row in rows] == ["1=", "1="]
+
+
 def test_boards_need_no_token(site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PHOTOFINISH_TOKEN")
     assert photofinish("board", "softmax").code == 0

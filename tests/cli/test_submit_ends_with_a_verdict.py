@@ -36,6 +36,36 @@ def test_pass_shows_time_speed_and_rank(site: FakeSite, photofinish: Photofinish
     ]
 
 
+def test_pass_says_what_ranks_and_how_far_it_can_be_trusted(site: FakeSite, photofinish: Photofinish) -> None:
+    value = {"ratio": 0.4, "submissions": [5, 6, 7], "tied": True}
+    site.verdict = {**PASSED, "forgeable": 0.0123, "value": value}
+    told = photofinish("show", "7").out
+    assert "forgeable    at most 1.3 % of the time" in told
+    assert "rank         2, tied within the noise, by the mean of 3 runs of this kernel: 2.50×" in told
+
+
+def test_pass_that_cannot_rank_says_why(site: FakeSite, photofinish: Photofinish) -> None:
+    site.verdict = {**PASSED, "rank": None, "published": False, "unranked": "no_telemetry"}
+    ended = photofinish("show", "7")
+    assert ended.code == 0
+    assert "board        not ranked: the machine that timed this could not watch" in ended.out
+
+
+def test_cancel(site: FakeSite, photofinish: Photofinish) -> None:
+    site.verdict = {**PASSED, "status": "queued", "outcome": ""}
+    assert photofinish("cancel", "7").out == "submission 7: Cancelled\n"
+    unknown = photofinish("cancel", "8")
+    assert (unknown.code, unknown.err) == (
+        2,
+        "error: ID: there is no submission 8, or it is not yours; see `photofinish list`\n",
+    )
+
+
+def test_cancel_of_what_is_finished_says_so(photofinish: Photofinish) -> None:
+    ended = photofinish("cancel", "7")
+    assert (ended.code, ended.out, ended.err) == (2, "", "error: submission: already done\n")
+
+
 def test_progress_is_shown_as_it_comes(photofinish: Photofinish, kernel: Path) -> None:
     ended = photofinish("submit", str(kernel), "--board", "softmax")
     assert [row for row in ended.err.splitlines() if row.startswith("·")] == ["· building", "· checking", "· timing"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from leaderboard.cli import figures, words
 from leaderboard.web import figures as site_figures
-from leaderboard.web import verdicts
+from leaderboard.web import meanings, verdicts
 from tests.cli.conftest import Photofinish
 from tests.cli.fake_site import PASSED, FakeSite
 
@@ -38,9 +38,20 @@ def test_speedups_and_intervals_are_the_site_s(value: float) -> None:
     assert figures.interval(value) == plain(site_figures.interval(value))
 
 
+@given(st.floats(1e-9, 1))
+def test_shares_are_the_site_s(value: float) -> None:
+    assert f"≤ {figures.share(value)}" == plain(site_figures.share(value))
+    assert float(figures.share(value).split()[0]) / 100 >= value - 1e-9, "a bound is rounded up"
+
+
+@pytest.mark.parametrize("reason", meanings.UNRANKED)
+def test_why_a_pass_does_not_rank_is_explained(reason: str) -> None:
+    assert words.unranked(reason) in meanings.UNRANKED[reason].replace("The machine", "the machine")
+
+
 @given(st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(10**400) | st.just([]))
 def test_whatever_the_site_sends_can_be_printed(value: object) -> None:
-    for said in (figures.microseconds, figures.speedup, figures.interval, figures.moment):
+    for said in (figures.microseconds, figures.speedup, figures.interval, figures.moment, figures.share):
         assert isinstance(said(value), str)
 
 

@@ -58,6 +58,50 @@ def test_entries_are_best_first_one_line_an_owner(stage, browser) -> None:
     )
 
 
+def test_entries_say_what_is_in_a_value_and_who_is_tied(stage, browser) -> None:
+    for owner, ratio in ((stage.ada, 0.9), (stage.ada, 0.81), (stage.ben, 0.856)):
+        stage.judge(stage.submit(owner, kernel=1), ratio=ratio, score_us=1000 * ratio, forgeable=0.02, telemetry="full")
+    ada, ben = browser(None).get("/api/v1/boards/softmax/cpu/entries").json()
+    assert (ada["user"], ada["rank"], ada["tied"], ada["runs"]) == ("ada", 1, True, 2)
+    assert ada["ratio"] == pytest.approx((0.9 * 0.81) ** 0.5)
+    assert (ben["user"], ben["rank"], ben["tied"], ben["runs"]) == ("ben", 1, True, 1)
+    assert (ben["telemetry"], ben["forgeable"]) == ("full", 0.02)
+
+
+def test_a_submission_says_what_of_it_ranks(stage, tool) -> None:
+    first, second = stage.submit(kernel=1), stage.submit(kernel=1)
+    for submission, ratio in ((first, 0.9), (second, 0.81)):
+        stage.judge(submission, ratio=ratio, score_us=1000 * ratio, epoch="driver-1")
+    told = tool(stage.ada).get(f"/api/v1/submissions/{second.pk}").json()
+    assert (told["ratio"], told["rank"], told["epoch"]) == (0.81, 1, "driver-1")
+    assert told["value"]["submissions"] == [first.pk, second.pk]
+    assert told["value"]["ratio"] == pytest.approx((0.9 * 0.81) ** 0.5)
+    assert (told["value"]["tied"], told["value"]["current_epoch"]) == (False, True)
+
+
+def test_earlier_epochs_are_there_when_asked_for(stage, browser) -> None:
+    for owner, epoch in ((stage.ada, "sha256:old"), (stage.ben, "sha256:new")):
+        stage.judge(stage.submit(owner), epoch=epoch)
+    client = browser(None)
+    known = client.get("/api/v1/boards/softmax").json()["epochs"]["cpu"]
+    assert [(epoch["name"], epoch["current"]) for epoch in known] == [("sha256:new", True), ("sha256:old", False)]
+    entries = "/api/v1/boards/softmax/cpu/entries"
+    assert [(line["user"], line["epoch"]) for line in client.get(entries).json()] == [("ben", "sha256:new")]
+    assert [line["user"] for line in client.get(entries, {"epoch": "sha256:old"}).json()] == ["ada"]
+    assert client.get(entries, {"epoch": "nope"}).status_code == 404
+    assert client.get("/api/v1/boards").json()[0]["entries"] == {"cpu": 1}
+
+
+def test_cancel(stage, tool) -> None:
+    submission = stage.submit()
+    address = f"/api/v1/submissions/{submission.pk}/cancel"
+    assert tool(stage.cleo).post(address).status_code == 404
+    assert tool(stage.ada, "read").post(address).status_code == 403
+    assert tool(stage.ada).post(address).json()["status"] == "cancelled"
+    again = tool(stage.ada).post(address)
+    assert (again.status_code, again.json()["errors"][0]["field"]) == (409, "submission")
+
+
 def test_a_submission_from_the_door_to_its_verdict(stage, tool, browser) -> None:
     client = tool(stage.ada)
     answer = post(client)

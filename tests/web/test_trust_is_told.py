@@ -1,0 +1,91 @@
+"""How far a number can be trusted is said in words: ties, runs, what can be forged, what was watched, epochs."""
+
+from __future__ import annotations
+
+import pytest
+
+from leaderboard.judging.models import Runner
+from leaderboard.judging.remeasure import MOST
+from leaderboard.judging.suspend import set_aside
+from tests.web.test_pages_are_strict import check
+
+
+def page(client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    check(answer)
+    return answer.content.decode()
+
+
+def test_a_board_marks_ties_runs_and_what_can_be_forged(stage, browser) -> None:
+    for owner, ratio in ((stage.ada, 0.9), (stage.ada, 0.9), (stage.ben, 0.902)):
+        stage.judge(stage.submit(owner, kernel=1), ratio=ratio, forgeable=0.0312)
+    text = page(browser(None), "/boards/softmax/cpu")
+    assert text.count("Tied within the noise") == 2
+    assert "mean of 2 runs" in text
+    assert "forgeable ≤\N{NARROW NO-BREAK SPACE}3.2" in text
+    assert "What these numbers mean" in text
+
+
+def test_a_board_ranks_one_epoch_and_links_the_others(stage, browser) -> None:
+    for owner, epoch in ((stage.ada, "driver-1"), (stage.ben, "driver-2")):
+        stage.judge(stage.submit(owner), epoch=epoch)
+    now, before = (page(browser(None), f"/boards/softmax/cpu{query}") for query in ("", "?epoch=driver-1"))
+    assert ("ben" in now, ">ada" in now, "?epoch=driver-1" in now) == (True, False, True)
+    assert (">ada" in before, "An earlier timing epoch" in before) == (True, True)
+    assert browser(None).get("/boards/softmax/cpu?epoch=driver-3").status_code == 404
+
+
+@pytest.mark.parametrize(("level", "words"), [("full", "watched through every timed block"), ("mask_only", "polled")])
+def test_a_submission_says_what_was_watched_and_what_can_be_forged(stage, browser, level, words) -> None:
+    submission = stage.submit()
+    stage.judge(submission, telemetry=level, forgeable=0.004)
+    text = page(browser(stage.ada), f"/submissions/{submission.pk}")
+    assert words in text
+    assert "forgeable share" in text
+    assert "≤\N{NARROW NO-BREAK SPACE}0.4" in text
+
+
+def test_a_submission_says_why_it_does_not_rank(stage, browser) -> None:
+    submission = stage.submit()
+    stage.judge(submission, telemetry="none")
+    text = page(browser(stage.ada), f"/submissions/{submission.pk}")
+    assert "Passed, not ranked" in text
+    assert "could not watch its own clocks" in text
+    assert "not ranked" in page(browser(stage.ada), "/submissions")
+
+
+def test_a_submission_of_an_earlier_epoch_says_so(stage, browser) -> None:
+    old = stage.submit()
+    stage.judge(old, epoch="driver-1")
+    stage.judge(stage.submit(stage.ben), epoch="driver-2")
+    assert "the board of an earlier timing epoch" in page(browser(stage.ada), f"/submissions/{old.pk}")
+
+
+def test_a_spoiled_measurement_is_not_held_against_anybody(stage, browser) -> None:
+    submission = stage.submit()
+    for tries in range(1, MOST + 2):
+        stage.judge(submission, outcome="unmeasurable", reason="voids")
+        text = page(browser(stage.ada), f"/submissions/{submission.pk}")
+        assert f"{tries} measurement{'' if tries == 1 else 's'} of this failed" in text
+    assert "not your kernel&#x27;s doing" in text
+
+
+def test_lost_runners_are_told_too(stage, browser) -> None:
+    from leaderboard.judging.sweep import expire_leases
+
+    submission = stage.submit()
+    stage.claim()
+    stage.later(61)
+    expire_leases(now=stage.now)
+    text = page(browser(stage.ada), f"/submissions/{submission.pk}")
+    assert "1 earlier attempt lost its runner" in text
+
+
+def test_organisers_see_which_machines_are_out_and_why(stage, browser) -> None:
+    set_aside(runner=Runner.objects.get(), reason="hw_thermal_slowdown", now=stage.now)
+    text = page(browser(stage.olga), "/runners")
+    assert "set aside" in text
+    assert "hw_thermal_slowdown" in text
+    assert browser(stage.ada).get("/runners").status_code == 404
+    assert browser(None).get("/runners").status_code == 302
