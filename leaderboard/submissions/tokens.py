@@ -38,7 +38,7 @@ _FSTRING_START: Final = getattr(tokenize, "FSTRING_START", -1)  # Python 3.12 ta
 _FSTRING_END: Final = getattr(tokenize, "FSTRING_END", -1)
 _STRING: Final = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')(.*)\2", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(\n|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|[\\'\"abfnrtv])")
-_SIMPLE: Final = dict(zip("\n\\'\"abfnrtv", ("", *"\\'\"\a\b\f\n\r\t\v"), strict=True))
+_SIMPLE: Final[dict[str, str]] = dict(zip("\n\\'\"abfnrtv", ("", *"\\'\"\a\b\f\n\r\t\v"), strict=True))
 
 
 class _TooLongError(Exception):
