@@ -1,0 +1,109 @@
+"""When `freeze` has returned, nothing of the container uses a processor any more, whatever it was doing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sandbox import container, policy
+
+pytestmark = pytest.mark.docker
+
+IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
+CGROUPS = Path("/sys/fs/cgroup")
+SLACK_NS = 200_000  # the kernel's own accounting of the last tick
+PROGRAMS = {
+    "threads that spin": """
+import threading
+def spin():
+    while True: pass
+for _ in range(20): threading.Thread(target=spin).start()
+""",
+    "processes that come and go": """
+import os
+while True:
+    if os.fork() == 0: os._exit(0)
+    os.wait()
+""",
+    "a long exit after the memory limit killed it": """
+import mmap, os
+while True:
+    if os.fork() == 0:
+        open('/proc/self/oom_score_adj', 'w').write('1000')
+        mmap.mmap(-1, 1 << 30).write(bytes(1 << 30))
+    os.wait()
+""",
+    "system calls that give much memory back": """
+import mmap
+while True:
+    area = mmap.mmap(-1, 128 << 20)
+    for page in range(0, 128 << 20, 4096): area[page] = 1
+    area.close()
+""",
+    "a parent that waits in vfork": """
+import os, subprocess
+while True:
+    subprocess.run(['/bin/true'])
+""",
+    "children that stop themselves": """
+import os, signal
+children = []
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        while True: os.kill(os.getpid(), signal.SIGSTOP)
+    children.append(child)
+while True:
+    for child in children:
+        os.kill(child, signal.SIGCONT)
+""",
+}
+
+
+@pytest.fixture(params=PROGRAMS)
+def box(request: pytest.FixtureRequest) -> Iterator[container.Container]:
+    client = container.connect()
+    made = replace(
+        policy.tenant(IMAGE, uid=399_998, cpus="0"),
+        command=(policy.INTERPRETER, "-c", PROGRAMS[request.param]),
+        memory_bytes=200 << 20,
+        tmpfs_bytes=16 << 20,
+    )
+    with container.Container(client, made, "tests") as new:
+        new.start()
+        if new.freezer is None:
+            pytest.skip("this host lets nobody freeze containers")
+        yield new
+    client.close()
+
+
+def used_ns(box: container.Container) -> int:
+    """Processor time of the whole control group."""
+    lines = Path(f"/proc/{box._handle.attrs['State']['Pid']}/cgroup").read_text().splitlines()
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        old = CGROUPS / "cpuacct" / path.lstrip("/") / "cpuacct.usage"
+        if "cpuacct" in controllers.split(",") and old.exists():
+            return int(old.read_text())
+        new = CGROUPS / path.lstrip("/") / "cpu.stat"
+        if not controllers and new.exists():
+            return int(new.read_text().split()[1]) * 1000
+    pytest.skip("no accounting of processor time on this host")
+
+
+def test_a_frozen_container_uses_no_processor(box: container.Container) -> None:
+    time.sleep(0.3)
+    began_ns = used_ns(box)
+    for moment in range(8):
+        time.sleep(0.01 + 0.007 * moment)
+        box.freeze()
+        before_ns = used_ns(box)
+        time.sleep(0.03)
+        assert used_ns(box) - before_ns <= SLACK_NS
+        box.thaw()
+    assert used_ns(box) - began_ns > 10 * SLACK_NS, "it was to be busy"
