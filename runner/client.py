@@ -83,8 +83,10 @@ class SiteClient:
     def close(self) -> None:
         self._http.close()
 
-    def hello(self, hardware: str, fingerprint: JSON) -> Welcome:
-        answer = self._post("/hello", {"wire": WIRE_VERSION, "hardware": hardware, "fingerprint": fingerprint})
+    def hello(self, hardware: str, fingerprint: JSON, epoch: str) -> Welcome:
+        """Says by the way that the device is fit: a site that heard otherwise hands out work again."""
+        told = {"hardware": hardware, "fingerprint": fingerprint, "epoch": epoch}
+        answer = self._post("/hello", {"wire": WIRE_VERSION, **told})
         return Welcome(
             runner=str(_field(answer, "runner")),
             hardware=str(_field(answer, "hardware")),

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from runner import canary, config
-from runner.accelerators import Device, DeviceLock, fingerprint, inventory
+from runner.accelerators import Device, DeviceLock, epoch, fingerprint, inventory
 from runner.client import SiteClient, Welcome, backoff_s, persist
 from runner.config import DaemonSettings
 from runner.doorbell import listening
@@ -73,6 +73,7 @@ class Daemon:
         self._renew_s = 15.0
         self._faults = 0
         self._no_canary_before = 0.0
+        self._owes_hello = False  # the site gives a device that was set aside no work until it hears of it again
 
     def stop(self) -> None:
         """Ends the daemon soon: the judge is stopped, its attempt is left for its lease to run out."""
@@ -108,6 +109,8 @@ class Daemon:
                     self._send_leftovers()
                     if not self._is_fit():
                         return
+                    if self._owes_hello:
+                        self._hello()
                     self._prepared()
                     job = self._client.claim(self._settings.runner_hardware)
                 except JudgeStopped:
@@ -135,6 +138,7 @@ class Daemon:
         why = canary.pending(self._settings.runner_state)
         if not why:
             return True
+        self._owes_hello = True
         if time.monotonic() < self._no_canary_before:
             return False
         log.warning("device_set_aside", reason=why)
@@ -195,13 +199,17 @@ class Daemon:
         self._judge = None
 
     def _greet(self) -> Welcome | None:
-        hardware = self._settings.runner_hardware
-        host = fingerprint(hardware)
         try:
-            welcome = persist(lambda: self._client.hello(hardware, host), self._wait_for_site)
+            return persist(self._hello, self._wait_for_site)
         except SiteUnreachable:  # only when stopping
             return None
-        self._renew_s = welcome.renew_s
+
+    def _hello(self) -> Welcome:
+        """One try. Raises SiteUnreachable, Unauthorised, SiteRefused."""
+        hardware = self._settings.runner_hardware
+        host = fingerprint(hardware)
+        welcome = self._client.hello(hardware, host, epoch(host))
+        self._renew_s, self._owes_hello = welcome.renew_s, False
         log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)
         return welcome
 

@@ -36,6 +36,7 @@ def record_report(*, runner: Runner, report: Report, now: datetime) -> Result | 
     check_report(report, mode=attempt.submission.mode)
     result = _keep(attempt, report, now, epoch=report.epoch or runner.epoch)
     _finish(attempt, report, now)
+    Runner.objects.filter(pk=runner.pk).update(epoch=result.epoch)  # its device may have changed since it said hello
     if report.set_aside:
         suspend.set_aside(runner=runner, reason=report.set_aside, now=now)
     if remeasure.is_spoiled(report.outcome, report.reason):

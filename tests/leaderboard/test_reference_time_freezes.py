@@ -81,6 +81,17 @@ def test_each_epoch_has_its_own_and_a_runner_gets_that_of_its_epoch(stage: Stage
         )
 
 
+def test_a_runner_whose_device_changed_gets_the_times_of_the_new_epoch(stage: Stage) -> None:
+    for number in range(JOBS):
+        judged(stage, 1000.0 + number, epoch="driver-2")
+    learn_reference_times(problem_digest=stage.board.version.digest, hardware="cpu", epoch="driver-2", now=stage.now)
+    greet(runner=stage.rex, fingerprint={}, epoch="driver-1", now=stage.now)
+    judged(stage, 1000.0, epoch="driver-2")
+    stage.rex.refresh_from_db()
+    stage.submit()
+    assert stage.claim().reference_ns == {CASE: 1_004_500.0}
+
+
 @pytest.mark.parametrize("value", [None, "12", True, 0, -1, float("nan"), float("inf")])
 def test_what_is_no_time_is_left_out(value: object) -> None:
     assert baseline_times_ns([[{"name": CASE, "baseline_us": value}]], {CASE}) == {}

@@ -38,6 +38,7 @@ class FakeSite:
         self.lease_s = 60.0
         self.renew_s = 0.1
         self.hellos: list[dict[str, Any]] = []
+        self.set_aside = ""  # why the last report took the runner out; until the next hello it gets no work
         self.claims = 0
         self.attempts: dict[str, Attempt] = {}
         self._queue: list[Job] = []
@@ -75,10 +76,12 @@ class FakeSite:
         with self._guard:
             if path == "hello":
                 self.hellos.append(body)
+                self.set_aside = ""
                 return 200, {"runner": "rex", "hardware": "cpu", "lease_s": self.lease_s, "renew_s": self.renew_s}
             if path == "claim":
                 self.claims += 1
-                return (200, self._queue.pop(0).to_json()) if self._queue else (204, None)
+                idle = self.set_aside or not self._queue
+                return (204, None) if idle else (200, self._queue.pop(0).to_json())
             _, attempt_id, act = path.split("/")
             attempt = self.attempts[attempt_id]
             if act == "report" and attempt.report is not None:
@@ -102,6 +105,7 @@ class FakeSite:
         if self.refuse_reports_as and body["reason"] != "report_refused":
             return self.refuse_reports_as, {"detail": "report: not like this"}
         attempt.report = Report.from_json(body)
+        self.set_aside = attempt.report.set_aside
         return 200, {"recorded": True}
 
 

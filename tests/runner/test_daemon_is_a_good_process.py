@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.accelerators import Device, DeviceLock
+from runner.accelerators import Device, DeviceLock, epoch
 from tests.runner.conftest import is_alive
 from tests.runner.fake_site import TOKEN, FakeSite
 
@@ -52,6 +52,7 @@ def test_hello_tells_hardware_and_host(site: FakeSite, launch: Launch) -> None:
     assert (hello["wire"], hello["hardware"]) == (1, "cpu")
     assert hello["fingerprint"]["cpus"] >= 1
     assert hello["fingerprint"]["memory_bytes"] > 1_000_000
+    assert hello["epoch"] == epoch(hello["fingerprint"])
 
 
 def test_every_log_line_is_json_and_holds_no_secret(site: FakeSite, launch: Launch) -> None:
