@@ -128,7 +128,7 @@ def _judge(
     phases.add("inputs", oracle.asked.seconds)
     phases.add("problem", oracle.problem_s)
     phases.add("comparing", trial.comparing.seconds)
-    evidence["findings"] = plausible.findings(evidence)
+    evidence["findings"] += plausible.findings(evidence)  # after those of the comparing
     return report_of(blank, evidence, sides[B].logs())
 
 

@@ -2,7 +2,8 @@
 
 Takes what `runner once --json` prints, a report as it went to the site, or the evidence alone. Recomputed are the
 verdict (verdict.py, with the certificate of each case), every ruling on a block and the whole course of each case
-(rerun.py), and of a confirmation the record (records.py). Nothing is measured, and nothing but the file is read.
+(rerun.py), the findings (plausible.py), and of a confirmation the record (records.py). Nothing is measured, and nothing
+but the file is read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from runner.judge import records, report, rerun, verdict
+from runner.judge import plausible, records, report, rerun, verdict
 from runner.judge.records import RecordVerdict
 from runner.judge.rerun import Difference
 from runner.judge.verdict import Verdict
@@ -23,6 +24,7 @@ MOST_BYTES: Final = 64_000_000
 SAME_AS_PRINTED: Final = 1e-9  # relative: another machine's logarithm may differ in the last bit
 COMPARED: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "forgeable")
 COPIED: Final = ("telemetry", "epoch", "set_aside")  # in the report as they are in the evidence
+BY_COMPARING: Final = "cheaper_precision"  # compare.precision_findings
 ADDED_FLAGS: Final = frozenset({"not_certified"})  # by execute.py, from evidence.certified
 
 JSON = dict[str, Any]
@@ -116,9 +118,22 @@ def _confirmation(told: JSON, evidence: JSON) -> Replayed:
 def _run(evidence: JSON) -> tuple[Verdict, list[Difference]]:
     try:
         course = [difference for timing in evidence["timing"] for difference in rerun.rerun(timing, evidence)]
-        return verdict.decide(evidence), course
+        return verdict.decide(evidence), [*course, *_findings(evidence)]
     except TypeError as error:  # of Profile(**…)
         raise ReplayError(f"The profile is of another version of this runner: {error}") from None
+
+
+def _findings(evidence: JSON) -> Iterator[Difference]:
+    """Those of plausible.py come last; what comparing found before them cannot be found without the outputs."""
+    found = [_named(finding) for finding in plausible.findings(evidence)]
+    said = [_named(finding) for finding in evidence["findings"]]
+    split = max(0, len(said) - len(found))
+    if said[split:] != found or any(rule != BY_COMPARING for rule, _ in said[:split]):
+        yield Difference("findings", said, found)
+
+
+def _named(finding: JSON) -> tuple[str, str]:
+    return finding["rule"], finding["case"]
 
 
 def _against_report(told: JSON, evidence: JSON, decided: Verdict) -> Iterator[Difference]:

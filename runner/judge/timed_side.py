@@ -83,7 +83,7 @@ class TimedSide:
         IncumbentFailed where it is the incumbent's."""
         try:
             for (call, output), turn in zip(self._calls, self._turns, strict=True):
-                entry = self._trial.judge_output(turn.given, call, output, public=False)
+                entry = self._trial.judge_output(turn.given, call, output, public=False, side=self._side)
                 if not entry["good"]:
                     if self._side == A:
                         raise OracleFailed(f"the baseline is wrong: {entry['message']}")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from runner import execute, main, once, replay
 from runner.config import JudgeSettings
-from runner.judge import verdict
+from runner.judge import plausible, verdict
 from runner.judge.schedule import ABIIBA, GPU, A, B, I
 from runner.replay import ReplayError
 from runner.wire import Report
@@ -88,6 +88,11 @@ def test_a_race_that_voids_is_worth_replaying() -> None:
         ("evidence.timing.0.quads.2.blocks.0.took_ns", 10**12, "case n=1"),
         ("evidence.timing.0.warm_ups.1", ..., "case n=1"),
         ("evidence.certified", False, "flags"),
+        (
+            "evidence.findings",
+            [{"rule": "faster_than_best", "case": "n=1", "figures": {}, "sentence": "?"}],
+            "findings",
+        ),
     ],
 )
 def test_whatever_is_changed_is_seen(path: str, value: Any, what: str) -> None:
@@ -103,6 +108,22 @@ def test_a_forged_time_is_seen_in_the_ratio() -> None:
             if block["side"] == B:
                 block["calls"] = [[wall * 0.8, *rest] for wall, *rest in block["calls"]]
     assert "ratio" in {difference.what for difference in replay.replay(given).differences}
+
+
+def test_a_finding_that_was_taken_away_is_seen() -> None:
+    """Four times as fast as a tuned baseline: held, and so it must stay."""
+    evidence = simulated(race(0.25)) | {"tuned": True}
+    found = plausible.findings(evidence)
+    assert found
+    kept = replay.replay(evidence | {"findings": json.loads(json.dumps(found))})
+    assert kept.same
+    assert not replay.replay(evidence | {"findings": []}).same
+    assert not replay.replay(evidence | {"findings": [*found, *found]}).same
+
+
+def test_a_finding_of_the_comparing_is_believed() -> None:
+    told = {"rule": "cheaper_precision", "case": "n=1", "figures": {"relative_l2": 0.01}, "sentence": "?"}
+    assert replay.replay(simulated() | {"findings": [told]}).same
 
 
 def test_bare_evidence_is_decided_and_compared_with_nothing() -> None:
