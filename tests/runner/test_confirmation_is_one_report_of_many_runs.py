@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
-from runner import main, once, replay
+from runner import main, once, replay, show
 from runner.config import JudgeSettings
 from runner.confirm import confirm
 from runner.execute import OnEvent, report_of
@@ -167,6 +169,26 @@ def test_a_host_that_fails_before_there_is_evidence_is_reported_as_it_is() -> No
 
     report = confirm(JOB, SETTINGS, lambda event: None, broken)
     assert (report.outcome, report.reason, report.confirmation) == ("infra_error", "sandbox", {})
+
+
+def shown(report: Report) -> str:
+    screen = Console(file=io.StringIO(), width=400)
+    show.confirmation(screen, report)
+    text: str = screen.file.getvalue()  # type: ignore[attr-defined]
+    return text
+
+
+def test_a_person_sees_each_run_and_the_sentence_that_decides() -> None:
+    lines = shown(run(FakeJudge())).splitlines()
+    assert [line.split(":")[0] for line in lines[:5]] == [f"run {n}" for n in range(1, 6)]
+    assert lines[5].startswith("A record: ")
+    assert "Held: a person must look" in shown(run(FakeJudge(run2=disturbed)))
+
+
+def test_a_person_sees_why_nothing_was_decided() -> None:
+    text = shown(run(FakeJudge(run2=ended("timeout", "call", "No answer within 10 s."))))
+    assert text.startswith("timeout (call)\nNo answer within 10 s.")
+    assert "Run 2 of 2 decides nothing" in text
 
 
 # -- the command -----------------------------------------------------------------------------------------------------
