@@ -134,7 +134,8 @@ def _judge(
 
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
     """What a later reader must know to compare this run with another."""
-    fingerprint = accelerators.fingerprint(job.hardware)
+    cpus = len(ready.cores.oracle)  # this process itself has one
+    fingerprint = {**accelerators.fingerprint(job.hardware), "cpus": cpus}
     return {
         "epoch": accelerators.epoch(fingerprint),
         "hardware": job.hardware,

@@ -216,7 +216,7 @@ def below_launch_floor(run: Run) -> Iterator[Finding]:
             )
 
 
-def cheaper_precision(run: Run) -> Iterator[Finding]:
+def too_fast_for_precision(run: Run) -> Iterator[Finding]:
     """Too fast for any precision that the problem allows, at the hard ceiling, and not for a cheaper one."""
     for case in run.cases:
         bound = case.limit("legal")
@@ -227,7 +227,7 @@ def cheaper_precision(run: Run) -> Iterator[Finding]:
             errors = _relative_errors(run.evidence)
             seen = f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
             yield _finding(
-                "cheaper_precision",
+                "too_fast_for_precision",
                 case.name,
                 {
                     "time_ns": case.candidate.high,
@@ -379,7 +379,7 @@ RULES: Final[tuple[Callable[[Run], Iterator[Finding]], ...]] = (
     faster_than_eager,
     beyond_measured_ceiling,
     below_launch_floor,
-    cheaper_precision,
+    too_fast_for_precision,
     cached_results,
     cold_as_hot,
     one_case_apart,

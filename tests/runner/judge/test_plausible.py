@@ -105,7 +105,7 @@ def test_a_time_that_only_a_cheaper_precision_explains_is_held_with_the_error_th
         {"case": "n=8", "good": True, "reason": "", "figures": [{"relative_l2": error}]} for error in (None, 3e-4)
     ]
     finding = only(product(300, ("fp32",), checks))
-    assert finding["rule"] == "cheaper_precision"
+    assert finding["rule"] == "too_fast_for_precision"
     assert finding["figures"]["fits"] == ["bf16_tc", "fp16_tc", "fp8_tc", "int8_tc", "tf32"]
     assert finding["figures"]["relative_l2"] == 3e-4
     assert "legal are fp32" in finding["sentence"]
