@@ -19,7 +19,7 @@ from runner.config import JudgeSettings
 from runner.epochs import device_name, keep_ceilings, stored_ceilings
 from runner.errors import RunnerError
 from runner.execute import execute
-from runner.judge import datasheet
+from runner.judge import datasheet, stats
 from runner.judge.ceilings import UNKNOWN_CACHE_BYTES, Ceilings
 from runner.judge.plausible import blocks_ns
 from runner.judge.schedule import A, B, Profile
@@ -36,6 +36,7 @@ GPU_ENGINES: Final = ("fp64", "fp32", "tf32", "fp16_tc", "bf16_tc", "int8_tc")
 UNKNOWN_GPU_ENGINES: Final = ("fp32", "fp16_tc")
 GPU_PRODUCTS: Final = (8192, 4096, 2048)  # rows, to choose from
 PRODUCT_S: Final = 5e-3  # a product takes up to this long: then its start and its end hardly count
+DISTURBED: Final = 0.25  # a usual block is slower than the fastest by this: the machine had other work
 MEMORY: Final = frozenset({"copy", "read"})
 
 Judge = Callable[[Problem, Path], Report]
@@ -65,10 +66,12 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Measured:
-    """The ceilings, and why each calibration that gave nothing did not, by label."""
+    """The ceilings; by label, why a calibration gave nothing, and which were disturbed: by how much slower than its
+    fastest block the usual one was."""
 
     ceilings: Ceilings
     missing: dict[str, str]
+    disturbed: dict[str, float]
 
 
 def measure_ceilings(
@@ -84,6 +87,7 @@ def measure_ceilings(
     judge = judge or judge_of(settings)
     found: dict[str, float] = {}
     missing: dict[str, str] = {}
+    disturbed: dict[str, float] = {}
     for calibration in plan(hardware, device):
         tell(calibration.label)
         problem = replace(
@@ -94,6 +98,8 @@ def measure_ceilings(
         found |= rates
         if not rates:
             missing[calibration.label] = _why(report)
+        if (slower := usually_slower(report.evidence)) > DISTURBED:
+            disturbed[calibration.label] = slower
         if missing.keys() >= MEMORY:  # they come first: nothing after them would go better
             raise BenchFailed(f"memory could not be timed: {missing[calibration.label]}")
     bare = Ceilings(
@@ -105,7 +111,7 @@ def measure_ceilings(
         swept=hardware != "cpu",
         cache_bytes=UNKNOWN_CACHE_BYTES if hardware != "cpu" else last_level_cache_bytes(),
     )
-    return Measured(_filled(bare, found).with_hard(int(fingerprint.get("max_sm_mhz") or 0)), missing)
+    return Measured(_filled(bare, found).with_hard(int(fingerprint.get("max_sm_mhz") or 0)), missing, disturbed)
 
 
 def _why(report: Report) -> str:
@@ -158,10 +164,20 @@ def rates_of(calibration: Calibration, evidence: Mapping[str, Any]) -> dict[str,
     found = {}
     for timing in evidence.get("timing", ()):
         timed = known[timing["case"]]
-        blocks = [block for side in (A, B) for block in blocks_ns(timing, evidence, side)]
+        blocks = _blocks(timing, evidence)
         if blocks:
             found[timed.name] = timed.amount / min(blocks) * 1e9 if timed.amount else min(blocks)
     return found
+
+
+def usually_slower(evidence: Mapping[str, Any]) -> float:
+    """By how much the median block of a case is slower than its fastest, in the case where that is most; 0 for none."""
+    found = [blocks for timing in evidence.get("timing", ()) if (blocks := _blocks(timing, evidence))]
+    return max((stats.median(blocks) / min(blocks) - 1 for blocks in found), default=0.0)
+
+
+def _blocks(timing: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[float]:
+    return [block for side in (A, B) for block in blocks_ns(timing, evidence, side)]
 
 
 def _filled(bare: Ceilings, found: Mapping[str, float]) -> Ceilings:

@@ -203,6 +203,11 @@ def measure_host(
         show.ceilings(Console(), found.ceilings, path)
     for label, why in found.missing.items():
         screen.print(Text(f"{label} was not measured: {why}", style="yellow"))
+    for label, slower in found.disturbed.items():
+        said = (
+            f"{label}: a usual block took {100 * slower:.0f} % longer than the fastest; measure again when it is quiet"
+        )
+        screen.print(Text(said, style="yellow"))
 
 
 def run() -> None:

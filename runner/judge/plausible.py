@@ -261,16 +261,15 @@ def cached_results(run: Run) -> Iterator[Finding]:
         pairs = case.repeats(CANDIDATE, hot=False)
         if len(pairs) < LEAST_REPEATS:
             continue
-        ratio = _typical(pairs)
         ours = case.repeats(BASELINE, hot=False)
-        usual = min(1.0, _typical(ours)) if ours else 1.0
+        ratio, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
         if ratio < REPEAT_FASTER * usual:
             yield _finding(
                 "cached_results",
                 case.name,
                 {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_FASTER},
-                f"Over {len(pairs)} inputs that came twice, the second call took {100 * ratio:.3g} % of the first. "
-                "Look for results or intermediate values that are kept between calls.",
+                f"Over {len(pairs)} inputs that came twice, the second call took at most {100 * ratio:.3g} % of the "
+                "first. Look for results or intermediate values that are kept between calls.",
             )
 
 
@@ -280,20 +279,21 @@ def cold_as_hot(run: Run) -> Iterator[Finding]:
         pairs, ours = (case.repeats(side, hot=True) for side in (CANDIDATE, BASELINE))
         if min(len(pairs), len(ours)) < LEAST_REPEATS or case.candidate is None or case.baseline is None:
             continue
-        saved, usually = 1 - _typical(pairs), 1 - _typical(ours)
+        saved, usually = 1 - _ratio(pairs).low, 1 - _ratio(ours).high
         fits = run.ceilings is None or case.timing["input_bytes"] <= run.ceilings.cache_bytes
         if fits and saved < COLD_AS_HOT and usually > BASELINE_SAVES and case.candidate.high < case.baseline.low:
             yield _finding(
                 "cold_as_hot",
                 case.name,
                 {"repeats": len(pairs), "saved": saved, "baseline_saves": usually, "threshold": COLD_AS_HOT},
-                f"With its inputs still in the cache the baseline saves {100 * usually:.3g} %, this kernel "
-                f"{100 * saved:.2g} %. Look for inputs that survive the sweep: persisting lines, shared memory.",
+                f"With its inputs still in the cache the baseline saves {100 * usually:.3g} % or more, this kernel "
+                f"{100 * saved:.2g} % at most. Look for inputs that outlast the sweep, such as persisting lines.",
             )
 
 
-def _typical(pairs: Sequence[tuple[float, float]]) -> float:
-    return math.exp(stats.median([math.log(again / fresh) for fresh, again in pairs]))
+def _ratio(pairs: Sequence[tuple[float, float]]) -> stats.Estimate:
+    """Of the second call's time to the first's: the median with its interval, which is as wide as the noise."""
+    return stats.median_estimate([again / fresh for fresh, again in pairs])
 
 
 def one_case_apart(run: Run) -> Iterator[Finding]:

@@ -30,10 +30,11 @@ WAY_NS = 200_000  # what the way of a call costs
 class FakeJudge:
     """Each case takes as long as its work at these rates, and the way of a call; one block of four is disturbed."""
 
-    def __init__(self, fails: tuple[str, ...] = (), rate: float = 1e11) -> None:
+    def __init__(self, fails: tuple[str, ...] = (), rate: float = 1e11, *, busy: bool = False) -> None:
         self.judged: list[str] = []
         self._fails = fails
         self._rate = rate
+        self._busy = busy
 
     def __call__(self, problem: Problem, path: Path) -> Report:
         self.judged.append(path.parent.name)
@@ -58,7 +59,8 @@ class FakeJudge:
 
     def _timing(self, name: str, work: float) -> dict[str, Any]:
         took = work / self._rate * 1e9 + WAY_NS
-        calls = [[[took * slow + 50, 30, 20, 1, 0, 0, 0]] for slow in (1.0, 1.5, 1.01, 1.02)]
+        slow = (1.0, 1.5, 1.4, 1.3) if self._busy else (1.0, 1.5, 1.01, 1.02)
+        calls = [[[took * each + 50, 30, 20, 1, 0, 0, 0]] for each in slow]
         blocks = [{"side": side, "calls": call} for side, call in zip((A, B, B, A), calls, strict=True)]
         quads = [{"blocks": blocks, "void": "", "charged": ""}] * 2
         return {"case": name, "quads": quads, "idle": [[WAY_NS, 0, 0, 0, 0, 0, 0]]}
@@ -100,6 +102,13 @@ def test_what_fails_is_missing_with_its_reason_and_the_rest_is_there(settings: J
     assert found.ceilings.read_bytes_per_s
     assert found.ceilings.copy_bytes_per_s is None
     assert found.ceilings.flops == {}
+
+
+def test_a_machine_with_other_work_is_told(settings: JudgeSettings) -> None:
+    assert measure(settings, FakeJudge()).disturbed == {}
+    found = measure(settings, FakeJudge(busy=True))
+    assert found.disturbed["copy"] == pytest.approx(0.35)
+    assert found.ceilings == measure(settings, FakeJudge()).ceilings
 
 
 def test_without_memory_there_are_no_ceilings_and_nothing_else_is_tried(settings: JudgeSettings) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import problems
 from problems.errors import ProblemError
+from problems.formats.gpumode import load_problem
 from problems.tolerance import Precision
 from runner.judge import datasheet, limits
 from runner.judge.ceilings import MEASURED_MARGIN, Ceilings, Rates, unmeasured
@@ -193,6 +197,24 @@ def test_a_faster_clock_than_the_table_knows_raises_the_ceiling() -> None:
     assert sheet is not None
     assert sheet.flops(2100)["fp32"] == pytest.approx(sheet.flops()["fp32"] * 2100 / 1980)
     assert sheet.flops(1000) == sheet.flops()
+
+
+# -- our own problems ------------------------------------------------------------------------------------------------
+
+LIBRARY = Path(problems.__file__).parent / "library"
+DECLARED = sorted(path.parent for path in LIBRARY.glob("*/*/task.yml") if "speed_of_light" in path.read_text())
+
+
+@pytest.mark.parametrize("folder", DECLARED, ids=lambda folder: folder.name)
+def test_every_case_of_our_own_problems_moves_at_least_its_tensors(folder: Path) -> None:
+    problem = load_problem(folder)
+    assert limits.faults(problem) == []
+    for case in problem.benchmarks:
+        work = limits.Work.of(problem.speed_of_light, case)
+        words = math.prod(case[name] for name in ("rows", "cols", "size", "words") if name in case)  # type: ignore[misc]
+        inputs, outputs = {"vectoradd": (2, words), "read": (1, 1)}.get(folder.name, (1, words))
+        assert (work.read_bytes, work.write_bytes) == (4 * words * inputs, 4 * outputs)
+        assert limits.bound_ns(problem.speed_of_light, case, gpu(), problem.precision) is not None
 
 
 # -- evidence --------------------------------------------------------------------------------------------------------
