@@ -107,3 +107,14 @@ def test_an_incumbent_is_certified_by_the_same_rule_where_it_was_in_the_quad() -
 def test_a_clock_that_misbehaves_is_seen(sample: list[float]) -> None:
     assert not is_sane(sample)
     assert is_sane([100, 30, 30, 90, 0, 0, 0])
+
+
+@pytest.mark.parametrize("left_honest", [0, 1, 4])
+def test_forging_one_block_of_most_quads_is_found(left_honest: int) -> None:
+    """Fewer than half of all blocks, and so in no median over them; but each moves its quad's ratio."""
+    case = timing(event_b=40_000.0)
+    for quad in case["quads"][left_honest:]:
+        for call in quad["blocks"][2]["calls"]:
+            call[3] = 10_000.0
+    found = certify(case, clock=EVENT, certified=True)
+    assert found.mismatch
