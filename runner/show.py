@@ -103,6 +103,7 @@ EXPLAINED = {
     "not_certified": "Not certified: containers could not be frozen (this needs root), or a step of the judge was left "
     "out, so cheating is not excluded.",
     "not_converged": "The interval is wider than asked for: the machine is noisy.",
+    "erratic": "Your kernel's times vary while the baseline's are steady: the upper end of the interval counts.",
     "bimodal": "The times have two modes: the kernel takes one of two paths, or the machine changed its state.",
 }
 TELEMETRY = {

@@ -87,6 +87,7 @@ SAID: Final[dict[str, str]] = {
 _FLAGS: Final[dict[str, str]] = {
     "not_certified": "The runner could not freeze the containers between calls, so work outside the timed calls is not "
     "excluded. That is the runner's doing, not yours; a person looks at the result before it ranks.",
+    "erratic": "Your kernel's times vary while the baseline's are steady; the upper end of the interval counts.",
     "not_converged": "The times scattered until the measuring ended, so the interval is wide. It may be the machine.",
     "bimodal": "The times fall into two groups, as if some calls did other work than the rest.",
 }

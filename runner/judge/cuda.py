@@ -7,7 +7,6 @@ steps inside the clock: everything but a random 1/256 of the words, then, after 
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,10 +40,11 @@ class DeviceRegion:
             raise SandboxError(f"no {size} bytes of device memory: {err}") from None
 
     def close(self) -> None:
-        """The allocation itself goes with the processes that map it."""
+        """The allocation itself goes when the container that maps it, too, is gone."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+            device.unmap(self.bytes, self.size)
 
 
 @contextmanager
@@ -102,7 +102,10 @@ class CudaMemory:
         self._last = torch.randint(words, (max(words // WITHHELD_SHARE, 1),), device="cuda")
         self._staged[:count].copy_(source[:count])
         if self.steps.withhold:
-            self._staged[:count].view(torch.int32)[self._last] = secrets.randbits(31)
+            elsewhere = torch.randint(
+                words, self._last.shape, device="cuda"
+            )  # plausible, and wrong: nothing tells them
+            self._staged[:count].view(torch.int32)[self._last] = source[:count].view(torch.int32)[elsewhere]
         torch.cuda.synchronize()
 
     @_allocating()

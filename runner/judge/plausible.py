@@ -23,7 +23,7 @@ from typing import Any, Final
 from runner.judge import certificate, limits, modes, stats
 from runner.judge.ceilings import Ceilings
 from runner.judge.certificate import BASELINE, CANDIDATE
-from runner.judge.schedule import I
+from runner.judge.schedule import BUSY, I
 
 Evidence = Mapping[str, Any]
 Finding = dict[str, Any]
@@ -37,10 +37,12 @@ LEAST_REPEATS: Final = 4
 COLD_AS_HOT: Final = 0.02  # what the cache saves a candidate at most, where it saves the baseline
 BASELINE_SAVES: Final = 0.10  # at least this much
 APART: Final = 4.0  # times the gain of the next best case
+AFTERMATH: Final = 0.01  # of the baseline's time, over at least so many quads:
+LEAST_QUADS: Final = 8
+AFTERMATH_CONFIDENCE: Final = 0.999
 BUSY_QUADS: Final = 2  # voided since the device worked when it should have been idle; one is any hiccup
 MODES_APART: Final = 0.02  # of the time
 MODES_APART_NS: Final = 2_000.0  # and some steps of a device's event clock, which may be half a microsecond wide
-DEVICE_BUSY: Final = "device_busy"  # why a quad is void (timing.py)
 LATE_WRITE: Final = "late_write"  # why a check failed (trial.py)
 STRAYS: Final = 0.05  # of the calls of a baseline: from there on it is the machine that makes groups
 
@@ -105,11 +107,14 @@ class TimedCase:
         found = self.bounds.get(kind)
         return limits.Bound(**found) if found else None
 
-    def repeats(self, side: str, *, hot: bool) -> list[tuple[float, float]]:
-        """(fresh, again) in ns of this side's exact repeats; `hot`: those before which the cache was left as it was."""
+    def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> list[tuple[float, float]]:
+        """(fresh, again) in ns of this side's repeats. `hot`: those before which the cache was left as it was; `near`:
+        those of an input that was not quite the same."""
         found = [repeat for repeat in self.timing["repeats"] if repeat["side"] == side]
         pairs = [
-            (self.time_ns(one["fresh"]), self.time_ns(one["again"])) for one in found if one.get("hot", False) == hot
+            (self.time_ns(one["fresh"]), self.time_ns(one["again"]))
+            for one in found
+            if (one.get("hot", False), one.get("near", False)) == (hot, near)
         ]
         return [pair for pair in pairs if min(pair) > 0]
 
@@ -256,21 +261,21 @@ def _relative_errors(evidence: Evidence) -> list[float]:
 
 
 def cached_results(run: Run) -> Iterator[Finding]:
-    """A repeated input is answered faster than it was the first time, and not so by the baseline."""
+    """A repeated input, or nearly the same one, is answered faster than it was at first; not so by the baseline."""
     for case in run.cases:
-        pairs = case.repeats(CANDIDATE, hot=False)
-        if len(pairs) < LEAST_REPEATS:
-            continue
-        ours = case.repeats(BASELINE, hot=False)
-        ratio, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
-        if ratio < REPEAT_FASTER * usual:
-            yield _finding(
-                "cached_results",
-                case.name,
-                {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_FASTER},
-                f"Over {len(pairs)} inputs that came twice, the second call took at most {100 * ratio:.3g} % of the "
-                "first. Look for results or intermediate values that are kept between calls.",
-            )
+        for near, which in ((False, "came twice"), (True, "came again with a few elements changed")):
+            pairs, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
+            if len(pairs) < LEAST_REPEATS:
+                continue
+            ratio, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
+            if ratio < REPEAT_FASTER * usual:
+                yield _finding(
+                    "cached_results",
+                    case.name,
+                    {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_FASTER},
+                    f"Over {len(pairs)} inputs that {which}, the second call took at most {100 * ratio:.3g} % of the "
+                    "first. Look for results or intermediate values that are kept between calls.",
+                )
 
 
 def cold_as_hot(run: Run) -> Iterator[Finding]:
@@ -317,7 +322,7 @@ def one_case_apart(run: Run) -> Iterator[Finding]:
 
 def active_while_idle(run: Run) -> Iterator[Finding]:
     for case in run.cases:
-        busy = [quad for quad in case.timing["quads"] if quad["void"] == DEVICE_BUSY and quad["charged"] == CANDIDATE]
+        busy = [quad for quad in case.timing["quads"] if quad["void"] == BUSY and quad["charged"] == CANDIDATE]
         if len(busy) >= BUSY_QUADS:
             slowest = max((call[4] for quad in busy for block in quad["blocks"] for call in block["calls"]), default=0)
             yield _finding(
@@ -332,6 +337,28 @@ def active_while_idle(run: Run) -> Iterator[Finding]:
                 },
                 f"{len(busy)} times the device was busy after this kernel's calls had returned (a probe took "
                 f"{_us(slowest)}, idle is at most {_us(case.timing['probe_limit_ns'])}). Look for kernels that stay.",
+            )
+
+
+def aftermath(run: Run) -> Iterator[Finding]:
+    """The baseline is slower right after the candidate than before it: something is left behind."""
+    for case in run.cases:
+        pairs = [
+            (stats.median([case.time_ns(call) for call in one["calls"]]) for one in (ours[0], ours[-1]))
+            for quad in case.timing["quads"]
+            if not quad["void"] and len(ours := [one for one in quad["blocks"] if one["side"] == BASELINE]) == 2
+        ]
+        slower = [math.log(after / before) for before, after in pairs if min(before, after) > 0]
+        if len(slower) < LEAST_QUADS:
+            continue
+        low = stats.median_estimate(slower, AFTERMATH_CONFIDENCE).low
+        if low > AFTERMATH:
+            yield _finding(
+                "aftermath",
+                case.name,
+                {"slower": low, "quads": len(slower), "threshold": AFTERMATH},
+                f"Right after this submission ran, the baseline took at least {100 * low:.2g} % longer than right "
+                "before. Look for work, memory or system state that it leaves behind.",
             )
 
 
@@ -385,6 +412,7 @@ RULES: Final[tuple[Callable[[Run], Iterator[Finding]], ...]] = (
     one_case_apart,
     active_while_idle,
     late_work,
+    aftermath,
     bimodal,
 )
 

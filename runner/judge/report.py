@@ -112,6 +112,7 @@ class Repeat(_Strict):
     again: Sample
     same_bits: bool
     hot: bool = Field(default=False, description="the cache was left as it was before the second call")
+    near: bool = Field(default=False, description="not quite the same input: a few elements were changed")
 
 
 class Timing(_Strict):

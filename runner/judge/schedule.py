@@ -25,6 +25,8 @@ QUADS_TO_KNOW_THE_BASELINE: Final = 4  # before one quad's baseline can be calle
 NOISE_FACTOR: Final = 4.5  # median absolute deviations: three standard deviations of a normal distribution
 VOIDS_TO_GIVE_UP: Final = 3  # fewer prove nothing about the device
 
+BUSY: Final = "device_busy"  # why a quad is void whose idle probe met work
+
 # How a case ended
 CONVERGED, QUADS, BUDGET, VOIDS, UNFIT = "converged", "quads", "budget", "voids", "set_aside"
 
@@ -270,6 +272,7 @@ class Schedule:
 
     def _half_width(self, side: str) -> float:
         found = self._differences(side, self.valid)
+        found += [math.inf] * sum(bool(quad.void) and quad.charged == side for quad in self.quads)  # as in verdict.py
         return stats.median_estimate(found).half_width if found else math.inf
 
     def _differences(self, side: str, quads: Sequence[Quad]) -> list[float]:

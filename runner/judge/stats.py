@@ -21,7 +21,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        return (self.high - self.low) / 2
+        return math.inf if math.isinf(self.high) else (self.high - self.low) / 2
 
 
 def median(values: Sequence[float]) -> float:

@@ -52,6 +52,7 @@ VOIDING_COUNTERS: Final = {  # by id: the reason, and the share of a block from 
 SLOW_CLOCK: Final = 0.90  # of the warm clock; below it something unnamed holds the device back
 TAKEN_SHARE: Final = 0.25  # of one core over a block, by others here or by the hypervisor: see _by_load
 THROTTLED_SHARE: Final = 0.01  # of a block in which a CPU's thermal protection acted
+XID: Final = "xid_"  # begins the reason of what the driver reported
 APPLICATION_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})  # what a faulty kernel brings about by itself
 
 COOLER_C: Final = 5.0  # margin under the temperature of a voided block
@@ -125,9 +126,9 @@ def _broken(window: Window, warm: Window | None) -> Iterator[Ruling]:
         yield Ruling(SET_ASIDE, "device_lost")
     for xid in (*before.xids, *after.xids):
         if is_application_xid(xid):
-            yield Ruling(VOID, f"xid_{xid}", charged=True)
+            yield Ruling(VOID, f"{XID}{xid}", charged=True)
         else:
-            yield Ruling(SET_ASIDE, f"xid_{xid}")
+            yield Ruling(SET_ASIDE, f"{XID}{xid}")
     masks = window.masks
     for bit, reason in ((HW_THERMAL, "hw_thermal"), (POWER_BRAKE, "power_brake")):
         if any(mask & bit for mask in masks):
@@ -207,7 +208,8 @@ def _by_load(window: Window, warm: Window | None) -> Iterator[Ruling]:
     under 2 % the median was 0.6 % slower, at 10 to 15 % 8 %, at 20 to 25 % 29 %, at 30 to 40 % 39 %. What comes after
     the warm-up and takes more than TAKEN_SHARE voids. Company that was there before cannot be waited out: it falls on
     both sides of a pair and widens the interval, as does whatever is less.
-    Foreign load is charged, for the engine works for a container that prints much, outside of it.
+    Nobody is charged: neighbours are nobody's fault, and what the engine does for a container that prints is bounded by
+    the limit on its output.
     """
     before, after, length = window.before, window.after, window.length_ns
     throttled = _grown(before.throttled_ns, after.throttled_ns) or 0
@@ -219,7 +221,7 @@ def _by_load(window: Window, warm: Window | None) -> Iterator[Ruling]:
     ):
         usual = share(warm) if warm else 0.0
         if share(window) - grain_ns / length > TAKEN_SHARE + usual:
-            yield Ruling(VOID, reason, charged=reason == "foreign_load", figures={"usual_share": usual})
+            yield Ruling(VOID, reason, figures={"usual_share": usual})
 
 
 def _steal_share(window: Window) -> float:

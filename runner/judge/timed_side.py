@@ -22,7 +22,7 @@ from runner.judge.tenant import Call, Input
 if TYPE_CHECKING:
     from runner.judge.trial import Stage, Trial
 
-NEAR_SHARE: Final = 1 / 8  # of a block's inputs: the one before with a few elements changed
+NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
 REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
 HOT_SHARE: Final = 1 / 2  # of the repeats, where a call finds the cache empty else: it is left as it is
 REST_TICK_S: Final = 0.1
@@ -33,17 +33,19 @@ Evidence = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Turn:
-    """One call of a block: on which input, into which buffer; `twin`: the call that it repeats exactly."""
+    """One call of a block: on which input, into which buffer. `twin`: the buffer of an earlier call; then this one
+    counts for nothing and comes on the same input, or (`near`) on one that is nearly the same."""
 
     given: Input
     buffer: int
     twin: int | None = None
+    near: bool = False
     hot: bool = False
 
 
 class TimedSide:
-    """One side in one case. What counts is called on inputs that were never seen before, some of them near-duplicates
-    of the one before; now and then an input comes again, which counts for nothing but shows a cache of results."""
+    """One side in one case. What counts is called on inputs that were never seen before. Now and then an input comes
+    again, or nearly so: that counts for nothing, but shows what is kept between calls."""
 
     def __init__(self, trial: Trial, side: str, case: Case, stage: Stage) -> None:
         self._trial = trial
@@ -55,16 +57,19 @@ class TimedSide:
 
     def make_ready(self, calls: int) -> None:
         chance = self._trial.chance
-        given: list[Input] = []
+        near, repeat = (calls > 1 and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
         with self._trial.oracle.awake():
-            for _ in range(calls):
-                near = given and chance.random() < NEAR_SHARE
-                given.append(self._trial.fresh(self._case, near_to=given[-1] if near else None))
-        self._turns = [_Turn(one, number) for number, one in enumerate(given)]
-        if calls > 1 and chance.random() < REPEAT_SHARE:
-            twin = chance.randrange(calls)
+            self._turns = [_Turn(self._trial.fresh(self._case), number) for number in range(calls)]
+            if near:
+                twin = chance.randrange(calls)
+                nearly = self._trial.fresh(self._case, near_to=self._turns[twin].given)
+                self._turns.insert(twin + 1, _Turn(nearly, calls, twin, near=True))
+        if repeat:
+            at = chance.randrange(len(self._turns))
+            twin_turn = self._turns[at]
             hot = self._trial.memory.sweeps and chance.random() < HOT_SHARE
-            self._turns.insert(chance.randint(twin + 1, calls), _Turn(given[twin], calls, twin, hot))
+            again = _Turn(twin_turn.given, calls + 1, twin_turn.buffer, hot=hot)
+            self._turns.insert(chance.randint(at + 1, len(self._turns)), again)
         for turn in self._turns:
             self._trial.buffer(turn.buffer, turn.given.layout.output_bytes)
 
@@ -97,16 +102,21 @@ class TimedSide:
     def _repeats(self) -> Iterator[Evidence]:
         fresh = {turn.buffer: at for at, turn in enumerate(self._turns)}
         for (call, output), turn in zip(self._calls, self._turns, strict=True):
-            if turn.twin is not None:
-                first, its_output = self._calls[fresh[turn.twin]]
+            if turn.twin is None:
+                continue
+            first, its_output = self._calls[fresh[turn.twin]]
+            repeat = {"fresh": first.sample, "again": call.sample, "near": turn.near, "hot": turn.hot}
+            if turn.near:
+                yield {**repeat, "same_bits": False}
+            else:
                 first_one = replace(turn.given, expected=its_output, expected64=None)
                 found = self._trial.memory.compare(first_one, output, Rule(tolerance=EXACT))
                 same = all(figures.different == 0 for figures in found)
-                yield {"fresh": first.sample, "again": call.sample, "same_bits": same, "hot": turn.hot}
+                yield {**repeat, "same_bits": same}
 
     def drop(self) -> list[Input]:
         """Gives the memory of the block's inputs back."""
-        given = [turn.given for turn in self._turns if turn.twin is None]
+        given = [turn.given for turn in self._turns if turn.twin is None or turn.near]
         for one in given:
             self._trial.oracle.release(one)
         self._turns, self._calls = [], []

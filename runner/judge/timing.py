@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from runner.judge import certificate, schedule, stats, throttle
 from runner.judge.certificate import Sample
 from runner.judge.clock import Clock
+from runner.judge.faults import Fault
 from runner.judge.schedule import A, End, Rest, Run, Schedule
 from runner.judge.telemetry import Telemetry
 from runner.judge.throttle import VALID, VOID, Ruling, Window
@@ -100,6 +101,10 @@ class CaseTiming:
         took_ns = self.clock.now_ns() - began_ns
         self.plan.ran([self.times(sample) for sample in samples], took_ns / 1e9, ruling, charged)
         entry = {"side": command.side, "took_ns": took_ns, "heat": window.to_json()}
+        if charged not in ("", A) and ruling.reason.startswith(throttle.XID):
+            raise Fault(
+                "runtime_error", "device_error", f"The driver reported an error of your kernel ({ruling.reason})."
+            )
         if command.warm:
             self._warm[command.side] = window
             self.timing["warm_ups"].append(entry)
@@ -137,7 +142,7 @@ def rule_block(
         return Ruling(VOID, "clock"), ""
     slowest = max((sample[4] for sample in samples), default=0)
     if slowest > probe_limit_ns > 0:
-        return Ruling(VOID, "device_busy", figures={"probe_ns": slowest}), last_guest
+        return Ruling(VOID, schedule.BUSY, figures={"probe_ns": slowest}), last_guest
     ruling = throttle.rule(window, warm)
     return ruling, side if ruling.charged else ""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from runner.judge import plausible, schedule, stats
-from runner.judge.certificate import Certified, certify
-from runner.judge.schedule import differences
+from runner.judge.certificate import CANDIDATE, Certified, certify
+from runner.judge.schedule import BUSY, differences
 
 UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
 
@@ -29,6 +29,7 @@ class CaseTime:
     candidate_ns: float
     estimate: stats.Estimate
     reference_ns: float
+    erratic: bool = False  # its own calls differ that much: `estimate.value` is then the upper end of the interval
     forgeable: float = 0.0  # share of the time by which it could be forged at most
 
     @property
@@ -86,11 +87,7 @@ def _timed(evidence: Evidence) -> Verdict:
                 f"Case {timing['case']}: the device's events tell less time than the judge's clock saw pass.",
             )
         if timing["ended"] == schedule.VOIDS:
-            return Verdict(
-                "unmeasurable",
-                "voids",
-                f"Case {timing['case']}: too many measurements had to be thrown away ({timing['ended_why']}).",
-            )
+            return _void(timing)
         time = _case_time(timing, certified)
         if time is None:
             return Verdict(
@@ -102,12 +99,12 @@ def _timed(evidence: Evidence) -> Verdict:
     if not times:
         return Verdict("infra_error", "nothing_timed", "The problem has no benchmark cases.")
     widest = max(times, key=lambda time: time.estimate.half_width)
-    if widest.estimate.half_width > UNSTEADY:
+    if widest.estimate.half_width > UNSTEADY and not widest.erratic:
         return Verdict(
             "unmeasurable",
             "unsteady",
             f"Case {widest.case}: the time is known to ± {100 * widest.estimate.half_width:.0f} % only, too little to "
-            "rank. Either the machine was disturbed or your kernel's time varies that much; submit again to find out.",
+            "rank: the machine was disturbed. Submit again.",
         )
     if finding := plausible.impossible(evidence):
         return Verdict("policy", "impossible", f"Case {finding['case']}: {finding['sentence']}")
@@ -122,7 +119,25 @@ def _timed(evidence: Evidence) -> Verdict:
     )
 
 
+def _void(timing: Evidence) -> Verdict:
+    """Work that a submission leaves on the device is no accident of the device, and buys no second try."""
+    busy = [quad for quad in timing["quads"] if quad["void"] == BUSY and quad["charged"] == CANDIDATE]
+    if 2 * len(busy) > sum(bool(quad["void"]) for quad in timing["quads"]):
+        return Verdict(
+            "policy",
+            "device_busy",
+            f"Case {timing['case']}: the device was still at work when your kernel had returned; finish first.",
+        )
+    return Verdict(
+        "unmeasurable",
+        "voids",
+        f"Case {timing['case']}: too many measurements had to be thrown away ({timing['ended_why']}).",
+    )
+
+
 def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
+    if any(time.erratic for time in times):
+        yield "erratic"
     if any(time.estimate.half_width > evidence["profile"]["stop_half_width"] for time in times):
         yield "not_converged"
     if any(finding["rule"] == "bimodal" for finding in evidence["findings"]):
@@ -130,18 +145,28 @@ def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
 
 
 def _case_time(timing: Evidence, certified: Certified) -> CaseTime | None:
-    """None where too little of the time is left to say anything."""
+    """None where too little of the time is left to say anything.
+
+    A quad that is void on the candidate's account counts as one in which it was infinitely slow: whoever sees that a
+    quad goes badly gains nothing by spoiling it. A time that varies by the candidate's own doing, while the baseline
+    beside it is steady, stands at the upper end of its interval: what is known of it is that it is no longer.
+    """
     quads = certified.quads
     found = differences(quads)
     if len(found) < len(quads) / 2 or len(found) < 3:
         return None
+    spoilt = sum(bool(quad["void"]) and quad["charged"] == CANDIDATE for quad in timing["quads"])
+    estimate = stats.median_estimate([*found, *([math.inf] * spoilt)])
+    steady = stats.median_estimate([math.log(quad[3] / quad[0]) for quad in quads if min(quad) > 0])
+    erratic = UNSTEADY < estimate.half_width < math.inf and steady.half_width < UNSTEADY / 2
     baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
     candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
     return CaseTime(
         case=timing["case"],
         baseline_ns=baseline,
         candidate_ns=candidate,
-        estimate=stats.median_estimate(found),
+        estimate=replace(estimate, value=estimate.high) if erratic else estimate,
+        erratic=erratic,
         reference_ns=float(timing.get("reference_ns") or baseline),
         forgeable=min(1.0, certified.spread_ns / candidate),
     )

@@ -37,7 +37,16 @@ def create(size: int, index: int = 0) -> tuple[torch.Tensor, int, int]:
     size = -(-size // grain) * grain
     (handle,) = _call("cuMemCreate", size, wanted, 0)
     (fd,) = _call("cuMemExportToShareableHandle", handle, HANDLE, 0)
-    return _map(handle, size, index), size, int(fd)
+    mapped = _map(handle, size, index)
+    _call("cuMemRelease", handle)  # the mapping and the descriptor hold it
+    return mapped, size, int(fd)
+
+
+def unmap(memory: torch.Tensor, size: int) -> None:
+    """What `create` mapped here goes away; the tensor must not be used again."""
+    torch.cuda.synchronize()
+    _call("cuMemUnmap", memory.data_ptr(), size)
+    _call("cuMemAddressFree", memory.data_ptr(), size)
 
 
 def adopt(fd: int, size: int, index: int = 0) -> torch.Tensor:

@@ -29,6 +29,8 @@ class FakeSide:
     time_ns: float
     model: Model = steady
     told: float = 1.0  # the tenant's word, as a share of the truth
+    luck: float = 1.0  # drawn anew for each block
+    luck_of: Callable[[random.Random], float] = lambda chance: 1.0
     calls: int = 0
 
     def make_ready(self, calls: int) -> None:
@@ -36,6 +38,7 @@ class FakeSide:
 
     def run_block(self) -> list[list[float]]:
         self.race.blocks.append(self.name)
+        self.luck = self.luck_of(self.race.chance)
         return [self.race.call(self) for _ in range(self.calls)]
 
     def settle(self) -> timing.Settled:

@@ -163,6 +163,23 @@ def test_repeats_that_are_much_faster_than_their_fresh_twins_are_held() -> None:
     assert rules(evidence(case(repeats=[repeat(B, 1e6, 0.8e6)] * 9))) == []
 
 
+def test_nearly_the_same_input_that_is_answered_much_faster_is_held_as_well() -> None:
+    """A kernel that keeps its last output and works on what changed."""
+    found = case(repeats=[repeat(B, 1e6, 2e5, near=True) for _ in range(6)])
+    (finding,) = plausible.findings(evidence(found))
+    assert finding["rule"] == "cached_results"
+    assert "a few elements changed" in finding["sentence"]
+
+
+def test_a_baseline_that_is_slower_right_after_the_submission_is_held() -> None:
+    found = case()
+    for one in found["quads"]:
+        one["blocks"][3]["calls"] = [sample(1.03e6)] * 5
+    (finding,) = plausible.findings(evidence(found))
+    assert (finding["rule"], finding["figures"]["quads"]) == ("aftermath", 12)
+    assert finding["figures"]["slower"] > 0.01
+
+
 def test_one_fast_repeat_among_others_is_no_cache() -> None:
     assert rules(evidence(case(repeats=[repeat(B, 1e6, 0.1e6)] * 3))) == []
     assert rules(evidence(case(repeats=[repeat(B, 1e6, 0.1e6)] * 3 + [repeat(B, 1e6, 1e6)] * 4))) == []

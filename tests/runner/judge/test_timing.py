@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from runner.judge import throttle, verdict
+from runner.judge.faults import Fault
 from runner.judge.schedule import ABIIBA, CPU, GPU, A, B, I
 from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, healthy, race, window
 
@@ -215,11 +216,40 @@ def test_work_left_on_the_device_is_charged_to_the_guest_that_ran_last() -> None
     assert charged[0] == ("device_busy", B)
 
 
-def test_a_candidate_that_voids_its_quads_gets_no_time() -> None:
+def test_a_candidate_that_keeps_the_device_busy_is_refused_and_gets_no_second_try() -> None:
     timed = race(probe_ns=lambda race: 2e6 if race.blocks and race.blocks[-1] == B else 15_000.0, **GPU_CASE)
     found = timed.run()
-    assert (found.outcome, found.reason) == ("unmeasurable", "voids")
+    assert (found.outcome, found.reason) == ("policy", "device_busy")
     assert {quad["charged"] for quad in timed.timing["quads"]} == {B}
+
+
+def test_voiding_the_quads_that_go_badly_does_not_pay() -> None:
+    """A candidate of 50 µs ± 20 % that leaves work on the device whenever it was slow, seen by the probe alone."""
+
+    def unlucky(race: Race) -> float:
+        slow = race.blocks and race.blocks[-1] == B and race.sides[B].luck > 1.1
+        return 2e6 if slow else 15_000.0
+
+    def erratic(at_s: float, chance: random.Random) -> float:
+        return timed.sides[B].luck
+
+    honest, spoilt = [], []
+    for seed in range(12):
+        for found, probe in ((honest, lambda race: 0.0), (spoilt, unlucky)):
+            timed = race(seed=seed, probe_ns=probe, **GPU_CASE)
+            timed.sides[B].model = erratic
+            timed.sides[B].luck_of = lambda chance: chance.choice([0.9, 1.0, 1.2])
+            found.append(timed.run())
+    passed = [one.ratio for one in spoilt if one.outcome == "passed" and one.ratio]
+    assert all(one.outcome == "passed" for one in honest)
+    assert not passed or median(passed) >= 0.97 * median([one.ratio or math.nan for one in honest])
+
+
+def test_an_error_that_the_driver_reports_of_the_candidate_ends_it_as_its_own() -> None:
+    timed = race(heat=lambda race: window(race, xids=(31,) if race.blocks[-1] == B else ()), **GPU_CASE)
+    with pytest.raises(Fault) as raised:
+        timed.run()
+    assert (raised.value.outcome, raised.value.reason) == ("runtime_error", "device_error")
 
 
 @pytest.mark.parametrize(

@@ -109,9 +109,30 @@ def test_work_that_vanishes_in_the_constant_cannot_be_timed() -> None:
     assert (found.outcome, found.reason) == ("unmeasurable", "below_resolution")
 
 
-def test_what_is_hardly_known_does_not_rank() -> None:
-    found = verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.2)]))
+def test_what_is_hardly_known_does_not_rank_where_the_machine_was_disturbed() -> None:
+    disturbed = timing("a", 1.0, spread=0.2)
+    for n, quad in enumerate(disturbed["quads"]):
+        quad["blocks"][3] = block("baseline", 1e6 + 4e6 * (1 - 0.2 * (n - 2.5)))
+    found = verdict.decide(evidence(timing=[disturbed]))
     assert (found.outcome, found.reason, found.score_us) == ("unmeasurable", "unsteady", None)
+
+
+def test_a_time_that_varies_beside_a_steady_baseline_stands_at_the_upper_end_of_its_interval() -> None:
+    """Who sees that it goes badly cannot make it unmeasurable and try again."""
+    found = verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.2)]))
+    assert (found.outcome, found.flags) == ("passed", ("erratic", "not_converged"))
+    assert found.ratio == pytest.approx(1.5, rel=0.01)
+
+
+def test_a_quad_spoilt_by_the_candidate_counts_against_it() -> None:
+    given = timing("a", 0.5, spread=0.01)
+    given["quads"] *= 3
+    given["quads"] = [dict(quad) for quad in given["quads"]]
+    assert verdict.decide(evidence(timing=[given])).ratio == pytest.approx(0.5, rel=0.001)
+    for charged, ratio in (("candidate", 0.505), ("", 0.5025)):
+        for quad in given["quads"][::6]:  # those in which it was fastest
+            quad |= {"void": "hw_thermal", "charged": charged}
+        assert verdict.decide(evidence(timing=[given])).ratio == pytest.approx(ratio, rel=0.0005)
 
 
 def test_disturbed_idle_calls_do_not_make_a_kernel_fast() -> None:
