@@ -155,14 +155,16 @@ class _Comparison:
             self._disputed += int(xp.count_nonzero(disputed & xp.isfinite(expected)))
             error = xp.where(disputed, xp.minimum(abs(got - truth), from_expected), abs(got - truth))
             judged = from_expected if self._rule.tolerance else error
-        far = ~(judged <= limit) | xp.isinf(limit)  # a NaN is far, and so is whatever an infinity would allow
-        if bool(far.any()):
+        shares = judged / limit
+        share = float(shares.max())
+        if not share <= 1 or math.isinf(float(limit.max())):  # else every element is near: no NaN, no infinity
+            far = ~(judged <= limit) | xp.isinf(limit)  # a NaN is far, and so is whatever an infinity would allow
             far &= ~((expected == got) | (xp.isnan(expected) & xp.isnan(got)))  # equal infinities, expected NaNs
+            share = float(xp.where(judged > 0, shares, 0.0).max())
+            if bool(far.any()):
+                self._note(start, expected, got, judged, far)
+        self._worst_share = _larger(self._worst_share, share)
         self._count(error, expected if truth is None else truth, limit, expected)
-        share = xp.where(judged > 0, judged / limit, 0.0)
-        self._worst_share = _larger(self._worst_share, float(share.max()))
-        if bool(far.any()):
-            self._note(start, expected, got, judged, far)
 
     def _limit(self, expected: Array, truth: Array | None, start: int, end: int) -> Array:
         """What each element may be off by."""
@@ -187,8 +189,9 @@ class _Comparison:
         self._sizes += float(sizes.sum())
         if self._model is not None:
             self._allowed += float(self._squares(limit).sum())
-        rows = self._arrays.xp.where(sizes > 0, errors / sizes, 0.0)
-        self._worst_row = _larger(self._worst_row, float(rows.max()))
+        if self._width > 1:
+            rows = self._arrays.xp.where(sizes > 0, errors / sizes, 0.0)
+            self._worst_row = _larger(self._worst_row, float(rows.max()))
         self._worst_abs = _larger(self._worst_abs, float(error.max()))
 
     def _squares(self, array: Array) -> Array:

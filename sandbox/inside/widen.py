@@ -24,8 +24,7 @@ from torch.overrides import TorchFunctionMode
 
 ETA = 2.0**-24  # relative size of a perturbation: linear for nearly any function, far above float64's own rounding
 SAMPLES, FEW_SAMPLES = 2, 8
-FEW = 4096  # output elements; up to so many each stands for itself and FEW_SAMPLES are drawn
-BLOCK = 32  # neighbours whose median backs an element's estimate where there are only SAMPLES
+FEW = 4096  # output elements; up to so many FEW_SAMPLES are drawn, and each element stands for itself
 
 SHARES = (2.0**-6, 2.0**-12, 2.0**-18)  # of the inputs changed to see how many of them stand behind one output element
 PROBE = 2.0**-12  # relative size of that change
@@ -107,8 +106,12 @@ def spread(
         for slot, tensor in truth.items():
             step = (_parts(moved[slot]) - _parts(tensor)).div_(ETA)
             squares[slot] += step.square_()
-    found = {slot: (total / samples).sqrt_().nan_to_num_(nan=torch.inf) for slot, total in squares.items()}
+    found = {slot: _without_nan((total / samples).sqrt_()) for slot, total in squares.items()}
     return found if few else {slot: torch.maximum(own, _nearby(own)) for slot, own in found.items()}
+
+
+def _without_nan(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.nan_to_num_(nan=torch.inf) if bool(tensor.sum().isnan()) else tensor
 
 
 def terms(reference: Run, tensors: list[torch.Tensor], truth: dict[int, torch.Tensor], seed: int) -> dict[int, int]:
@@ -161,8 +164,10 @@ def _perturbed(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor
 
 
 def _nearby(own: torch.Tensor) -> torch.Tensor:
-    """The median, over each block of neighbours, of those that move at all: an estimate near 0 by chance is backed."""
-    padded = torch.nn.functional.pad(own, (0, -own.numel() % BLOCK), value=torch.nan)
-    blocks = torch.where(padded > 0, padded, torch.nan).view(-1, BLOCK)
-    middle = blocks.nanmedian(dim=1).values.nan_to_num_(nan=0.0)
-    return middle.repeat_interleave(BLOCK)[: own.numel()]
+    """What an element's neighbours on both sides reach, one or two places off.
+
+    It backs an estimate that is near 0 by chance; one large neighbour alone, as in the next row, does not count.
+    """
+    around = torch.nn.functional.pad(own, (2, 2))
+    near, next_to_near = torch.minimum(around[1:-3], around[3:-1]), torch.minimum(around[:-4], around[4:])
+    return torch.maximum(near, next_to_near)

@@ -26,9 +26,11 @@ class Process:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(path)
         self._listener.listen(1)
+        self._errors = (folder / "stderr").open("w+")
         self._program = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, path, str(folder / "work")],
             env={"PYTHONPATH": f"{SANDBOX}/inside:{SANDBOX}", "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
+            stderr=self._errors,
         )
 
     def accept(self, deadline_ns: int) -> socket.socket:
@@ -39,12 +41,14 @@ class Process:
     def freeze(self) -> None: ...
 
     def logs(self) -> dict[str, str]:
-        return {"stdout": "", "stderr": ""}
+        self._errors.seek(0)
+        return {"stdout": "", "stderr": self._errors.read()}
 
     def close(self) -> None:
         self._listener.close()
         self._program.kill()
         self._program.wait()
+        self._errors.close()
 
 
 @contextmanager
