@@ -115,10 +115,12 @@ class _Comparison:
         self._width = (slot.shape[-1] if slot.shape and slot.stride[-1] == 1 else 1) * _parts(slot)
         self._step = max(arrays.chunk // self._width, 1) * self._width
         self._model: error_model.Model | None = None
+        self._leeway = 1.0
         if rule.tolerance is None:
             terms = given.terms[number] if number < len(given.terms) else 0
             self._model = _model(given.layout, slot, rule, terms, computed=self._spread is None)
             self._usual = self._usual_size()
+            self._leeway = error_model.leeway(self._reference_share())
         self._different = self._disputed = 0
         self._errors = self._sizes = self._allowed = 0.0  # sums of squares
         self._worst_abs = self._worst_row = self._worst_share = 0.0
@@ -173,7 +175,7 @@ class _Comparison:
             return abs(expected) * self._rule.tolerance.rtol + self._rule.tolerance.atol
         size = abs(expected if truth is None else truth)
         other = self._usual if self._spread is None else self._spread[start:end]
-        limit = self._model.share * (size + other) + self._model.floor * self._usual
+        limit = self._model.share * self._leeway * (size + other) + self._model.floor * self._leeway * self._usual
         if self._usual > 0:
             limit = self._arrays.xp.minimum(limit, self._model.cap * (size + self._usual))
         return limit + self._model.least
@@ -216,6 +218,19 @@ class _Comparison:
         sample = np.abs(self._arrays.sample(source[:: len(source) // SAMPLE | 1]))
         sample = sample[np.isfinite(sample) & (sample > 0)]
         return float(np.quantile(sample, 0.9, method="lower")) if len(sample) else 0.0
+
+    def _reference_share(self) -> float:
+        """The reference's own largest error as a share of what is allowed; 0 where there is no truth to tell."""
+        arrays, xp, most = self._arrays, self._arrays.xp, 0.0
+        if self._truth is None:
+            return most
+        with np.errstate(all="ignore"):
+            for start in range(0, len(self._expected), self._step):
+                end = min(start + self._step, len(self._expected))
+                expected, truth = arrays.double(arrays.single(self._expected[start:end])), self._truth[start:end]
+                share = abs(expected - truth) / self._limit(expected, truth, start, end)
+                most = max(most, float(xp.where(xp.isfinite(share), share, 0.0).max()))
+        return most
 
     def _figures(self, elements: int) -> Figures:
         relative = math.sqrt(self._errors / self._sizes) if self._sizes else None

@@ -27,6 +27,10 @@ declared, else the smaller of what the shapes allow (`additions`) and what the o
 second line sees a cheaper format everywhere although no element stands out: over N elements random errors average, so
 WHOLE falls from ELEMENT to EVERYWHERE.
 
+**The reference itself** keeps a margin of MARGIN: where its own error uses more than 1/MARGIN of a limit, all limits of
+that output grow with it, up to MOST_LEEWAY times. It shows what the formula leaves out, such as softmax over scores of
+thousands, whose near-ties follow the last bit. Beyond that it is not rounding any more: compare.py calls it disputed.
+
 **Measured** (sums of normal, uniform and 24-octave data; one running total, forwards and backwards, 256 lanes,
 pairwise; n = 10 … 10⁷): honest float32 sums reach 1.01 unit at most. Inputs of 11 bits (TF32, fp16) leave 20 to 1900
 units at n ≤ 10⁵ and 4 to 9 at 10⁶; from there on one output element no longer tells TF32 from a running total in
@@ -50,6 +54,8 @@ from problems.tolerance import Precision
 
 ELEMENT: Final = 4.0
 EVERYWHERE: Final = 1.5
+MARGIN: Final = 4.0  # of the reference inside its own limits
+MOST_LEEWAY: Final = 8.0
 STORES: Final = 4
 CAP: Final = 1 / 16
 
@@ -121,6 +127,11 @@ def model(dtype: str, additions: int, precision: Precision | None = None, *, tru
         cap=max(CAP, 2 * stored),
         least=SMALLEST[dtype],
     )
+
+
+def leeway(reference_share: float) -> float:
+    """By how much limits grow where the reference's largest error is this share of one."""
+    return min(max(MARGIN * reference_share, 1.0), MOST_LEEWAY)
 
 
 def _coarsest(precision: Precision | None) -> float | None:

@@ -312,3 +312,26 @@ def test_the_figures_say_what_the_output_was_held_against() -> None:
     assert judged(held(truth.astype("f4"), truth=truth, spread=0.0), truth.astype("f4")).basis == "fp64"
     assert judged(held(truth.astype("f4")), np.array([1, 2.1], "f4")).basis == "expected"
     assert isinstance(judged(held(truth.astype("f4")), truth.astype("f4")), compare.Figures)
+
+
+def test_a_reference_that_needs_more_than_a_quarter_gets_four_times_its_need_for_all() -> None:
+    truth = np.random.default_rng(16).standard_normal(1000)
+    unit = error_model.model("float32", 100).share / error_model.ELEMENT
+    close, far = truth.copy(), truth.copy()
+    close[3] += unit * abs(truth[3])
+    far[3] += 5 * unit * abs(truth[3])
+    off = (truth * (1 + 7 * unit * (np.abs(truth) > 2))).astype("f4")
+    rule = Rule(reduction=100)
+    assert not judged(held(close.astype("f4"), truth=truth, spread=0.0), off, rule).good
+    assert judged(held(far.astype("f4"), truth=truth, spread=0.0), off, rule).good
+
+
+def test_a_reference_that_is_far_off_somewhere_lets_no_cheaper_format_through() -> None:
+    x = drawn_data("normal", 1000, seed=17).astype(np.float32)
+    spread = np.sqrt(np.square(x.astype(np.float64)).sum(axis=1))
+    truth = x.astype(np.longdouble).sum(axis=1)
+    expected = truth.astype(np.float32)
+    expected[::10] += 1
+    given = held(expected, truth=truth, spread=spread, inputs=(x.shape,))
+    assert judged(given, truth.astype(np.float32)).good
+    assert not judged(given, rounded(x, 11).sum(axis=1).astype(np.float32)).good
