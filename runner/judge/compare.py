@@ -24,6 +24,7 @@ from runner.judge.rule import Rule
 
 Element = tuple[list[int], str, str]  # index, expected, got
 
+TINY: Final = 1e-12  # mean square of values whose errors' squares may leave the range of float32
 SAMPLE: Final = 1 << 16  # elements from which an output's usual size is taken
 
 
@@ -38,6 +39,8 @@ class Given(Protocol):
     def expected64(self) -> Buffer | None: ...
     @property
     def terms(self) -> tuple[int, ...]: ...
+    @property
+    def condition(self) -> tuple[tuple[float, float], ...]: ...
 
 
 @dataclass(frozen=True)
@@ -117,10 +120,11 @@ class _Comparison:
         self._model: error_model.Model | None = None
         self._leeway = 1.0
         if rule.tolerance is None:
-            terms = given.terms[number] if number < len(given.terms) else 0
-            self._model = _model(given.layout, slot, rule, terms, computed=self._spread is None)
+            self._model = _model(given, number, rule)
             self._usual = self._usual_size()
-            self._leeway = error_model.leeway(self._reference_share())
+            spread, relative = given.condition[number] if number < len(given.condition) else (0.0, 1.0)
+            self._other = relative * self._usual or spread or self._usual
+            self._leeway = error_model.leeway(self._reference_share() if self._truth is not None else 1.0)
         self._different = self._disputed = 0
         self._errors = self._sizes = self._allowed = 0.0  # sums of squares
         self._worst_abs = self._worst_row = self._worst_share = 0.0
@@ -174,7 +178,7 @@ class _Comparison:
             assert self._rule.tolerance is not None
             return abs(expected) * self._rule.tolerance.rtol + self._rule.tolerance.atol
         size = abs(expected if truth is None else truth)
-        other = self._usual if self._spread is None else self._spread[start:end]
+        other = self._other if self._spread is None else self._spread[start:end]
         limit = self._model.share * self._leeway * (size + other) + self._model.floor * self._leeway * self._usual
         if self._usual > 0:
             limit = self._arrays.xp.minimum(limit, self._model.cap * (size + self._usual))
@@ -183,7 +187,7 @@ class _Comparison:
     def _count(self, error: Array, size: Array, limit: Array, expected: Array) -> None:
         """Into the sums. Elements that are expected to be no number count in no sum."""
         errors, sizes = self._squares(error), self._squares(size)
-        if not math.isfinite(float(errors.sum() + sizes.sum())):
+        if not (math.isfinite(float(errors.sum())) and TINY * len(error) < float(sizes.sum()) < math.inf):
             finite = self._arrays.xp.isfinite(expected)
             error, size, limit = (self._arrays.xp.where(finite, array, 0.0) for array in (error, size, limit))
             errors, sizes = self._squares(self._arrays.double(error)), self._squares(self._arrays.double(size))
@@ -220,10 +224,9 @@ class _Comparison:
         return float(np.quantile(sample, 0.9, method="lower")) if len(sample) else 0.0
 
     def _reference_share(self) -> float:
-        """The reference's own largest error as a share of what is allowed; 0 where there is no truth to tell."""
+        """The reference's own largest error as a share of what is allowed."""
+        assert self._truth is not None
         arrays, xp, most = self._arrays, self._arrays.xp, 0.0
-        if self._truth is None:
-            return most
         with np.errstate(all="ignore"):
             for start in range(0, len(self._expected), self._step):
                 end = min(start + self._step, len(self._expected))
@@ -274,14 +277,13 @@ def _wide(given: Given, number: int, count: int, arrays: Arrays) -> tuple[Array 
     return truth, arrays.doubles(given.expected64, size + places[number], count) if has_spread else None
 
 
-def _model(layout: Layout, slot: Slot, rule: Rule, terms: int, *, computed: bool) -> error_model.Model:
-    shapes = [one.shape for one in layout.slots if one.input >= 0]
-    from_shapes = error_model.additions(shapes, slot.shape)
-    additions = rule.reduction or (min(from_shapes, terms) if terms else from_shapes)
-    computed = (
-        computed or DTYPES[slot.dtype][0] // _parts(slot) == 8
-    )  # float64 is as far off as what it is held against
-    return error_model.model(slot.dtype, additions, rule.precision, true_is_computed=computed)
+def _model(given: Given, number: int, rule: Rule) -> error_model.Model:
+    slot = given.layout.outputs[number]
+    seen = given.terms[number] if number < len(given.terms) else 0
+    shapes = error_model.additions([one.shape for one in given.layout.slots if one.input >= 0], slot.shape)
+    additions = rule.reduction or (min(shapes, seen) if seen else shapes)
+    wide = DTYPES[slot.dtype][0] // _parts(slot) == 8  # float64 is no truer than its reference
+    return error_model.model(slot.dtype, additions, rule.precision, true_is_computed=wide or given.expected64 is None)
 
 
 def _parts(slot: Slot) -> int:

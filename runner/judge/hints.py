@@ -70,13 +70,13 @@ def _unwritten(wrong: Array, raw: Array) -> Iterator[str]:
     each = 8 // size
     words = raw[: len(raw) // 8 * 8].view(np.uint64)
     left = words[wrong[: len(words) * each].reshape(-1, each).all(axis=1)]
-    if len(left) < 2:
+    if not len(left):
         return
     halves = np.array([left[-1]]).view(f"u{size}")
-    count = int(np.count_nonzero(left == left[-1])) * each
-    if count >= 2 * each and len(set(halves.tolist())) > 1:
+    count = int(np.count_nonzero(left == left[-1]))
+    if count > 2 and 2 * count >= len(left) and len(set(halves.tolist())) > 1:
         yield (
-            f"At least {count} of them still hold what the output was filled with before the call: "
+            f"At least {count * each} of them still hold what the output was filled with before the call: "
             "they were never written."
         )
 

@@ -78,8 +78,8 @@ class Oracle:
 
         `near`: a seed; the data of (case, seed) with 1 to 8 floating-point elements changed. Where nothing of it can be
         changed, fresh data of the seed `near`; `Input.near` says which, `Input.seed` is the seed that counted.
-        `fp64`: what is wanted in `expected64`. It costs a run of the reference in double precision, `spread` three to
-        nine of them: leave it out of timed calls where compare.py can do without (`Rule.fp64`).
+        `fp64`: what is wanted in `expected64`; `Rule.fp64` says what a rule needs. `values` cost a run of the reference
+        in double precision, `spread` three to nine, `condition` as much once a case and nothing from then on.
         """
         with self.asked.running(), self.awake():
             return self._make(case, seed, near, fp64)
@@ -101,10 +101,11 @@ class Oracle:
             expected=self._copy(self._expected, layout.output_bytes),
             near=is_near,
             eager_ns=self.eager_ns,
-            expected64=None if why_not else self._copy_wide(layout, spread=fp64 == "spread"),
+            expected64=None if why_not else self._copy_wide(layout, spread=fp64 != "values"),
             why_not64=why_not,
             arguments=dict(case),
-            terms=_terms(answer.get("terms"), layout),
+            terms=tuple(int(_number(one)) for one in _by_output(answer.get("terms"), layout)),
+            condition=tuple(_pair(one) for one in _by_output(answer.get("condition"), layout)),
         )
 
     def _copy_wide(self, layout: Layout, *, spread: bool) -> Buffer | None:
@@ -163,12 +164,19 @@ class Oracle:
             region.close()
 
 
-def _terms(data: Any, layout: Layout) -> tuple[int, ...]:
-    """In the order of the outputs, 0 where it is not known."""
-    known = data if isinstance(data, dict) else {}
-    numbers = [str(number) for number, slot in enumerate(layout.slots) if slot.output >= 0]
-    found = [known.get(number) for number in numbers]
-    return tuple(value if isinstance(value, int) and 0 < value < 1 << 62 else 0 for value in found)
+def _by_output(data: Any, layout: Layout) -> list[Any]:
+    """What was said by slot, in the order of the outputs; None where nothing was."""
+    said = data if isinstance(data, dict) else {}
+    return [said.get(str(number)) for number, slot in enumerate(layout.slots) if slot.output >= 0]
+
+
+def _number(data: Any) -> float:
+    return data if isinstance(data, int | float) and 0 < data < 1e300 else 0
+
+
+def _pair(data: Any) -> tuple[float, float]:
+    first, second = data if isinstance(data, list) and len(data) == 2 else (0, 0)
+    return _number(first), _number(second)
 
 
 def _whole(answer: dict[str, Any], key: str) -> int:

@@ -10,7 +10,8 @@ from problems.tolerance import Precision, Tolerance
 from runner.judge.arithmetic import LimitError, evaluate
 from runner.judge.faults import OracleFailed
 
-Fp64 = Literal["", "values", "spread"]  # nothing; outputs in double precision; and how conditioned each element is
+# Nothing; outputs in double precision; also how each element is conditioned; or how the case is, from an earlier input.
+Fp64 = Literal["", "values", "spread", "condition"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Rule:
         return self.tolerance is None and not self.own_check
 
     def fp64(self, *, timed: bool) -> Fp64:
-        """What to ask the oracle for. The model needs it in every call; else it is for the report of a check."""
-        if self.by_model:
-            return "spread"
-        return "" if timed else "values"
+        """What to ask the oracle for. A check is worth several runs of the reference, a timed call is not."""
+        if timed:
+            return "condition" if self.by_model else ""
+        return "spread" if self.by_model else "values"

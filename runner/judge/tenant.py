@@ -43,6 +43,7 @@ class Input:
     expected64: Buffer | None = None  # the outputs in double precision, maybe their spreads behind them: layout.py
     why_not64: str = ""  # where expected64 is None
     arguments: Case = field(default_factory=dict)  # of the case
+    condition: tuple[tuple[float, float], ...] = ()  # how far elements move with inputs; the same over their usual size
     terms: tuple[int, ...] = ()  # how many input elements stand behind an element of each output; 0: not known
 
 

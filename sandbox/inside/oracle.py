@@ -5,12 +5,13 @@ Written by organisers' code and so trusted with the problem alone. Four shared r
 bytes that a submission produced). Requests are JSON over one connection:
 
     {"do": "load", "files"} → {"checks": bool}
-    {"do": "make", "number", "case", "seed", "near": null | seed, "fp64": "" | "values" | "spread"}
-        → {"layout", "near": bool, "eager_ns", "fp64": reason why there is none, or "", "terms": {slot: n}}
+    {"do": "make", "number", "case", "seed", "near": null | seed, "fp64": "" | "values" | "spread" | "condition"}
+        → {"layout", "near": bool, "eager_ns", "fp64": reason why there is none, or "", "terms", "condition": {slot: n}}
     {"do": "check", "number"} → {"good", "message"}
 
 `near`: the data of `seed` with a few elements changed; where that cannot be, fresh data of the seed `near` (near.py).
-`fp64`: `values` of the outputs in `wide`, and behind them their `spread`; `terms` come with the latter (widen.py).
+`fp64`: `values` of the outputs in `wide`, and behind them their `spread`; `terms` and `condition` come with the latter
+(widen.py). `condition` asks for these two alone: they are kept by case, and a spread is made where there was none yet.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -41,6 +43,14 @@ SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  the container's own
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 KEEP = 64  # makes whose data is kept for a later check
+
+
+@dataclass(frozen=True)
+class Known:
+    """What one input of a case told about all of them, by slot: see widen.py. Empty where nothing could be told."""
+
+    terms: dict[int, int] = field(default_factory=dict)
+    condition: dict[int, tuple[float, float]] = field(default_factory=dict)
 
 
 class Oracle:
@@ -62,7 +72,7 @@ class Oracle:
         self.limits = sizes[:2]
         self.wide_bytes = sizes[3]
         self.roles: list[str] = []
-        self.terms: dict[str, dict[int, int]] = {}  # by case and shapes
+        self.known: dict[str, Known] = {}  # by case and shapes
         self.eager_ns = 0  # of the reference, in the last make
         self.kept: dict[int, tuple[Any, dict[str, Any]]] = {}
 
@@ -98,8 +108,8 @@ class Oracle:
                 node, tensors = self._draw(case, changes)
             answer["layout"] = self._write(request["number"], case, node, tensors)
         answer["eager_ns"] = self.eager_ns
-        answer["fp64"], answer["terms"] = self._widen(request, node, tensors, answer["layout"])
-        return answer
+        answer["fp64"], known = self._widen(request, node, tensors, answer["layout"])
+        return answer | asdict(known)
 
     def _draw(self, case: dict[str, Any], seed: int) -> tuple[dict[str, Any], list[torch.Tensor]]:
         """The node of fresh data and its tensors."""
@@ -151,31 +161,34 @@ class Oracle:
 
     def _widen(
         self, request: dict[str, Any], node: dict[str, Any], tensors: list[torch.Tensor], layout: dict[str, Any]
-    ) -> tuple[str, dict[int, int]]:
-        """What is wanted of the outputs in double precision, into `wide`: "" or why not, and the terms by slot."""
-        wanted, seed = request["fp64"], request["seed"]
-        if not wanted:
-            return "not asked for", {}
+    ) -> tuple[str, Known]:
+        """What is wanted of the outputs in double precision, into `wide`: "" or why not, and what is known."""
+        wanted = request["fp64"]
+        shape = [{**request["case"], "seed": None}, [slot["shape"] for slot in layout["slots"]]]
+        key = json.dumps(shape, sort_keys=True)
+        if not wanted or (wanted == "condition" and key in self.known):
+            return "not asked for", self.known.get(key, Known())
+        self.known.setdefault(key, Known())
         places, size = tree.wide_places(layout["slots"])
-        if size * (2 if wanted == "spread" else 1) > self.wide_bytes:
-            return f"{size} bytes of outputs in float64 are too many", {}
+        if size * (1 if wanted == "values" else 2) > self.wide_bytes:
+            return f"{size} bytes of outputs in float64 are too many", self.known[key]
         given = [widen.wide(tensor) for tensor in tensors]
 
         def reference(inputs: list[torch.Tensor]) -> dict[int, torch.Tensor]:
             return self._outputs(node, inputs, layout)
 
         try:
-            truth = reference([tensor.clone() for tensor in given] if wanted == "spread" else given)
+            truth = reference(given if wanted == "values" else [tensor.clone() for tensor in given])
             self._keep(truth, places, 0)
-            if wanted == "values":
-                return "", {}
-            self._keep(widen.spread(reference, given, truth, seed), places, size)
-            shape = json.dumps([request["case"], [slot["shape"] for slot in layout["slots"]]])
-            if shape not in self.terms:
-                self.terms[shape] = widen.terms(reference, given, truth, seed)
+            if wanted != "values":
+                spread = widen.spread(reference, given, truth, request["seed"])
+                self._keep(spread, places, size)
+                terms = self.known[key].terms or widen.terms(reference, given, truth, request["seed"])
+                outputs = {index: tree.view(self.expected, layout["slots"][index], "output") for index in truth}
+                self.known[key] = Known(terms, widen.condition(outputs, spread))
         except widen.NotWidened as err:
-            return str(err)[:500], {}
-        return "", self.terms[shape]
+            return str(err)[:500], self.known[key]
+        return "", self.known[key]
 
     def _outputs(
         self, node: dict[str, Any], inputs: list[torch.Tensor], layout: dict[str, Any]

@@ -29,6 +29,7 @@ FEW = 4096  # output elements; up to so many FEW_SAMPLES are drawn, and each ele
 SHARES = (2.0**-6, 2.0**-12, 2.0**-18)  # of the inputs changed to see how many of them stand behind one output element
 PROBE = 2.0**-12  # relative size of that change
 MANY_FOLD = 4  # outputs may differ: those of a causal mask have one to all terms
+SAMPLE = 1 << 16  # elements from which an output's condition is taken
 SURE = 0.95  # moved outputs beyond this share tell nothing
 
 NARROW = {
@@ -112,6 +113,23 @@ def spread(
 
 def _without_nan(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.nan_to_num_(nan=torch.inf) if bool(tensor.sum().isnan()) else tensor
+
+
+def condition(outputs: dict[int, torch.Tensor], spreads: dict[int, torch.Tensor]) -> dict[int, tuple[float, float]]:
+    """By slot: the spread that one element in a thousand exceeds, as it is and over the usual size of the outputs.
+
+    It stands for the spreads of other data of the same case. Usual is the 90th percentile of |e| > 0, as the judge
+    takes it (compare.py); the second number is 0 where all outputs are.
+    """
+    found = {}
+    for slot, spread in spreads.items():
+        step = spread.numel() // SAMPLE | 1
+        own, size = spread[::step], _parts(outputs[slot])[::step].double().abs()
+        own, size = own[own.isfinite()], size[size.isfinite() & (size > 0)]
+        if own.numel():
+            most = float(own.quantile(0.999))
+            found[slot] = most, most / float(size.quantile(0.9)) if size.numel() else 0.0
+    return found
 
 
 def terms(reference: Run, tensors: list[torch.Tensor], truth: dict[int, torch.Tensor], seed: int) -> dict[int, int]:

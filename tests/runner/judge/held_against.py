@@ -26,6 +26,7 @@ class Held:
     expected: Any
     expected64: Any = None
     terms: tuple[int, ...] = ()
+    condition: tuple[tuple[float, float], ...] = ()
 
 
 def held(
@@ -67,7 +68,7 @@ def judged(given: Held, got: Array, rule: Rule = MODEL) -> compare.Figures:
 
 def tensors(given: Held) -> Held:
     wide = None if given.expected64 is None else torch.from_numpy(given.expected64)
-    return Held(given.layout, torch.from_numpy(given.expected), wide, given.terms)
+    return Held(given.layout, torch.from_numpy(given.expected), wide, given.terms, given.condition)
 
 
 def agree(host: compare.Figures, device: compare.Figures) -> None:

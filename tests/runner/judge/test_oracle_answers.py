@@ -138,6 +138,19 @@ def test_the_terms_behind_an_output_are_counted_from_above(sums: Oracle, cols: i
     assert cols <= terms <= most
 
 
+def test_what_one_input_of_a_case_told_is_known_of_the_next(sums: Oracle) -> None:
+    case = {"rows": 400, "cols": 70}
+    assert sums.make(case, 7).condition == ((0, 0),)
+    first, next_one = sums.make(case, 7, fp64="condition"), sums.make({**case, "seed": 5}, 8, fp64="condition")
+    assert first.expected64 is not None
+    assert next_one.expected64 is None
+    assert next_one.terms == first.terms
+    assert next_one.condition == first.condition
+    ((spread, relative),) = first.condition
+    assert 8 < spread < 30  # of sums of 70 numbers around ±1
+    assert 0.5 < relative < 3
+
+
 def test_one_output_element_tells_nothing_of_its_terms(sums: Oracle) -> None:
     assert sums.make({"rows": 1, "cols": 300}, 7, fp64="spread").terms == (0,)
 

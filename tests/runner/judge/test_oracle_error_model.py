@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from runner.judge import compare
+from runner.judge.layout import values
 from runner.judge.oracle import Oracle
 from runner.judge.rule import Rule
 from runner.judge.tenant import Input
@@ -145,8 +146,12 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 def make(oracle: Oracle, kind: str, seed: int, **more: str) -> tuple[Input, list[torch.Tensor]]:
     given = oracle.make({"kind": kind, "shape": SHAPES.get(kind, [40, 500]), **more}, seed, fp64="spread")
     assert given.why_not64 == ""
+    return given, inputs_of(given)
+
+
+def inputs_of(given: Input) -> list[torch.Tensor]:
     region = torch.from_numpy(given.inputs)
-    return given, [
+    return [
         region[slot.input : slot.input + slot.nbytes].view(getattr(torch, slot.dtype)).view(slot.shape)
         for slot in given.layout.slots
         if slot.input >= 0
@@ -217,3 +222,20 @@ def test_sixteen_bit_kernels_pass_when_they_compute_in_float32(oracle: Oracle, k
     assert judged(given, right).good
     assert not judged(given, right * 0).good
     assert not judged(given, right * 1.05).good
+
+
+@pytest.mark.parametrize("data", ["normal", "wide", "positive", "rows"])
+@pytest.mark.parametrize("kind", sorted(KERNELS))
+def test_a_timed_call_is_judged_without_double_precision(oracle: Oracle, kind: str, data: str) -> None:
+    case = {"kind": kind, "shape": SHAPES.get(kind, [40, 500]), "data": data}
+    oracle.make(case, 1, fp64="condition")
+    given = oracle.make(case, 7, fp64="condition")
+    assert given.expected64 is None
+    inputs = inputs_of(given)
+    right = KERNELS[kind](*inputs)
+    assert judged(given, right).good
+    if values(given.layout.outputs[0], given.expected).any():
+        assert not judged(given, right * 0).good
+        assert not judged(given, right * 1.01).good
+    if data == "normal" and kind in CHEAP:
+        assert not judged(given, KERNELS[kind](*map(to_eleven_bits, inputs))).good
