@@ -36,12 +36,12 @@ reference as it is stands for e; twice the error is allowed, since it is as far 
 its need is not known; c is one number for all elements, from a check of the same case where there was one, else s.
 
 **Measured** (sums of normal, uniform and 24-octave data; one running total, forwards and backwards, 256 lanes,
-pairwise; n = 10 … 10⁷): honest float32 sums reach 1.01 unit at most. Inputs of 11 bits (TF32, fp16) leave 20 to 1900
-units at n ≤ 10⁵ and 4 to 9 at 10⁶; from there on one output element no longer tells TF32 from a running total in
-float32, and no rule on outputs can. Data of one sign hides rounding to nearest at n ≥ 10⁴ (the errors average out and
-the result is right); cutting shows. Equal numbers added one by one to a single running total are not within √n, since
-their errors have one sign: 7 units at n = 1000, 220 at 10⁶; in 256 lanes they are. tests/runner/judge/test_error_model*
-holds these figures to account.
+pairwise; n = 10 … 10⁷), in units without their last term: honest float32 sums reach 1.01. Inputs of 11 bits (TF32,
+fp16) leave 20 to 1900 at n ≤ 10⁵ and 4 to 9 at 10⁶; from there on one output element no longer tells TF32 from a
+running total in float32, and no rule on outputs can. Data of one sign hides rounding to nearest at n ≥ 10⁴ (the errors
+average out and the result is right); cutting shows. Equal numbers added one by one to a single running total are not
+within √n, since their errors have one sign: 7 at n = 1000, 220 at 10⁶; in 256 lanes they are. The tests hold these
+figures to account; docs/measurements.md has those of other kernels.
 
 **What it may never allow.** An element is not let off by more than the share CAP of |e| + s, whatever n and c say:
 zeros, a constant or half of every value stay wrong. What s costs: elements a million times smaller than the usual one

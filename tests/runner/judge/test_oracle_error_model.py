@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,9 +160,13 @@ def inputs_of(given: Input) -> list[torch.Tensor]:
     ]
 
 
+def padded_bytes(given: Input, got: torch.Tensor) -> Any:
+    flat = np.frombuffer(got.contiguous().view(-1).view(torch.uint8).numpy().tobytes(), np.uint8)
+    return np.concatenate([flat, np.zeros(given.layout.output_bytes - len(flat), np.uint8)])
+
+
 def judged(given: Input, got: torch.Tensor) -> compare.Figures:
-    flat = np.frombuffer(got.contiguous().view(-1).view(torch.uint8).numpy().tobytes(), np.uint8).copy()
-    padded = np.concatenate([flat, np.zeros(given.layout.output_bytes - len(flat), np.uint8)])
+    padded = padded_bytes(given, got)
     (found,) = compare.compare(given, padded, Rule())
     there: object = tensors(given)
     (device,) = compare.compare(there, torch.from_numpy(padded), Rule(), TensorArrays(4096))  # type: ignore[arg-type]
@@ -239,3 +245,29 @@ def test_a_timed_call_is_judged_without_double_precision(oracle: Oracle, kind: s
         assert not judged(given, right * 1.01).good
     if data == "normal" and kind in CHEAP:
         assert not judged(given, KERNELS[kind](*map(to_eleven_bits, inputs))).good
+
+
+@pytest.mark.slow
+def test_no_honest_output_is_rejected_in_many_draws(oracle: Oracle) -> None:
+    """docs/measurements.md has its figures: run it with -s."""
+    elements, outputs, rejected = 0, 0, []
+    for kind in sorted(KERNELS):
+        for data in ("normal", "wide", "positive", "rows"):
+            shares = [0.0]
+            for seed in range(1000, 1025):
+                given, inputs = make(oracle, kind, seed, data=data)
+                timed = replace(given, expected64=None)
+                right = KERNELS[kind](*inputs)
+                for found in (bare(given, right), bare(timed, right), *compare.compare(given, given.expected, Rule())):
+                    elements, outputs = elements + found.elements, outputs + 1
+                    shares.append(found.worst_share or 0)
+                    rejected += [] if found.good else [(kind, data, seed, found)]
+                oracle.release(given)
+            print(f"{kind:12s} {data:9s} largest share of a limit {max(shares):.2f}")
+    print(f"{outputs} outputs, {elements} elements, {len(rejected)} rejected")
+    assert rejected == []
+
+
+def bare(given: Input, got: torch.Tensor) -> compare.Figures:
+    (found,) = compare.compare(given, padded_bytes(given, got), Rule())
+    return found
