@@ -58,6 +58,9 @@ MAX_REASON_CHARS: Final = 500
 MAX_ENGINES: Final = 16
 LANGUAGES: Final = ("py", "cu")
 RANKINGS: Final = ("geom", "mean", "last")
+FUNCTION: Final = "function"  # `entry` is called with the data of generate_input
+MODEL: Final = "model"  # reference.py is a KernelBench file, `entry` the class that takes the place of its Model
+INTERFACES: Final = (FUNCTION, MODEL)
 LEVELS: Final = (1, 4)
 
 _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -86,6 +89,7 @@ class Problem:
     lang: str = "py"
     submission_name: str = "submission.py"
     entry: str = "custom_kernel"
+    interface: str = FUNCTION
     templates: dict[str, str] = field(default_factory=dict)
     test_timeout_s: float = DEFAULT_TIMEOUT_S
     benchmark_timeout_s: float = DEFAULT_TIMEOUT_S
@@ -132,6 +136,7 @@ class Problem:
             "level": self.level,
             "tags": list(self.tags),
             "unsupported": self.unsupported,
+            **({} if self.interface == FUNCTION else {"interface": self.interface}),  # others keep their digest
         }
 
     @classmethod
@@ -151,6 +156,7 @@ class Problem:
             lang=fields.optional("lang", partial(_one_of, allowed=LANGUAGES), "py"),
             submission_name=fields.optional("submission_name", _file_name, "submission.py"),
             entry=fields.optional("entry", _entry, "custom_kernel"),
+            interface=fields.optional("interface", partial(_one_of, allowed=INTERFACES), FUNCTION),
             templates=fields.optional("templates", _templates, {}),
             test_timeout_s=fields.optional("test_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
             benchmark_timeout_s=fields.optional("benchmark_timeout_s", _timeout, DEFAULT_TIMEOUT_S),

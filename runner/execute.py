@@ -105,7 +105,7 @@ def _judge(
         with phases("building"):
             trial.load(job.source)
         with phases("oracle"):
-            oracle.load(dict(problem.files))
+            trial.load_oracle()
         with phases("checking"):
             trial.check()
         if job.mode in TIMED_MODES and all(check["good"] for check in evidence["checks"]):

@@ -18,7 +18,7 @@ import struct
 import time
 from typing import Any
 
-VERSION = 4  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 5  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10

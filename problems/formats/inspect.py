@@ -8,7 +8,7 @@ import warnings
 
 def submission_functions(evaluator: str) -> tuple[str, ...]:
     """The names that an evaluator imports from `submission`, in order; () when it imports none or does not parse."""
-    tree = _parse(evaluator)
+    tree = parse(evaluator)
     names = (
         alias.name
         for node in (ast.walk(tree) if tree else ())
@@ -23,7 +23,7 @@ def why_reference_is_not_enough(reference: str | None) -> str:
     """ "" when inputs can be made and outputs checked with this reference.py, else the reason for people."""
     if reference is None:
         return "It has no reference.py, from which this judge makes inputs and expected outputs."
-    tree = _parse(reference)
+    tree = parse(reference)
     if tree is None:
         return "Its reference.py does not parse as Python."
     names = _top_level_names(tree)
@@ -34,7 +34,7 @@ def why_reference_is_not_enough(reference: str | None) -> str:
     return ""
 
 
-def _parse(source: str) -> ast.Module | None:
+def parse(source: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SyntaxWarning of other people's string escapes

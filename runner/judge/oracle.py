@@ -57,8 +57,9 @@ class Oracle:
         )
         self.container.freeze()
 
-    def load(self, files: dict[str, str]) -> None:
-        self.checks = bool(self._ask({"do": "load", "files": files}).get("checks"))
+    def load(self, files: dict[str, str], init_seed: int | None = None) -> None:
+        """`init_seed`: reference.py defines a Model, which is constructed with this seed on every side."""
+        self.checks = bool(self._ask({"do": "load", "files": files, "init_seed": init_seed}).get("checks"))
 
     @contextmanager
     def awake(self) -> Iterator[None]:

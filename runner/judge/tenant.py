@@ -143,12 +143,13 @@ class Tenant:
         self.certified = self.container.freezer is not None and not self._steps.left_out
         self.container.freeze()
 
-    def load(self, files: dict[str, str], submission: str, entry: str, limit_s: float) -> None:
+    def load(self, files: dict[str, str], submission: str, entry: str, interface: str, limit_s: float) -> None:
         """Hand over the sources and import the submission. Raises Fault."""
         assert self._connection is not None
         self.container.thaw()
         self._connection.settimeout(START_S)
-        protocol.send(self._connection, {"files": files, "submission": submission, "entry": entry})
+        job = {"files": files, "submission": submission, "entry": entry, "interface": interface}
+        protocol.send(self._connection, job)
         self._connection.close()
         self._connection = None
         self._order(protocol.LOAD, b"", limit_s, faults.BUILD)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from problems.spec import Case, Problem, case_name
+from problems.spec import MODEL, Case, Problem, case_name
 from runner.judge import certificate, compare, stats, throttle, timing
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.clock import Stopwatch, WallClock
@@ -102,6 +102,11 @@ class Trial:
 
     # -- building ------------------------------------------------------------------------------------------------
 
+    def load_oracle(self) -> None:
+        """The problem into its container. A Model has one seed a run: every side constructs it with that."""
+        seed = fresh_seed(self.chance) if self.problem.interface == MODEL else None
+        self.oracle.load(dict(self.problem.files), seed)
+
     def load_incumbent(self, source: str) -> None:
         try:
             self.load(source, I)
@@ -112,21 +117,24 @@ class Trial:
         """A submission into its container. All of the problem's files but the reference go along."""
         problem = self.problem
         files = {name: text for name, text in problem.files.items() if name not in NOT_THE_TENANTS}
-        self.sides[side].load(
-            {**files, problem.submission_name: source}, problem.submission_name, problem.entry, problem.test_timeout_s
-        )
+        self._load(side, {**files, problem.submission_name: source}, problem.test_timeout_s)
+
+    def _load(self, side: str, files: dict[str, str], limit_s: float) -> None:
+        problem = self.problem
+        self.sides[side].load(files, problem.submission_name, problem.entry, problem.interface, limit_s)
 
     def load_baseline(self) -> None:
         """Ours, in the same way. Without a tuned baseline the reference is the baseline."""
         problem = self.problem
-        source = problem.baseline or f"from reference import ref_kernel as {problem.entry}\n"
+        original = "Model" if problem.interface == MODEL else "ref_kernel"
+        source = problem.baseline or f"from reference import {original} as {problem.entry}\n"
         files = (
             dict(problem.files)
             if problem.baseline is None
             else {n: t for n, t in problem.files.items() if n != "reference.py"}
         )
         try:
-            self.sides[A].load({**files, problem.submission_name: source}, problem.submission_name, problem.entry, 120)
+            self._load(A, {**files, problem.submission_name: source}, 120)
         except Fault as fault:
             raise OracleFailed(f"the baseline does not load: {fault}") from None
 

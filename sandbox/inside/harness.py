@@ -22,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import modelnew
 import protocol
 import torch
 import tree
@@ -57,7 +58,7 @@ class Harness:
         for fd in fds:
             os.close(fd)
         self.sources: dict[str, str] = {}
-        self.submission = self.entry = ""
+        self.submission = self.entry = self.interface = ""
         self.function: Any = None
         self.data: Any = None
         self.result: Any = None
@@ -66,6 +67,7 @@ class Harness:
     def take(self, job: dict[str, Any]) -> None:
         """The sources; nothing of them runs before the order to load."""
         self.sources, self.submission, self.entry = job["files"], job["submission"], job["entry"]
+        self.interface = job["interface"]
 
     def obey(self) -> None:
         """Orders, one after the other, until the container is killed."""
@@ -120,10 +122,14 @@ class Harness:
         sys.modules["submission"] = module
         spec.loader.exec_module(module)
         self.function = getattr(module, self.entry, None)
-        if not callable(self.function):
+        if self.interface == "model" and isinstance(self.function, type):
+            self.function = modelnew.Candidate(self.function)
+        elif self.interface == "model" or not callable(self.function):
+            what = "class" if self.interface == "model" else "function"
+            code = f"class {self.entry}(nn.Module)" if self.interface == "model" else f"def {self.entry}(data)"
             raise Refused(
                 protocol.MISSING,
-                f"{self.submission} defines no function {self.entry}; add `def {self.entry}(data): …` at its top level",
+                f"{self.submission} defines no {what} {self.entry}; add `{code}: …` at its top level",
             )
 
     def _lay_out(self, text: bytes) -> None:
@@ -133,6 +139,8 @@ class Harness:
             for slot in layout["slots"]
         ]
         self.data = tree.build(layout["data"], self.slots)
+        if isinstance(self.function, modelnew.Candidate):
+            self.function.lay_out(self.data)
         self.result = layout["result"]
 
     def _keep(self, node: dict[str, Any], returned: Any, path: str) -> None:
@@ -233,8 +241,10 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
         return protocol.SYNTAX, f"{submission}, line {err.lineno}: {err.msg}\n{line}"
     if isinstance(err, MemoryError) or "can't allocate memory" in str(err):
         return protocol.MEMORY, f"{name_of(err)}: {err}"
-    if kind == protocol.LAYOUT:
+    if kind == protocol.LAYOUT and err.__cause__ is None:
         return protocol.LAYOUT_FAILED, f"{name_of(err)}: {err}"
+    if isinstance(err, modelnew.NotConstructed):
+        err = err.__cause__ or err
     linecache.checkcache()
     frames = [
         frame
@@ -243,7 +253,8 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
     ]
     lines = traceback.format_list(frames[-FRAMES:]) + traceback.format_exception_only(err)
     text = "".join(lines).replace(f"{WORK}/", "")
-    return (protocol.IMPORT if kind == protocol.LOAD else protocol.RAISED), text[-15_000:]
+    status = {protocol.LOAD: protocol.IMPORT, protocol.LAYOUT: protocol.LAYOUT_FAILED}.get(kind, protocol.RAISED)
+    return status, text[-15_000:]
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ Written by organisers' code and so trusted with the problem alone. Four shared r
 (written here, read by the judge; `wide`: the same outputs in double precision), `answer` (written by the judge: the
 bytes that a submission produced). Requests are JSON over one connection:
 
-    {"do": "load", "files"} → {"checks": bool}
+    {"do": "load", "files", "init_seed": null | seed of a Model's construction} → {"checks": bool}
     {"do": "make", "number", "case", "seed", "near": null | seed, "fp64": "" | "values" | "spread" | "condition"}
         → {"layout", "near": bool, "eager_ns", "fp64": reason why there is none, or "", "terms", "condition": {slot: n}}
     {"do": "check", "number"} → {"good", "message"}
@@ -33,6 +33,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import modelnew
 import near
 import protocol
 import torch
@@ -58,6 +59,7 @@ class Oracle:
 
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
         sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), tree.WIDE_FACTOR * arena["output_bytes"])
+        self.device = arena["device"]
         self.settle: Callable[[], None] = _nothing
         if arena["device"] == "cuda":
             import device
@@ -72,12 +74,13 @@ class Oracle:
         self.limits = sizes[:2]
         self.wide_bytes = sizes[3]
         self.roles: list[str] = []
+        self.fixed: frozenset[int] = frozenset()  # slots of a Model's parameters and state: the same in every make
         self.known: dict[str, Known] = {}  # by case and shapes
         self.eager_ns = 0  # of the reference, in the last make
         self.kept: dict[int, tuple[Any, dict[str, Any]]] = {}
 
-    def load(self, files: dict[str, str]) -> dict[str, Any]:
-        """Import the problem; does it bring its own check?"""
+    def load(self, files: dict[str, str], init_seed: int | None = None) -> dict[str, Any]:
+        """Import the problem; does it bring its own check? `init_seed`: reference.py defines a Model (modelnew.py)."""
         os.makedirs(WORK, exist_ok=True)
         os.chdir(WORK)
         for name, text in files.items():
@@ -85,6 +88,8 @@ class Oracle:
                 file.write(text)
         sys.path.insert(0, WORK)
         self.module = importlib.import_module("reference")
+        if init_seed is not None:
+            self.module = modelnew.Reference(self.module, init_seed, self.device)
         self.reference = getattr(self.module, "ref_kernel", None)
         if self.reference is None:
             raise tree.TreeError("reference.py defines no ref_kernel(data)")
@@ -117,11 +122,12 @@ class Oracle:
         node = tree.walk(self._generate(case, seed), lambda tensor: _collect(tensors, tensor))
         if len(self.roles) != len(tensors):
             self.roles = self._find_roles(node, tensors)
+            self.fixed = modelnew.fixed_slots(node) if isinstance(self.module, modelnew.Reference) else frozenset()
         return node, tensors
 
     def _change(self, tensors: list[torch.Tensor], seed: int) -> bool:
         """A few elements of what the reference reads; False where nothing can be changed."""
-        read = [index for index, role in enumerate(self.roles) if role != "out"]
+        read = [index for index, role in enumerate(self.roles) if role != "out" and index not in self.fixed]
         copies = [tensors[index] for index in read]
         changed = near.change(copies, random.Random(seed))  # noqa: S311  the judge drew the seed
         for place in changed:
@@ -351,7 +357,7 @@ def main() -> None:
         try:
             answer: dict[str, Any]
             if request["do"] == "load":
-                answer = oracle.load(request["files"])
+                answer = oracle.load(request["files"], request["init_seed"])
             elif request["do"] == "make":
                 answer = oracle.make(request)
             else:

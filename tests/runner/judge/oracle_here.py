@@ -52,13 +52,15 @@ class Process:
 
 
 @contextmanager
-def oracle_of(reference: str, folder: Path, region_bytes: int = 64 << 20, **files: str) -> Iterator[Oracle]:
-    """An oracle with this reference.py, loaded. `files`: other files, by module name."""
+def oracle_of(
+    reference: str, folder: Path, region_bytes: int = 64 << 20, init_seed: int | None = None, **files: str
+) -> Iterator[Oracle]:
+    """An oracle with this reference.py, loaded. `files`: other files, by module name; `init_seed`: of its Model."""
     container: Any = Process(folder)
     oracle = Oracle(container, HostMemory(), region_bytes, region_bytes)
     try:
         oracle.connect()
-        oracle.load({"reference.py": reference} | {f"{name}.py": text for name, text in files.items()})
+        oracle.load({"reference.py": reference} | {f"{name}.py": text for name, text in files.items()}, init_seed)
         yield oracle
     finally:
         oracle.close()

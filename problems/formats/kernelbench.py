@@ -1,0 +1,286 @@
+"""Reads KernelBench files: a class `Model`, `get_inputs()` and `get_init_inputs()`; the answer is a class `ModelNew`.
+
+Reads text and its syntax tree, and never executes it. The file becomes `reference.py` as it is (`interface: model`,
+sandbox/inside/modelnew.py), so nothing is lost on the way. What this judge cannot do is loaded with the reason in
+`unsupported`; what only a run can tell is a warning.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from problems.errors import ProblemError
+from problems.formats import inspect
+from problems.formats.gpumode import MAX_PROBLEMS, ProblemSet, SetEntry
+from problems.formats.text import read_text
+from problems.spec import BUNDLE_VERSION, MODEL, Problem
+
+NAME: Final = "KernelBench"
+LEVELS: Final = (1, 2, 3)  # read where none are named
+ENTRY: Final = "ModelNew"
+COMPILED: Final = "torch.compile"  # the template that is also the second baseline of fast_p
+TEST_SEEDS: Final = (1, 2)
+TIMED_SEED: Final = 3
+
+# An element passes as KernelBench says. That alone would take zeros for a softmax of a long row, so the output as a
+# whole must be right, too: fp32 with sums in TF32 stays below 1e-3, 16 bits below 1e-2.
+WIDE: Final[dict[str, Any]] = {
+    "tolerance": {"rtol": 1e-4, "atol": 1e-4},
+    "precision": {"legal": ["fp32", "tf32"], "max_relative_l2": 1e-3},
+}
+NARROW: Final[dict[str, Any]] = {
+    "tolerance": {"rtol": 1e-2, "atol": 1e-2},
+    "precision": {"legal": ["fp32", "tf32", "fp16", "bf16"], "max_relative_l2": 1e-2},
+}
+_NARROW_NAMES: Final = frozenset({"float16", "bfloat16", "half"})
+_RANDOM: Final = frozenset(
+    {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli", "multinomial"}
+)
+_LEVEL: Final = re.compile(r"level_?(\d)")
+_FILE: Final = re.compile(r"(\d{1,4})_(.+)\.py")
+
+_COMPILED_TAIL: Final = '''
+
+class ModelNew(Model):
+    """The same, compiled by torch. Once while this file is imported, so that no call waits for the compiler."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.compile()
+
+
+with torch.no_grad():
+    _device = "cuda" if torch.cuda.is_available() else "cpu"
+    _inputs = [item.to(_device) if isinstance(item, torch.Tensor) else item for item in get_inputs()]
+    ModelNew(*get_init_inputs()).to(_device)(*_inputs)
+    del _inputs
+'''
+
+
+def load_collection(path: Path, *, levels: Iterable[int] = (), hardware: tuple[str, ...] = ("cpu",)) -> ProblemSet:
+    """Every file of the levels below `path` (a checkout, its KernelBench folder, or one level's folder).
+
+    Raises ProblemError where there is none, or a file cannot be read at all.
+    """
+    wanted = sorted(set(levels)) or list(LEVELS)
+    folders = _level_folders(path.resolve())
+    missing = [level for level in wanted if level not in folders]
+    if missing and (levels or len(missing) == len(wanted)):
+        raise ProblemError("levels", f"no folder level{missing[0]} with numbered .py files in or below {path.name}")
+    entries: list[SetEntry] = []
+    for level in wanted:
+        for file in _files(folders[level]) if level in folders else ():
+            problem = load_file(file, level, root=folders[level])
+            entries.append(SetEntry(problem, problem.slug, deadline=None, gpus=hardware))
+    if len(entries) > MAX_PROBLEMS:
+        raise ProblemError("problems", f"{len(entries)} files, at most {MAX_PROBLEMS}; import fewer levels")
+    _check_slugs(entries)
+    return ProblemSet(
+        name=NAME,
+        description="PyTorch modules to be replaced by faster ones with the same result. A competitor is ranked by "
+        "`fast_p`: the share of all problems that they solve correctly and more than p times as fast as the baseline.",
+        deadline=None,
+        entries=tuple(entries),
+        warnings=tuple(f"{entry.slug}: {warning}" for entry in entries for warning in entry.problem.warnings),
+    )
+
+
+def load_file(path: Path, level: int, *, root: Path | None = None) -> Problem:
+    """One file as a problem. Raises ProblemError where it is no text, or no file of a collection."""
+    return parse(read_text(path, root or path.parent, path.name), path.name, level)
+
+
+def parse(source: str, filename: str, level: int) -> Problem:
+    number, words = _named(filename)
+    tree = inspect.parse(source)
+    unsupported = "It does not parse as Python." if tree is None else _why_not(tree)
+    narrow = tree is not None and any(name in _NARROW_NAMES for name in _names(tree))
+    bundle = {
+        "bundle": BUNDLE_VERSION,
+        "slug": _slug(level, number, words),
+        "title": f"{level}.{number} {words}",
+        "description": _description(tree, level),
+        "files": {"reference.py": source},
+        "entry": ENTRY,
+        "interface": MODEL,
+        "templates": {}
+        if unsupported
+        else {"Python": starter(source), COMPILED: source.rstrip() + "\n" + _COMPILED_TAIL},
+        "tests": [{"seed": seed} for seed in TEST_SEEDS],
+        "benchmarks": [{"seed": TIMED_SEED}],
+        "ranking_by": "geom",
+        "level": level,
+        "tags": ["kernelbench"],
+        "unsupported": unsupported,
+        **(NARROW if narrow else WIDE),
+    }
+    return Problem.from_bundle(bundle, warnings=() if tree is None else tuple(_doubts(tree)))
+
+
+def starter(source: str) -> str:
+    """The file with its Model called ModelNew: correct, and exactly as fast as the baseline."""
+    lines = source.splitlines(keepends=True)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    places = [token.start for token in tokens if token.type == tokenize.NAME and token.string == "Model"]
+    for row, column in reversed(places):
+        line = lines[row - 1]
+        lines[row - 1] = line[:column] + ENTRY + line[column + len("Model") :]
+    return "".join(lines)
+
+
+def _level_folders(path: Path) -> dict[int, Path]:
+    """Level → its folder: `path` itself, or below it, or below its KernelBench folder."""
+    places = [path, *(child for base in (path, path / NAME) if base.is_dir() for child in sorted(base.iterdir()))]
+    found: dict[int, Path] = {}
+    for place in places:
+        match = _LEVEL.fullmatch(place.name)
+        if match and place.is_dir() and any(True for _ in _files(place)):
+            found.setdefault(int(match[1]), place)
+    return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Numbered files, in the order of their numbers; others are helpers."""
+    named = [(path, _FILE.fullmatch(path.name)) for path in folder.iterdir()]
+    yield from sorted((path for path, match in named if match), key=lambda path: (_named(path.name)[0], path.name))
+
+
+def _named(filename: str) -> tuple[int, str]:
+    match = _FILE.fullmatch(filename)
+    if match is None:
+        raise ProblemError("file", f"{filename[:80]!r} is not named as in KernelBench: number, _, words, .py")
+    return int(match[1]), " ".join(re.sub(r"[^A-Za-z0-9]+", " ", match[2]).split())[:160] or "problem"
+
+
+def _slug(level: int, number: int, words: str) -> str:
+    return f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"[:64].rstrip("-")
+
+
+def _check_slugs(entries: list[SetEntry]) -> None:
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.slug in seen:
+            raise ProblemError("problems", f"two files come to the name {entry.slug}; rename one")
+        seen.add(entry.slug)
+
+
+def _description(tree: ast.Module | None, level: int) -> str:
+    model = None if tree is None else _class(tree)
+    said = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
+    return (f"{said}\n\n" if said else "") + (
+        f"Send a class `{ENTRY}` with the constructor and `forward` of `Model` in the reference (KernelBench level "
+        f"{level}). Both are constructed from the same seed, drawn for each run, and then work on the same parameters: "
+        "keep their names, or draw them in the same order. Weights stay the same through a run; inputs are fresh in "
+        "each call. Buffers that a call of `Model` changes, such as running statistics, are compared like an output."
+    )
+
+
+def _why_not(tree: ast.Module) -> str:
+    """Why this judge cannot do it; "" where nothing speaks against it."""
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    model = _class(tree)
+    if model is None:
+        return "It defines no class Model."
+    for name in ("get_inputs", "get_init_inputs"):
+        if name not in functions:
+            return f"It defines no function {name}()."
+    drawn = _draws(model)
+    if drawn:
+        return f"Its forward draws random numbers ({drawn}), so two right answers differ."
+    rate = _dropout(tree, model, functions["get_init_inputs"])
+    if rate:
+        return f"Its forward draws random numbers (dropout with p = {rate:g}), so two right answers differ."
+    odd = _not_plain(functions["get_init_inputs"])
+    if odd:
+        return f"get_init_inputs() gives the constructor {odd}; a judge can send it numbers, text, lists and dicts."
+    return ""
+
+
+def _doubts(tree: ast.Module) -> Iterator[str]:
+    """What only a run can tell."""
+    model = _class(tree)
+    if any(name.startswith("Dropout") or name == "dropout" for name in _names(tree)) and model is not None:
+        yield "it uses dropout: where its rate is not 0, the first run says that its forward draws random numbers"
+
+
+def _class(tree: ast.Module) -> ast.ClassDef | None:
+    return next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"), None)
+
+
+def _method(model: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    return next((node for node in model.body if isinstance(node, ast.FunctionDef) and node.name == name), None)
+
+
+def _draws(model: ast.ClassDef) -> str:
+    """The first call in Model's forward that draws, as `torch.randn, line 12`."""
+    forward = _method(model, "forward")
+    for node in ast.walk(forward) if forward else ():
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr in _RANDOM and _root(called) == "torch":
+            return f"torch.{called.attr}, line {called.lineno}"
+    return ""
+
+
+def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> float:
+    """The largest dropout rate in Model's own constructor that is written down as a number; 0 where none is."""
+    constants = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    made = _method(model, "__init__")
+    given = _returned(init)
+    names = [argument.arg for argument in made.args.args[1:]] if made else []
+    passed = dict(zip(names, given, strict=False))
+    rates = [0.0]
+    for node in ast.walk(made) if made else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.startswith("Dropout"):
+            told = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "p")]
+            rates.append(_number(told[0], passed, constants) if told else 0.5)
+    return max(rates)
+
+
+def _number(node: ast.expr, *scopes: dict[str, ast.expr]) -> float:
+    """The number behind a name, looked for in one scope after the other; 0 where it is none that is written down."""
+    for known in scopes:
+        if isinstance(node, ast.Name):
+            node = known.get(node.id, node)
+    value = node.value if isinstance(node, ast.Constant) else None
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _returned(function: ast.FunctionDef) -> list[ast.expr]:
+    last = function.body[-1]
+    return (
+        list(last.value.elts) if isinstance(last, ast.Return) and isinstance(last.value, ast.List | ast.Tuple) else []
+    )
+
+
+def _not_plain(function: ast.FunctionDef) -> str:
+    """Something of torch that would have to reach the constructor, as it is written."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and _root(node) in ("torch", "nn", "F"):
+            return ast.unparse(node)[:80]
+    return ""
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Name):
+            yield node.id

@@ -1,0 +1,199 @@
+"""KernelBench's way of asking, in terms of a function of data: a `Model` in the oracle, its `ModelNew` in a tenant.
+
+The data of a call is `{"seed", "init", "index", "state", "inputs"}`: what the constructor gets and the seed set before
+it, the same all through a run; the parameters and buffers of Model, as `index` says, in one tensor for each kind; and
+fresh inputs. So weights travel like any input, and state that a call changes is an output like any other.
+
+`index` is JSON: `[[name, kind, shape, offset in elements]…]`; a kind is a dtype, with `CHANGING` where calls change it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sys
+from typing import Any
+
+import torch
+import tree
+from torch.func import functional_call
+
+ALIGN_BYTES = 256  # of a parameter in its pack: what a tensor of its own would have
+CHANGING = " changing"
+SHOWN = 8  # names in a message
+RTOL, ATOL = 1e-3, 1e-5  # of two runs of one Model: far from what chance does
+
+Row = tuple[str, str, list[int], int]
+
+
+class NotConstructed(Exception):
+    """ModelNew cannot be made, or does not hold what it must; its cause is the constructor's own exception."""
+
+
+class Reference:
+    """What oracle.py expects of a problem's module, made of a KernelBench file."""
+
+    def __init__(self, module: Any, seed: int, device: str) -> None:
+        self._module = module
+        self._seed = seed
+        self._device = torch.device(device)
+        set_seed(seed)
+        self._init = list(module.get_init_inputs())
+        tree.walk(self._init, _no_tensor, "get_init_inputs()")
+        self._model = construct(module.Model, self._init, seed).to(self._device)
+        self._index: list[Row] | None = None
+        self._state: dict[str, torch.Tensor] = {}
+
+    def generate_input(self, seed: int) -> dict[str, Any]:
+        """The state is that of the construction each time: what a call changes, the next one does not see."""
+        set_seed(seed)
+        with self._device:
+            inputs = list(self._module.get_inputs())
+        inputs = [item.to(self._device) if isinstance(item, torch.Tensor) else item for item in inputs]
+        if self._index is None:
+            self._index, self._state = pack(_tensors_of(self._model), self._changing(inputs))
+        return {
+            "seed": self._seed,
+            "init": self._init,
+            "index": json.dumps(self._index),
+            "state": dict(self._state),
+            "inputs": inputs,
+        }
+
+    def ref_kernel(self, data: dict[str, Any]) -> Any:
+        assert self._index is not None
+        return functional_call(self._model, unpack(self._index, data["state"]), tuple(data["inputs"]))
+
+    def _changing(self, inputs: list[Any]) -> set[str]:
+        """Buffers that a call changes. Raises TreeError where two calls on the same data differ."""
+        own = _tensors_of(self._model)
+        outputs: list[list[torch.Tensor]] = []
+        for chance in (1, 2):
+            torch.manual_seed(chance)
+            state = {name: tensor.detach().clone() for name, tensor in own.items()}
+            copies = tuple(item.clone() if isinstance(item, torch.Tensor) else item for item in inputs)
+            found: list[torch.Tensor] = []
+            with torch.no_grad():
+                tree.walk(functional_call(self._model, state, copies), lambda leaf, to=found: to.append(leaf), "output")
+            outputs.append(found)
+        if not all(_are_same(left, right) for left, right in zip(*outputs, strict=True)):
+            raise tree.TreeError("two calls of Model on the same data differ: its forward draws random numbers")
+        return {name for name, _ in self._model.named_buffers() if not torch.equal(state[name], own[name])}
+
+
+class Candidate:
+    """A ModelNew class as the function that the harness calls."""
+
+    def __init__(self, make: type) -> None:
+        self._make = make
+        self._model: Any = None
+        self._told = False
+
+    def lay_out(self, data: dict[str, Any]) -> None:
+        """Construct it, with its parameters and buffers where the judge will put those of Model."""
+        try:
+            self._model = construct(self._make, data["init"], data["seed"])
+        except BaseException as err:  # the author's code may raise anything
+            raise NotConstructed from err
+        if not isinstance(self._model, torch.nn.Module):
+            raise NotConstructed(f"{self._make.__name__} is no torch.nn.Module; derive it from one")
+        tensors = [item for item in (*data["inputs"], *data["state"].values()) if isinstance(item, torch.Tensor)]
+        self._model.to(tensors[0].device if tensors else "cpu")
+        self._bind(json.loads(data["index"]), data["state"])
+
+    def __call__(self, data: dict[str, Any]) -> Any:
+        with torch.no_grad():
+            return self._model(*data["inputs"])
+
+    def _bind(self, index: list[Row], state: dict[str, torch.Tensor]) -> None:
+        own = _tensors_of(self._model, shared_too=True)
+        sent = unpack(index, state)
+        fits = {name for name, tensor in sent.items() if name in own and _are_alike(own[name], tensor)}
+        missing = [name for name, kind, _, _ in index if kind.endswith(CHANGING) and name not in fits]
+        if missing:
+            raise NotConstructed(
+                f"{self._make.__name__} has no buffer {_listed(missing)} of the shape and dtype that Model has; a call "
+                "of Model changes it, so it is an output: keep it under that name"
+            )
+        for name in fits:
+            own[name].data = sent[name]
+        self._tell([name for name in sent if name not in fits], len(sent))
+
+    def _tell(self, others: list[str], count: int) -> None:
+        """Into the author's log, once."""
+        if others and not self._told:
+            print(
+                f"photofinish: of {count} parameters and buffers of Model, {len(others)} have no counterpart of the "
+                f"same name, shape and dtype in {self._make.__name__} ({_listed(others)}). What its constructor "
+                "drew from the same seed counts instead.",
+                file=sys.stderr,
+                flush=True,
+            )
+        self._told = True
+
+
+def construct(make: Any, init: list[Any], seed: int) -> Any:
+    """As KernelBench does: the seed, then the constructor, on the host."""
+    set_seed(seed)
+    return make(*init)
+
+
+def set_seed(seed: int) -> None:
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % 2**32)
+
+
+def pack(tensors: dict[str, torch.Tensor], changing: set[str]) -> tuple[list[Row], dict[str, torch.Tensor]]:
+    """Where each tensor lies, and a copy of all of them in one tensor for each kind, aligned, with zeros between."""
+    index: list[Row] = []
+    ends: dict[str, int] = {}
+    for name, tensor in tensors.items():
+        kind = str(tensor.dtype).removeprefix("torch.") + (CHANGING if name in changing else "")
+        grain = max(ALIGN_BYTES // tensor.element_size(), 1)
+        index.append((name, kind, list(tensor.shape), ends.get(kind, 0)))
+        ends[kind] = ends.get(kind, 0) + -(-tensor.numel() // grain) * grain
+    like = {row[1]: tensors[row[0]] for row in index}
+    packs = {kind: torch.zeros(end, dtype=like[kind].dtype, device=like[kind].device) for kind, end in ends.items()}
+    for name, view in unpack(index, packs).items():
+        view.copy_(tensors[name].detach())
+    return index, packs
+
+
+def unpack(index: list[Row], packs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Each tensor as a view: no copy."""
+    return {name: packs[kind][at : at + math.prod(shape)].view(shape) for name, kind, shape, at in index}
+
+
+def fixed_slots(node: dict[str, Any]) -> frozenset[int]:
+    """The slots of the state in the node of the data: a near-duplicate changes inputs, never weights."""
+    state = dict(node["of"])["state"]
+    return frozenset(part["slot"] for _, part in state["of"])
+
+
+def _tensors_of(model: Any, *, shared_too: bool = False) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by name; what has several names under the first, or under all of them."""
+    return dict(model.named_parameters(remove_duplicate=not shared_too)) | dict(
+        model.named_buffers(remove_duplicate=not shared_too)
+    )
+
+
+def _are_alike(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return left.shape == right.shape and left.dtype == right.dtype
+
+
+def _are_same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    if not left.is_floating_point():
+        return torch.equal(left, right)
+    return _are_alike(left, right) and torch.allclose(left, right, RTOL, ATOL, equal_nan=True)
+
+
+def _no_tensor(tensor: torch.Tensor) -> int:
+    raise tree.TreeError("get_init_inputs() gives a tensor; a constructor can be sent numbers, text, lists and dicts")
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

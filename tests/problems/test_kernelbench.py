@@ -1,0 +1,123 @@
+"""KernelBench files become problems by being read; nothing of them runs, and what cannot be judged says why."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from problems.errors import ProblemError
+from problems.formats import kernelbench
+from problems.spec import MODEL, Problem
+
+PLAIN = '''
+import torch
+import torch.nn as nn
+
+raise SystemExit("this file must be read, not run")
+
+class Model(nn.Module):
+    """Scales and adds."""
+
+    def __init__(self, width, rate=0.0):
+        super(Model, self).__init__()
+        self.linear = nn.Linear(width, 4)
+        self.drop = nn.Dropout(rate)
+
+    def forward(self, x):
+        return self.drop(self.linear(x)) * 2
+
+width = 16
+rate = 0.0
+
+def get_inputs():
+    return [torch.rand(8, width)]
+
+def get_init_inputs():
+    return [width, rate]
+'''
+
+
+def parsed(source: str, filename: str = "3_Linear_Scale_.py", level: int = 2) -> Problem:
+    return kernelbench.parse(source, filename, level)
+
+
+def test_the_file_is_the_reference_as_it_is() -> None:
+    problem = parsed(PLAIN)
+    assert problem.files == {"reference.py": PLAIN}
+    assert (problem.slug, problem.title, problem.level) == ("kb2-003-linear-scale", "2.3 Linear Scale", 2)
+    assert (problem.interface, problem.entry, problem.unsupported) == (MODEL, "ModelNew", "")
+    assert problem.description.startswith("Scales and adds.")
+    assert Problem.from_bundle(problem.to_bundle()) == problem
+
+
+def test_a_problem_with_a_function_has_no_interface_in_its_bundle() -> None:
+    """Digests of before stay what they were."""
+    bundle = parsed(PLAIN).to_bundle()
+    function = {name: value for name, value in bundle.items() if name != "interface"}
+    assert Problem.from_bundle(function).to_bundle() == function
+
+
+def test_the_starter_is_the_model_under_its_new_name() -> None:
+    starter = kernelbench.starter(PLAIN)
+    assert "class ModelNew(nn.Module)" in starter
+    assert "super(ModelNew, self)" in starter
+    assert kernelbench.starter('x = "Model"  # Model\nModelling = Model\n') == (
+        'x = "Model"  # Model\nModelling = ModelNew\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("class Model(", "class Modell("), "no class Model"),
+        (("def get_inputs", "def inputs"), "no function get_inputs"),
+        (("def get_init_inputs", "def init_inputs"), "no function get_init_inputs"),
+        (("rate = 0.0\n\ndef", "rate = 0.25\n\ndef"), "dropout with p = 0.25"),
+        (("* 2", "+ torch.randn(4)"), r"torch.randn, line 16"),
+        (("[width, rate]", "[torch.eye(width), rate]"), "torch.eye"),
+        (("def forward", "def forward("), "does not parse"),
+    ],
+)
+def test_what_cannot_be_judged_says_why(change: tuple[str, str], reason: str) -> None:
+    assert change[0] in PLAIN
+    problem = parsed(PLAIN.replace(*change))
+    assert re.search(reason, problem.unsupported), problem.unsupported
+
+
+def test_sixteen_bits_have_a_wider_tolerance() -> None:
+    wide, narrow = parsed(PLAIN), parsed(PLAIN.replace("torch.rand(8, width)", "torch.rand(8, width).half()"))
+    assert wide.tolerance is not None
+    assert narrow.tolerance is not None
+    assert wide.tolerance.rtol == wide.tolerance.atol == 1e-4
+    assert narrow.tolerance.rtol == narrow.tolerance.atol == 1e-2
+
+
+def test_a_collection_is_read_by_levels_in_the_order_of_its_numbers(tmp_path: Path) -> None:
+    for name in ("level1/10_B.py", "level1/9_A_.py", "level1/helper.py", "level2/1_C.py", "level4/1_D.py"):
+        path = tmp_path / "KernelBench" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(PLAIN)
+    every = kernelbench.load_collection(tmp_path)
+    assert [entry.slug for entry in every.entries] == ["kb1-009-a", "kb1-010-b", "kb2-001-c"]
+    assert [entry.slug for entry in kernelbench.load_collection(tmp_path, levels=[2]).entries] == ["kb2-001-c"]
+    assert len(kernelbench.load_collection(tmp_path / "KernelBench" / "level1", levels=[1]).entries) == 2
+    with pytest.raises(ProblemError, match="level3"):
+        kernelbench.load_collection(tmp_path, levels=[3])
+
+
+def test_a_link_out_of_the_collection_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret.py").write_text(PLAIN)
+    folder = tmp_path / "set" / "level1"
+    folder.mkdir(parents=True)
+    (folder / "1_Link.py").symlink_to(tmp_path / "secret.py")
+    with pytest.raises(ProblemError, match="outside"):
+        kernelbench.load_collection(tmp_path / "set")
+
+
+def test_long_names_are_cut_and_stay_apart() -> None:
+    words = "conv_transposed_2D_asymmetric_input_asymmetric_kernel_strided__grouped____padded____dilated__"
+    first, second = (parsed(PLAIN, f"{number}_{words}.py", 1) for number in (75, 76))
+    assert len(first.slug) <= 64
+    assert first.slug != second.slug
