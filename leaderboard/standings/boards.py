@@ -63,7 +63,7 @@ def board_entries(board: Board, epoch: str) -> list[RankedEntry]:
     if not entries:
         return []
     scale = _scale(entries.values())
-    return [_ranked(place, entries, scale) for place in rank(map(_run, entries.values()))]
+    return [_ranked(place, entries, scale) for place in rank(map(run_of, entries.values()))]
 
 
 def standing_of(submission: Submission) -> Standing | None:
@@ -72,7 +72,7 @@ def standing_of(submission: Submission) -> Standing | None:
     if epoch is None:
         return None
     entries = _entries(submission.board, epoch)
-    runs = [_run(entry) for entry in entries.values()]
+    runs = [run_of(entry) for entry in entries.values()]
     value = next(value for value in pool(runs) if submission.pk in value.submissions)
     place = next((place for place in rank(runs) if place.value == value), None)
     is_current = epoch == board_epochs(submission.board)[0].name
@@ -99,7 +99,7 @@ def published_times(submissions: Iterable[int]) -> dict[int, float]:
 def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:
     """The best published value of a board in this epoch, not counting one submission's run."""
     entries = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without)
-    return min((value.ratio for value in pool(map(_run, entries))), default=None)
+    return min((value.ratio for value in pool(map(run_of, entries))), default=None)
 
 
 def _entries(board: Board, epoch: str) -> dict[int, Entry]:
@@ -107,7 +107,8 @@ def _entries(board: Board, epoch: str) -> dict[int, Entry]:
     return {entry.submission_id: entry for entry in rows}
 
 
-def _run(entry: Entry) -> Run:
+def run_of(entry: Entry) -> Run:
+    """What ranking.py takes of a line."""
     return Run(
         ratio=entry.ratio,
         half_width=entry.half_width,

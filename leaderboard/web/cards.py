@@ -13,6 +13,7 @@ from django.contrib.auth.models import AnonymousUser
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.standings.boards import BoardEpoch, RankedEntry, board_entries, board_epochs
+from problems.spec import MODEL
 
 MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
 
@@ -104,6 +105,11 @@ class Card:
 class Group:
     competition: Competition
     cards: list[Card]
+
+    @property
+    def is_collection(self) -> bool:
+        """Ranked as a whole, too: standings/collection.py."""
+        return any(card.version.part("interface") == MODEL for card in self.cards)
 
 
 @dataclass(frozen=True)

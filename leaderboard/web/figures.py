@@ -62,6 +62,12 @@ def share(value: float | None) -> str:
     return f"≤{THIN}{tenths / 10:.1f}{THIN}%" if tenths < 100 else f"≤{THIN}{math.ceil(tenths / 10)}{THIN}%"
 
 
+def percent(value: float) -> str:
+    """A share of a whole: 0.256 → "25.6 %", 1 → "100 %"."""
+    text = f"{value * 100:.1f}".removesuffix(".0")
+    return f"{text}{THIN}%"
+
+
 def span(delta: dt.timedelta) -> str:
     """The largest fitting unit: "3 days", "5 hours", "40 seconds"."""
     seconds = int(abs(delta.total_seconds()))

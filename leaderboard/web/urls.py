@@ -7,7 +7,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import stream
 from leaderboard.web.api import views as api
-from leaderboard.web.pages import account, boards, runners, service, submissions
+from leaderboard.web.pages import account, boards, collections, runners, service, submissions
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -16,6 +16,8 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/submit", submissions.submit),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
+    path("collections/<slug:slug>", collections.index),
+    path("collections/<slug:slug>/<str:username>", collections.entrant),
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
     path("submissions/<int:pk>/cancel", submissions.cancel),

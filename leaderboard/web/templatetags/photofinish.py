@@ -18,6 +18,7 @@ register.filter("duration_us", figures.duration_us)
 register.filter("speedup", figures.speedup)
 register.filter("interval", figures.interval)
 register.filter("share", figures.share)
+register.filter("percent", figures.percent)
 register.filter("markdown", markup.markdown)
 register.filter("highlight", markup.code)
 

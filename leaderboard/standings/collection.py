@@ -1,0 +1,137 @@
+"""A collection: a competition whose boards ask for a Model to be replaced, ranked as a whole by `fast_p` (fast_p.py).
+
+Reads Entry and nothing else of results: what is held, rejected or failed has no entry and so counts as not solved.
+Each board is looked at in its current timing epoch; a ratio is to the baseline beside it, so boards may differ in that.
+A problem that this judge cannot do is left out of the count, and is told.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final
+
+from leaderboard.competitions.models import Board, BoardQuerySet, Competition, ProblemVersion
+from leaderboard.judging.models import Epoch
+from leaderboard.standings.boards import run_of
+from leaderboard.standings.fast_p import Solved
+from leaderboard.standings.models import Entry
+from leaderboard.standings.ranking import Value, pool
+from leaderboard.submissions.tokens import code_digest
+from problems.formats.kernelbench import COMPILED
+from problems.spec import MODEL
+
+EVERYBODY: Final = 0  # the owner of runs that are pooled whoever sent them
+
+
+@dataclass(frozen=True)
+class Member:
+    """A problem of the collection on its hardware."""
+
+    board: int
+    version: int
+    slug: str
+    title: str
+    level: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An entrant's best kernel for a problem, and the first submission of it."""
+
+    solved: Solved
+    submission: int
+
+
+@dataclass(frozen=True)
+class Collection:
+    competition: Competition
+    hardware: str
+    members: tuple[Member, ...]  # by level, then by slug
+    left_out: tuple[Member, ...]  # that cannot be judged
+
+    @property
+    def levels(self) -> dict[str, int]:
+        return {member.slug: member.level for member in self.members}
+
+    @cached_property
+    def entries(self) -> dict[str, list[Entry]]:
+        """By problem, those of its current epoch. Two queries."""
+        slugs = {member.board: member.slug for member in self.members}
+        newest = Epoch.objects.filter(hardware=self.hardware).order_by("-current_since", "-pk")
+        order = {name: place for place, name in enumerate(newest.values_list("name", flat=True))}
+        by_epoch: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+        for entry in Entry.objects.filter(board__in=list(slugs)).select_related("owner"):
+            by_epoch[slugs[entry.board_id]][entry.epoch].append(entry)
+        return {
+            slug: found[min(found, key=lambda name: (order.get(name, len(order)), name))]
+            for slug, found in by_epoch.items()
+        }
+
+    def answers(self) -> dict[str, dict[str, Answer]]:
+        """Entrant → problem → their best kernel."""
+        found: dict[str, dict[str, Answer]] = defaultdict(dict)
+        for slug, entries in self.entries.items():
+            names = {entry.owner_id: entry.owner.get_username() for entry in entries}
+            for value in reversed(pool(map(run_of, entries))):  # the fastest of an owner comes last, and stays
+                found[names[value.owner_id]][slug] = Answer(_solved(value), value.submissions[0])
+        return dict(found)
+
+    def compiled(self) -> dict[str, Solved]:
+        """By problem: its own torch.compile template, where anybody has sent it."""
+        versions = {member.slug: member.version for member in self.members}
+        texts = _compiled_digests(tuple(sorted(versions[slug] for slug in self.entries)))
+        found = {}
+        for slug, entries in self.entries.items():
+            same = [entry for entry in entries if entry.code_digest == texts.get(versions[slug])]
+            if same:
+                found[slug] = _solved(pool(run_of(entry)._replace(owner_id=EVERYBODY) for entry in same)[0])
+        return found
+
+
+def collection(slug: str, hardware: str = "") -> Collection | None:
+    """On this hardware, else on the first; None where there is none."""
+    names = hardware_of(slug)
+    chosen = hardware or next(iter(names), "")
+    if chosen not in names:
+        return None
+    members = sorted(_members(slug, chosen), key=lambda pair: (pair[0].level, pair[0].slug))
+    return Collection(
+        competition=Competition.objects.get(slug=slug),
+        hardware=chosen,
+        members=tuple(member for member, can_be_judged in members if can_be_judged),
+        left_out=tuple(member for member, can_be_judged in members if not can_be_judged),
+    )
+
+
+def hardware_of(slug: str) -> list[str]:
+    boards = _boards().filter(competition__slug=slug)
+    return sorted(set(boards.order_by().values_list("hardware", flat=True)))
+
+
+def solved(answers: Mapping[str, Mapping[str, Answer]]) -> dict[str, dict[str, Solved]]:
+    return {name: {slug: answer.solved for slug, answer in found.items()} for name, found in answers.items()}
+
+
+def _boards() -> BoardQuerySet:
+    return Board.objects.filter(version__bundle__interface=MODEL)
+
+
+def _members(slug: str, hardware: str) -> Iterator[tuple[Member, bool]]:
+    columns = ("pk", "version_id", "slug", "problem__title", "version__bundle__level", "version__bundle__unsupported")
+    rows = _boards().filter(competition__slug=slug, hardware=hardware).values_list(*columns)
+    for pk, version, name, title, level, unsupported in rows:
+        yield Member(pk, version, name, title, int(level or 0)), not unsupported
+
+
+def _solved(value: Value) -> Solved:
+    return Solved(value.ratio, value.half_width, value.forgeable)
+
+
+@lru_cache(maxsize=16)
+def _compiled_digests(versions: tuple[int, ...]) -> dict[int, str]:
+    """What `Entry.code_digest` is for the template of each version; versions never change."""
+    rows = ProblemVersion.objects.filter(pk__in=versions).values_list("pk", "bundle__templates")
+    return {pk: code_digest(templates[COMPILED]) for pk, templates in rows if COMPILED in (templates or {})}

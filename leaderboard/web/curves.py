@@ -1,0 +1,75 @@
+"""`fast_p` as a drawing: curves in the units of an SVG's viewBox. Pure.
+
+p runs from left to right, 0 to MOST_P; the share of problems upwards, 0 to 1. A curve is a staircase: it keeps its
+share until the p at which the next win ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from leaderboard.standings.fast_p import MOST_P, Standing, Step
+
+MOST_CURVES: Final = 6  # as many as can be told apart: tokens.css has a colour and a dash for each
+LEFT, RIGHT, TOP, BOTTOM = 44.0, 408.0, 12.0, 216.0
+SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class Curve:
+    place: int  # its colour and dash
+    entrant: str
+    path: str
+    said: str  # for those who do not see it
+
+
+@dataclass(frozen=True)
+class Tick:
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    curves: tuple[Curve, ...]
+    across: tuple[Tick, ...]
+    up: tuple[Tick, ...]
+    left: float = LEFT
+    right: float = RIGHT
+    top: float = TOP
+    bottom: float = BOTTOM
+
+
+def plot(standings: Sequence[Standing]) -> Plot:
+    """The first few entrants."""
+    return Plot(
+        curves=tuple(
+            Curve(place, line.entrant, staircase(line.curve), _said(line))
+            for place, line in enumerate(standings[:MOST_CURVES])
+        ),
+        across=tuple(Tick(_x(p), f"{p}×") for p in range(int(MOST_P) + 1)),
+        up=tuple(Tick(_y(share), f"{share:.0%}") for share in SHARES),
+    )
+
+
+def staircase(steps: Sequence[Step]) -> str:
+    """The data of an SVG path."""
+    first, *others = steps
+    drawn = [f"M{_x(first.p):.1f} {_y(first.share):.1f}"]
+    drawn += [f"H{_x(step.p):.1f}V{_y(step.share):.1f}" for step in others]
+    return "".join([*drawn, f"H{RIGHT:.1f}"])
+
+
+def _x(p: float) -> float:
+    return LEFT + (RIGHT - LEFT) * min(p, MOST_P) / MOST_P
+
+
+def _y(share: float) -> float:
+    return BOTTOM - (BOTTOM - TOP) * share
+
+
+def _said(line: Standing) -> str:
+    at_0, at_1, at_2 = line.score.fast
+    return f"{line.entrant}: {at_0:.0%} correct, {at_1:.0%} faster than 1×, {at_2:.0%} faster than 2×"

@@ -1,0 +1,116 @@
+"""A collection's page ranks by fast_p, draws its curve, and shows an entrant's answers problem by problem."""
+
+from __future__ import annotations
+
+import pytest
+
+from leaderboard import pipeline
+from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
+from problems.formats import kernelbench
+from tests.web.test_pages_are_strict import check
+
+SOURCE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * {factor}
+
+def get_inputs():
+    return [torch.rand(8)]
+
+def get_init_inputs():
+    return []
+"""
+FILES = ((1, "1_Double.py"), (1, "2_Triple.py"), (2, "1_Tenfold.py"), (2, "2_Dice.py"))
+DICE = SOURCE.format(factor="torch.rand(8)")
+
+
+@pytest.fixture
+def boards(stage) -> list[Board]:
+    competition = Competition.objects.create(slug="kernelbench", name="KernelBench")
+    return [_board(competition, level, name) for level, name in FILES]
+
+
+def _board(competition: Competition, level: int, filename: str) -> Board:
+    source = DICE if "Dice" in filename else SOURCE.format(factor=len(filename))
+    specification = kernelbench.parse(source, filename, level)
+    problem = Problem.objects.create(slug=specification.slug, title=specification.title)
+    version = ProblemVersion.objects.create(
+        problem=problem, digest=specification.digest, bundle=specification.to_bundle()
+    )
+    return Board.objects.create(
+        competition=competition, problem=problem, version=version, slug=specification.slug, hardware="cpu"
+    )
+
+
+def race(stage, board: Board, *ratios: float) -> None:
+    """Kernels of ada's, none so much better than the one before that a person would have to look."""
+    for ratio in ratios:
+        stage.judge(stage.submit(stage.ada, board=board), ratio=ratio, half_width=0.01)
+
+
+def page(browser, address: str) -> str:
+    answer = browser(None).get(address)
+    assert answer.status_code == 200
+    check(answer)
+    return answer.content.decode()
+
+
+def test_failures_count_and_what_cannot_be_judged_does_not(stage, browser, boards) -> None:
+    race(stage, boards[0], 0.6, 0.4)
+    stage.judge(stage.submit(stage.ada, board=boards[1]), outcome="wrong")
+    stage.judge(stage.submit(stage.ben, board=boards[0]), ratio=0.995, half_width=0.01)
+    stage.judge(stage.submit(stage.ben, board=boards[2]), ratio=0.9, half_width=0.01)
+    text = page(browser, "/collections/kernelbench")
+    assert "Of 3 problems; 1 more cannot be judged here" in text
+    ada, ben = text.index(">ada</a>"), text.index(">ben</a>")
+    assert ada < ben, "both win one at p = 1; ada's is more than twice as fast"
+    assert text[ada:ben].count("33.3\N{NARROW NO-BREAK SPACE}%") == 3
+    assert 'class="curve curve-1"' in text
+
+
+def test_an_entrants_page_has_a_line_a_problem(stage, browser, boards) -> None:
+    race(stage, boards[0], 0.6, 0.4, 0.8)
+    text = page(browser, "/collections/kernelbench/ada")
+    assert "2.50×" in text, "the best kernel of a problem"
+    assert text.count("not solved") == 2
+    assert text.count(">yes<") == 3
+    assert browser(None).get("/collections/kernelbench/cleo").status_code == 404
+
+
+def test_torch_compile_is_a_baseline_where_its_template_was_sent(stage, browser, boards) -> None:
+    for board in boards[:2]:
+        race(stage, board, 0.5)
+    template = boards[0].version.part("templates")[kernelbench.COMPILED]
+    sent = pipeline.submit(
+        owner=stage.olga,
+        board_slug=boards[0].slug,
+        hardware="cpu",
+        mode="ranked",
+        filename="compiled.py",
+        data=template.encode(),
+        now=stage.later(1),
+    )
+    stage.judge(sent, ratio=0.625, half_width=0.01)
+    eager, compiled = (page(browser, f"/collections/kernelbench/ada?baseline={name}") for name in ("eager", "compile"))
+    assert "2.00×" in eager
+    assert "1.25×" in compiled
+    assert "no baseline" in compiled, "the other problem has no such time"
+    assert "torch.compile of the reference, sent like any kernel, was timed on 1" in page(
+        browser, "/collections/kernelbench"
+    )
+
+
+def test_it_is_linked_from_the_boards(stage, browser, boards) -> None:
+    assert page(browser, "/boards").count('href="/collections/') == 1
+
+
+def test_nobody_yet(stage, browser, boards) -> None:
+    assert "Nobody has solved a problem on cpu yet" in page(browser, "/collections/kernelbench")
+
+
+@pytest.mark.parametrize("path", ["kernels-101", "nope", "kernelbench?hardware=H200", "kernelbench?baseline=luck"])
+def test_what_is_no_collection_is_not_there(stage, browser, boards, path) -> None:
+    assert browser(None).get(f"/collections/{path}").status_code == 404
