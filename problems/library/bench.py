@@ -10,6 +10,7 @@ of the tolerance.
 from __future__ import annotations
 
 import argparse
+import math
 import runpy
 import statistics
 import sys
@@ -95,7 +96,7 @@ def time_in_turn(sides: dict[str, Kernel], buffers: Tensors, pool: list[Tensors]
 
 def refill(buffers: Tensors, source: Tensors) -> Tensors:
     """The output first, as the judge poisons it, then the inputs."""
-    buffers[-1].fill_(float("nan"))
+    buffers[-1].fill_(float("nan") if buffers[-1].is_floating_point() else -1)
     for buffer, tensor in zip(buffers[:-1], source[:-1], strict=True):
         buffer.copy_(tensor)
     return buffers
@@ -112,7 +113,12 @@ def median_ms(calls: int, act: Callable[[int], object]) -> float:
 
 
 def worst_error(got: torch.Tensor, expected: torch.Tensor, rtol: float, atol: float) -> float:
-    """Largest |got − expected| / (atol + rtol |expected|): 1 is just acceptable. NaN where got has one."""
+    """Largest |got − expected| / (atol + rtol |expected|): 1 is just acceptable. NaN where got has one.
+
+    Of whole numbers, which must be exact: 0 or infinity.
+    """
+    if not expected.is_floating_point():
+        return 0.0 if torch.equal(got, expected) else math.inf
     worst = torch.zeros(())
     for a, b in zip(got.view(-1).split(COMPARE_CHUNK), expected.view(-1).split(COMPARE_CHUNK), strict=True):
         worst = torch.maximum(worst, ((a - b).abs_() / b.abs().mul_(rtol).add_(atol)).max())

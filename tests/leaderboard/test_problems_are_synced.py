@@ -80,7 +80,9 @@ def test_a_problem_without_hardware_is_refused() -> None:
 @pytest.mark.django_db
 def test_the_sample_set_is_synced_by_its_command(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("sync_problems", LIBRARY / "kernels101.yaml")
-    assert "Kernels 101: vectoradd on cpu, softmax on cpu (2 new problem versions)" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Kernels 101: vectoradd on cpu, softmax on cpu, layernorm on cpu, " in told
+    assert "(6 new problem versions)" in told
     assert Competition.objects.get().slug == "kernels-101"
 
 
