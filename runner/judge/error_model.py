@@ -71,6 +71,9 @@ UNIT: Final = {
     "bfloat16": 2.0**-8,
     "float8_e4m3fn": 2.0**-4,
     "float8_e5m2": 2.0**-3,
+    "float8_e4m3fnuz": 2.0**-4,
+    "float8_e5m2fnuz": 2.0**-3,
+    "complex32": 2.0**-11,
     "complex64": 2.0**-24,
     "complex128": 2.0**-53,
 }
@@ -83,6 +86,9 @@ SMALLEST: Final = {
     "bfloat16": 2.0**-126,
     "float8_e4m3fn": 2.0**-9,
     "float8_e5m2": 2.0**-16,
+    "float8_e4m3fnuz": 2.0**-10,
+    "float8_e5m2fnuz": 2.0**-17,
+    "complex32": 2.0**-24,
     "complex64": 2.0**-126,
     "complex128": 2.0**-1022,
 }

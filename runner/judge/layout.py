@@ -15,62 +15,73 @@ import numpy as np
 
 from runner.judge.faults import OracleFailed
 
-MAX_SLOTS: Final = 256
+MAX_SLOTS: Final = 1024
 MAX_DIMS: Final = 12
 ALIGN: Final = 256  # bytes; offsets and sizes of regions are multiples of it
 MAX_LAYOUT_BYTES: Final = 500_000
 
 WIDE_FACTOR: Final = 2  # bytes for outputs in double precision, against those for outputs
-# Bytes of one element in double precision, of the formats that an error model knows. As in sandbox/inside/tree.py.
+# Bytes of one element in double precision, of the formats that an error model knows. As in sandbox/inside/slots.py.
 WIDE_BYTES: Final = {
-    **dict.fromkeys(("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"), 8),
-    **dict.fromkeys(("complex64", "complex128"), 16),
+    **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 8),
+    **dict.fromkeys(("complex32", "complex64", "complex128"), 16),
 }
 
-# dtype → (bytes, how the judge looks at it). bfloat16 has no numpy type: its bits are widened to float32.
+# dtype → (bytes, how the judge looks at it). bfloat16 has no numpy type: its bits are widened to float32. Exponents
+# alone (e8m0) and two numbers in a byte (e2m1 x2) are bits to the judge, as packed integers are.
 DTYPES: Final[dict[str, tuple[int, str]]] = {
     "float64": (8, "<f8"),
     "float32": (4, "<f4"),
     "float16": (2, "<f2"),
     "bfloat16": (2, "<u2"),
+    "complex32": (4, "<f2"),
     "complex64": (8, "<c8"),
     "complex128": (16, "<c16"),
-    "int64": (8, "<i8"),
-    "int32": (4, "<i4"),
-    "int16": (2, "<i2"),
-    "int8": (1, "i1"),
-    "uint8": (1, "u1"),
+    **{f"int{8 * size}": (size, f"<i{size}") for size in (8, 4, 2, 1)},
+    **{f"uint{8 * size}": (size, f"<u{size}") for size in (8, 4, 2, 1)},
     "bool": (1, "u1"),
-    "float8_e4m3fn": (1, "u1"),
-    "float8_e5m2": (1, "u1"),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), (1, "u1")),
+    **dict.fromkeys(("float8_e8m0fnu", "float4_e2m1fn_x2"), (1, "u1")),
 }
 
 
-def _float8(exponent_bits: int, mantissa_bits: int, *, has_infinity: bool) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The value of each of the 256 patterns (OCP 8-bit Floating Point Specification, 2023)."""
+def _float8(exponent_bits: int, mantissa_bits: int, special: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The value of each of the 256 patterns (OCP 8-bit Floating Point Specification, 2023).
+
+    `special`: `ieee` has infinities and NaNs; `fn` no infinity and one NaN of either sign; `fnuz` a bias larger by one,
+    and minus zero is its only NaN (Noune et al., 8-bit numerical formats for deep neural networks, 2022).
+    """
     patterns = np.arange(256)
     exponent = (patterns & 0x7F) >> mantissa_bits
     fraction = (patterns & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
-    bias = (1 << (exponent_bits - 1)) - 1
+    bias = (1 << (exponent_bits - 1)) - (special != "fnuz")
     size = np.ldexp(np.where(exponent > 0, 1 + fraction, fraction), np.maximum(exponent, 1) - bias)
-    if has_infinity:
+    if special == "ieee":
         top = exponent == (1 << exponent_bits) - 1
         size = np.where(top, np.where(fraction == 0, np.inf, np.nan), size)
-    else:
+    elif special == "fn":
         size[patterns & 0x7F == 0x7F] = np.nan
+    else:
+        size[0x80] = np.nan
     signed: np.ndarray[Any, np.dtype[np.float32]] = np.where(patterns & 0x80, -size, size).astype(np.float32)
     return signed
 
 
 FLOAT8: Final = {
-    "float8_e4m3fn": _float8(4, 3, has_infinity=False),
-    "float8_e5m2": _float8(5, 2, has_infinity=True),
+    "float8_e4m3fn": _float8(4, 3, "fn"),
+    "float8_e5m2": _float8(5, 2, "ieee"),
+    "float8_e4m3fnuz": _float8(4, 3, "fnuz"),
+    "float8_e5m2fnuz": _float8(5, 2, "fnuz"),
 }
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One tensor. Offsets in bytes into the region, -1 where it does not lie there; strides in elements."""
+    """One tensor. Offsets in bytes into the region, -1 where it does not lie there; strides in elements.
+
+    One with an offset has memory of its own and is dense; one that looks at another's (role "view") has no bytes here.
+    """
 
     role: str
     dtype: str
@@ -125,10 +136,11 @@ def wide_places(layout: Layout) -> tuple[dict[int, int], int]:
 def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
     """Raises OracleFailed where a slot is malformed or leaves its region."""
     try:
-        slots = tuple(_slot(item) for item in data["slots"][: MAX_SLOTS + 1])
+        given = data["slots"][: MAX_SLOTS + 1]
+        slots = tuple(_view(item, given) if item["role"] == "view" else _slot(item) for item in given)
         input_bytes, output_bytes = int(data["input_bytes"]), int(data["output_bytes"])
         text = json.dumps(data, allow_nan=True).encode()
-    except (KeyError, TypeError, ValueError, RecursionError) as err:
+    except (LookupError, TypeError, ValueError, RecursionError) as err:
         raise OracleFailed(f"the problem's container sent a malformed layout: {err!r}") from None
     fits = 0 <= input_bytes <= input_limit and 0 <= output_bytes <= output_limit
     whole = input_bytes % ALIGN == output_bytes % ALIGN == 0
@@ -144,22 +156,37 @@ def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
 
 
 def _slot(data: Any) -> Slot:
-    shape = tuple(int(n) for n in data["shape"])
-    slot = Slot(
-        role=str(data["role"]),
-        dtype=str(data["dtype"]),
-        shape=shape,
-        stride=tuple(int(n) for n in data["stride"]),
-        nbytes=int(data["nbytes"]),
-        input=int(data["input"]),
-        output=int(data["output"]),
-    )
+    slot = _formed(data, int(data["nbytes"]), int(data["input"]), int(data["output"]))
+    if slot.nbytes != math.prod(slot.shape) * DTYPES[slot.dtype][0]:
+        raise ValueError(f"{slot.nbytes} bytes for {slot.shape} of {slot.dtype}")
+    expected = 1
+    for step, size in sorted(zip(slot.stride, slot.shape, strict=True)):
+        if size > 1 and slot.nbytes and step != expected:
+            raise ValueError(f"strides {slot.stride} of {slot.shape} overlap or leave gaps")
+        expected *= size
+    return slot
+
+
+def _view(data: Any, slots: list[Any]) -> Slot:
+    """A tensor in the memory of another slot. Its strides may repeat elements or skip some, but never leave it."""
+    slot = _formed(data, 0, -1, -1)
+    of, at, each = data["of"], data["at"], DTYPES[slot.dtype][0]
+    if type(of) is not int or not 0 <= of < len(slots) or slots[of]["role"] == "view" or type(at) is not int:
+        raise ValueError("a view of no tensor with memory of its own")
+    steps = zip(slot.shape, slot.stride, strict=True)
+    length = 0 if 0 in slot.shape else each * (1 + sum((size - 1) * step for size, step in steps))
+    if at % each or not 0 <= at <= at + length <= int(slots[of]["nbytes"]):
+        raise ValueError("a view leaves the tensor that it looks at")
+    return slot
+
+
+def _formed(data: Any, nbytes: int, first: int, second: int) -> Slot:
+    shape, stride = (tuple(int(n) for n in data[key]) for key in ("shape", "stride"))
+    slot = Slot(str(data["role"]), str(data["dtype"]), shape, stride, nbytes, first, second)
     if slot.dtype not in DTYPES:
         raise ValueError(f"dtype {slot.dtype} is not supported")
-    if len(shape) > MAX_DIMS or len(slot.stride) != len(shape) or any(n < 0 for n in (*shape, *slot.stride)):
-        raise ValueError(f"shape {shape} with strides {slot.stride}")
-    if slot.nbytes != math.prod(shape) * DTYPES[slot.dtype][0]:
-        raise ValueError(f"{slot.nbytes} bytes for {shape} of {slot.dtype}")
+    if len(shape) > MAX_DIMS or len(stride) != len(shape) or any(n < 0 for n in (*shape, *stride)):
+        raise ValueError(f"shape {shape} with strides {stride}")
     return slot
 
 
@@ -170,6 +197,7 @@ def values(slot: Slot, region: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarra
         return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
     if slot.dtype in FLOAT8:
         return FLOAT8[slot.dtype][raw]
-    if slot.dtype.startswith("complex"):
-        return raw.view("<f4" if slot.dtype == "complex64" else "<f8")  # real and imaginary part are compared each
+    if slot.dtype.startswith("complex"):  # real and imaginary part are compared each
+        parts = raw.view({"complex32": "<f2", "complex64": "<f4", "complex128": "<f8"}[slot.dtype])
+        return parts.astype(np.float32) if slot.dtype == "complex32" else parts
     return raw.view(DTYPES[slot.dtype][1])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
 
 from runner.judge.arrays import Bytes, Far
 from runner.judge.layout import Slot
+
+BITS_ALONE: Final = ("float8_e8m0fnu", "float4_e2m1fn_x2")
+SIGNED: Final = ("uint16", "uint32", "uint64")  # torch compares and adds the signed ones alone
 
 
 class TensorArrays:
@@ -20,9 +23,13 @@ class TensorArrays:
         self.chunk = chunk
 
     def values(self, slot: Slot, region: torch.Tensor) -> torch.Tensor:
-        flat = _bytes(slot, region).view(getattr(torch, slot.dtype))
+        raw = _bytes(slot, region)
+        flat = raw.view(getattr(torch, slot.dtype)) if slot.dtype not in BITS_ALONE else raw
         if flat.is_complex():
-            return torch.view_as_real(flat).view(-1)
+            parts = torch.view_as_real(flat).view(-1)
+            return parts.float() if parts.dtype == torch.float16 else parts
+        if slot.dtype in SIGNED:
+            return flat.to(torch.int64) if flat.dtype.itemsize < 8 else flat.view(torch.int64)
         return flat.float() if flat.is_floating_point() and flat.dtype.itemsize == 1 else flat
 
     def doubles(self, region: torch.Tensor, offset: int, count: int) -> torch.Tensor:

@@ -24,8 +24,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import modelnew
 import protocol
+import results
+import slots
+import stand_in
 import torch
 import tree
+from results import Refused, name_of
 
 SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  the container's own
@@ -37,20 +41,13 @@ FRAMES = 12  # of the submission's traceback
 clock = time.perf_counter_ns
 
 
-class Refused(Exception):
-    """What the submission returned does not fit; carries the status and a sentence for its author."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
-
-
 class Harness:
     """The arena, the two pages, and the submission once it is loaded."""
 
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
         inputs, outputs, orders, answers = fds
-        self.timer = DeviceTimer() if arena["device"] == "cuda" else HostTimer()
+        self.on_device = arena["device"] == "cuda"
+        self.timer = DeviceTimer() if self.on_device else HostTimer()
         self.inputs = self.timer.map(inputs, arena["input_bytes"])
         self.outputs = self.timer.map(outputs, arena["output_bytes"])
         self.orders = map_shared(orders, protocol.ORDERS_BYTES, mmap.PROT_READ)
@@ -62,7 +59,7 @@ class Harness:
         self.function: Any = None
         self.data: Any = None
         self.result: Any = None
-        self.slots: list[torch.Tensor] = []
+        self.tensors: list[torch.Tensor] = []  # by slot
 
     def take(self, job: dict[str, Any]) -> None:
         """The sources; nothing of them runs before the order to load."""
@@ -93,7 +90,7 @@ class Harness:
             protocol.write_page(self.answers, seen, status, inner_ns, sentence.encode("utf-8", "replace")[:16_000])
 
     def _call(self) -> None:
-        self._keep(self.result, self.function(self.data), "the output")
+        results.keep(self.result, self.tensors, self.function(self.data))
 
     def _next(self, seen: int) -> int:
         spins, nonce = 0, seen
@@ -112,6 +109,8 @@ class Harness:
                 file.write(text)
         sys.path.insert(0, WORK)
         path = os.path.join(WORK, self.submission)
+        if not self.on_device and stand_in.is_wanted(self.sources):
+            stand_in.install()
         check_encoding(self.sources[self.submission], self.submission)
         compile(self.sources[self.submission], self.submission, "exec", dont_inherit=True)
         self.sources.clear()
@@ -134,43 +133,16 @@ class Harness:
 
     def _lay_out(self, text: bytes) -> None:
         layout = protocol.json.loads(text)
-        self.slots = [
-            tree.view(self.inputs, slot, "input") if slot["role"] == "in" else tree.view(self.outputs, slot, "output")
-            for slot in layout["slots"]
-        ]
-        self.data = tree.build(layout["data"], self.slots)
+        bases = {}
+        for index, slot in enumerate(layout["slots"]):
+            if slot["role"] != "view":
+                region, where = (self.inputs, "input") if slot["role"] == "in" else (self.outputs, "output")
+                bases[index] = slots.view(region, slot, where)
+        self.tensors = slots.views(layout["slots"], bases)
+        self.data = tree.build(layout["data"], self.tensors)
         if isinstance(self.function, modelnew.Candidate):
             self.function.lay_out(self.data)
         self.result = layout["result"]
-
-    def _keep(self, node: dict[str, Any], returned: Any, path: str) -> None:
-        """Every tensor that was returned elsewhere than in its slot is copied there; anything else is refused."""
-        if node["kind"] == "tensor":
-            self._keep_tensor(self.slots[node["slot"]], returned, path)
-        elif node["kind"] in ("tuple", "list"):
-            if not isinstance(returned, tuple | list) or len(returned) != len(node["of"]):
-                raise Refused(
-                    protocol.TYPE, f"{path} must be a {node['kind']} of {len(node['of'])}, got {name_of(returned)}"
-                )
-            for index, (part, value) in enumerate(zip(node["of"], returned, strict=True)):
-                self._keep(part, value, f"{path}[{index}]")
-        elif node["kind"] == "dict":
-            if not isinstance(returned, dict) or set(returned) != {key for key, _ in node["of"]}:
-                raise Refused(protocol.TYPE, f"{path} must be a dict with keys {[key for key, _ in node['of']]}")
-            for key, part in node["of"]:
-                self._keep(part, returned[key], f"{path}[{key!r}]")
-
-    def _keep_tensor(self, slot: torch.Tensor, returned: Any, path: str) -> None:
-        if returned is None:
-            raise Refused(protocol.NONE, f"{path} is None; return the tensor that holds the result")
-        if type(returned) is not torch.Tensor:
-            raise Refused(protocol.TYPE, f"{path} must be a plain torch.Tensor, got {name_of(returned)}")
-        if returned.shape != slot.shape:
-            raise Refused(protocol.SHAPE, f"{path} has shape {tuple(returned.shape)}, expected {tuple(slot.shape)}")
-        if returned.dtype != slot.dtype:
-            raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
-        if returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
-            slot.copy_(returned)
 
 
 class HostTimer:
@@ -219,10 +191,6 @@ def map_shared(fd: int, size: int, rights: int = mmap.PROT_READ | mmap.PROT_WRIT
     view.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
     found: memoryview = view(address, size, PY_BUF_WRITE if rights & mmap.PROT_WRITE else PY_BUF_READ)
     return found
-
-
-def name_of(value: Any) -> str:
-    return type(value).__name__
 
 
 def check_encoding(source: str, submission: str) -> None:

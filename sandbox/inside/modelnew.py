@@ -75,7 +75,8 @@ class Reference:
             copies = tuple(item.clone() if isinstance(item, torch.Tensor) else item for item in inputs)
             found: list[torch.Tensor] = []
             with torch.no_grad():
-                tree.walk(functional_call(self._model, state, copies), lambda leaf, to=found: to.append(leaf), "output")
+                returned = functional_call(self._model, state, copies)
+                tree.walk(returned, lambda leaf, path, to=found: to.append(leaf), "output", result=True)
             outputs.append(found)
         if not all(_are_same(left, right) for left, right in zip(*outputs, strict=True)):
             raise tree.TreeError("two calls of Model on the same data differ: its forward draws random numbers")
@@ -190,7 +191,7 @@ def _are_same(left: torch.Tensor, right: torch.Tensor) -> bool:
     return _are_alike(left, right) and torch.allclose(left, right, RTOL, ATOL, equal_nan=True)
 
 
-def _no_tensor(tensor: torch.Tensor) -> int:
+def _no_tensor(tensor: torch.Tensor, path: str) -> int:
     raise tree.TreeError("get_init_inputs() gives a tensor; a constructor can be sent numbers, text, lists and dicts")
 
 

@@ -1,131 +1,204 @@
-"""Nested data of tensors and plain values ↔ a JSON layout of slots in two flat regions, `inputs` and `outputs`.
+"""Nested data of tensors and plain values ↔ JSON nodes. Where the tensors lie is slots.py's.
 
-A layout is `{"slots": [slot…], "data": node, "result": node, "input_bytes": n, "output_bytes": n}`. A slot:
-`{"role": "in" | "out" | "inout", "dtype", "shape", "stride", "nbytes", "input": offset or -1, "output": offset or -1}`;
-strides in elements. A node: `{"kind": "tensor", "slot": i}`, `{"kind": "tuple" | "list", "of": […]}`,
-`{"kind": "dict", "of": [[key, node]…]}`, `{"kind": "dataclass", "type": "module:Name", "of": [[field, node]…]}` or
-`{"kind": "value", "value": plain}`.
+A node is one of
+
+    {"kind": "tensor", "slot": n}                      {"kind": "number", "slot": n, "type": "int" | "float" | …}
+    {"kind": "value", "value": null, true, 3 or "text"}           {"kind": "special", "type": …, "value": text}
+    {"kind": "tuple" | "list" | "size", "of": [node…]}            {"kind": "dict" | "ordered", "of": [[key, node]…]}
+    {"kind": "namedtuple" | "dataclass", "type": "module:Name", "of": [[field, node]…]}
+
+`number` occurs in results alone: there a number is as secret as a tensor, so its value travels in a slot. Always true:
+what `walk` accepts comes back from `build` as it was, bit for bit; what it cannot carry is a TreeError with its path.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
-import math
-from collections.abc import Callable
+import struct
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
-ALIGN = 256  # bytes; the alignment that device allocators give
 Node = dict[str, Any]
-PLAIN = (bool, int, float, str, type(None))
+Leaf = Callable[[torch.Tensor, str], int]  # a tensor and its path → the number of its slot
+
+MOST_DEEP = 32  # containers inside each other
+MOST_NODES = 10_000
+MOST_CHARS = 50_000  # of one text
+WHOLE = range(-(2**63), 2**64)  # what a language with machine integers can hold
+SIGNED = range(-(2**63), 2**63)
+NUMBERS: dict[type, torch.dtype] = {
+    bool: torch.bool,
+    int: torch.int64,
+    float: torch.float64,
+    complex: torch.complex128,
+}
+KEYS = (str, int, bool, type(None))
+UNSEEN = ("reference", "__main__")  # modules that a tenant does not have
+POSSIBLE = "tensors, numbers, text, None, tuples, lists, dicts, dataclasses and named tuples"
 
 
 class TreeError(Exception):
-    """Data of a kind that cannot be laid out; the text says where and what is possible."""
+    """Data that cannot travel; the text says where it is, what it is, and what is possible."""
 
 
-def walk(data: Any, leaf: Callable[[torch.Tensor], Any], path: str = "data") -> Node:
-    """The node of `data`; every tensor in it goes through `leaf`, which gives its slot number."""
-    if isinstance(data, torch.Tensor):
-        return {"kind": "tensor", "slot": leaf(data)}
-    if isinstance(data, PLAIN):
+def walk(data: Any, leaf: Leaf, path: str = "data", *, result: bool = False) -> Node:
+    """The node of `data`; every tensor in it goes through `leaf`. `result`: it is what a reference returned."""
+    return _Walk(leaf, result).node(data, path, 0)
+
+
+class _Walk:
+    def __init__(self, leaf: Leaf, result: bool) -> None:
+        self.leaf = leaf
+        self.result = result
+        self.seen = 0
+
+    def node(self, data: Any, path: str, depth: int) -> Node:
+        self.seen += 1
+        if depth > MOST_DEEP or self.seen > MOST_NODES:
+            limit = f"{MOST_DEEP} levels deep" if depth > MOST_DEEP else f"{MOST_NODES} values in all"
+            raise TreeError(f"{path} is too much: data may be {limit}; put numbers into a tensor")
+        if isinstance(data, torch.Tensor):
+            return {"kind": "tensor", "slot": self.leaf(data, path)}
+        plain = _plain(data, path)
+        if plain is not None:
+            return self._returned(data, path) if self.result else plain
+        kind, parts = self._parts(data, path)
+        if kind in ("tuple", "list", "size"):
+            return {"kind": kind, "of": [self.node(part, f"{path}[{at}]", depth + 1) for at, part in parts]}
+        shown = "{}[{!r}]" if kind in ("dict", "ordered") else "{}.{}"
+        of = [[key, self.node(part, shown.format(path, key), depth + 1)] for key, part in parts]
+        return {"kind": kind, "of": of} | ({} if "[" in shown else {"type": self._type(type(data), path)})
+
+    def _returned(self, data: Any, path: str) -> Node:
+        """A plain value in a result: None, or a number that is compared as a tensor of one element would be."""
+        if data is None:
+            return {"kind": "value", "value": None}
+        if type(data) in NUMBERS and not (type(data) is int and data not in SIGNED):
+            slot = self.leaf(torch.tensor(data, dtype=NUMBERS[type(data)]), path)
+            return {"kind": "number", "slot": slot, "type": type(data).__name__}
+        raise TreeError(f"{path} is a {type(data).__name__}; a reference returns tensors and numbers")
+
+    def _type(self, kind: type, path: str) -> str:
+        """`module:Name`, by which a tenant finds the same class; of a result the names of fields are enough for it."""
+        name, where = f"{kind.__module__}:{kind.__qualname__}", f"{path} is a {kind.__qualname__}"
+        if kind.__module__ in UNSEEN and not self.result:
+            raise TreeError(f"{where} of {kind.__module__}.py, which submissions do not get; define it in task.py")
+        try:
+            found = _class_of(name)
+        except (ImportError, AttributeError):
+            found = None
+        if found is not kind:
+            raise TreeError(f"{where}, which cannot be imported as {name}; define it at the top level of task.py")
+        return name
+
+    def _parts(self, data: Any, path: str) -> tuple[str, list[tuple[Any, Any]]]:
+        """The kind of a container, and its parts with their keys."""
+        kind = type(data)
+        if kind in (tuple, list, torch.Size):
+            return "size" if kind is torch.Size else str(kind.__name__), list(enumerate(data))
+        if isinstance(data, tuple) and hasattr(kind, "_fields"):
+            return "namedtuple", list(zip(kind._fields, data, strict=True))
+        if isinstance(data, tuple) and self.result:  # torch's own, as torch.topk returns it
+            return "tuple", list(enumerate(data))
+        if kind in (dict, OrderedDict):
+            for key in data:
+                if type(key) not in KEYS:
+                    raise TreeError(f"{path} has the key {key!r:.60}; keys are text or whole numbers")
+            return "dict" if kind is dict else "ordered", list(data.items())
+        if dataclasses.is_dataclass(data) and not isinstance(data, type):
+            names = [field.name for field in dataclasses.fields(data)]
+            if extra := set(getattr(data, "__dict__", ())).difference(names):
+                raise TreeError(f"{path}.{min(extra)} is no field of its dataclass; declare it, or leave it out")
+            return "dataclass", [(name, getattr(data, name)) for name in names]
+        raise TreeError(f"{path} is {_described(data)}, which cannot travel to a submission; possible are {POSSIBLE}")
+
+
+def _described(data: Any) -> str:
+    if callable(data):
+        return f"the callable {getattr(data, '__qualname__', type(data).__name__)}"
+    return f"a {type(data).__module__}.{type(data).__qualname__}".replace("a builtins.", "a ")
+
+
+def _plain(data: Any, path: str) -> Node | None:
+    """The node of a plain value; None where `data` is none. Numbers of numpy become Python's."""
+    if type(data).__module__ == "numpy" and isinstance(data, sys.modules["numpy"].generic):
+        data = data.item()
+    if type(data) is int and data not in WHOLE:
+        raise TreeError(f"{path} is a whole number of more than 64 bits")
+    if type(data) is str and len(data) > MOST_CHARS:
+        raise TreeError(f"{path} is a text of {len(data)} characters, at most {MOST_CHARS}")
+    if data is None or type(data) in (bool, int, str):
         return {"kind": "value", "value": data}
-    if isinstance(data, tuple | list):
-        of = [walk(item, leaf, f"{path}[{i}]") for i, item in enumerate(data)]
-        return {"kind": "tuple" if isinstance(data, tuple) else "list", "of": of}
-    if isinstance(data, dict):
-        return {"kind": "dict", "of": [[key, walk(item, leaf, f"{path}[{key!r}]")] for key, item in data.items()]}
-    if dataclasses.is_dataclass(data) and not isinstance(data, type):
-        names = [field.name for field in dataclasses.fields(data)]
-        named = [[name, walk(getattr(data, name), leaf, f"{path}.{name}")] for name in names]
-        return {"kind": "dataclass", "type": f"{type(data).__module__}:{type(data).__qualname__}", "of": named}
-    raise TreeError(
-        f"{path} is a {type(data).__name__}; possible are tensors, numbers, text, tuples, lists, dicts, dataclasses"
-    )
+    if type(data) in SPECIAL:
+        return {"kind": "special", "type": type(data).__name__, "value": SPECIAL[type(data)][0](data)}
+    return None
+
+
+# Written as text that gives back the same bits.
+SPECIAL: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    float: (lambda value: struct.pack("<d", value).hex(), lambda text: struct.unpack("<d", bytes.fromhex(text))[0]),
+    complex: (
+        lambda value: struct.pack("<2d", value.real, value.imag).hex(),
+        lambda text: complex(*struct.unpack("<2d", bytes.fromhex(text))),
+    ),
+    torch.dtype: (lambda value: str(value).removeprefix("torch."), lambda text: getattr(torch, text)),
+    torch.device: (str, torch.device),
+}
+_BY_NAME = {kind.__name__: decode for kind, (_, decode) in SPECIAL.items()}
+
+
+def _class_of(name: str) -> Any:
+    module, _, path = name.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
 
 
 def build(node: Node, tensors: list[torch.Tensor]) -> Any:
-    """The counterpart of `walk`."""
+    """The counterpart of `walk`; `tensors` by slot."""
     kind = node["kind"]
     if kind == "tensor":
         return tensors[node["slot"]]
+    if kind == "number":
+        return tensors[node["slot"]].item()
     if kind == "value":
         return node["value"]
-    if kind == "tuple":
-        return tuple(build(item, tensors) for item in node["of"])
-    if kind == "list":
-        return [build(item, tensors) for item in node["of"]]
-    if kind == "dict":
-        return {key: build(item, tensors) for key, item in node["of"]}
-    module, name = node["type"].split(":")
-    fields = {key: build(item, tensors) for key, item in node["of"]}
-    return getattr(importlib.import_module(module), name)(**fields)
+    if kind == "special":
+        return _BY_NAME[node["type"]](node["value"])
+    if kind in ("tuple", "list", "size"):
+        parts = [build(part, tensors) for part in node["of"]]
+        return parts if kind == "list" else tuple(parts) if kind == "tuple" else torch.Size(parts)
+    named = [(key, build(part, tensors)) for key, part in node["of"]]
+    if kind in ("dict", "ordered"):
+        return dict(named) if kind == "dict" else OrderedDict(named)
+    found = _class_of(node["type"])
+    if kind == "namedtuple":
+        return found._make(part for _, part in named)
+    made = object.__new__(found)  # its own __init__ may compute, and refuse what it once made
+    for key, part in named:
+        object.__setattr__(made, key, part)
+    return made
 
 
-def dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The same tensor, or a contiguous copy where its elements overlap or leave gaps."""
-    expected = 1
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if size == 1:
-            continue
-        if stride != expected:
-            return tensor.contiguous()
-        expected *= size
-    return tensor
+def numbers(node: Node) -> Iterator[int | float]:
+    """Every number of the data outside tensors, in the order of the walk."""
+    if node["kind"] == "value" and isinstance(node["value"], int):  # bools too
+        yield node["value"]
+    elif node["kind"] == "special" and node["type"] == "float":
+        yield build(node, [])
+    for part in node.get("of", ()):
+        yield from numbers(part[1] if isinstance(part, list) else part)
 
 
-def slot_of(tensor: torch.Tensor, role: str) -> dict[str, Any]:
-    return {
-        "role": role,
-        "dtype": str(tensor.dtype).removeprefix("torch."),
-        "shape": list(tensor.shape),
-        "stride": list(tensor.stride()),
-        "nbytes": tensor.numel() * tensor.element_size(),
-        "input": -1,
-        "output": -1,
-    }
-
-
-def place(slots: list[dict[str, Any]]) -> tuple[int, int]:
-    """Give every slot its offsets; the sizes of the two regions in bytes."""
-    ends = {"input": 0, "output": 0}
-    for slot in slots:
-        for region, roles in (("input", ("in", "inout")), ("output", ("out", "inout"))):
-            if slot["role"] in roles:
-                slot[region] = ends[region]
-                ends[region] += -(-slot["nbytes"] // ALIGN) * ALIGN
-    return ends["input"], ends["output"]
-
-
-WIDE_FACTOR = 2  # bytes for outputs in double precision, against those for outputs; the judge's memory has as many
-# Of one element in double precision: the formats that an error model knows.
-WIDE_BYTES = {
-    **dict.fromkeys(("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"), 8),
-    **dict.fromkeys(("complex64", "complex128"), 16),
-}
-
-
-def wide_places(slots: list[dict[str, Any]]) -> tuple[list[int], int]:
-    """Where in `wide` each output lies in double precision (-1: nowhere), and the bytes of all. As in layout.py."""
-    places, end = [], 0
-    for slot in slots:
-        size = math.prod(slot["shape"]) * WIDE_BYTES.get(slot["dtype"], 0) if slot["output"] >= 0 else 0
-        places.append(end if size else -1)
-        end += -(-size // ALIGN) * ALIGN
-    return places, end
-
-
-def view(region: Any, slot: dict[str, Any], where: str, device: str = "cpu") -> torch.Tensor:
-    """The slot's tensor over shared memory: no copy."""
-    dtype = getattr(torch, slot["dtype"])
-    count = slot["nbytes"] // dtype.itemsize
-    if count == 0:
-        return torch.empty(slot["shape"], dtype=dtype, device=device)
-    if isinstance(region, torch.Tensor):  # a device's bytes; as_strided counts from the slice's own offset
-        flat = region[slot[where] : slot[where] + slot["nbytes"]].view(dtype)
-        return flat.as_strided(slot["shape"], slot["stride"], flat.storage_offset())
-    return torch.frombuffer(region, dtype=dtype, count=count, offset=slot[where]).as_strided(
-        slot["shape"], slot["stride"]
-    )
+def slots_of(node: Node) -> Iterator[int]:
+    """The slot of every tensor, and of every number of a result, in the order of the walk; one may come twice."""
+    if "slot" in node:
+        yield node["slot"]
+    for part in node.get("of", ()):
+        yield from slots_of(part[1] if isinstance(part, list) else part)

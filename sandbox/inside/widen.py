@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import slots
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -38,6 +39,9 @@ NARROW = {
     torch.bfloat16: torch.float64,
     torch.float8_e4m3fn: torch.float64,
     torch.float8_e5m2: torch.float64,
+    torch.float8_e4m3fnuz: torch.float64,
+    torch.float8_e5m2fnuz: torch.float64,
+    torch.complex32: torch.complex128,
     torch.complex64: torch.complex128,
 }
 CASTS = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
@@ -88,7 +92,8 @@ def doubled() -> Iterator[None]:
 def wide(tensor: torch.Tensor) -> torch.Tensor:
     """A copy in double precision; other kinds of number stay."""
     dtype = NARROW.get(tensor.dtype)
-    return tensor.clone() if dtype is None else tensor.to(dtype)
+    copied: torch.Tensor = slots.clone(tensor) if dtype is None else tensor.to(dtype)
+    return copied
 
 
 def spread(
@@ -150,7 +155,7 @@ def terms(reference: Run, tensors: list[torch.Tensor], truth: dict[int, torch.Te
 
 
 def _changed_here_and_there(tensor: torch.Tensor, share: float, generator: torch.Generator) -> torch.Tensor:
-    changed = tensor.clone()
+    changed: torch.Tensor = slots.clone(tensor)
     if tensor.dtype in (torch.float64, torch.complex128):
         parts = _parts(changed)
         chosen = torch.rand(parts.shape, generator=generator, device=tensor.device) < share
@@ -171,7 +176,8 @@ def _parts(tensor: torch.Tensor) -> torch.Tensor:
 def _perturbed(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """In double precision, each real number of it off by ±η relative; other kinds of number stay."""
     if tensor.dtype not in (torch.float64, torch.complex128):
-        return tensor.clone()
+        same: torch.Tensor = slots.clone(tensor)
+        return same
     moved = tensor.clone()
     parts = _parts(moved)  # a view
     words = torch.randint(0, 256, (-(-parts.numel() // 8), 1), generator=generator, device=tensor.device).byte()

@@ -15,6 +15,10 @@ def slot(**changes: Any) -> dict[str, Any]:
     return whole | changes
 
 
+def view(**changes: Any) -> dict[str, Any]:
+    return {"role": "view", "of": 0, "at": 4, "dtype": "float32", "shape": [3], "stride": [1]} | changes
+
+
 def layout(*slots: dict[str, Any], input_bytes: int = 0, output_bytes: int = 256) -> dict[str, Any]:
     return {"slots": list(slots), "input_bytes": input_bytes, "output_bytes": output_bytes}
 
@@ -32,11 +36,25 @@ def test_a_good_one_is_taken() -> None:
         layout(slot(nbytes=1 << 40)),
         layout(slot(nbytes=15)),
         layout(slot(dtype="object")),
+        layout(slot(stride=[2])),
+        layout(slot(stride=[0])),
+        layout(slot(shape=[2, 2], stride=[1, 1])),
+        layout(slot(), view(at=8)),
+        layout(slot(), view(at=-4)),
+        layout(slot(), view(at=2, shape=[1])),
+        layout(slot(), view(of=1)),
+        layout(slot(), view(of=-1)),
+        layout(slot(), view(of=True)),
+        layout(slot(), view(of=7)),
+        layout(slot(), view(at=0.0)),
+        layout(slot(), view(shape=[2], stride=[3])),
+        layout(slot(), view(stride=[-1])),
+        layout(view(of=1), slot(), view(of=0)),
         layout(slot(shape=[-4])),
         layout(slot(shape=[2, 2])),
         layout(slot(), output_bytes=1 << 40),
         layout(slot(), input_bytes=-1),
-        layout(*[slot()] * 300),
+        layout(*[slot()] * 2000),
         layout(slot(shape=[0], nbytes=0)),
         layout(),
         {},
@@ -44,8 +62,24 @@ def test_a_good_one_is_taken() -> None:
         [],
         layout({"role": "out"}),
     ],
-    ids=str,
+    ids=lambda bad: str(bad)[:150],
 )
 def test_a_bad_one_is_the_problems_fault(bad: Any) -> None:
     with pytest.raises(OracleFailed):
         parse_layout(bad, 4096, 4096)
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        view(),
+        view(at=16, shape=[0]),
+        view(at=0, shape=[1000], stride=[0]),
+        view(at=0, shape=[3, 2], stride=[1, 1]),
+        view(at=15, dtype="uint8", shape=[1]),
+    ],
+)
+def test_a_view_may_repeat_and_skip_what_it_looks_at_but_has_no_bytes_of_its_own(good: dict[str, Any]) -> None:
+    found = parse_layout(layout(slot(), good), 4096, 4096)
+    assert found.outputs == found.slots[:1]
+    assert found.slots[1].nbytes == 0

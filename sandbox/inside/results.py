@@ -1,0 +1,78 @@
+"""What a submission returned, into the slots where the judge looks for it; or the sentence that says what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import protocol
+import slots
+import torch
+
+
+class Refused(Exception):
+    """What the submission gave does not fit; carries the status and a sentence for its author."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+def keep(node: dict[str, Any], tensors: list[torch.Tensor], returned: Any, path: str = "the output") -> None:
+    """Every tensor that was returned elsewhere than in its slot is copied there; anything else is Refused.
+
+    A tuple may come as a list, and a dataclass as anything with its fields: what counts is what is in it.
+    """
+    kind = node["kind"]
+    if kind == "tensor":
+        _keep_tensor(tensors[node["slot"]], returned, path)
+    elif kind == "number":
+        _keep_number(tensors[node["slot"]], node["type"], returned, path)
+    elif kind == "value":
+        if returned is not None:
+            raise Refused(protocol.TYPE, f"{path} must be None, got {name_of(returned)}")
+    elif kind in ("tuple", "list", "size", "namedtuple"):
+        _keep_items(node, tensors, returned, path)
+    elif kind in ("dict", "ordered"):
+        if not isinstance(returned, dict) or set(returned) != {key for key, _ in node["of"]}:
+            raise Refused(protocol.TYPE, f"{path} must be a dict with keys {[key for key, _ in node['of']]}")
+        for key, part in node["of"]:
+            keep(part, tensors, returned[key], f"{path}[{key!r}]")
+    else:
+        for name, part in node["of"]:
+            if not hasattr(returned, name):
+                wanted = node["type"].partition(":")[2]
+                raise Refused(protocol.TYPE, f"{path} must be a {wanted} with a field {name}, got {name_of(returned)}")
+            keep(part, tensors, getattr(returned, name), f"{path}.{name}")
+
+
+def _keep_items(node: dict[str, Any], tensors: list[torch.Tensor], returned: Any, path: str) -> None:
+    named = node["kind"] == "namedtuple"
+    parts = [part for _, part in node["of"]] if named else node["of"]
+    if not isinstance(returned, tuple | list) or len(returned) != len(parts):
+        kind = "tuple" if named else node["kind"]
+        raise Refused(protocol.TYPE, f"{path} must be a {kind} of {len(parts)}, got {name_of(returned)}")
+    for index, (part, value) in enumerate(zip(parts, returned, strict=True)):
+        keep(part, tensors, value, f"{path}[{index}]")
+
+
+def _keep_number(slot: torch.Tensor, kind: str, returned: Any, path: str) -> None:
+    if type(returned).__name__ != kind or type(returned) not in (bool, int, float, complex):
+        raise Refused(protocol.TYPE, f"{path} must be a Python {kind}, got {name_of(returned)}")
+    slot.fill_(returned)
+
+
+def _keep_tensor(slot: torch.Tensor, returned: Any, path: str) -> None:
+    if returned is None:
+        raise Refused(protocol.NONE, f"{path} is None; return the tensor that holds the result")
+    if type(returned) is not torch.Tensor:
+        raise Refused(protocol.TYPE, f"{path} must be a plain torch.Tensor, got {name_of(returned)}")
+    if returned.shape != slot.shape:
+        raise Refused(protocol.SHAPE, f"{path} has shape {tuple(returned.shape)}, expected {tuple(slot.shape)}")
+    if returned.dtype != slot.dtype:
+        raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
+    if returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
+        slots.copy(slot, returned.resolve_conj().resolve_neg())
+
+
+def name_of(value: Any) -> str:
+    return type(value).__name__

@@ -1,0 +1,280 @@
+"""Where the tensors of nested data lie: slots in two flat regions, `inputs` and `outputs`.
+
+A layout is `{"slots": [slot…], "data": node, "result": node, "input_bytes": n, "output_bytes": n}`; nodes: tree.py.
+A slot has memory of its own, without gaps,
+
+    {"role": "in" | "out" | "inout", "dtype", "shape", "stride", "nbytes", "input": offset or -1, "output": likewise}
+
+or looks at a part of one that has: `{"role": "view", "of": n, "at": bytes, "dtype", "shape", "stride"}`. So a tensor
+that is a view of another one stays one, and an expanded, strided or overlapping tensor is a view of memory that no node
+names. Strides are in elements. Everything is copied as bits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import tree
+
+ALIGN = 256  # bytes; the alignment that device allocators give
+MOST_SLOTS = 1024
+MOST_DIMS = 12
+MOST_BYTES = 16  # of one element
+Slot = dict[str, Any]
+
+_CARRIED = (
+    *("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32", "bool"),
+    *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
+    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
+)
+CARRIED = frozenset(getattr(torch, name) for name in _CARRIED if hasattr(torch, name))
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+WIDE_FACTOR = 2  # bytes for outputs in double precision, against those for outputs; the judge's memory has as many
+# Of one element in double precision: the formats that an error model knows. As in layout.py.
+WIDE_BYTES = {
+    **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 8),
+    **dict.fromkeys(("complex32", "complex64", "complex128"), 16),
+}
+
+
+# -- bits --------------------------------------------------------------------------------------------------------------
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as whole numbers: every format can be copied and compared so, NaNs too."""
+    whole = _BITS.get(tensor.element_size())
+    return tensor if whole is None or tensor.dtype == whole else tensor.view(whole)
+
+
+def flat(tensor: torch.Tensor) -> torch.Tensor:
+    """A dense tensor's bytes in memory order."""
+    return torch.as_strided(tensor, (tensor.numel(),), (1,)).view(torch.uint8)
+
+
+def copy(target: torch.Tensor, source: torch.Tensor) -> None:
+    bits(target).copy_(bits(source))
+
+
+def clone(tensor: torch.Tensor) -> torch.Tensor:
+    """Of a dense tensor; its strides stay."""
+    return bits(tensor).clone().view(tensor.dtype)
+
+
+def same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """The same bytes in two dense tensors of the same strides?"""
+    return torch.equal(flat(left), flat(right))
+
+
+# -- the tensors of data -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Drawn:
+    """Data, taken apart: its node, its slots (roles still "in"), and the tensor of each slot with memory of its own."""
+
+    node: tree.Node
+    slots: list[Slot]
+    bases: dict[int, torch.Tensor]
+
+    def views(self, bases: dict[int, torch.Tensor] | None = None) -> list[torch.Tensor]:
+        """The tensors by slot; over other `bases` than these, which may be wider."""
+        return views(self.slots, self.bases if bases is None else bases)
+
+    def data(self, bases: dict[int, torch.Tensor] | None = None) -> Any:
+        return tree.build(self.node, self.views(bases))
+
+
+def take_apart(data: Any) -> Drawn:
+    """Raises TreeError for what cannot travel."""
+    found: list[torch.Tensor] = []
+    known: dict[int, int] = {}
+    paths: list[str] = []
+
+    def leaf(tensor: torch.Tensor, path: str) -> int:
+        if id(tensor) not in known:
+            known[id(tensor)] = len(found)
+            kept.append(tensor)
+            found.append(checked(tensor, path))
+            paths.append(path)
+        return known[id(tensor)]
+
+    kept: list[torch.Tensor] = []  # so that no id is given twice
+    node = tree.walk(data, leaf)
+    if len(found) > MOST_SLOTS // 2:
+        raise tree.TreeError(f"{paths[MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {MOST_SLOTS // 2}")
+    drawn = Drawn(node, [{} for _ in found], {})
+    for group in _overlapping(found):
+        _add_group(drawn, found, group)
+    return drawn
+
+
+def checked(tensor: torch.Tensor, path: str) -> torch.Tensor:
+    """The plain tensor over the same memory. Raises TreeError for one that has no such memory."""
+    what = ""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        what = f"a {type(tensor).__name__}; only plain tensors can travel"
+    elif tensor.is_nested or tensor.layout != torch.strided:
+        layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+        what = f"a {layout} tensor; give its dense parts"
+    elif tensor.is_meta:
+        what = "a meta tensor, which has no data"
+    elif tensor.dtype not in CARRIED:
+        what = f"of {tensor.dtype}; give its numbers in another format"
+    elif tensor.dim() > MOST_DIMS:
+        what = f"of {tensor.dim()} dimensions, at most {MOST_DIMS}"
+    if what:
+        raise tree.TreeError(f"{path} is {what}")
+    return tensor.detach().resolve_conj().resolve_neg()
+
+
+def span(shape: Any, stride: Any) -> int:
+    """Elements from the first to the last in memory."""
+    return 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Without gaps, and no element twice."""
+    return span(tensor.shape, tensor.stride()) == tensor.numel() and not _repeats(tensor)
+
+
+def _repeats(tensor: torch.Tensor) -> bool:
+    steps = sorted((step, size) for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1)
+    reach = 0
+    for step, size in steps:
+        if step <= reach:
+            return True
+        reach += step * (size - 1)
+    return False
+
+
+def dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The same tensor, or a contiguous copy where its elements overlap or leave gaps."""
+    return tensor if is_dense(tensor) else bits(tensor).contiguous().view(tensor.dtype)
+
+
+def _overlapping(tensors: list[torch.Tensor]) -> list[list[int]]:
+    """Numbers of tensors that share memory, together; in the order of the first of each."""
+    groups: list[list[int]] = []
+    end = 0  # of the last group with elements
+    for index in sorted(range(len(tensors)), key=lambda index: (tensors[index].numel() > 0, tensors[index].data_ptr())):
+        start, after = _reach(tensors[index])
+        if start < after and start < end:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+        end = max(end, after) if start < after else end
+    return sorted((sorted(group) for group in groups), key=lambda group: group[0])
+
+
+def _reach(tensor: torch.Tensor) -> tuple[int, int]:
+    """Addresses of its first byte and of the one behind its last."""
+    start = tensor.data_ptr()
+    return start, start + span(tensor.shape, tensor.stride()) * tensor.element_size()
+
+
+def _add_group(drawn: Drawn, tensors: list[torch.Tensor], group: list[int]) -> None:
+    """Slots of tensors that share memory: one of them has it, where it covers all; else a slot that no node names."""
+    base = _base(tensors, group)
+    owner = next((index for index in group if tensors[index] is base), len(drawn.slots))
+    if owner == len(drawn.slots):
+        drawn.slots.append({})
+    drawn.bases[owner] = base
+    drawn.slots[owner] = slot_of(base, "in")
+    for index in group:
+        tensor = tensors[index]
+        if index != owner:
+            at = tensor.data_ptr() - base.data_ptr()
+            drawn.slots[index] = {"role": "view", "of": owner, "at": at, **_form(tensor)}
+
+
+def _base(tensors: list[torch.Tensor], group: list[int]) -> torch.Tensor:
+    """A dense tensor over all the memory that these share: one of them, or of their format, or of bytes."""
+    members = [tensors[index] for index in group]
+    start = min(_reach(tensor)[0] for tensor in members)
+    end = max(_reach(tensor)[1] for tensor in members)
+    mixed = len({tensor.dtype for tensor in members}) > 1
+    for tensor in members:
+        if is_dense(tensor) and _reach(tensor) == (start, end) and not mixed:
+            return tensor
+    first = next(tensor for tensor in members if tensor.data_ptr() == start)
+    storage, dtype = first.untyped_storage(), torch.uint8 if mixed else first.dtype
+    offset = (start - storage.data_ptr()) // (MOST_BYTES if mixed else 1) * (MOST_BYTES if mixed else 1)
+    length = end - storage.data_ptr() - offset
+    if offset + length > storage.nbytes():
+        raise tree.TreeError("two tensors share memory without being views of one tensor; give one of them a copy")
+    size = (length // dtype.itemsize,)
+    return torch.empty(0, dtype=dtype, device=first.device).set_(storage, offset // dtype.itemsize, size, (1,))
+
+
+# -- slots -------------------------------------------------------------------------------------------------------------
+
+
+def _form(tensor: torch.Tensor) -> Slot:
+    return {
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "stride": list(tensor.stride()),
+    }
+
+
+def slot_of(tensor: torch.Tensor, role: str) -> Slot:
+    """Of a dense tensor."""
+    return {"role": role, **_form(tensor), "nbytes": tensor.nbytes, "input": -1, "output": -1}
+
+
+def place(slots: list[Slot]) -> tuple[int, int]:
+    """Give every slot its offsets; the sizes of the two regions in bytes."""
+    ends = {"input": 0, "output": 0}
+    for slot in slots:
+        for region, roles in (("input", ("in", "inout")), ("output", ("out", "inout"))):
+            if slot["role"] in roles:
+                slot[region] = ends[region]
+                ends[region] += -(-slot["nbytes"] // ALIGN) * ALIGN
+    return ends["input"], ends["output"]
+
+
+def is_output(slot: Slot) -> bool:
+    """Does it have memory among the outputs?"""
+    return bool(slot.get("output", -1) >= 0)
+
+
+def wide_places(slots: list[Slot]) -> tuple[list[int], int]:
+    """Where in `wide` each output lies in double precision (-1: nowhere), and the bytes of all. As in layout.py."""
+    places, end = [], 0
+    for slot in slots:
+        size = math.prod(slot["shape"]) * WIDE_BYTES.get(slot["dtype"], 0) if is_output(slot) else 0
+        places.append(end if size else -1)
+        end += -(-size // ALIGN) * ALIGN
+    return places, end
+
+
+def view(region: Any, slot: Slot, where: str) -> torch.Tensor:
+    """The tensor of a slot with memory of its own, over shared memory: no copy."""
+    dtype = getattr(torch, slot["dtype"])
+    if not isinstance(region, torch.Tensor):
+        region = torch.frombuffer(region, dtype=torch.uint8)
+    if slot["nbytes"] == 0:
+        whole = _BITS.get(dtype.itemsize, dtype)
+        return torch.empty_strided(slot["shape"], slot["stride"], dtype=whole, device=region.device).view(dtype)
+    part: torch.Tensor = region[slot[where] : slot[where] + slot["nbytes"]].view(dtype)
+    return part.as_strided(slot["shape"], slot["stride"], part.storage_offset())
+
+
+def views(slots: list[Slot], bases: dict[int, torch.Tensor]) -> list[torch.Tensor]:
+    """The tensor of every slot, from those that have memory of their own. A wider base makes its views wider."""
+    return [looked_at(slot, bases[slot["of"]]) if slot["role"] == "view" else bases[n] for n, slot in enumerate(slots)]
+
+
+def looked_at(slot: Slot, base: torch.Tensor) -> torch.Tensor:
+    size = getattr(torch, slot["dtype"]).itemsize
+    whole = torch.as_strided(base, (base.numel(),), (1,))
+    if base.dtype == torch.uint8 and slot["dtype"] != "uint8":
+        length = span(slot["shape"], slot["stride"]) * size
+        whole = whole[slot["at"] : slot["at"] + length].view(getattr(torch, slot["dtype"]))
+        return whole.as_strided(slot["shape"], slot["stride"], whole.storage_offset())
+    return whole.as_strided(slot["shape"], slot["stride"], base.storage_offset() + slot["at"] // size)
