@@ -21,14 +21,14 @@ PROGRAM = "import sys, oracle; oracle.SOCKET, oracle.WORK = sys.argv[1:]; oracle
 class Process:
     """What Oracle needs of a container."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: str = PROGRAM) -> None:
         path = str(folder / "socket")
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(path)
         self._listener.listen(1)
         self._errors = (folder / "stderr").open("w+")
         self._program = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, path, str(folder / "work")],
+            [sys.executable, "-c", program, path, str(folder / "work")],
             env={"PYTHONPATH": f"{SANDBOX}/inside:{SANDBOX}", "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
             stderr=self._errors,
         )

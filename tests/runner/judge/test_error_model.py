@@ -238,7 +238,7 @@ def test_an_error_everywhere_that_no_element_shows_is_seen_as_a_whole() -> None:
 
 
 @drawn(
-    st.sampled_from(sorted(set(error_model.UNIT) - {"bfloat16", "float8_e4m3fn", "float8_e5m2"})),
+    st.sampled_from(sorted(name for name in error_model.UNIT if hasattr(np, name))),
     st.integers(1, 1 << 40),
     st.sampled_from([None, Precision(("fp4",)), Precision(("fp16", "fp32")), Precision(("int8",))]),
     st.sampled_from([None, 0.0, 1.0, 1e30, math.inf]),

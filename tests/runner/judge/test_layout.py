@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from runner.judge.faults import OracleFailed
-from runner.judge.layout import parse_layout
+from runner.judge.layout import FLOAT8, parse_layout
 
 
 def slot(**changes: Any) -> dict[str, Any]:
@@ -83,3 +85,9 @@ def test_a_view_may_repeat_and_skip_what_it_looks_at_but_has_no_bytes_of_its_own
     found = parse_layout(layout(slot(), good), 4096, 4096)
     assert found.outputs == found.slots[:1]
     assert found.slots[1].nbytes == 0
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_the_judge_reads_every_pattern_of_eight_bits_as_torch_does(name: str) -> None:
+    expected = torch.arange(256).to(torch.uint8).view(getattr(torch, name)).float().numpy()
+    assert np.array_equal(FLOAT8[name], expected, equal_nan=True)

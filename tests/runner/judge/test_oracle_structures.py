@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,7 @@ from runner.judge.faults import OracleFailed
 from runner.judge.oracle import Oracle
 from runner.judge.tenant import Input
 from tests.runner.judge.oracle_here import SANDBOX, oracle_of
+from tests.runner.judge.tenant_here import agrees, output_of, tenant_of
 
 TASK = """
 from dataclasses import dataclass
@@ -217,3 +219,14 @@ def test_double_precision_goes_through_views(many: Oracle) -> None:
 def test_what_cannot_travel_is_the_problems_fault_and_named(many: Oracle) -> None:
     with pytest.raises(OracleFailed, match=r"^data\['act'\]\[0\] is the callable .*relu, which cannot travel"):
         made(many, "function")
+
+
+@pytest.mark.parametrize("how", ["last", "itself", "column", "named", "numbers"])
+def test_the_real_harness_gives_a_kernel_the_same_data_and_keeps_what_it_returns(
+    many: Oracle, how: str, tmp_path: Path
+) -> None:
+    given = made(many, how)
+    source = MANY.replace("ref_kernel", "custom_kernel")
+    with tenant_of(tmp_path) as tenant:
+        tenant.load({"task.py": TASK, "submission.py": source}, "submission.py", "custom_kernel", "function", 60)
+        assert agrees(given, output_of(tenant, given))

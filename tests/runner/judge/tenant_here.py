@@ -1,0 +1,68 @@
+"""The real harness and the judge's real side of it, without a container: one process, one socket, one arena."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from runner.judge.clock import WallClock
+from runner.judge.memory import HostMemory
+from runner.judge.tenant import Input, Tenant
+from sandbox.container import Exit
+from tests.runner.judge.oracle_here import Process
+
+PROGRAM = "import sys, harness; harness.SOCKET, harness.WORK = sys.argv[1:]; harness.main()"
+LIMIT_S = 60
+
+
+class Container(Process):
+    """What Tenant needs of one that cannot be frozen."""
+
+    freezer = None
+    policy = SimpleNamespace(memory_bytes=1 << 30, cpus="0")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, PROGRAM)
+        self.stdout = self.stderr = SimpleNamespace(sealed=True)
+
+    def alive(self) -> bool:
+        return self._program.poll() is None
+
+    def wait_exit(self) -> Exit:
+        code = self._program.wait(LIMIT_S)
+        return Exit(code if code >= 0 else 128 - code, oom_killed=False, flooded=False)
+
+
+@contextmanager
+def tenant_of(folder: Path, region_bytes: int = 1 << 20) -> Iterator[Tenant]:
+    """A tenant that is connected and waits for its job."""
+    folder.mkdir(parents=True, exist_ok=True)
+    container: Any = Container(folder)
+    tenant = Tenant("here", container, WallClock(), HostMemory(), region_bytes, region_bytes)
+    try:
+        tenant.connect()
+        yield tenant
+    finally:
+        tenant.close()
+
+
+def output_of(tenant: Tenant, given: Input) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """What one call leaves in the output region."""
+    into = np.empty(given.layout.output_bytes, np.uint8)
+    tenant.lay_out(given.layout, LIMIT_S)
+    call = tenant.call(given, into, LIMIT_S)
+    assert call.inputs_kept
+    return into
+
+
+def agrees(given: Input, output: np.ndarray[Any, np.dtype[np.uint8]]) -> bool:
+    """Bit for bit, in every output tensor."""
+    return all(
+        np.array_equal(output[slot.output :][: slot.nbytes], given.expected[slot.output :][: slot.nbytes])
+        for slot in given.layout.outputs
+    )
