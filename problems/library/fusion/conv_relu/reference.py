@@ -1,0 +1,71 @@
+"""Inputs and expected output of conv + bias + scale + ReLU. Runs in the oracle, never beside a submission."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from task import input_t, output_t
+
+FAR = 8  # values of a large input that lie far out, in random places and of either sign
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def generate_input(
+    *, batch: int, channels: int, filters: int, height: int, width: int, seed: int, distribution: str = "uniform"
+) -> input_t:
+    """Outputs are about 1 in size, whatever the shape. `out` is the output's place; it holds nothing yet."""
+    bits = np.random.SFC64(seed)
+    x = draw(bits, (batch, channels, height, width), seed, distribution)
+    weight = _uniform(bits, (filters, channels, 3, 3)).mul_((9 * channels) ** -0.5)
+    bias = _uniform(bits, (filters,))
+    if distribution == "zeros":
+        bias.zero_()
+    exponent = _uniform(bits, (filters,))  # a scale of either sign, from about 1/2 to 2 in size
+    scale = torch.exp2(exponent.abs() - 1).copysign(exponent)
+    return x, weight, bias, scale, torch.empty(batch, filters, height, width, dtype=torch.float32, device=DEVICE)
+
+
+def ref_kernel(data: input_t) -> output_t:
+    x, weight, bias, scale, out = data
+    convolved = F.conv2d(x, weight, bias, padding=1)
+    torch.mul(convolved, scale.view(1, -1, 1, 1), out=out)
+    out.relu_()
+    return out
+
+
+def draw(bits: np.random.SFC64, shape: tuple[int, ...], seed: int, distribution: str) -> torch.Tensor:
+    if distribution == "uniform":
+        return _with_far_values(bits, _uniform(bits, shape))
+    generator = torch.Generator(device=DEVICE).manual_seed(seed)
+    normal = torch.randn(shape, generator=generator, device=DEVICE)
+    if distribution == "normal":
+        return normal
+    if distribution == "wide":  # magnitudes over 15 binary orders
+        exponent = torch.randint(-12, 4, shape, generator=generator, device=DEVICE)
+        return torch.ldexp(normal, exponent)
+    if distribution == "constant_rows":  # each channel of each image is one value: only the border differs
+        return normal[:, :, :1, :1].expand(shape).contiguous()
+    if distribution == "zeros":  # and no bias either
+        return torch.zeros_like(normal)
+    raise ValueError(f"unknown distribution {distribution!r}")
+
+
+def _uniform(bits: np.random.SFC64, shape: tuple[int, ...]) -> torch.Tensor:
+    """Uniform over (-a, a) with a random a between 1.5 and 2, in 65,536 steps, so that mantissas are full.
+
+    Fresh values for every timed call: this takes a quarter of the time of torch.rand on one core.
+    """
+    count = math.prod(shape)
+    step = (1.5 + 0.5 * float(bits.random_raw()) / 2**64) / 2**15
+    levels = torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count]
+    return levels.to(DEVICE).float().mul_(step).view(shape)
+
+
+def _with_far_values(bits: np.random.SFC64, values: torch.Tensor) -> torch.Tensor:
+    """No sample of the values tells their range."""
+    if values.numel() > 1000 * FAR:
+        places = torch.from_numpy((bits.random_raw(FAR) % values.numel()).astype(np.int64)).to(DEVICE)
+        values.view(-1)[places] *= 32
+    return values
