@@ -18,7 +18,7 @@ from runner.judge import limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.records import INCUMBENT_FAILED
 from runner.judge.schedule import A, B, I
-from runner.judge.telemetry import open_telemetry
+from runner.judge.telemetry import Blind, Telemetry, open_telemetry
 from runner.judge.trial import Trial
 from runner.wire import MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
 from sandbox.errors import SandboxError
@@ -113,8 +113,7 @@ def _judge(
                 trial.load_baseline()
                 if job.incumbent is not None:
                     trial.load_incumbent(job.incumbent.source)
-                cores = (*ready.cores.judge, *ready.cores.tenant)
-                with closing(open_telemetry(job.hardware, own=ready.pids, cores=cores)) as telemetry:
+                with closing(_telemetry(job, ready)) as telemetry:
                     trial.measure(job.reference_ns, telemetry)
     except Fault as fault:
         evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
@@ -130,6 +129,12 @@ def _judge(
     phases.add("comparing", trial.comparing.seconds)
     evidence["findings"] += plausible.findings(evidence)  # after those of the comparing
     return report_of(blank, evidence, sides[B].logs())
+
+
+def _telemetry(job: Job, ready: prepare.Prepared) -> Telemetry:
+    if not ready.hardware.steps.telemetry:
+        return Blind()
+    return open_telemetry(job.hardware, own=ready.pids, cores=(*ready.cores.judge, *ready.cores.tenant))
 
 
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class Steps:
     withhold: bool = True  # some words of the inputs come last, with the order
     sweep: bool = True  # drive everything out of L2 before a call
     reset: bool = True  # of what somebody made persist in L2, which no sweep would drive out
+    telemetry: bool = True  # look at the device before, in and after each block
     read: bool = True  # stop the clock when the judge has the whole output, not when the tenant says that it is done
 
     @classmethod

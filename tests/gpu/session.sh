@@ -23,7 +23,7 @@ case "${1:-}" in
     done
     ;;
   steps)
-    for left_out in "" freeze probe early withhold sweep reset read; do
+    for left_out in "" freeze probe early withhold sweep reset read telemetry; do
       echo "== without ${left_out:-nothing}"
       RUNNER_LEAVE_OUT=$left_out python3 -m tests.gpu.measure 2 add:size=1024 "$add"
     done
