@@ -68,7 +68,7 @@ class FakeJudge:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> JudgeSettings:
-    return JudgeSettings(runner_state=tmp_path / "state", runner_hardware="cpu")
+    return JudgeSettings(runner_state=tmp_path / "state", runner_locks=tmp_path / "locks", runner_hardware="cpu")
 
 
 def measure(settings: JudgeSettings, judge: FakeJudge) -> bench.Measured:

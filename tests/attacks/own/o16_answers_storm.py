@@ -1,5 +1,6 @@
 """class: a thread scribbles statuses, lengths and text over the answers page while the judge reads it
-expect: rejected | every word is read once and bounded; a status that does not belong to the order breaks the rules"""
+expect: useless | every word is read once and bounded; a status that does not belong to the order breaks the rules; where
+none was read at the wrong moment, the outputs are right as they are"""
 
 import sys
 import threading

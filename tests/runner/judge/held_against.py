@@ -71,10 +71,15 @@ def tensors(given: Held) -> Held:
     return Held(given.layout, torch.from_numpy(given.expected), wide, given.terms, given.condition)
 
 
+DENORMAL = 2e-38
+
+
 def agree(host: compare.Figures, device: compare.Figures) -> None:
     """Verdict, counts, places and words to the letter; sums but for the order of adding up."""
     for name, value in vars(host).items():
         other = getattr(device, name)
+        if name == "relative_l2" and (host.worst_abs or 0.0) < DENORMAL:
+            continue  # a library built for speed may have told this thread's processor to flush them to zero
         if isinstance(value, float) and isinstance(other, float):
             assert np.isclose(value, other, rtol=1e-5, atol=0), name
         else:
