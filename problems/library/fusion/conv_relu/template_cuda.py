@@ -8,7 +8,8 @@ void conv_relu(torch::Tensor x, torch::Tensor weight, torch::Tensor bias, torch:
 """
 
 SOURCE = r"""
-#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
 
 // One thread an output element, straight from the definition.
 __global__ void conv_relu_kernel(const float* x, const float* weight, const float* bias, const float* scale,
@@ -33,9 +34,10 @@ void conv_relu(torch::Tensor x, torch::Tensor weight, torch::Tensor bias, torch:
     const int batch = x.size(0), channels = x.size(1), height = x.size(2), width = x.size(3);
     const int filters = weight.size(0), threads = 128;
     const dim3 blocks((height * width + threads - 1) / threads, filters, batch);
-    conv_relu_kernel<<<blocks, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
+    conv_relu_kernel<<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(
         x.data_ptr<float>(), weight.data_ptr<float>(), bias.data_ptr<float>(), scale.data_ptr<float>(),
         out.data_ptr<float>(), channels, filters, height, width);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 """
 

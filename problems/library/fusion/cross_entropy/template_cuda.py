@@ -8,7 +8,8 @@ void cross_entropy(torch::Tensor logits, torch::Tensor targets, torch::Tensor ou
 """
 
 SOURCE = r"""
-#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
 
 constexpr int THREADS = 256;  // a power of two
 
@@ -52,8 +53,9 @@ __global__ void cross_entropy_kernel(const float* logits, const int64_t* targets
 
 void cross_entropy(torch::Tensor logits, torch::Tensor targets, torch::Tensor out) {
     const int rows = logits.size(0), vocab = logits.size(1);
-    cross_entropy_kernel<<<rows, THREADS, 0, at::cuda::getCurrentCUDAStream()>>>(
+    cross_entropy_kernel<<<rows, THREADS, 0, c10::cuda::getCurrentCUDAStream()>>>(
         logits.data_ptr<float>(), targets.data_ptr<int64_t>(), out.data_ptr<float>(), vocab);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 """
 

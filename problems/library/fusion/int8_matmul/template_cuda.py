@@ -8,7 +8,8 @@ void int8_matmul(torch::Tensor x, torch::Tensor quantised, torch::Tensor scale, 
 """
 
 SOURCE = r"""
-#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
 
 constexpr int TILE = 16;
 constexpr int GROUP = 64;  // a multiple of TILE: a tile has one scale and one zero point a column
@@ -40,9 +41,10 @@ __global__ void int8_matmul_kernel(const float* x, const int8_t* quantised, cons
 void int8_matmul(torch::Tensor x, torch::Tensor quantised, torch::Tensor scale, torch::Tensor zero, torch::Tensor out) {
     const int rows = x.size(0), inner = x.size(1), cols = scale.size(0), groups = scale.size(1);
     const dim3 threads(TILE, TILE), blocks((cols + TILE - 1) / TILE, (rows + TILE - 1) / TILE);
-    int8_matmul_kernel<<<blocks, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
+    int8_matmul_kernel<<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(
         x.data_ptr<float>(), quantised.data_ptr<int8_t>(), scale.data_ptr<float>(), zero.data_ptr<int8_t>(),
         out.data_ptr<float>(), rows, inner, cols, groups);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 """
 

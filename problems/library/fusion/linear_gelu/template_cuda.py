@@ -8,7 +8,8 @@ void linear_gelu(torch::Tensor x, torch::Tensor weight, torch::Tensor bias, torc
 """
 
 SOURCE = r"""
-#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
 
 constexpr int TILE = 16;
 
@@ -37,9 +38,10 @@ __global__ void linear_gelu_kernel(const float* x, const float* weight, const fl
 void linear_gelu(torch::Tensor x, torch::Tensor weight, torch::Tensor bias, torch::Tensor residual, torch::Tensor out) {
     const int rows = x.size(0), inner = x.size(1), cols = weight.size(0);
     const dim3 threads(TILE, TILE), blocks((cols + TILE - 1) / TILE, (rows + TILE - 1) / TILE);
-    linear_gelu_kernel<<<blocks, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
+    linear_gelu_kernel<<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(
         x.data_ptr<float>(), weight.data_ptr<float>(), bias.data_ptr<float>(), residual.data_ptr<float>(),
         out.data_ptr<float>(), rows, inner, cols);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 """
 

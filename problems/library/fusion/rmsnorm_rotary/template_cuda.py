@@ -8,7 +8,8 @@ void rmsnorm_rotary(torch::Tensor x, torch::Tensor gain, torch::Tensor cos, torc
 """
 
 SOURCE = r"""
-#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
 
 constexpr int WARPS = 4;  // of a block, each with a row of its own: one head of one token
 
@@ -37,9 +38,10 @@ void rmsnorm_rotary(torch::Tensor x, torch::Tensor gain, torch::Tensor cos, torc
     const int rows = x.size(0) * x.size(1), heads = x.size(1), half = x.size(2) / 2;
     const dim3 threads(32, WARPS);
     const int blocks = (rows + WARPS - 1) / WARPS;
-    rmsnorm_rotary_kernel<<<blocks, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
+    rmsnorm_rotary_kernel<<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(
         x.data_ptr<float>(), gain.data_ptr<float>(), cos.data_ptr<float>(), sin.data_ptr<float>(),
         out.data_ptr<float>(), rows, heads, half);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 """
 
