@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import slots as memory
 import tree
 
 from problems.formats.gpumode import load_problem
@@ -73,7 +74,7 @@ class Call:
         output = self.given.expected.copy()
         slots = [slot for slot in json.loads(self.given.layout.text)["slots"] if slot["output"] >= 0 and slot["nbytes"]]
         slot = chance.choice(slots)
-        flat = tree.view(torch.from_numpy(output), slot, "output").as_strided((slot_count(slot),), (1,))
+        flat = memory.view(torch.from_numpy(output), slot, "output").as_strided((slot_count(slot),), (1,))
         places = torch.tensor([chance.randrange(len(flat)) for _ in range(CANDIDATES)])
         values = flat[places].to(torch.complex128)
         farthest = int((values - values[0]).abs().nan_to_num(0.0).argmax())
@@ -100,7 +101,7 @@ class Call:
 
 
 def _tensor(region: Any, slot: dict[str, Any], where: str) -> torch.Tensor:
-    view: torch.Tensor = tree.view(region, slot, where)
+    view: torch.Tensor = memory.view(region, slot, where)
     return view
 
 
