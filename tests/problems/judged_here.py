@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 import slots as memory
+import torch
 import tree
 
 from problems.formats.gpumode import load_problem
