@@ -15,14 +15,24 @@ from problems.errors import ProblemError
 T = TypeVar("T")
 
 MAX_SHOWN_CHARS: Final = 80  # of a wrong value, in a message
+MAX_SAID_CHARS: Final = 500  # of a message in a report
 MAX_EXPRESSION_CHARS: Final = 500
 _EXPRESSION: Final = re.compile(r"[A-Za-z0-9_+\-*/%(). ,]+")
 
 
 def shown(value: object) -> str:
     """The value as a message shows it: never more than a line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, lists a thousand deep
+        return f"a {type(value).__name__} too large to show"
     return text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
+
+
+def said(text: str) -> str:
+    """Text with words of somebody's in it, for reports: printable and never longer than a few lines."""
+    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return plain if len(plain) <= MAX_SAID_CHARS else plain[:MAX_SAID_CHARS] + "…"
 
 
 def as_mapping(value: object, where: str, most: int = 1024) -> dict[str, Any]:
@@ -67,16 +77,16 @@ def as_whole(value: object, where: str, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ProblemError(where, f"expected a whole number, got {shown(value)}")
     if not least <= value <= most:
-        raise ProblemError(where, f"{value} is outside {least} … {most}")
+        raise ProblemError(where, f"{shown(value)} is outside {least} … {most}")
     return value
 
 
 def as_number(value: object, where: str, least: float, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == math.inf:
         hint = "; YAML reads 1e-3 as text, write 1.0e-3" if isinstance(value, str) else ""
         raise ProblemError(where, f"expected a finite number, got {shown(value)}{hint}")
     if not least <= value <= most:
-        raise ProblemError(where, f"{value} is outside {least} … {most}")
+        raise ProblemError(where, f"{shown(value)} is outside {least} … {most}")
     return float(value)
 
 
@@ -88,7 +98,7 @@ def as_bool(value: object, where: str) -> bool:
 
 def as_expression(value: object, where: str) -> str:
     """Arithmetic over a case's arguments. Its grammar is the judge's; here only its letters and length."""
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    text = shown(value) if isinstance(value, int) and not isinstance(value, bool) else value
     text = as_text(text, where, MAX_EXPRESSION_CHARS)
     if not _EXPRESSION.fullmatch(text):
         raise ProblemError(where, f"{shown(text)} is not arithmetic over the case's arguments, such as 4 * rows * cols")

@@ -162,14 +162,14 @@ class Problem:
             benchmark_timeout_s=fields.optional("benchmark_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
             ranked_timeout_s=fields.optional("ranked_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
             ranking_by=fields.optional("ranking_by", partial(_one_of, allowed=RANKINGS), "last"),
-            gpus=fields.optional("gpus", partial(_words, most=MAX_GPUS), ()),
+            gpus=fields.optional("gpus", partial(as_words, most=MAX_GPUS), ()),
             fuzz=fields.optional("fuzz", Fuzz.from_json, None),
             tolerance=fields.optional("tolerance", Tolerance.from_json, None),
             precision=fields.optional("precision", Precision.from_json, None),
             baseline=fields.optional("baseline", _body, None),
             speed_of_light=fields.optional("speed_of_light", _speed_of_light, {}),
             level=fields.optional("level", lambda value, at: as_whole(value, at, *LEVELS), None),
-            tags=fields.optional("tags", partial(_words, most=MAX_TAGS), ()),
+            tags=fields.optional("tags", partial(as_words, most=MAX_TAGS), ()),
             unsupported=fields.optional("unsupported", partial(as_text, most=MAX_REASON_CHARS), ""),
             warnings=warnings,
         )
@@ -240,7 +240,7 @@ def _cases(value: object, where: str) -> tuple[Case, ...]:
     return tuple(parse_case(item, f"{where}[{n}]") for n, item in enumerate(items))
 
 
-def _words(value: object, where: str, most: int) -> tuple[str, ...]:
+def as_words(value: object, where: str, most: int) -> tuple[str, ...]:
     words = tuple(_word(item, f"{where}[{n}]") for n, item in enumerate(as_list(value, where, most)))
     return tuple(dict.fromkeys(words))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -89,3 +90,21 @@ class Board(models.Model):
 
     def is_open_at(self, moment: datetime) -> bool:
         return self.deadline is None or moment < self.deadline
+
+
+class SetUpload(models.Model):
+    """A zip file of problem sets that an organiser sent, with what importing it would do; then with what it did."""
+
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    filename = models.CharField(max_length=200)
+    digest = models.CharField(max_length=80)
+    data = models.BinaryField()  # empty once it was applied
+    report = models.JSONField()  # competitions.importing.Report.to_json(): of the dry run, then of the import
+    created_at = models.DateTimeField(default=timezone.now)
+    applied_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.filename} {self.digest[:15]}"

@@ -1,56 +1,156 @@
-"""Bring a problem set from its folder into the tables: competition, problems, versions, boards. Safe to run again.
+"""Bring one problem set into the tables: competition, problems, versions, boards. Safe to run again.
 
-A problem whose text changed gets a new version and its boards point at it; attempts keep the version they had.
-Boards that the set no longer names stay, with what was submitted to them.
+A problem whose text or cases changed gets a new version and its boards point at it; attempts keep the version they
+had. Each problem is brought in by itself: one that is refused leaves the others as they are. Boards that the set no
+longer names stay, with what was submitted to them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import Any, Final
 
 from django.db import transaction
 from django.utils.text import slugify
 
+from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
 from leaderboard.errors import UserError
 from problems.formats.gpumode import ProblemSet, SetEntry
 from problems.spec import Problem as Specification
 
+CREATED: Final = "created"
+UPDATED: Final = "updated"
+UNCHANGED: Final = "unchanged"
+UNSUPPORTED: Final = "unsupported"
+REFUSED: Final = "refused"
+MAX_SLUG_CHARS: Final = 64
+STATUSES: Final = (CREATED, UPDATED, UNCHANGED, UNSUPPORTED, REFUSED)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What became of one problem. `reason` says why it is unsupported, what is wrong with `field`, or what changed."""
+
+    problem: str
+    status: str
+    change: str = ""  # created, updated or unchanged; "" where it was refused
+    field: str = ""
+    reason: str = ""
+    hardware: tuple[str, ...] = ()
+    digest: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Import:
+    """Who brings sets in, from where (the audit's reason) and when."""
+
+    actor: User | None  # None: somebody at the site's own console
+    source: str
+    now: datetime
+
 
 @dataclass(frozen=True)
 class Synced:
     competition: Competition
-    boards: tuple[Board, ...]
-    new_versions: int
+    change: str
+    lines: tuple[Line, ...]
 
 
-@transaction.atomic
-def sync_set(problem_set: ProblemSet, *, now: datetime) -> Synced:
-    competition = _competition(problem_set, now)
-    versions_before = ProblemVersion.objects.count()
-    boards = tuple(board for entry in problem_set.entries for board in _boards(competition, entry, now))
-    return Synced(competition, boards, ProblemVersion.objects.count() - versions_before)
+def sync_set(problem_set: ProblemSet, act: Import) -> Synced:
+    """In a transaction of the caller's. Raises UserError where the set itself cannot be brought in."""
+    competition, change = _competition(problem_set, act)
+    lines = tuple(_line(competition, entry, act) for entry in problem_set.entries)
+    refused = tuple(Line(fault.name, REFUSED, "", fault.field, fault.message) for fault in problem_set.faults)
+    synced = Synced(competition, change, (*lines, *refused))
+    if {change, *(line.change for line in lines)} - {UNCHANGED, ""}:
+        record(
+            act="import_set",
+            target=competition,
+            actor=act.actor,
+            reason=act.source,
+            now=act.now,
+            after={"set": change, "problems": [asdict(line) for line in synced.lines if line.change != UNCHANGED]},
+        )
+    return synced
 
 
-def _competition(problem_set: ProblemSet, now: datetime) -> Competition:
+def _competition(problem_set: ProblemSet, act: Import) -> tuple[Competition, str]:
     slug = slugify(problem_set.name)[:64]
     if not slug:
-        raise UserError("name", problem_set.name, "a set's name needs a letter or a digit")
-    told = {"name": problem_set.name, "description": problem_set.description, "deadline": problem_set.deadline}
-    competition, _ = Competition.objects.update_or_create(
-        slug=slug, defaults=told, create_defaults=told | {"created_at": now}
+        raise UserError("name", problem_set.name, "a set's name needs a letter or a digit of ASCII")
+    told: dict[str, Any] = {
+        "name": problem_set.name,
+        "description": problem_set.description,
+        "deadline": problem_set.deadline,
+    }
+    known = Competition.objects.filter(slug=slug).first()
+    if known is None:
+        return Competition.objects.create(slug=slug, created_at=act.now, **told), CREATED
+    if all(getattr(known, key) == value for key, value in told.items()):
+        return known, UNCHANGED
+    for key, value in told.items():
+        setattr(known, key, value)
+    known.save(update_fields=list(told))
+    return known, UPDATED
+
+
+def _line(competition: Competition, entry: SetEntry, act: Import) -> Line:
+    asked = entry.slug
+    try:
+        with transaction.atomic():
+            entry = _named(competition, entry)
+            changes = _boards(competition, entry, act)
+    except UserError as error:
+        return Line(asked, REFUSED, "", error.field, error.message)
+    is_new = set(changes.values()) == {CREATED} and not _older_boards(competition, entry)
+    said = [f"{hardware}: {what}" for hardware, what in changes.items() if what != UNCHANGED]
+    change = CREATED if is_new else UPDATED if said else UNCHANGED
+    unsupported = entry.problem.unsupported
+    renamed = () if entry.slug == asked else (f"another competition has a board {asked}; here it is {entry.slug}",)
+    return Line(
+        problem=entry.slug,
+        status=UNSUPPORTED if unsupported else change,
+        change=change,
+        reason=unsupported or ("; ".join(said) if change == UPDATED else ""),
+        hardware=tuple(changes),
+        digest=entry.problem.digest,
+        warnings=(*renamed, *entry.problem.warnings),
     )
-    return competition
 
 
-def _boards(competition: Competition, entry: SetEntry, now: datetime) -> list[Board]:
-    gpus = entry.gpus or entry.problem.gpus
-    if not gpus:
-        raise UserError("gpus", entry.slug, "the set names no hardware for this problem; add `gpus: [cpu]`")
-    version = _version(entry.problem, now)
-    return [_board(competition, entry, hardware, version, now) for hardware in gpus]
+def _named(competition: Competition, entry: SetEntry) -> SetEntry:
+    """The entry by a name that no other competition has: its own, else with the competition's behind it.
+
+    Public sets share names (sort, matmul); the same set gets the same name each time.
+    """
+    if not _is_elsewhere(competition, entry.slug):
+        return entry
+    slug = f"{entry.slug}-{competition.slug}"[:MAX_SLUG_CHARS]
+    if _is_elsewhere(competition, slug):
+        raise UserError("name", entry.slug, f"other competitions have boards {entry.slug} and {slug}; rename it")
+    return replace(entry, slug=slug, problem=replace(entry.problem, slug=slug))
+
+
+def _is_elsewhere(competition: Competition, slug: str) -> bool:
+    return Board.objects.filter(slug=slug).exclude(competition=competition).exists()
+
+
+def _older_boards(competition: Competition, entry: SetEntry) -> bool:
+    """Boards of this name on other hardware than the set names now."""
+    boards = Board.objects.filter(competition=competition, slug=entry.slug)
+    return boards.exclude(hardware__in=entry.gpus).exists()
+
+
+def _boards(competition: Competition, entry: SetEntry, act: Import) -> dict[str, str]:
+    """Hardware → what became of its board."""
+    if not entry.gpus:
+        raise UserError("gpus", entry.slug, "no hardware is named for this problem; add `gpus: [cpu]`")
+    version = _version(entry.problem, act.now)
+    return {hardware: _board(competition, entry, hardware, version, act) for hardware in entry.gpus}
 
 
 def _version(specification: Specification, now: datetime) -> ProblemVersion:
@@ -62,34 +162,29 @@ def _version(specification: Specification, now: datetime) -> ProblemVersion:
     return version
 
 
-def _board(competition: Competition, entry: SetEntry, hardware: str, version: ProblemVersion, now: datetime) -> Board:
+def _board(competition: Competition, entry: SetEntry, hardware: str, version: ProblemVersion, act: Import) -> str:
     board = Board.objects.select_for_update().filter(slug=entry.slug, hardware=hardware).first()
     if board is None:
-        return Board.objects.create(
+        Board.objects.create(
             competition=competition,
             problem=version.problem,
             version=version,
             slug=entry.slug,
             hardware=hardware,
             deadline=entry.deadline,
-            created_at=now,
+            created_at=act.now,
         )
-    if board.competition_id != competition.pk:
-        raise UserError("name", entry.slug, f"a board of this name belongs to competition {board.competition}")
+        return CREATED
     before = _told(board)
     board.problem, board.version, board.deadline = version.problem, version, entry.deadline
-    if _told(board) != before:
-        board.save(update_fields=["problem", "version", "deadline"])
-        record(
-            act="sync_board",
-            target=board,
-            actor=None,
-            reason="the set changed",
-            now=now,
-            before=before,
-            after=_told(board),
-        )
-    return board
+    after = _told(board)
+    if after == before:
+        return UNCHANGED
+    board.save(update_fields=["problem", "version", "deadline"])
+    record(
+        act="update_board", target=board, actor=act.actor, reason=act.source, now=act.now, before=before, after=after
+    )
+    return " and ".join(f"new {key}" for key in after if after[key] != before[key])
 
 
 def _told(board: Board) -> dict[str, str | None]:

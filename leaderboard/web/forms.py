@@ -102,3 +102,14 @@ class DecisionForm(Described, forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         error_messages={"required": "Say why: the reason is kept with the decision."},
     )
+
+
+class SetForm(Described, forms.Form):
+    archive = forms.FileField(
+        label="Zip file",
+        allow_empty_file=True,
+        max_length=200,
+        help_text="A folder with one or more sets, packed as it is: <set>.yaml and the folders of its problems.",
+        widget=forms.FileInput(attrs={"accept": ".zip,application/zip"}),
+        error_messages={"required": "Choose a zip file."},
+    )

@@ -7,7 +7,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import stream
 from leaderboard.web.api import views as api
-from leaderboard.web.pages import account, boards, collections, runners, service, submissions
+from leaderboard.web.pages import account, boards, collections, runners, service, sets, submissions
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -24,6 +24,9 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/decide", submissions.decide),
     path("review", submissions.review),
     path("runners", runners.index),
+    path("sets", sets.index),
+    path("sets/<int:pk>", sets.detail),
+    path("sets/<int:pk>/apply", sets.apply),
     path("sign-up", account.sign_up),
     path("sign-in", account.sign_in),
     path("sign-out", account.sign_out),

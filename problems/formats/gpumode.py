@@ -9,21 +9,23 @@ stay booleans, and the set's own evaluator (`config.main`) is not used.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_bool, as_list, as_text, shown
+from problems.fields import Fields, as_bool, as_list, as_text, said, shown
 from problems.formats import inspect
-from problems.formats.text import parse_yaml, read_text
-from problems.spec import BUNDLE_VERSION, MAX_FILES, MAX_GPUS, Problem
+from problems.formats.text import FileMissing, parse_yaml, read_text, resolve_inside
+from problems.spec import BUNDLE_VERSION, MAX_FILES, MAX_GPUS, Problem, as_words
 
 TASK_FILE: Final = "task.yml"
 SUBMISSION_MARK: Final = "@SUBMISSION@"
 MAX_PROBLEMS: Final = 512  # of one set
+MAX_NAME_CHARS: Final = 128  # of a set
 MAX_ANCESTORS: Final = 4  # how far above a lone problem its set is looked for
 MAX_PATH_CHARS: Final = 300
 MAX_WARNINGS: Final = 50
@@ -38,7 +40,7 @@ _OURS: Final = {"title", "entry", "fuzz", "baseline"}
 _KNOWN: Final = frozenset({"files", "description", "templates", *_AS_IN_BUNDLE, *_TIMEOUTS, *_ACCEPTED, *_OURS})
 _SET_KEYS: Final = frozenset({"name", "description", "deadline", "problems"})
 _ENTRY_KEYS: Final = frozenset({"directory", "name", "deadline", "gpus"})
-_DEADLINE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2}))?")
+_DEADLINE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?")
 
 _path = partial(as_text, most=MAX_PATH_CHARS, empty_ok=False)
 
@@ -54,49 +56,72 @@ class SetEntry:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """Why one problem of a set could not be read: its name (or its place in the list), the field, what is wrong."""
+
+    name: str
+    field: str
+    message: str
+
+    @classmethod
+    def of(cls, error: ProblemError, name: str = "") -> Fault:
+        return cls(said(name), said(error.field), said(error.message))
+
+
+@dataclass(frozen=True)
 class ProblemSet:
-    """A whole set. Its own deadline is for display; each entry's is what binds."""
+    """A whole set. Its own deadline is for display; each entry's is what binds. `faults`: what is not in `entries`."""
 
     name: str
     description: str
     deadline: datetime | None
     entries: tuple[SetEntry, ...]
     warnings: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
 
 
 def load_set(path: Path) -> ProblemSet:
-    """Raises ProblemError that names the problem and the field."""
+    """The set, whole: raises ProblemError that names the problem and the field for the first fault."""
+    found = read_set(path)
+    for fault in found.faults:
+        raise ProblemError(fault.field, fault.message)
+    return found
+
+
+def read_set(path: Path) -> ProblemSet:
+    """The set with every problem that can be read; the others are its faults. Raises ProblemError where the set's own
+    file is wrong."""
     root = path.parent
     fields = Fields(parse_yaml(read_text(path, root, path.name), path.name), path.name)
     warnings = [f"{path.name}: unknown key {name}" for name in fields.unknown(_SET_KEYS)]
     items = fields.required("problems", lambda value, at: as_list(value, at, MAX_PROBLEMS))
-    entries = tuple(_load_entry(item, f"problems[{n}]", root) for n, item in enumerate(items))
-    slugs = [entry.slug for entry in entries]
-    for slug in slugs:
-        if slugs.count(slug) > 1:
-            raise ProblemError("problems", f"the name {slug} stands twice; every board needs a name of its own")
+    entries, faults = _read_entries(items, root)
     for entry in entries:
         warnings += [f"{entry.slug}: {warning}" for warning in entry.problem.warnings]
     return ProblemSet(
-        name=fields.required("name", partial(as_text, most=200, empty_ok=False)),
+        name=said(fields.required("name", partial(as_text, most=MAX_NAME_CHARS, empty_ok=False))),
         description=fields.optional("description", partial(as_text, most=20_000), ""),
         deadline=fields.optional("deadline", parse_deadline, None),
-        entries=entries,
-        warnings=tuple(warnings),
+        entries=tuple(entries),
+        warnings=tuple(said(warning) for warning in warnings[:MAX_WARNINGS]),
+        faults=tuple(faults),
     )
 
 
 def load_problem(folder: Path, *, slug: str | None = None, root: Path | None = None) -> Problem:
     """One problem folder. `root` is what its paths may not leave; by default its set's folder, else its own."""
-    folder = folder.resolve()
-    root = (root or _set_root(folder)).resolve()
+    try:
+        folder = folder.resolve()
+        root = (root or _set_root(folder)).resolve()
+    except (OSError, RuntimeError) as error:  # links that lead in a circle
+        raise ProblemError(TASK_FILE, f"{shown(folder.name)} is no folder: {type(error).__name__}") from error
     fields = Fields(parse_yaml(read_text(folder / TASK_FILE, root, TASK_FILE), TASK_FILE), TASK_FILE)
     task = _Task(folder=folder, root=root, fields=fields)
     return task.to_problem(slug or folder.name)
 
 
 def parse_deadline(value: object, where: str) -> datetime | None:
-    """`YYYY-MM-DD` (its first moment, as in the original) or `YYYY-MM-DD HH:MM`, UTC; "" is none."""
+    """`YYYY-MM-DD` (its first moment, as in the original) or `YYYY-MM-DD HH:MM[:SS]`, UTC; "" is none."""
     text = as_text(value, where, 40).strip()
     if not text:
         return None
@@ -109,6 +134,25 @@ def parse_deadline(value: object, where: str) -> datetime | None:
         raise ProblemError(where, f"{shown(text)} is not a time: {error}") from error
 
 
+def _read_entries(items: list[object], root: Path) -> tuple[list[SetEntry], list[Fault]]:
+    """Each item by itself: a fault in one leaves the others as they are."""
+    entries: list[SetEntry] = []
+    faults: list[Fault] = []
+    taken: set[str] = set()
+    for n, item in enumerate(items):
+        where = f"problems[{n}]"
+        name = item.get("name") if isinstance(item, dict) else None
+        name = name if isinstance(name, str) and name.strip() and name.isprintable() else where
+        try:
+            if name in taken:
+                raise ProblemError(f"{where}.name", f"{shown(name)} stands twice; every board needs a name of its own")
+            taken.add(name)
+            entries.append(_load_entry(item, where, root))
+        except ProblemError as error:
+            faults.append(Fault.of(error, name))
+    return entries, faults
+
+
 def _load_entry(data: object, where: str, root: Path) -> SetEntry:
     fields = Fields(data, where, prefix=f"{where}.")
     slug = fields.required("name", partial(as_text, most=64, empty_ok=False))
@@ -117,17 +161,14 @@ def _load_entry(data: object, where: str, root: Path) -> SetEntry:
         problem = load_problem(folder, slug=slug, root=root)
     except ProblemError as error:
         raise ProblemError(f"{slug}.{error.field}", error.message) from error
-    gpus: tuple[str, ...] = fields.optional("gpus", _names, default=())
+    unknown = tuple(f"unknown key {name}" for name in fields.unknown(_ENTRY_KEYS))
+    gpus: tuple[str, ...] = fields.optional("gpus", partial(as_words, most=MAX_GPUS), ())
     return SetEntry(
-        problem=problem,
+        problem=replace(problem, warnings=(*problem.warnings, *map(said, unknown))[:MAX_WARNINGS]),
         slug=slug,
         deadline=fields.optional("deadline", parse_deadline, None),
         gpus=gpus or problem.gpus,
     )
-
-
-def _names(value: object, where: str) -> tuple[str, ...]:
-    return tuple(as_text(item, f"{where}[{n}]", 64) for n, item in enumerate(as_list(value, where, MAX_GPUS)))
 
 
 def _set_root(folder: Path) -> Path:
@@ -145,7 +186,14 @@ def _lists(path: Path, folder: Path) -> bool:
         return False  # somebody else's file
     entries = data.get("problems") if isinstance(data, dict) else None
     directories = [entry.get("directory") for entry in entries or () if isinstance(entry, dict)]
-    return any(isinstance(name, str) and (path.parent / name).resolve() == folder for name in directories)
+    return any(isinstance(name, str) and _is_same(path.parent, name, folder) for name in directories)
+
+
+def _is_same(root: Path, directory: str, folder: Path) -> bool:
+    try:
+        return resolve_inside(root / _path(directory, "directory"), root, "directory") == folder
+    except ProblemError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -157,6 +205,7 @@ class _Task:
     fields: Fields
 
     def to_problem(self, slug: str) -> Problem:
+        empty = self._drop_empty_arguments()
         sources, submission_name = self._sources()
         evaluators = {self._main(), "eval.py"}
         files = {name: self._read(source, f"files.{name}") for name, source in sources.items()}
@@ -179,7 +228,9 @@ class _Task:
         templates, missing = self._templates()
         bundle = {"benchmarks": [], **bundle, "templates": templates}
         unknown = [f"unknown key {name}" for name in self.fields.unknown(_KNOWN)]
-        return Problem.from_bundle(bundle, warnings=tuple([*unknown, *missing][:MAX_WARNINGS]))
+        return Problem.from_bundle(
+            bundle, warnings=tuple(said(text) for text in [*unknown, *missing, *empty][:MAX_WARNINGS])
+        )
 
     def _sources(self) -> tuple[dict[str, str], str]:
         """Name → path of every file but the submission, and the name that the submission goes by."""
@@ -211,10 +262,10 @@ class _Task:
         missing: list[str] = []
         for language, name in self.fields.mapping("templates").items():
             where = f"templates.{language}"
-            if (self.folder / _path(name, where)).exists():
-                found[language] = self._read(name, where)
-            else:
-                missing.append(f"{where}: there is no file {shown(name)}")
+            try:
+                found[language] = self._read(_path(name, where), where)
+            except FileMissing as error:
+                missing.append(str(error))
         return found, missing
 
     def _fuzz(self) -> dict[str, Any] | None:
@@ -237,7 +288,25 @@ class _Task:
             return "It asks for a CUDA C++ program (lang: cu), which this judge cannot build yet."
         if len(called) > 1:
             return f"It calls several functions of a submission ({', '.join(called)}); this judge calls one."
-        return inspect.why_reference_is_not_enough(files.get("reference.py"))
+        reference = files.get("reference.py")
+        return inspect.why_reference_is_not_enough(reference) or inspect.why_cases_do_not_fit(reference, self._cases())
+
+    def _cases(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Public cases with their places; what is no case is named when the bundle is read."""
+        for key in ("tests", "benchmarks"):
+            cases = self.fields.data.get(key)
+            for n, case in enumerate(cases if isinstance(cases, list) else ()):
+                if isinstance(case, dict) and all(isinstance(name, str) for name in case):
+                    yield f"{key}[{n}]", case
+
+    def _drop_empty_arguments(self) -> list[str]:
+        """`{"seed":}` gives no seed. What was left out, as warnings."""
+        dropped: list[str] = []
+        for where, case in self._cases():
+            for name in [name for name, value in case.items() if value is None]:
+                del case[name]
+                dropped.append(f"{where}.{name}: is empty and left out")
+        return dropped
 
 
 def _title(slug: str) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterable
+from typing import Final
+
+SEED: Final = "seed"
 
 
 def submission_functions(evaluator: str) -> tuple[str, ...]:
@@ -32,6 +36,42 @@ def why_reference_is_not_enough(reference: str | None) -> str:
     if "ref_kernel" not in names:
         return "Its reference.py has no ref_kernel, which tells this judge what an output looks like."
     return ""
+
+
+def why_cases_do_not_fit(reference: str | None, cases: Iterable[tuple[str, dict[str, object]]]) -> str:
+    """ "" when generate_input takes the arguments of each case and needs no other, else the reason for people.
+
+    A seed is the judge's to give where generate_input takes one.
+    """
+    taken = _arguments_of(reference or "", "generate_input")
+    if taken is None:
+        return ""  # made by assignment or import: only running it would tell
+    known, needed = taken[0], taken[1] - {SEED}
+    for where, case in cases:
+        given = set(case)
+        if missing := needed - given:
+            return f"Its generate_input needs {_listed(missing)}, which {where} does not give."
+        if known is not None and (extra := given - known):
+            return f"Its generate_input does not take {_listed(extra)}, which {where} gives."
+    return ""
+
+
+def _arguments_of(source: str, name: str) -> tuple[set[str] | None, set[str]] | None:
+    """Names that a top-level function takes (None: any) and those without a default; None where it is no `def`."""
+    tree = parse(source)
+    found = [node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef) and node.name == name]
+    if not found or found[-1].decorator_list:
+        return None
+    taken = found[-1].args
+    plain = taken.args[: max(0, len(taken.args) - len(taken.defaults))]
+    needed = {arg.arg for arg in plain}
+    needed |= {arg.arg for arg, default in zip(taken.kwonlyargs, taken.kw_defaults, strict=True) if default is None}
+    known = None if taken.kwarg else {arg.arg for arg in (*taken.args, *taken.kwonlyargs)}
+    return known, needed
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)[:8])[:200]
 
 
 def parse(source: str) -> ast.Module | None:

@@ -1,14 +1,16 @@
 """Safe reading of files and YAML that organisers wrote: bounded, inside one root, plain values only.
 
-Owns nothing. Always true: no file outside the root is opened (symbolic links resolved first), nothing is constructed
-but mappings, lists, text, numbers and booleans, and a small file cannot unfold into a large value.
+Owns nothing. Always true: no file outside the root is opened (symbolic links resolved first) nor asked after, and a
+YAML file cannot unfold into more text, values or levels than the limits below.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Hashable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,22 +20,27 @@ from problems.errors import ProblemError
 from problems.fields import shown
 
 MAX_FILE_BYTES: Final = 1_000_000
-MAX_ALIASES: Final = 32  # of one YAML file; each can double what it unfolds to
+MAX_YAML_CHARS: Final = 256_000  # the reader is slow: a larger file would hold up whoever reads it
+MAX_NODES: Final = 20_000  # values of one YAML file, as written
+MAX_DEPTH: Final = 24  # values inside values, aliases followed
+MAX_UNFOLDED_CHARS: Final = 1_000_000  # of all values together, each alias (*name) counted as what it stands for
 _FLOAT: Final = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+|\d+\.\d*|\.\d+|\.inf|\.Inf|\.nan|\.NaN)")
+
+
+class FileMissing(ProblemError):
+    """There is nothing at that path."""
 
 
 def read_text(path: Path, root: Path, where: str) -> str:
     """Raises ProblemError when the file is missing, no plain file, outside `root`, not UTF-8 or too large."""
-    try:
-        real = path.resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise ProblemError(where, f"there is no file {shown(path.name)}: {type(error).__name__}") from error
-    if not real.is_relative_to(root.resolve()):
-        raise ProblemError(where, f"{shown(path.name)} lies outside the problem set; copy it inside")
+    real = resolve_inside(path, root, where)
     if not real.is_file():
         raise ProblemError(where, f"{shown(path.name)} is not a plain file")
-    with real.open("rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
+    try:
+        with real.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ProblemError(where, f"{shown(path.name)} cannot be read: {error.strerror}") from error
     if len(data) > MAX_FILE_BYTES:
         raise ProblemError(where, f"{shown(path.name)} has more than {MAX_FILE_BYTES} bytes; make it smaller")
     try:
@@ -42,26 +49,84 @@ def read_text(path: Path, root: Path, where: str) -> str:
         raise ProblemError(where, f"{shown(path.name)} is not UTF-8 text (byte {error.start})") from error
 
 
-def parse_yaml(text: str, where: str) -> object:
+def resolve_inside(path: Path, root: Path, where: str) -> Path:
+    """The real path of something that exists inside `root`, symbolic links followed."""
+    if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root)):
+        raise ProblemError(where, f"{shown(str(path.name))} lies outside the problem set; copy it inside")
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506  (a SafeLoader with fewer types)
+        real, real_root = path.resolve(strict=True), root.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise FileMissing(where, f"there is no file {shown(path.name)}") from error
+    if not real.is_relative_to(real_root):
+        raise ProblemError(where, f"{shown(path.name)} lies outside the problem set; copy it inside")
+    return real
+
+
+def parse_yaml(text: str, where: str) -> object:
+    if len(text) > MAX_YAML_CHARS:
+        raise ProblemError(where, f"{len(text)} characters of YAML, at most {MAX_YAML_CHARS}; make it smaller")
+    try:
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _weigh(node, {})
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
     except yaml.YAMLError as error:
         raise ProblemError(where, f"is not valid YAML: {' '.join(str(error).split())[:300]}") from error
     except (RecursionError, ValueError) as error:
         raise ProblemError(where, f"is not valid YAML: {type(error).__name__}") from error
 
 
-class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 1e-3 as a number and a date as text, and refuses doubled keys and floods of aliases."""
+@dataclass
+class _Weight:
+    """Of a YAML node with its aliases followed: characters (one more a value) and levels of values inside values."""
 
-    aliases = 0
+    chars: int = 0
+    height: int = 0
+
+
+def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
+    """Raises YAMLError when the values unfold beyond the limits. A node met inside itself is known as None."""
+    if id(node) in known:
+        weight = known[id(node)]
+        if weight is None:
+            raise yaml.YAMLError(f"an alias (*name) stands for something that it is a part of{node.start_mark}")
+        return weight
+    known[id(node)] = None
+    if isinstance(node, yaml.ScalarNode):
+        weight = _Weight(1 + len(node.value), 1)
+    else:
+        inner = [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
+        weights = [_weigh(part, known) for part in inner]
+        weight = _Weight(1 + sum(one.chars for one in weights), 1 + max((one.height for one in weights), default=0))
+    if weight.chars > MAX_UNFOLDED_CHARS:
+        raise yaml.YAMLError(f"its aliases (*name) unfold to more than {MAX_UNFOLDED_CHARS} characters")
+    if weight.height > MAX_DEPTH:
+        raise yaml.YAMLError(f"values lie more than {MAX_DEPTH} deep in each other{node.start_mark}")
+    known[id(node)] = weight
+    return weight
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that reads 1e-3 as a number and a date as text, and refuses doubled keys, floods and deep nesting."""
+
+    nodes = 0
+    depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            self.aliases += 1
-            if self.aliases > MAX_ALIASES:
-                raise yaml.YAMLError(f"more than {MAX_ALIASES} aliases (*name)")
-        return super().compose_node(parent, index)
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise yaml.YAMLError(f"more than {MAX_NODES} values")
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise yaml.YAMLError(f"values lie more than {MAX_DEPTH} deep in each other")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         written = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))

@@ -118,6 +118,34 @@ def test_what_cannot_be_judged_is_marked_with_the_reason(write_problem, files, e
     assert reason in problem.unsupported
 
 
+@pytest.mark.parametrize(
+    ("signature", "reason"),
+    [
+        ("size, seed", ""),
+        ("size, seed, case='plain'", ""),
+        ("size, **others", ""),
+        ("*, size, seed=0", ""),
+        ("rank, world_size, size, seed", "generate_input needs rank, world_size, which benchmarks[0] does not give"),
+        ("size", "generate_input does not take seed, which benchmarks[0] gives"),
+        ("seed", "generate_input does not take size, which benchmarks[0] gives"),
+        ("size, seed, *, rank", "generate_input needs rank"),
+    ],
+)
+def test_cases_that_generate_input_cannot_take_are_the_reason(write_problem, signature: str, reason: str) -> None:
+    reference = f"def generate_input({signature}): ...\ndef ref_kernel(data): ...\n"
+    unsupported = load_problem(write_problem(**{"reference.py": reference})).unsupported
+    assert reason in unsupported
+    assert bool(reason) == bool(unsupported)
+
+
+def test_an_argument_without_a_value_is_not_given(write_problem) -> None:
+    task = 'files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{"size": 4, "seed":}]\n'
+    problem = load_problem(write_problem(task))
+    assert problem.benchmarks == ({"size": 4},)
+    assert problem.warnings == ("benchmarks[0].seed: is empty and left out",)
+    assert problem.unsupported == ""  # the judge gives a seed of its own
+
+
 def test_a_function_made_by_assignment_or_import_counts_as_one(write_problem) -> None:
     reference = "from inputs import generate_input\nfrom utils import make\nref_kernel = make(1)\n"
     assert load_problem(write_problem(**{"reference.py": reference})).unsupported == ""

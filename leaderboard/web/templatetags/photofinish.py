@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from typing import Any, Final
 
 from django import template
 from django.template.context import RequestContext
@@ -12,6 +12,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from leaderboard.web import figures, markup
+
+IMPORT_CHIPS: Final = {"created": "good", "updated": "good", "unsupported": "warn", "refused": "bad"}
 
 register = template.Library()
 register.filter("duration_us", figures.duration_us)
@@ -57,3 +59,9 @@ def current(context: RequestContext, prefix: str) -> SafeString:
     """`aria-current` for a link of the navigation whose section this page is in."""
     request: Any = context.get("request")
     return SafeString('aria-current="page"' if request and request.path.startswith(prefix) else "")
+
+
+@register.simple_tag
+def chip(status: str) -> str:
+    """The class of the chip that says what an import did with a problem."""
+    return IMPORT_CHIPS.get(status, "")

@@ -1,0 +1,120 @@
+"""Bring problem sets in, all or a dry run, and say what became of each problem. The command and the pages both do this.
+
+One import at a time; each set in a transaction of its own inside one for all, so a set that is refused leaves the
+others as they are, and a dry run does everything and keeps nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from leaderboard.competitions.models import Board
+from leaderboard.competitions.sync import REFUSED, STATUSES, UNCHANGED, Import, Line, Synced, sync_set
+from leaderboard.errors import UserError
+from problems.formats.folders import SetFile
+
+SKIPPED: Final = "skipped"
+LOCK: Final = 0x70686F74  # PostgreSQL's advisory lock for this act: any number that no other act takes
+
+
+@dataclass(frozen=True)
+class SetReport:
+    """What became of one YAML file: `status` is created, updated, unchanged, refused (`field`, `reason`) or skipped."""
+
+    file: str
+    name: str
+    status: str
+    competition: str = ""
+    field: str = ""
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+    problems: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    dry_run: bool
+    sets: tuple[SetReport, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Problems by status, in the order of STATUSES; a set that was refused whole counts as one refused."""
+        found = Counter(line.status for one in self.sets for line in one.problems)
+        found[REFUSED] += sum(one.status == REFUSED and not one.problems for one in self.sets)
+        return {status: found[status] for status in STATUSES if found[status]}
+
+    @property
+    def has_changes(self) -> bool:
+        return any(
+            change not in (UNCHANGED, REFUSED, SKIPPED, "")
+            for one in self.sets
+            for change in (one.status, *(line.change for line in one.problems))
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"dry_run": self.dry_run, "counts": self.counts, "sets": [asdict(one) for one in self.sets]}
+
+
+def import_sets(files: Iterable[SetFile], act: Import, *, dry_run: bool) -> Report:
+    """Raises nothing for a faulty set or problem: those are lines of the report."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        taken: dict[int, str] = {}
+        report = Report(dry_run, tuple(_import(file, act, taken) for file in files))
+        if dry_run:
+            transaction.set_rollback(True)
+    return report
+
+
+def _import(file: SetFile, act: Import, taken: dict[int, str]) -> SetReport:
+    """`taken`: competition → the file of this import that it came from."""
+    if file.found is None:
+        status = SKIPPED if file.is_foreign else REFUSED
+        field, reason = (file.fault.field, file.fault.message) if file.fault else ("", "")
+        return SetReport(
+            file.label, "", status, field=field, reason="it lists no problems" if file.is_foreign else reason
+        )
+    try:
+        with transaction.atomic():
+            synced = sync_set(file.found, act)
+            if (other := taken.get(synced.competition.pk)) is not None:
+                raise UserError("name", file.name, f"{other} is a set of this name already; rename one of them")
+            if not any(line.change for line in synced.lines):
+                transaction.set_rollback(True)  # no competition for the sake of refused problems
+            else:
+                taken[synced.competition.pk] = file.label
+    except UserError as error:
+        return SetReport(file.label, file.name, REFUSED, field=error.field, reason=error.message)
+    return _report(file, synced)
+
+
+def _report(file: SetFile, synced: Synced) -> SetReport:
+    assert file.found is not None
+    came_in = any(line.change for line in synced.lines)
+    own = tuple(warning for warning in file.found.warnings if warning.startswith(f"{file.label.split('/')[-1]}: "))
+    return SetReport(
+        file=file.label,
+        name=file.name,
+        status=synced.change if came_in else REFUSED if synced.lines else SKIPPED,
+        competition=synced.competition.slug if came_in else "",
+        reason="" if came_in else "none of its problems could be read" if synced.lines else "it lists no problems",
+        field="" if came_in else "problems",
+        warnings=(*own, *(_left(synced) if came_in else ())),
+        problems=synced.lines,
+    )
+
+
+def _left(synced: Synced) -> list[str]:
+    """Boards that the set does not name any more."""
+    named = {(line.problem, hardware) for line in synced.lines for hardware in line.hardware}
+    refused = {line.problem for line in synced.lines if line.status == REFUSED}
+    boards = Board.objects.filter(competition=synced.competition).exclude(slug__in=refused)
+    return [
+        f"{board} is not in the set any more; it stays" for board in boards if (board.slug, board.hardware) not in named
+    ]

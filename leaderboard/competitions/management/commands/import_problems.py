@@ -1,0 +1,62 @@
+"""`import_problems PATH`: create or update competitions, boards and problems from a set's YAML file or a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from leaderboard.competitions.importing import Report, SetReport, import_sets
+from leaderboard.competitions.sync import REFUSED, Import, Line
+from problems.errors import ProblemError
+from problems.formats.folders import read_sets
+
+
+class Command(BaseCommand):
+    help = "Create or update competitions, boards and problem versions from problem sets, and say what became of each."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, help="a set's YAML file, or a folder with several")
+        parser.add_argument("--set", default="", metavar="NAME", help="of a folder: only the set of this name or file")
+        parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
+        parser.add_argument("--json", action="store_true", help="the report as JSON")
+
+    def handle(self, *args: Any, path: Path, **options: Any) -> None:
+        try:
+            files = read_sets(path, options["set"])
+        except (OSError, ProblemError) as error:
+            raise CommandError(f"{path}: {error}") from None
+        act = Import(actor=None, source=f"manage import_problems {path}", now=timezone.now())
+        report = import_sets(files, act, dry_run=options["dry_run"])
+        said = json.dumps(report.to_json(), indent=1) if options["json"] else "\n".join(lines_of(report))
+        self.stdout.write(said)
+        if refused := report.counts.get(REFUSED):
+            raise CommandError(f"{path}: {refused} refused, the others not; see above")
+
+
+def lines_of(report: Report) -> Iterator[str]:
+    for one in report.sets:
+        yield from _set_lines(one)
+    counts = ", ".join(f"{count} {status}" for status, count in report.counts.items()) or "nothing to do"
+    yield counts + (" (dry run: nothing was written)" if report.dry_run else "")
+
+
+def _set_lines(one: SetReport) -> Iterator[str]:
+    about = ": ".join(part for part in (one.status, one.field, one.reason) if part)
+    yield f"{one.file}: {one.name + ': ' if one.name else ''}{about}"
+    width = max((len(line.problem) for line in one.problems), default=0)
+    for line in one.problems:
+        yield f"  {line.problem:{width}}  {line.status:11}  {_about(line)}".rstrip()
+        yield from (f"  {'':{width}}  warning: {warning}" for warning in line.warnings)
+    yield from (f"  warning: {warning}" for warning in one.warnings)
+
+
+def _about(line: Line) -> str:
+    if line.status == REFUSED:
+        return f"{line.field}: {line.reason}"
+    change = f" ({line.change})" if line.change != line.status else ""
+    return ", ".join(line.hardware) + change + (f": {line.reason}" if line.reason else "")

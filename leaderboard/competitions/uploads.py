@@ -1,0 +1,90 @@
+"""Problem sets that an organiser sends as a zip file: what importing would do is shown first, then it is applied.
+
+Nothing of an archive stays on the disk of the site: it is unpacked below a folder that is gone when the act ends.
+Always true: what was applied is what had been shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from django.db import transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.importing import Report, import_sets
+from leaderboard.competitions.models import SetUpload
+from leaderboard.competitions.sync import Import
+from leaderboard.errors import UserError
+from problems.errors import ProblemError
+from problems.formats.archive import unpack
+from problems.formats.folders import SetFile, read_sets
+
+KEPT_FOR: Final = timedelta(days=1)  # an upload that nobody applied
+MAX_WAITING: Final = 5  # of one organiser: each may hold 5 MB
+
+
+def take_upload(*, actor: User, filename: str, data: bytes, now: datetime) -> SetUpload:
+    """Keep the archive with the report of a dry run. Raises UserError where there is nothing in it to import."""
+    report = _import(data, Import(actor, "a dry run", now), filename, dry_run=True)
+    with transaction.atomic():
+        waiting = SetUpload.objects.filter(applied_at=None)
+        waiting.filter(created_at__lt=now - KEPT_FOR).delete()
+        mine = waiting.filter(actor=actor).values_list("pk", flat=True)
+        SetUpload.objects.filter(pk__in=list(mine[MAX_WAITING - 1 :])).delete()
+        return SetUpload.objects.create(
+            actor=actor,
+            filename=filename,
+            digest="sha256:" + hashlib.sha256(data).hexdigest(),
+            data=data,
+            report=_plain(report),
+            created_at=now,
+        )
+
+
+@transaction.atomic
+def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
+    """False where it would now do something else than was shown: then nothing is imported and the report is new."""
+    upload = SetUpload.objects.select_for_update().get(pk=upload.pk)
+    if upload.applied_at is not None:
+        raise UserError("upload", upload.pk, "it was applied already; send the archive again", status=409)
+    act = Import(actor, f"upload {upload.pk}: {upload}", now)
+    data, shown = bytes(upload.data), upload.report["sets"]
+    with transaction.atomic():
+        report = _import(data, act, upload.filename, dry_run=False)
+        is_as_shown = bool(_plain(report)["sets"] == shown)
+        if not is_as_shown:
+            transaction.set_rollback(True)
+    if is_as_shown:
+        upload.applied_at, upload.data = now, b""
+    else:
+        report = replace(report, dry_run=True)
+    upload.report = _plain(report)
+    upload.save(update_fields=["report", "applied_at", "data"])
+    return is_as_shown
+
+
+def _import(data: bytes, act: Import, filename: str, *, dry_run: bool) -> Report:
+    try:
+        files = _read(data)
+    except ProblemError as error:
+        raise UserError("archive", filename, str(error).removeprefix("archive: ")) from error
+    return import_sets(files, act, dry_run=dry_run)
+
+
+def _read(data: bytes) -> list[SetFile]:
+    with tempfile.TemporaryDirectory(prefix="photofinish-sets-") as place:
+        folder = Path(place) / "archive"
+        folder.mkdir()
+        unpack(data, folder)
+        return read_sets(folder)
+
+
+def _plain(report: Report) -> Any:
+    """As the database gives it back."""
+    return json.loads(json.dumps(report.to_json()))

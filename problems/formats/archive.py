@@ -1,0 +1,95 @@
+"""Unpacks a zip file that an organiser sent into a folder: plain files inside that folder, nothing else.
+
+What an archive says of itself is not believed: bytes are counted while they are unpacked, and a name that climbs, a
+link, a doubled name or a bomb refuses the whole archive.
+"""
+
+from __future__ import annotations
+
+import io
+import stat
+import struct
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import IO, Final
+
+from problems.errors import ProblemError
+from problems.fields import shown
+
+MAX_ZIP_BYTES: Final = 5_000_000
+MAX_ENTRIES: Final = 5000  # files and folders
+MAX_UNPACKED_BYTES: Final = 50_000_000  # of all files together
+MAX_NAME_CHARS: Final = 300
+MAX_LEVELS: Final = 16
+_CHUNK_BYTES: Final = 65_536
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+DAMAGE: Final = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, ValueError, OverflowError)
+
+
+def unpack(data: bytes, into: Path) -> None:
+    """Raises ProblemError, naming the file in the archive; what was written until then is for the caller to remove."""
+    if len(data) > MAX_ZIP_BYTES:
+        raise ProblemError(
+            "archive", f"{len(data)} bytes, at most {MAX_ZIP_BYTES}; leave out what is no problem's text"
+        )
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _unpack(archive, into)
+    except ProblemError:
+        raise
+    except DAMAGE as error:
+        raise ProblemError("archive", f"is no zip file that can be read ({error}); pack the folder again") from error
+
+
+def _unpack(archive: zipfile.ZipFile, into: Path) -> None:
+    entries = archive.infolist()
+    if len(entries) > MAX_ENTRIES:
+        raise ProblemError("archive", f"{len(entries)} files and folders, at most {MAX_ENTRIES}; pack the set alone")
+    left = MAX_UNPACKED_BYTES
+    for entry in entries:
+        target = into / _checked_name(entry)
+        try:
+            if entry.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as source, target.open("xb") as file:
+                left -= _copy(source, file, left)
+        except OSError as error:  # a name that stands twice, or is both a file and a folder, or is too long
+            raise ProblemError(shown(entry.filename), f"cannot be unpacked: {error.strerror}; rename it") from error
+
+
+def _copy(source: IO[bytes], file: IO[bytes], most: int) -> int:
+    copied = 0
+    while chunk := source.read(_CHUNK_BYTES):
+        copied += len(chunk)
+        if copied > most:
+            raise ProblemError("archive", f"unpacks to more than {MAX_UNPACKED_BYTES} bytes; leave large files out")
+        file.write(chunk)
+    return copied
+
+
+def _checked_name(entry: zipfile.ZipInfo) -> PurePosixPath:
+    """The entry's path below the folder."""
+    where = shown(entry.filename)
+    name = PurePosixPath(entry.filename)
+    mode = entry.external_attr >> 16
+    if len(entry.filename) > MAX_NAME_CHARS or len(name.parts) > MAX_LEVELS:
+        raise ProblemError(
+            where, f"a name of more than {MAX_NAME_CHARS} characters or {MAX_LEVELS} folders; shorten it"
+        )
+    if name.is_absolute() or ".." in name.parts or not name.parts or not _is_plain(entry.orig_filename):
+        raise ProblemError(where, "is no path inside the archive; pack the set's folder by its relative name")
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise ProblemError(where, "is a link or a device; put the file itself into the archive")
+    if entry.flag_bits & 0x1:
+        raise ProblemError(where, "is encrypted; pack it without a password")
+    if entry.compress_type not in _METHODS:
+        raise ProblemError(where, "is compressed in a way that is not read here; use plain zip (deflate)")
+    return name
+
+
+def _is_plain(name: str) -> bool:
+    return name.isprintable() and not any(char in name for char in '\\:*?"<>|')

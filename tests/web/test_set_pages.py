@@ -1,0 +1,153 @@
+"""Organisers send sets as a zip file, see what importing would do, and import exactly that."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
+
+from leaderboard.audit.models import Row
+from leaderboard.competitions.models import Board, Competition, SetUpload
+from leaderboard.competitions.uploads import MAX_WAITING, take_upload
+from tests.web.test_pages_are_strict import check
+
+SET = "name: Course\nproblems:\n  - {directory: c/scale, name: scale, gpus: [cpu]}\n"
+TASK = """
+files:
+  - {name: submission.py, source: "@SUBMISSION@"}
+  - {name: reference.py, source: reference.py}
+description: Scale.
+benchmarks: [{size: 4, seed: 1}]
+"""
+REFERENCE = "def generate_input(size, seed): ...\ndef ref_kernel(data): ...\n"
+FILES = {"set.yaml": SET, "c/scale/task.yml": TASK, "c/scale/reference.py": REFERENCE}
+
+
+def packed(files: dict[str, str] = FILES) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as made:
+        for name, text in files.items():
+            made.writestr(name, text)
+    return file.getvalue()
+
+
+def send(client, data: bytes, name: str = "course.zip"):
+    return client.post("/sets", {"archive": SimpleUploadedFile(name, data)})
+
+
+def test_a_set_is_shown_first_and_then_imported(stage, browser) -> None:
+    client = browser(stage.olga)
+    empty = client.get("/sets")
+    check(empty)
+    assert b"No set was sent yet" in empty.content
+    shown = client.get(send(client, packed())["Location"])
+    check(shown)
+    assert b"Nothing is changed yet" in shown.content
+    assert not Board.objects.filter(slug="scale").exists()
+    upload = SetUpload.objects.get()
+    done = client.post(f"/sets/{upload.pk}/apply", follow=True)
+    check(done)
+    assert b"This is what was done" in done.content
+    assert b'href="/boards/scale"' in done.content
+    assert Board.objects.get(slug="scale").competition.name == "Course"
+    row = Row.objects.get(act="import_set")
+    assert row.actor == stage.olga
+    assert "course.zip" in row.reason
+    upload.refresh_from_db()
+    assert (bytes(upload.data), upload.applied_at is None) == (b"", False)
+    check(client.get("/sets"))
+
+
+def test_it_is_not_imported_twice(stage, browser) -> None:
+    client = browser(stage.olga)
+    send(client, packed())
+    address = f"/sets/{SetUpload.objects.get().pk}/apply"
+    client.post(address)
+    again = client.post(address, follow=True)
+    assert b"it was applied already" in again.content
+    assert Row.objects.filter(act="import_set").count() == 1
+
+
+def test_what_would_now_do_something_else_is_shown_again(stage, browser) -> None:
+    client = browser(stage.olga)
+    send(client, packed())
+    Competition.objects.create(slug="course", name="Course")  # somebody else was quicker
+    upload = SetUpload.objects.get()
+    answer = client.post(f"/sets/{upload.pk}/apply", follow=True)
+    assert b"the site has changed since" in answer.content
+    assert b"Nothing is changed yet" in answer.content
+    assert not Board.objects.filter(slug="scale").exists()
+    client.post(f"/sets/{upload.pk}/apply")
+    assert Board.objects.filter(slug="scale").exists()
+
+
+def test_refused_and_unsupported_problems_are_told_with_field_and_reason(stage, browser) -> None:
+    text = SET + "  - {directory: c/gone, name: gone}\n  - {directory: c/many, name: many, gpus: [H200]}\n"
+    files = FILES | {"set.yaml": text, "c/many/task.yml": TASK + "multi_gpu: true\n", "c/many/reference.py": REFERENCE}
+    client = browser(stage.olga)
+    shown = client.get(send(client, packed(files))["Location"])
+    page = shown.content.decode()
+    check(shown)
+    for said in ("gone.task.yml", "there is no file", "several GPUs", "1 created", "1 unsupported", "1 refused"):
+        assert said in page
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "no zip file"),
+        (b"no zip", "no zip file"),
+        (bytes(5_000_001), "at most 5000000"),
+        (packed({"../set.yaml": SET}), "no path inside the archive"),
+        (packed({"readme.txt": "x"}), "there is no problem set"),
+    ],
+    ids=["empty", "text", "large", "escape", "no set"],
+)
+def test_a_bad_archive_is_refused_beside_its_field(stage, browser, data: bytes, says: str) -> None:
+    answer = send(browser(stage.olga), data)
+    assert answer.status_code == 400
+    assert says in answer.content.decode()
+    assert "course.zip" in answer.content.decode()
+    check(answer)
+    assert not SetUpload.objects.exists()
+
+
+def test_no_file_is_named(stage, browser) -> None:
+    answer = browser(stage.olga).post("/sets", {})
+    assert answer.status_code == 400
+    assert b"Choose a zip file" in answer.content
+
+
+def test_only_organisers_get_there(stage, browser) -> None:
+    send(browser(stage.olga), packed())
+    pk = SetUpload.objects.get().pk
+    assert browser(None).get("/sets").headers["Location"].startswith("/sign-in?next=")
+    for client in (browser(stage.ada), browser(stage.cleo)):
+        answers = [client.get("/sets"), send(client, packed()), client.get(f"/sets/{pk}")]
+        answers.append(client.post(f"/sets/{pk}/apply"))
+        assert [answer.status_code for answer in answers] == [404] * 4
+    assert b'href="/sets"' not in browser(stage.ada).get("/").content
+    assert not Board.objects.filter(slug="scale").exists()
+    assert SetUpload.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_archives_that_nobody_imports_do_not_pile_up(stage) -> None:
+    now = timezone.now()
+    for n in range(MAX_WAITING + 2):
+        take_upload(actor=stage.olga, filename=f"{n}.zip", data=packed(), now=now)
+    assert [upload.filename for upload in SetUpload.objects.all()] == ["6.zip", "5.zip", "4.zip", "3.zip", "2.zip"]
+    take_upload(actor=stage.olga, filename="next.zip", data=packed(), now=now + timedelta(days=2))
+    assert [upload.filename for upload in SetUpload.objects.all()] == ["next.zip"]
+
+
+def test_nothing_of_an_archive_stays_on_the_disk(stage, browser, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    send(browser(stage.olga), packed())
+    send(browser(stage.olga), packed({"a.yaml": "name: {", "../x": ""}))
+    assert list(tmp_path.iterdir()) == []
