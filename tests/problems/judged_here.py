@@ -3,8 +3,8 @@
     python judged_here.py FOLDER [compiled]
 
 The real oracle program makes inputs and expected outputs, the judge's own comparison decides; only the submissions run
-in this process, so they must be trusted. Without `compiled`: all that needs no compiler, and no GPU. With it: only what
-needs a compiler. Prints JSON: {side: {case: verdict}}, where a verdict is "" for right, else why not.
+in this process, so they must be trusted. Without `compiled`: all but what is built by load_inline or needs a GPU. With
+it: what is built by load_inline. Prints JSON: {side: {case: verdict}}, where a verdict is "" for right, else why not.
 
 Sides: `submissions/*/*`, `baseline`, `template/*`, `answer/*` (made from the reference by admission.py) and `planted`:
 the reference's own output with one element, at a random place, that is another one's. What is wrong once is not asked
@@ -38,7 +38,7 @@ from runner.judge.rule import Rule
 from tests.runner.judge.oracle_here import oracle_of
 
 REGION_BYTES = 256 << 20
-COMPILERS = ("load_inline", "subprocess")
+COMPILER = "load_inline"  # takes its time; g++ by itself does not
 ELSEWHERE = ("triton", "cuda_sources")  # run on a GPU only
 CANDIDATES = 64  # elements among which a planted one finds its value: the farthest
 ALWAYS = ("answer/", "planted")  # asked again after a failure
@@ -144,7 +144,7 @@ def sides(folder: Path, problem: Problem, *, compiled: bool) -> dict[str, Kernel
     paths = {f"{path.parent.name}/{path.stem}": path for path in sorted(folder.glob("submissions/*/*.py"))}
     paths |= {"baseline": folder / "baseline.py"}
     paths |= {f"template/{name}": folder / name for name in sorted(path.name for path in folder.glob("template*.py"))}
-    found = {name: load(path, problem.entry) for name, path in paths.items() if needs_compiler(path) == compiled}
+    found = {name: load(path, problem.entry) for name, path in paths.items() if is_built(path) == compiled}
     if not compiled:
         found |= {
             f"answer/{sample.name.removeprefix('admission/')}": answer(sample.source, problem.entry)
@@ -153,10 +153,10 @@ def sides(folder: Path, problem: Problem, *, compiled: bool) -> dict[str, Kernel
     return found
 
 
-def needs_compiler(path: Path) -> bool | None:
+def is_built(path: Path) -> bool | None:
     """None where it needs a GPU."""
     text = path.read_text()
-    return None if any(mark in text for mark in ELSEWHERE) else any(mark in text for mark in COMPILERS)
+    return None if any(mark in text for mark in ELSEWHERE) else COMPILER in text
 
 
 def load(path: Path, entry: str) -> Kernel:

@@ -196,7 +196,7 @@ def test_half_precision_fails_unless_it_is_legal(slug: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slug", SLUGS)
-def test_what_needs_a_compiler_is_what_its_folder_says(slug: str) -> None:
+def test_what_load_inline_builds_is_what_its_folder_says(slug: str) -> None:
     compiled = judged(slug, "compiled")
     assert ("baseline" in compiled) != ("baseline" in judged(slug))
     for name, found in compiled.items():
