@@ -34,8 +34,10 @@ def work() -> None:
 
 @app.command("once")
 def judge_once(
-    problem: Annotated[str, typer.Argument(help="A problem's folder, or the name of one in the library.")],
-    file: Annotated[Path, typer.Argument(help="The submission: a Python file that defines custom_kernel(data).")],
+    problem: Annotated[
+        str, typer.Argument(help="A problem's folder, one in the library by name, or a KernelBench file.")
+    ],
+    file: Annotated[Path, typer.Argument(help="The submission: a Python file that defines what the problem asks for.")],
     mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "ranked",
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
 ) -> None:

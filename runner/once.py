@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from problems.errors import ProblemError
+from problems.formats import kernelbench
 from problems.formats.gpumode import load_problem
 from problems.spec import Problem
 from runner import accelerators, config
@@ -37,10 +38,11 @@ def find_folder(name: str) -> Path:
 
 
 def find_problem(name: str) -> Problem:
-    """By folder or name, as above. Raises UsageError."""
-    folder = find_folder(name)
+    """By folder or name, as above, or a KernelBench file. Raises UsageError."""
+    is_file = name.endswith(".py")
+    folder = Path(name) if is_file else find_folder(name)
     try:
-        problem = load_problem(folder)
+        problem = kernelbench.load_file(folder, kernelbench.level_of(folder)) if is_file else load_problem(folder)
     except ProblemError as err:
         raise UsageError(f"{folder}: {err}") from None
     if problem.unsupported:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
+from django.db.models import Count
+
 from leaderboard.competitions.models import Board, BoardQuerySet, Competition, ProblemVersion
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.boards import run_of
@@ -109,6 +111,12 @@ def collection(slug: str, hardware: str = "") -> Collection | None:
 def hardware_of(slug: str) -> list[str]:
     boards = _boards().filter(competition__slug=slug)
     return sorted(set(boards.order_by().values_list("hardware", flat=True)))
+
+
+def problems_by_collection() -> dict[int, int]:
+    """Competition → how many problems it has, of those that are ranked by fast_p."""
+    rows = _boards().order_by().values_list("competition").annotate(Count("slug", distinct=True))
+    return dict(rows)
 
 
 def solved(answers: Mapping[str, Mapping[str, Answer]]) -> dict[str, dict[str, Solved]]:

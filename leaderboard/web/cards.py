@@ -13,7 +13,7 @@ from django.contrib.auth.models import AnonymousUser
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.standings.boards import BoardEpoch, RankedEntry, board_entries, board_epochs
-from problems.spec import MODEL
+from leaderboard.standings.collection import problems_by_collection
 
 MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
 
@@ -105,11 +105,7 @@ class Card:
 class Group:
     competition: Competition
     cards: list[Card]
-
-    @property
-    def is_collection(self) -> bool:
-        """Ranked as a whole, too: standings/collection.py."""
-        return any(card.version.part("interface") == MODEL for card in self.cards)
+    problems: int = 0  # of a collection: it has a page of its own, and no card a problem
 
 
 @dataclass(frozen=True)
@@ -129,13 +125,15 @@ def card(slug: str, now: datetime) -> Card | None:
 
 
 def groups(now: datetime) -> list[Group]:
-    """Cards by competition; open boards before closed ones."""
+    """Cards by competition; open boards before closed ones. Of a collection how many problems it has."""
+    counts = problems_by_collection()
     found: dict[int, Group] = {}
-    for item in cards(now):
+    for item in _cards(Board.objects.with_parts().exclude(competition__in=list(counts)), now):
         found.setdefault(item.competition.pk, Group(item.competition, [])).cards.append(item)
     for group in found.values():
         group.cards.sort(key=lambda item: (not item.is_open, item.title))
-    return sorted(found.values(), key=lambda group: group.competition.name)
+    collections = [Group(one, [], counts[one.pk]) for one in Competition.objects.filter(pk__in=list(counts))]
+    return sorted([*found.values(), *collections], key=lambda group: group.competition.name)
 
 
 def place_at(place: Place, epoch: str) -> Place | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from problems.errors import ProblemError
 from problems.formats import inspect
-from problems.formats.gpumode import MAX_PROBLEMS, ProblemSet, SetEntry
+from problems.formats.gpumode import MAX_NAME_CHARS, MAX_PROBLEMS, Fault, ProblemSet, SetEntry
 from problems.formats.text import read_text
 from problems.spec import BUNDLE_VERSION, MODEL, Problem
 
@@ -38,6 +39,7 @@ NARROW: Final[dict[str, Any]] = {
     "tolerance": {"rtol": 1e-2, "atol": 1e-2},
     "precision": {"legal": ["fp32", "tf32", "fp16", "bf16"], "max_relative_l2": 1e-2},
 }
+INSTALLED: Final = frozenset({"torch", "numpy"})  # in the judge's containers, beside the standard library
 _NARROW_NAMES: Final = frozenset({"float16", "bfloat16", "half"})
 _RANDOM: Final = frozenset(
     {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli", "multinomial"}
@@ -63,37 +65,51 @@ with torch.no_grad():
 '''
 
 
-def load_collection(path: Path, *, levels: Iterable[int] = (), hardware: tuple[str, ...] = ("cpu",)) -> ProblemSet:
+def load_collection(
+    path: Path, *, levels: Iterable[int] = (), hardware: tuple[str, ...] = ("cpu",), name: str = NAME
+) -> ProblemSet:
     """Every file of the levels below `path` (a checkout, its KernelBench folder, or one level's folder).
 
-    Raises ProblemError where there is none, or a file cannot be read at all.
+    A file that cannot be read is a fault and leaves the others. Raises ProblemError where there are no files.
     """
     wanted = sorted(set(levels)) or list(LEVELS)
     folders = _level_folders(path.resolve())
     missing = [level for level in wanted if level not in folders]
     if missing and (levels or len(missing) == len(wanted)):
         raise ProblemError("levels", f"no folder level{missing[0]} with numbered .py files in or below {path.name}")
-    entries: list[SetEntry] = []
-    for level in wanted:
-        for file in _files(folders[level]) if level in folders else ():
+    files = [(file, level) for level in wanted if level in folders for file in _files(folders[level])]
+    if len(files) > MAX_PROBLEMS:
+        raise ProblemError("problems", f"{len(files)} files, at most {MAX_PROBLEMS}; import fewer levels")
+    entries: dict[str, SetEntry] = {}
+    faults: list[Fault] = []
+    for file, level in files:
+        try:
             problem = load_file(file, level, root=folders[level])
-            entries.append(SetEntry(problem, problem.slug, deadline=None, gpus=hardware))
-    if len(entries) > MAX_PROBLEMS:
-        raise ProblemError("problems", f"{len(entries)} files, at most {MAX_PROBLEMS}; import fewer levels")
-    _check_slugs(entries)
+            if problem.slug in entries:
+                raise ProblemError("file", f"comes to the name {problem.slug}, as another one does; rename it")
+            entries[problem.slug] = SetEntry(problem, problem.slug, deadline=None, gpus=hardware)
+        except ProblemError as error:
+            faults.append(Fault(f"level{level}/{file.name}"[:MAX_NAME_CHARS], error.field, error.message))
     return ProblemSet(
-        name=NAME,
+        name=name,
         description="PyTorch modules to be replaced by faster ones with the same result. A competitor is ranked by "
-        "`fast_p`: the share of all problems that they solve correctly and more than p times as fast as the baseline.",
+        "fast_p: the share of all problems that they solve correctly and more than p times as fast as the baseline.",
         deadline=None,
-        entries=tuple(entries),
-        warnings=tuple(f"{entry.slug}: {warning}" for entry in entries for warning in entry.problem.warnings),
+        entries=tuple(entries.values()),
+        warnings=tuple(f"{slug}: {warning}" for slug, entry in entries.items() for warning in entry.problem.warnings),
+        faults=tuple(faults),
     )
 
 
 def load_file(path: Path, level: int, *, root: Path | None = None) -> Problem:
     """One file as a problem. Raises ProblemError where it is no text, or no file of a collection."""
     return parse(read_text(path, root or path.parent, path.name), path.name, level)
+
+
+def level_of(path: Path) -> int:
+    """That of the folder that the file lies in; 1 where that says none."""
+    match = _LEVEL.fullmatch(path.resolve().parent.name)
+    return int(match[1]) if match else 1
 
 
 def parse(source: str, filename: str, level: int) -> Problem:
@@ -162,14 +178,6 @@ def _slug(level: int, number: int, words: str) -> str:
     return f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"[:64].rstrip("-")
 
 
-def _check_slugs(entries: list[SetEntry]) -> None:
-    seen: set[str] = set()
-    for entry in entries:
-        if entry.slug in seen:
-            raise ProblemError("problems", f"two files come to the name {entry.slug}; rename one")
-        seen.add(entry.slug)
-
-
 def _description(tree: ast.Module | None, level: int) -> str:
     model = None if tree is None else _class(tree)
     said = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
@@ -190,6 +198,9 @@ def _why_not(tree: ast.Module) -> str:
     for name in ("get_inputs", "get_init_inputs"):
         if name not in functions:
             return f"It defines no function {name}()."
+    absent = sorted(_imported(tree) - INSTALLED - sys.stdlib_module_names)
+    if absent:
+        return f"It imports {', '.join(absent)[:200]}, which the judge's containers do not have."
     drawn = _draws(model)
     if drawn:
         return f"Its forward draws random numbers ({drawn}), so two right answers differ."
@@ -215,6 +226,13 @@ def _class(tree: ast.Module) -> ast.ClassDef | None:
 
 def _method(model: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     return next((node for node in model.body if isinstance(node, ast.FunctionDef) and node.name == name), None)
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """The first names of what is imported anywhere in the file."""
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "." for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
 
 
 def _draws(model: ast.ClassDef) -> str:

@@ -103,8 +103,13 @@ def test_torch_compile_is_a_baseline_where_its_template_was_sent(stage, browser,
     )
 
 
-def test_it_is_linked_from_the_boards(stage, browser, boards) -> None:
-    assert page(browser, "/boards").count('href="/collections/') == 1
+@pytest.mark.parametrize("address", ["/", "/boards"])
+def test_it_is_one_link_among_the_cards_of_others(stage, browser, boards, address) -> None:
+    text = page(browser, address)
+    assert text.count('href="/collections/kernelbench"') == 1
+    assert "Standings over 4 problems" in text
+    assert 'href="/boards/softmax"' in text
+    assert 'href="/boards/kb1-001-double"' not in text
 
 
 def test_nobody_yet(stage, browser, boards) -> None:

@@ -1,0 +1,86 @@
+"""A KernelBench checkout becomes a competition with a board a problem; a dry run leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from leaderboard.competitions.models import Board, Competition, ProblemVersion
+
+pytestmark = pytest.mark.django_db
+
+PLAIN = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+def get_inputs():
+    return [torch.rand(8)]
+
+def get_init_inputs():
+    return []
+"""
+RANDOM = PLAIN.replace("x * 2", "x * torch.rand(8)")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for name, text in (("level1/1_Double.py", PLAIN), ("level1/2_Dice.py", RANDOM), ("level2/1_Other.py", PLAIN)):
+        path = tmp_path / "KernelBench" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def imported(checkout: Path, *options: str) -> dict[str, Any]:
+    said = StringIO()
+    call_command("import_kernelbench", str(checkout), "--json", *options, stdout=said)
+    found: dict[str, Any] = json.loads(said.getvalue())
+    return found
+
+
+def test_every_problem_has_a_board_and_a_line(checkout: Path) -> None:
+    report = imported(checkout, "--hardware", "cpu,H200")
+    assert report["counts"] == {"created": 2, "unsupported": 1}
+    assert Competition.objects.get().slug == "kernelbench"
+    boards = Board.objects.order_by("slug", "hardware")
+    assert {(board.slug, board.hardware) for board in boards} == {
+        (slug, hardware) for slug in ("kb1-001-double", "kb1-002-dice", "kb2-001-other") for hardware in ("cpu", "H200")
+    }
+    dice = next(line for line in report["sets"][0]["problems"] if line["problem"] == "kb1-002-dice")
+    assert "random numbers" in dice["reason"]
+
+
+def test_again_changes_nothing_and_a_changed_file_is_a_new_version(checkout: Path) -> None:
+    imported(checkout)
+    assert imported(checkout)["counts"] == {"unchanged": 2, "unsupported": 1}
+    (checkout / "KernelBench/level2/1_Other.py").write_text(PLAIN.replace("* 2", "* 3"))
+    assert imported(checkout, "--levels", "2")["counts"] == {"updated": 1}
+    assert ProblemVersion.objects.filter(problem__slug="kb2-001-other").count() == 2
+
+
+def test_a_dry_run_says_the_same_and_keeps_nothing(checkout: Path) -> None:
+    assert imported(checkout, "--dry-run")["counts"] == {"created": 2, "unsupported": 1}
+    assert not Board.objects.exists()
+    assert not Competition.objects.exists()
+
+
+def test_a_file_that_cannot_be_read_leaves_the_others(checkout: Path) -> None:
+    (checkout / "KernelBench/level1/3_Bytes.py").write_bytes(b"\xff\xfe")
+    with pytest.raises(CommandError, match="1 refused"):
+        call_command("import_kernelbench", str(checkout), stdout=StringIO())
+    assert Board.objects.count() == 3
+
+
+@pytest.mark.parametrize(("options", "said"), [(["--levels", "7"], "level7"), (["--levels", "one"], "list of levels")])
+def test_a_wrong_option_is_named(checkout: Path, options: list[str], said: str) -> None:
+    with pytest.raises(CommandError, match=said):
+        call_command("import_kernelbench", str(checkout), *options)
