@@ -76,9 +76,21 @@ def parse_yaml(text: str, where: str) -> object:
         finally:
             loader.dispose()
     except yaml.YAMLError as error:
-        raise ProblemError(where, f"is not valid YAML: {' '.join(str(error).split())[:300]}") from error
+        raise ProblemError(where, f"is not valid YAML: {_why(error)}") from error
     except (RecursionError, ValueError) as error:
         raise ProblemError(where, f"is not valid YAML: {type(error).__name__}") from error
+
+
+def _why(error: yaml.YAMLError) -> str:
+    """In one line, with the line's number where it is known."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return " ".join(str(error).split())[:300]
+    context = f"{error.context}, " if error.context else ""
+    return f"{context}{error.problem} (line {error.problem_mark.line + 1})"[:300]
+
+
+def _line(node: yaml.Node) -> str:
+    return f" (line {node.start_mark.line + 1})"
 
 
 @dataclass
@@ -94,7 +106,7 @@ def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
     if id(node) in known:
         weight = known[id(node)]
         if weight is None:
-            raise yaml.YAMLError(f"an alias (*name) stands for something that it is a part of{node.start_mark}")
+            raise yaml.YAMLError(f"an alias (*name) stands for something that it is a part of{_line(node)}")
         return weight
     known[id(node)] = None
     if isinstance(node, yaml.ScalarNode):
@@ -106,7 +118,7 @@ def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
     if weight.chars > MAX_UNFOLDED_CHARS:
         raise yaml.YAMLError(f"its aliases (*name) unfold to more than {MAX_UNFOLDED_CHARS} characters")
     if weight.height > MAX_DEPTH:
-        raise yaml.YAMLError(f"values lie more than {MAX_DEPTH} deep in each other{node.start_mark}")
+        raise yaml.YAMLError(f"values lie more than {MAX_DEPTH} deep in each other{_line(node)}")
     known[id(node)] = weight
     return weight
 
@@ -132,7 +144,7 @@ class _Loader(yaml.SafeLoader):
         written = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
         for key, times in written.items():
             if times > 1:
-                raise yaml.YAMLError(f"the key {shown(key)} stands twice in the mapping that begins{node.start_mark}")
+                raise yaml.YAMLError(f"the key {shown(key)} stands twice in one mapping{_line(node)}")
         return super().construct_mapping(node, deep=deep)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +19,7 @@ from problems.fields import shown
 from problems.formats.folders import read_sets
 from problems.formats.gpumode import load_problem, read_set
 from problems.formats.text import MAX_DEPTH, MAX_NODES, MAX_YAML_CHARS, parse_yaml
+from problems.spec import Problem
 
 FILES = 'files: [{name: submission.py, source: "@SUBMISSION@"}, {name: reference.py, source: %s}]\n'
 REST = "benchmarks: [{size: 4}]\ngpus: [cpu]\n"
@@ -84,6 +88,52 @@ def test_a_few_aliases_are_welcome() -> None:
 def test_any_text_is_a_value_or_a_refusal(text: str) -> None:
     with contextlib.suppress(ProblemError):
         parse_yaml(text, "task.yml")
+
+
+PLAIN = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=12),
+    st.sampled_from(["@SUBMISSION@", "reference.py", "../x", "/etc/hostname", ".", "2026-01-01", "cu", "seed", "cpu"]),
+)
+KEYS = """files lang description config templates tests benchmarks test_timeout ranking_by multi_gpu gpus validation fuzz
+    tolerance precision baseline speed_of_light level tags title entry name source directory deadline problems size seed
+    int odd log cases rtol atol legal reduction read_bytes flops main"""
+NAMES = st.sampled_from(KEYS.split())
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES | st.text(max_size=6), inner, max_size=4),
+    max_leaves=12,
+)
+TASKS = st.dictionaries(NAMES, VALUES, max_size=10)
+
+
+@settings(max_examples=120, deadline=None)
+@given(task=TASKS, entry=st.dictionaries(st.sampled_from(["name", "gpus", "deadline", "extra"]), VALUES, max_size=4))
+def test_any_task_and_any_entry_is_read_or_refused_by_a_field(task: dict, entry: dict) -> None:
+    good = {
+        "files": [
+            {"name": "submission.py", "source": "@SUBMISSION@"},
+            {"name": "reference.py", "source": "reference.py"},
+        ],
+        "benchmarks": [{"size": 4, "seed": 1}],
+    }
+    with tempfile.TemporaryDirectory() as place:
+        top = Path(place)
+        (top / "p").mkdir()
+        (top / "p" / "reference.py").write_text("def generate_input(size, seed): ...\ndef ref_kernel(data): ...\n")
+        (top / "p" / "task.yml").write_text(yaml.safe_dump(good | task))
+        entries = [{"directory": "p", "name": "first"}, {"directory": "p", "name": "second"} | entry]
+        (top / "set.yaml").write_text(yaml.safe_dump({"name": "C", "problems": entries}))
+        found = read_set(top / "set.yaml")
+    assert len(found.entries) + len(found.faults) == 2
+    for kept in found.entries:
+        assert Problem.from_bundle(json.loads(json.dumps(kept.problem.to_bundle()))) == kept.problem
+    for fault in found.faults:
+        assert fault.field
+        assert fault.message.isprintable()
 
 
 @pytest.mark.parametrize("value", [10**5000, [[10**5000]]], ids=["alone", "in lists"])
