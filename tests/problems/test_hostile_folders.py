@@ -98,7 +98,8 @@ PLAIN = st.one_of(
     st.text(max_size=12),
     st.sampled_from(["@SUBMISSION@", "reference.py", "../x", "/etc/hostname", ".", "2026-01-01", "cu", "seed", "cpu"]),
 )
-KEYS = """files lang description config templates tests benchmarks test_timeout ranking_by multi_gpu gpus validation fuzz
+KEYS = """
+    files lang description config templates tests benchmarks test_timeout ranking_by multi_gpu gpus validation fuzz
     tolerance precision baseline speed_of_light level tags title entry name source directory deadline problems size seed
     int odd log cases rtol atol legal reduction read_bytes flops main"""
 NAMES = st.sampled_from(KEYS.split())
