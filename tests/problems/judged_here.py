@@ -7,7 +7,7 @@ in this process, so they must be trusted. Without `compiled`: all but what is bu
 it: what is built by load_inline. Prints JSON: {side: {case: verdict}}, where a verdict is "" for right, else why not.
 
 Sides: `submissions/*/*`, `baseline`, `template/*`, `answer/*` (made from the reference by admission.py) and `planted`:
-the reference's own output with one element, at a random place, that is another one's. What is wrong once is not asked
+the reference's own output with one element, at a random place, that is another one's. What was wrong once is not asked
 again, but for answers and planted elements.
 """
 
@@ -42,6 +42,7 @@ COMPILER = "load_inline"  # takes its time; g++ by itself does not
 ELSEWHERE = ("triton", "cuda_sources")  # run on a GPU only
 CANDIDATES = 64  # elements among which a planted one finds its value: the farthest
 ALWAYS = ("answer/", "planted")  # asked again after a failure
+ONCE = ("accepted/", "slow/", "template/", "baseline")  # not asked a second time of the same case
 DOES_NOT_APPLY = "does not apply"
 Kernel = Callable[[Any], Any]
 
@@ -181,13 +182,16 @@ def main(folder: Path, *, compiled: bool) -> dict[str, dict[str, str]]:
     verdicts: dict[str, dict[str, str]] = {name: {} for name in (*kernels, *(() if compiled else ("planted",)))}
     files = {name.removesuffix(".py"): text for name, text in problem.files.items() if name != "reference.py"}
     with oracle_of(problem.files["reference.py"], Path(tempfile.mkdtemp()), REGION_BYTES, **files) as oracle:
-        for number, case in enumerate(plan(problem)):
+        planned = plan(problem)
+        for number, case in enumerate(planned):
+            repeated = case in planned[:number]
             rule = Rule.of(problem, case, own_check=oracle.checks)
             given = oracle.make(case, 1000 + number, fp64=rule.fp64(timed=False))
             call = Call(given, rule, oracle)
             label = f"{number}: {case_name(case)}"
             for name, found in verdicts.items():
-                if name.startswith(ALWAYS) or not any(found.values()):
+                skipped = any(found.values()) or (repeated and name.startswith(ONCE))
+                if name.startswith(ALWAYS) or not skipped:
                     found[label] = call.planted(chance) if name == "planted" else call.verdict(kernels[name])
             oracle.release(given)
     return verdicts
