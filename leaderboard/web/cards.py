@@ -90,6 +90,11 @@ class Card:
     places: tuple[Place, ...]
 
     @property
+    def unsupported(self) -> str:
+        """Why it cannot be judged here; "" when it can."""
+        return str(self.version.part("unsupported", ""))
+
+    @property
     def hardware(self) -> list[str]:
         return [place.hardware for place in self.places]
 

@@ -7,7 +7,7 @@ repository or an unpacked archive can be given as it is. Links to folders are no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +37,18 @@ class SetFile:
     def is_called(self, name: str) -> bool:
         wanted = name.strip().casefold()
         return wanted in {self.name.casefold(), self.label.casefold(), Path(self.label).stem.casefold()}
+
+
+def adapted(file: SetFile, *, hardware: tuple[str, ...] = (), without_deadlines: bool = False) -> SetFile:
+    """The set as a site can offer it: on hardware that it has, open though the original competition is over."""
+    if file.found is None:
+        return file
+    entries = tuple(
+        replace(entry, gpus=hardware or entry.gpus, deadline=None if without_deadlines else entry.deadline)
+        for entry in file.found.entries
+    )
+    deadline = None if without_deadlines else file.found.deadline
+    return replace(file, found=replace(file.found, entries=entries, deadline=deadline))
 
 
 def read_sets(path: Path, only: str = "") -> list[SetFile]:

@@ -205,6 +205,21 @@ def test_one_set_of_a_folder_is_tried_and_told_as_json(capsys: pytest.CaptureFix
 
 
 @pytest.mark.django_db
+def test_a_set_of_other_hardware_and_times_can_be_offered_here(tmp_path: Path) -> None:
+    (tmp_path / "scale").mkdir()
+    (tmp_path / "scale" / "task.yml").write_text(
+        "files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{size: 4}]\n"
+    )
+    (tmp_path / "scale" / "reference.py").write_text("def generate_input(size): ...\ndef ref_kernel(data): ...\n")
+    entry = "{directory: scale, name: scale, gpus: [B200], deadline: 2025-01-01}"
+    (tmp_path / "set.yaml").write_text(f"name: C\ndeadline: 2025-01-01\nproblems: [{entry}]\n")
+    call_command("import_problems", tmp_path, "--hardware", "cpu,H200", "--no-deadlines")
+    assert [(board.hardware, board.deadline) for board in Board.objects.all()] == [("H200", None), ("cpu", None)]
+    with pytest.raises(CommandError, match=r"hardware\[0\]: 'a/b' is not a single word"):
+        call_command("import_problems", tmp_path, "--hardware", "a/b")
+
+
+@pytest.mark.django_db
 def test_what_is_refused_fails_the_command_after_the_rest_came_in(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -97,6 +97,17 @@ def test_refused_and_unsupported_problems_are_told_with_field_and_reason(stage, 
         assert said in page
 
 
+def test_a_board_that_is_not_judged_says_so_on_its_card(stage, browser) -> None:
+    files = FILES | {"c/scale/task.yml": TASK + "multi_gpu: true\n"}
+    client = browser(stage.olga)
+    client.post(send(client, packed(files))["Location"] + "/apply")
+    page = client.get("/boards").content.decode()
+    card = page[page.index("/boards/scale") :].split("</article>")[0]
+    assert "not judged here" in card
+    assert "several GPUs" in card
+    assert "first place is free" not in card
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [

@@ -13,7 +13,8 @@ from django.utils import timezone
 from leaderboard.competitions.importing import Report, SetReport, import_sets
 from leaderboard.competitions.sync import REFUSED, Import, Line
 from problems.errors import ProblemError
-from problems.formats.folders import read_sets
+from problems.formats.folders import adapted, read_sets
+from problems.spec import MAX_GPUS, as_words
 
 
 class Command(BaseCommand):
@@ -22,12 +23,18 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="a set's YAML file, or a folder with several")
         parser.add_argument("--set", default="", metavar="NAME", help="of a folder: only the set of this name or file")
+        parser.add_argument("--hardware", default="", metavar="A,B", help="boards on these, not on what the sets name")
+        parser.add_argument("--no-deadlines", action="store_true", help="open boards, though the original is over")
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
         parser.add_argument("--json", action="store_true", help="the report as JSON")
 
     def handle(self, *args: Any, path: Path, **options: Any) -> None:
         try:
-            files = read_sets(path, options["set"])
+            hardware = as_words([word for word in options["hardware"].split(",") if word], "hardware", MAX_GPUS)
+            files = [
+                adapted(file, hardware=hardware, without_deadlines=options["no_deadlines"])
+                for file in read_sets(path, options["set"])
+            ]
         except (OSError, ProblemError) as error:
             raise CommandError(f"{path}: {error}") from None
         act = Import(actor=None, source=f"manage import_problems {path}", now=timezone.now())
