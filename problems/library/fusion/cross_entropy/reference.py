@@ -38,8 +38,8 @@ def draw(bits: np.random.SFC64, shape: tuple[int, int], seed: int, distribution:
     normal = torch.randn(shape, generator=generator, device=DEVICE)
     if distribution == "normal":
         return normal
-    if distribution == "wide":  # up to 100 and more: overflows without the row's maximum
-        exponent = torch.randint(-10, 6, shape, generator=generator, device=DEVICE)
+    if distribution == "wide":  # up to 200 and more: overflows without the row's maximum
+        exponent = torch.randint(-10, 7, shape, generator=generator, device=DEVICE)
         return torch.ldexp(normal, exponent)
     if distribution == "constant_rows":
         return normal[:, :1].mul_(10).expand(shape).contiguous()
