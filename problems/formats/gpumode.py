@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from problems.errors import ProblemError
 from problems.fields import Fields, as_bool, as_list, as_text, said, shown
@@ -41,6 +41,8 @@ _KNOWN: Final = frozenset({"files", "description", "templates", *_AS_IN_BUNDLE, 
 _SET_KEYS: Final = frozenset({"name", "description", "deadline", "problems"})
 _ENTRY_KEYS: Final = frozenset({"directory", "name", "deadline", "gpus"})
 _DEADLINE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?")
+
+_Hardware: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]  # names, warnings
 
 _path = partial(as_text, most=MAX_PATH_CHARS, empty_ok=False)
 
@@ -162,13 +164,29 @@ def _load_entry(data: object, where: str, root: Path) -> SetEntry:
     except ProblemError as error:
         raise ProblemError(f"{slug}.{error.field}", error.message) from error
     unknown = tuple(f"unknown key {name}" for name in fields.unknown(_ENTRY_KEYS))
-    gpus: tuple[str, ...] = fields.optional("gpus", partial(as_words, most=MAX_GPUS), ())
+    none: _Hardware = ((), ())
+    gpus, left_out = fields.optional("gpus", _hardware, none)
+    warnings = (*problem.warnings, *map(said, (*unknown, *left_out)))
     return SetEntry(
-        problem=replace(problem, warnings=(*problem.warnings, *map(said, unknown))[:MAX_WARNINGS]),
+        problem=replace(problem, warnings=warnings[:MAX_WARNINGS]),
         slug=slug,
         deadline=fields.optional("deadline", parse_deadline, None),
         gpus=gpus or problem.gpus,
     )
+
+
+def _hardware(value: object, where: str) -> _Hardware:
+    """Names, and warnings of those left out: one bad name does not take the others' boards away. Raises for none."""
+    names: list[str] = []
+    wrong: list[ProblemError] = []
+    for n, item in enumerate(as_list(value, where, MAX_GPUS)):
+        try:
+            names += as_words([item], where, 1)
+        except ProblemError as error:
+            wrong.append(ProblemError(f"{where}[{n}]", error.message))
+    if wrong and not names:
+        raise wrong[0]
+    return tuple(dict.fromkeys(names)), tuple(f"{error}; left out" for error in wrong)
 
 
 def _set_root(folder: Path) -> Path:

@@ -31,7 +31,7 @@ def write_set(folder: Path, *entries: str, name: str = "Course", file: str = "co
         ("{directory: course/scale, name: scale}", "scale", "problems[1].name", "stands twice"),
         ("{directory: course/scale, name: a b}", "a b", "a b.slug", "short name"),
         ("{directory: course/scale, name: s2, deadline: soon}", "s2", "problems[1].deadline", "not a time"),
-        ("{directory: course/scale, name: s2, gpus: [T4, NVIDIA/name: ]}", "s2", "problems[1].gpus[1]", "NVIDIA/name"),
+        ("{directory: course/scale, name: s2, gpus: [NVIDIA/name: ]}", "s2", "problems[1].gpus[0]", "NVIDIA/name"),
         ("{directory: course/scale, name: s2, gpus: [a/b]}", "s2", "problems[1].gpus[0]", "single word"),
         ("{directory: ../../etc, name: s2}", "s2", "s2.task.yml", "outside the problem set"),
     ],
@@ -55,6 +55,15 @@ def test_an_unknown_key_of_an_entry_warns(write_problem, tmp_path: Path) -> None
     write_problem()
     (entry,) = read_set(write_set(tmp_path, "{directory: course/scale, name: scale, points: 3}")).entries
     assert entry.problem.warnings == ("unknown key problems[0].points",)
+
+
+def test_one_bad_name_of_hardware_leaves_the_others(write_problem, tmp_path: Path) -> None:
+    write_problem()
+    (entry,) = read_set(write_set(tmp_path, "{directory: course/scale, name: scale, gpus: [T4, a/b, T4, cpu]}")).entries
+    assert entry.gpus == ("T4", "cpu")
+    assert entry.problem.warnings == (
+        "problems[0].gpus[1]: 'a/b' is not a single word of letters, digits and _ . + -; left out",
+    )
 
 
 def test_a_deadline_may_have_seconds(write_problem, tmp_path: Path) -> None:
