@@ -99,6 +99,8 @@ class SetUpload(models.Model):
     filename = models.CharField(max_length=200)
     digest = models.CharField(max_length=80)
     data = models.BinaryField()  # empty once it was applied
+    hardware = models.JSONField(default=list)  # boards on these, not on what the sets name; []: on those
+    without_deadlines = models.BooleanField(default=False)
     report = models.JSONField()  # competitions.importing.Report.to_json(): of the dry run, then of the import
     created_at = models.DateTimeField(default=timezone.now)
     applied_at = models.DateTimeField(null=True, blank=True)

@@ -23,28 +23,39 @@ from leaderboard.competitions.sync import Import
 from leaderboard.errors import UserError
 from problems.errors import ProblemError
 from problems.formats.archive import unpack
-from problems.formats.folders import SetFile, read_sets
+from problems.formats.folders import SetFile, adapted, read_sets
 
 KEPT_FOR: Final = timedelta(days=1)  # an upload that nobody applied
 MAX_WAITING: Final = 5  # of one organiser: each may hold 5 MB
 
 
-def take_upload(*, actor: User, filename: str, data: bytes, now: datetime) -> SetUpload:
+def take_upload(
+    *,
+    actor: User,
+    filename: str,
+    data: bytes,
+    now: datetime,
+    hardware: tuple[str, ...] = (),
+    without_deadlines: bool = False,
+) -> SetUpload:
     """Keep the archive with the report of a dry run. Raises UserError where there is nothing in it to import."""
-    report = _import(data, Import(actor, "a dry run", now), filename, dry_run=True)
+    upload = SetUpload(
+        actor=actor,
+        filename=filename,
+        digest="sha256:" + hashlib.sha256(data).hexdigest(),
+        data=data,
+        hardware=list(hardware),
+        without_deadlines=without_deadlines,
+        created_at=now,
+    )
+    upload.report = _plain(_import(upload, Import(actor, "a dry run", now), dry_run=True))
     with transaction.atomic():
         waiting = SetUpload.objects.filter(applied_at=None)
         waiting.filter(created_at__lt=now - KEPT_FOR).delete()
         mine = waiting.filter(actor=actor).values_list("pk", flat=True)
         SetUpload.objects.filter(pk__in=list(mine[MAX_WAITING - 1 :])).delete()
-        return SetUpload.objects.create(
-            actor=actor,
-            filename=filename,
-            digest="sha256:" + hashlib.sha256(data).hexdigest(),
-            data=data,
-            report=_plain(report),
-            created_at=now,
-        )
+        upload.save()
+    return upload
 
 
 @transaction.atomic
@@ -54,10 +65,9 @@ def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
     if upload.applied_at is not None:
         raise UserError("upload", upload.pk, "it was applied already; send the archive again", status=409)
     act = Import(actor, f"upload {upload.pk}: {upload}", now)
-    data, shown = bytes(upload.data), upload.report["sets"]
     with transaction.atomic():
-        report = _import(data, act, upload.filename, dry_run=False)
-        is_as_shown = bool(_plain(report)["sets"] == shown)
+        report = _import(upload, act, dry_run=False)
+        is_as_shown = bool(_plain(report)["sets"] == upload.report["sets"])
         if not is_as_shown:
             transaction.set_rollback(True)
     if is_as_shown:
@@ -69,12 +79,14 @@ def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
     return is_as_shown
 
 
-def _import(data: bytes, act: Import, filename: str, *, dry_run: bool) -> Report:
+def _import(upload: SetUpload, act: Import, *, dry_run: bool) -> Report:
     try:
-        files = _read(data)
+        files = _read(bytes(upload.data))
     except ProblemError as error:
-        raise UserError("archive", filename, str(error).removeprefix("archive: ")) from error
-    return import_sets(files, act, dry_run=dry_run)
+        raise UserError("archive", upload.filename, str(error).removeprefix("archive: ")) from error
+    hardware = tuple(upload.hardware)
+    chosen = [adapted(file, hardware=hardware, without_deadlines=upload.without_deadlines) for file in files]
+    return import_sets(chosen, act, dry_run=dry_run)
 
 
 def _read(data: bytes) -> list[SetFile]:

@@ -10,6 +10,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 
 from leaderboard.accounts.models import SCOPES, User
+from problems.errors import ProblemError
+from problems.spec import MAX_GPUS, as_words
 
 if TYPE_CHECKING:
     _UserCreationForm = UserCreationForm[User]
@@ -113,3 +115,17 @@ class SetForm(Described, forms.Form):
         widget=forms.FileInput(attrs={"accept": ".zip,application/zip"}),
         error_messages={"required": "Choose a zip file."},
     )
+    hardware = forms.CharField(
+        required=False,
+        max_length=1000,
+        help_text="Names with commas, such as cpu, H200. Empty: what the sets say.",
+        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"}),
+    )
+    without_deadlines = forms.BooleanField(required=False)
+
+    def clean_hardware(self) -> tuple[str, ...]:
+        names = [name.strip() for name in self.cleaned_data["hardware"].split(",") if name.strip()]
+        try:
+            return as_words(names, "hardware", MAX_GPUS)
+        except ProblemError as error:
+            raise forms.ValidationError(f"{error.message}.") from error

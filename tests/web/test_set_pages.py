@@ -63,6 +63,21 @@ def test_a_set_is_shown_first_and_then_imported(stage, browser) -> None:
     check(client.get("/sets"))
 
 
+def test_hardware_and_deadlines_are_the_organisers_choice(stage, browser) -> None:
+    files = FILES | {"set.yaml": SET.replace("gpus: [cpu]", "gpus: [B200], deadline: 2025-01-01")}
+    client = browser(stage.olga)
+    choice = {"hardware": "cpu, H200", "without_deadlines": "on"}
+    sent = client.post("/sets", {"archive": SimpleUploadedFile("c.zip", packed(files)), **choice})
+    page = client.get(sent["Location"]).content.decode()
+    assert "On cpu, H200, not on what the sets name. Without their deadlines." in page
+    client.post(sent["Location"] + "/apply")
+    boards = Board.objects.filter(slug="scale")
+    assert [(board.hardware, board.deadline) for board in boards] == [("H200", None), ("cpu", None)]
+    refused = client.post("/sets", {"archive": SimpleUploadedFile("c.zip", packed()), "hardware": "a/b"})
+    assert refused.status_code == 400
+    assert "is not a single word" in refused.content.decode()
+
+
 def test_it_is_not_imported_twice(stage, browser) -> None:
     client = browser(stage.olga)
     send(client, packed())

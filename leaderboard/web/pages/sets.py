@@ -31,10 +31,16 @@ def index(request: HttpRequest) -> HttpResponse:
     form = SetForm(request.POST, request.FILES)
     if not form.is_valid():
         return _index_page(request, form, status=400)
-    sent = form.cleaned_data["archive"]
+    sent = form.cleaned_data
     try:
-        data = sent.read(MAX_ZIP_BYTES + 1)
-        upload = take_upload(actor=organiser, filename=sent.name, data=data, now=timezone.now())
+        upload = take_upload(
+            actor=organiser,
+            filename=sent["archive"].name,
+            data=sent["archive"].read(MAX_ZIP_BYTES + 1),
+            hardware=sent["hardware"],
+            without_deadlines=sent["without_deadlines"],
+            now=timezone.now(),
+        )
     except UserError as error:
         form.add_error("archive", f"{error.value}: {error.message}.")
         return _index_page(request, form, error.status)
