@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from problems.errors import ProblemError
 from problems.spec import Problem
-from runner import accelerators, config, epochs, prepare
+from runner import accelerators, admission, config, epochs, prepare
 from runner.judge import limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.records import INCUMBENT_FAILED
 from runner.judge.schedule import A, B, I
 from runner.judge.telemetry import Blind, Telemetry, open_telemetry
 from runner.judge.trial import Trial
-from runner.wire import MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
+from runner.wire import ADMISSION, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
 from sandbox.errors import SandboxError
 
 log = logging.getLogger("runner.execute")
@@ -51,7 +51,8 @@ def execute(
                     ready = stack.enter_context(prepare.prepared(settings, sides_of(job)))
                 for name in set(sides_of(job)) - set(ready.sides):
                     ready.start_side(name).connect()
-            return _judge(job, problem, ready, emit, phases, evidence, blank)
+            judge = _admit if job.task == ADMISSION else _judge
+            return judge(job, problem, ready, emit, phases, evidence, blank)
     except (ProblemError, OracleFailed) as err:
         log.error("problem failed: %s", err)
         return _infra(
@@ -135,6 +136,34 @@ def _telemetry(job: Job, ready: prepare.Prepared) -> Telemetry:
     if not ready.hardware.steps.telemetry:
         return Blind()
     return open_telemetry(job.hardware, own=ready.pids, cores=(*ready.cores.judge, *ready.cores.tenant))
+
+
+def _admit(
+    job: Job,
+    problem: Problem,
+    ready: prepare.Prepared,
+    emit: _Emitter,
+    phases: _Phases,
+    evidence: dict[str, Any],
+    blank: Report,
+) -> Report:
+    """The problem itself is tested: no submission, no times."""
+    hardware = ready.hardware
+    trial = Trial(problem, job.mode, ready.oracle, ready.sides, hardware.memory, profile=hardware.profile, emit=emit)
+    evidence.update(_circumstances(job, ready))
+    with phases("checking"):
+        found = admission.examine(trial)
+    ready.sides[B].container.kill()
+    ready.sides[B].container.wait_dead()
+    return replace(
+        blank,
+        outcome="passed" if found.passed else "wrong",
+        reason="" if found.passed else ADMISSION,
+        message=found.sentence,
+        admission=found.to_json(),
+        epoch=evidence["epoch"],
+        evidence=evidence,
+    )
 
 
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:

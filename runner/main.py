@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from runner import config, host_checks, once, show
+from runner.admission import Line
 from runner.errors import RunnerError
 from runner.wire import MODES, MOST_RUNS, Report
 
@@ -113,12 +114,18 @@ def verify_problem(
     screen = Console(stderr=True)
     try:
         folder, found, settings = once.find_folder(problem), once.find_problem(problem), config.load_judge()
-        samples = [one for one in verify.samples(found, folder) if one.name.startswith(only)]
-        lines = [verify.declared(found)]
-        if not as_json:
-            show.verified(Console(), lines[0])
-        if not samples:
+        samples = [one for one in verify.in_folders(folder) if one.name.startswith(only)]
+        tested = verify.ADMISSION.startswith(only)
+        if not samples and not tested:
             _refuse(screen, f"--only {only!r}: no sample's name begins so")
+        lines: list[Line] = []
+        marks: list[str] = []
+
+        def tell(line: Line) -> None:
+            lines.append(line)
+            if not as_json:
+                show.verified(Console(), line)
+
         with screen.status("judging") as status:
 
             def judge(sample: verify.Sample) -> Report:
@@ -126,17 +133,21 @@ def verify_problem(
                 job = once.job_from(found, sample.source, "submission.py", sample.mode, settings.runner_hardware)
                 return once.judge_here(job, settings, lambda event: None)
 
+            if tested:
+                job = once.admission_job(found, settings.runner_hardware)
+                report = once.judge_here(job, settings, lambda event: status.update(show.progress(event)))
+                marks = list(report.admission.get("marks", []))
+                for line in verify.admission_lines(report):
+                    tell(line)
             for line in verify.verify(samples, judge):
-                lines.append(line)
-                if not as_json:
-                    show.verified(Console(), line)
+                tell(line)
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
     good = verify.is_verified(lines)
     if as_json:
-        typer.echo(json.dumps({"verified": good, "lines": [line.to_json() for line in lines]}))
+        typer.echo(json.dumps({"verified": good, "marks": marks, "lines": [line.to_json() for line in lines]}))
     else:
-        show.verification(Console(), lines)
+        show.verification(Console(), lines, marks)
     raise typer.Exit(0 if good else 1)
 
 

@@ -17,7 +17,7 @@ from problems.spec import Problem
 from runner import accelerators, config
 from runner.confirm import confirm
 from runner.execute import OnEvent, execute
-from runner.wire import MAX_SOURCE_BYTES, Incumbent, Job, Report
+from runner.wire import ADMISSION, MAX_SOURCE_BYTES, Incumbent, Job, Report
 
 LIBRARY: Final = Path(__file__).parent.parent / "problems" / "library"
 
@@ -108,6 +108,11 @@ def job_from(problem: Problem, source: str, filename: str, mode: str, hardware: 
         problem=problem.to_bundle(),
         problem_digest=problem.digest,
     )
+
+
+def admission_job(problem: Problem, hardware: str) -> Job:
+    """Test the problem itself."""
+    return replace(job_from(problem, "", "", "test", hardware), task=ADMISSION)
 
 
 def replace_id(settings: config.JudgeSettings) -> config.JudgeSettings:

@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import host_checks
+from runner.admission import NEAR_CONSTANT, Line
 from runner.host_checks import Check
 from runner.judge.ceilings import Ceilings
 from runner.judge.rerun import Difference
 from runner.judge.verdict import Verdict
 from runner.replay import Replayed
-from runner.verify import Line
 from runner.wire import Event, Report
 
 COLOURS = {
@@ -207,7 +207,10 @@ def verified(screen: Console, line: Line) -> None:
         screen.print(Text(f"    {line.explained}"))
 
 
-def verification(screen: Console, lines: Sequence[Line]) -> None:
+def verification(screen: Console, lines: Sequence[Line], marks: Sequence[str] = ()) -> None:
+    if NEAR_CONSTANT in marks:
+        said = "Marked near_constant: on every timed case a constant, or the last output, is within 1 % of the answer."
+        screen.print(Text(said, style="yellow"))
     wrong = [line.name for line in lines if line.good is False]
     if wrong:
         screen.print(Text(f"{len(wrong)} of {len(lines)} got another verdict: {', '.join(wrong)}", style="bold red"))

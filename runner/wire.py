@@ -14,6 +14,9 @@ from typing import Any, Final
 WIRE_VERSION: Final = 1
 
 MODES: Final = ("test", "benchmark", "ranked")
+JUDGE: Final = "judge"
+ADMISSION: Final = "admission"
+TASKS: Final = (JUDGE, ADMISSION)  # of a job: judge a submission; or see whether a problem may be competed on
 STATES: Final = ("building", "checking", "timing")  # what a runner may announce; the site sets the others
 OUTCOMES: Final = (
     "passed",
@@ -33,6 +36,7 @@ MAX_LOG_CHARS: Final = 140_000  # first and last 64 kB of each stream, with the 
 MAX_REPORT_BYTES: Final = 16_000_000
 MAX_EVENTS_PER_CALL: Final = 100
 MAX_CONFIRMATION_BYTES: Final = 64_000
+MAX_ADMISSION_BYTES: Final = 64_000
 MOST_RUNS: Final = 9  # of a confirmation
 TELEMETRY: Final = ("", "full", "mask_only", "none")  # how much of the device's state was seen; "": nobody said
 LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: below it nothing was measured
@@ -83,6 +87,7 @@ class Job:
     reference_ns: dict[str, float] = field(default_factory=dict)  # case name -> the baseline's frozen time
     incumbent: Incumbent | None = None  # set: a confirmation, with this one in the blocks
     runs: int = 1  # independent ones, one after the other; more than one only with an incumbent
+    task: str = JUDGE  # ADMISSION: the problem itself is tested; mode is "test", source and submission_id are empty
     wire: int = WIRE_VERSION
 
     def to_json(self) -> JSON:
@@ -95,6 +100,9 @@ class Job:
         mode, incumbent = fields.one_of("mode", MODES), fields.value_or_none("incumbent")
         if incumbent is not None and mode == "test":
             raise WireError("job.incumbent", "mode 'test' times nothing; send 'benchmark' or 'ranked'")
+        task = fields.one_of("task", TASKS, default=JUDGE)
+        if task == ADMISSION and mode != "test":
+            raise WireError("job.mode", f"an admission test times nothing; send 'test', got {mode!r}")
         return cls(
             attempt_id=fields.text("attempt_id", 64),
             token=fields.whole("token", 0),
@@ -109,6 +117,7 @@ class Job:
             reference_ns=fields.numbers("reference_ns"),
             incumbent=None if incumbent is None else Incumbent.from_json(incumbent),
             runs=fields.whole("runs", 1, 1 if incumbent is None else MOST_RUNS, default=1),
+            task=task,
         )
 
 
@@ -159,6 +168,7 @@ class Report:
     epoch: str = ""  # hash of what must be the same for two times to rank together
     forgeable: float | None = None  # share of the time, 0 … 1, by which it could be forged at most; None: not timed
     confirmation: JSON = field(default_factory=dict)  # records.RecordVerdict.to_json() of a confirmation job
+    admission: JSON = field(default_factory=dict)  # admission.Admission.to_json() of an admission job
     wire: int = WIRE_VERSION
 
     def to_json(self) -> JSON:
@@ -186,6 +196,7 @@ class Report:
             epoch=fields.text("epoch", 64, default=""),
             forgeable=fields.share_or_none("forgeable"),
             confirmation=fields.mapping("confirmation", default={}, limit_bytes=MAX_CONFIRMATION_BYTES),
+            admission=fields.mapping("admission", default={}, limit_bytes=MAX_ADMISSION_BYTES),
         )
 
 

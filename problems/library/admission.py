@@ -1,11 +1,12 @@
 """A submission for any problem, from its own reference: honest, or wrong in one way that a problem must not accept.
 
-`runner verify` puts two lines before this text: REFERENCE (the source of the problem's reference.py) and VARIANT (a key
-of VARIANTS below). It runs in a tenant like any submission, and is ours. Raises NotApplicable where a variant makes no
-sense for the problem at hand.
+The judge (runner/admission.py) puts two lines before this text: REFERENCE (the source of reference.py) and
+TURNS (keys of VARIANTS below): call by call the next of them answers, so that one input serves all. It runs in a tenant
+like any submission, and is ours. Raises NotApplicable where a variant makes no sense for the problem at hand.
 """
 
 import dataclasses
+import itertools
 import sys
 import types
 
@@ -96,13 +97,19 @@ def ones(given, run):
     return [torch.ones_like(output) for output in run.outputs]
 
 
+FIRST = {}
+
+
 def constant(given, run):
-    """The best constant: the mean of what is expected."""
-    return [torch.full_like(output, output.double().mean().item()) for output in map(real, run.outputs)]
+    """The best constant: the mean of what is expected; of a single number, which that would be, the first one seen."""
+    return [fill(place, output) for place, output in enumerate(run.outputs)]
 
 
-def real(output):
-    return output.real if output.is_complex() else output
+def fill(place, output):
+    if not output.numel():
+        return output
+    mean = (output.real if output.is_complex() else output).double().mean().item()
+    return torch.full_like(output, FIRST.setdefault(place, mean) if output.numel() == 1 else mean)
 
 
 def the_input(given, run):
@@ -121,10 +128,11 @@ LAST = {}
 
 
 def previous(given, run):
-    """What the last call with outputs of these shapes should have returned; the first one is honest."""
+    """What the last input whose outputs had these shapes should have given."""
     key = tuple((output.shape, output.dtype) for output in run.outputs)
-    before = LAST.get(key, run.outputs)
-    LAST[key] = [output.clone() for output in run.outputs]
+    before, LAST[key] = LAST.get(key), [output.clone() for output in run.outputs]
+    if before is None:
+        raise NotApplicable("these are the first outputs of their shapes")
     return before
 
 
@@ -132,7 +140,10 @@ def half(given, run):
     """Computed in half the precision of the inputs."""
     if not any(tensor.dtype in HALVED for tensor in leaves(given)):
         raise NotApplicable("the inputs are in half precision, or no floating-point numbers")
-    other = Run(cast(given, HALVED), run.changed)
+    try:
+        other = Run(cast(given, HALVED), run.changed)
+    except (RuntimeError, NotImplementedError, TypeError) as error:
+        raise NotApplicable(f"the reference does not run in half precision: {error}") from None
     return [value.to(output.dtype) for value, output in zip(other.outputs, run.outputs, strict=True)]
 
 
@@ -140,7 +151,7 @@ def margin(given, run):
     """Honest, with four times the error that the reference's working precision brings."""
     try:
         exact = Run(cast(given, dict.fromkeys(WORKING, torch.float64)), run.changed)
-    except (RuntimeError, NotImplementedError) as error:
+    except (RuntimeError, NotImplementedError, TypeError) as error:
         raise NotApplicable(f"the reference does not run in double precision: {error}") from None
 
     def moved(output, target):
@@ -164,8 +175,12 @@ VARIANTS = {
 }
 
 
+TURN = itertools.cycle(TURNS)  # noqa: F821
+
+
 def kernel(data):
+    change = VARIANTS[next(TURN)]
     given = mapped(data, torch.clone)
-    run = Run(data)
     with torch.no_grad():
-        return run.replaced(VARIANTS[VARIANT](given, run))  # noqa: F821
+        run = Run(data)
+        return run.replaced(change(given, run))

@@ -152,7 +152,7 @@ class Trial:
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
                 self.sides[B].stop_logs()
-            given = self.oracle.make(plan.case, plan.seed, fp64=self._rule(plan.case).fp64(timed=False))
+            given = self.oracle.make(plan.case, plan.seed, fp64=self.rule(plan.case).fp64(timed=False))
             call, output = self.call(B, given, stage, 0, public=plan.public)
             check = self.judge_output(given, call, output, public=plan.public)
             self.oracle.release(given)
@@ -165,7 +165,7 @@ class Trial:
     def fresh(self, case: Case, *, near_to: Input | None = None) -> Input:
         """An input that no one has seen; `near_to`: that one, but for a few elements."""
         seed = fresh_seed(self.chance)
-        fp64 = self._rule(case).fp64(timed=True)
+        fp64 = self.rule(case).fp64(timed=True)
         if near_to is None:
             return self.oracle.make(case, seed, fp64=fp64)
         return self.oracle.make(case, near_to.seed, near=seed, fp64=fp64)
@@ -196,7 +196,7 @@ class Trial:
                 raise fault.about(given.case) from None
             raise fault.without_data(compare.size_class(given.layout)) from None
 
-    def _rule(self, case: Case) -> Rule:
+    def rule(self, case: Case) -> Rule:
         return Rule.of(self.problem, case, own_check=self.oracle.checks)
 
     def buffer(self, index: int, size: int) -> Buffer:
@@ -209,7 +209,7 @@ class Trial:
 
     def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool, side: str = B) -> dict[str, Any]:
         """One entry of evidence["checks"]: our own comparison, or the problem's where it brings one."""
-        rule = self._rule(given.arguments)
+        rule = self.rule(given.arguments)
         with self.comparing.running():
             found = self.memory.compare(given, output, rule)
         entry: dict[str, Any] = {

@@ -23,6 +23,7 @@ REPORT = Report(
     epoch="sha256:0123456789",
     forgeable=0.02,
     confirmation={"accepted": True},
+    admission={"passed": True},
 ).to_json()
 JOB = Job(
     attempt_id="1",
@@ -56,12 +57,12 @@ def test_a_confirmation_job_survives_the_way() -> None:
     assert (job.incumbent.submission_id, job.runs) == ("1", 5)
 
 
-NEW_IN_REPORT = ("set_aside", "telemetry", "epoch", "forgeable", "confirmation")
+NEW_IN_REPORT = ("set_aside", "telemetry", "epoch", "forgeable", "confirmation", "admission")
 
 
 def test_an_older_side_sends_less_and_is_understood() -> None:
-    job = Job.from_json({key: value for key, value in JOB.items() if key not in ("incumbent", "runs")})
-    assert (job.incumbent, job.runs) == (None, 1)
+    job = Job.from_json({key: value for key, value in JOB.items() if key not in ("incumbent", "runs", "task")})
+    assert (job.incumbent, job.runs, job.task) == (None, 1, "judge")
     report = Report.from_json({key: value for key, value in REPORT.items() if key not in NEW_IN_REPORT})
     assert (report.set_aside, report.telemetry, report.epoch, report.forgeable, report.confirmation) == (
         "",
@@ -83,6 +84,8 @@ def test_an_older_side_sends_less_and_is_understood() -> None:
         ({"incumbent": {"source": "y", "filename": "b.py"}}, "job.incumbent.submission_id"),
         ({"incumbent": {"source": "y" * 1_000_001, "filename": "b", "submission_id": "1"}}, "job.incumbent.source"),
         ({"mode": "test"}, "job.incumbent"),
+        ({"task": "mine"}, "job.task"),
+        ({"task": "admission"}, "job.mode"),
     ],
 )
 def test_a_confirmation_that_makes_no_sense_is_refused(changes: dict[str, Any], field: str) -> None:

@@ -1,0 +1,257 @@
+"""The admission test: does a problem refuse what none may accept, and does it leave honest code its margin?
+
+Variants of the problem's own reference (problems/library/admission.py) answer the same inputs, those of a submission's
+check, in one set of containers: zeros, ones, the best constant, the input, the previous output and, unless legal, half
+precision must be refused at least once; the reference must pass everywhere, also with four times the error of its
+working precision. What is timed must also vary: where a constant or the last output comes within NEAR of the expected
+one on every timed case, the problem is marked, and boards can leave it out.
+
+Beside the walk over the cases (`examine`) everything here is pure.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from problems.spec import Case, Problem, case_name
+from runner.judge import faults, limits
+from runner.judge.cases import Planned, fresh_seed, plan_checks
+from runner.judge.faults import Fault
+from runner.judge.schedule import B
+from runner.judge.trial import Stage, Trial
+
+MARGIN: Final = 4.0  # times the error of the working precision, in the variant `margin`
+NEAR: Final = 0.01  # relative L2 distance below which an output is no other than the last one, or than a constant
+MUST_PASS: Final = ("reference", "margin")
+MUST_FAIL: Final = ("zeros", "ones", "constant", "input", "previous", "half")
+MAY_NOT_APPLY: Final = ("input", "previous", "half", "margin")
+GUESSES: Final = ("constant", "previous")
+HALF_NAMES: Final = ("fp16", "bf16")
+NEAR_CONSTANT: Final = "near_constant"
+SOURCE: Final = Path(__file__).parent.parent / "problems" / "library" / "admission.py"
+ANSWERED: Final = frozenset(reason for _, reason in faults.ANSWERS.values())  # after these the tenant still obeys
+SAID_CHARS: Final = 400
+EXPLAINED: Final = {
+    "reference": "The problem's own reference must pass its own check, on every case and with nothing to hold it.",
+    "margin": "The tolerance leaves honest code less than four times its rounding error; widen it.",
+    "half": "Half precision passes: tighten the tolerance, or declare precision.legal: [fp16].",
+}
+ACCEPTED: Final = "A problem that accepts this is refused: its cases or its check cannot tell it from an answer."
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table. `good` None: it does not apply to this problem."""
+
+    name: str
+    expected: str
+    got: str
+    good: bool | None
+    explained: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What became of a problem. `margin`: how many times its rounding error honest code may have, at the least."""
+
+    lines: tuple[Line, ...]
+    marks: tuple[str, ...] = ()
+    cases: int = 0
+    margin: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.lines) and all(line.good is not False for line in self.lines)
+
+    @property
+    def sentence(self) -> str:
+        bad = [line.name.removeprefix("admission/") for line in self.lines if line.good is False]
+        return f"The admission test failed: {', '.join(bad)}." if bad else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As Report.admission carries it."""
+        told = {"passed": self.passed, "marks": list(self.marks), "cases": self.cases, "margin": self.margin}
+        return {**told, "lines": [line.to_json() for line in self.lines]}
+
+
+@dataclass
+class Tally:
+    """What one variant came to. `refused`: its first refusal, as a sentence; `shares`: of what each error may be."""
+
+    called: int = 0
+    wrong: int = 0
+    refused: str = ""
+    not_applicable: str = ""
+    fault: str = ""
+    held: set[str] = field(default_factory=set)
+    shares: list[float] = field(default_factory=list)
+    far: dict[str, float] = field(default_factory=dict)  # by timed case: relative L2 distance, the least seen
+
+    def judged(self, check: dict[str, Any], held: set[str], timed: str) -> None:
+        """One output. `timed`: the name of the timed case that it belongs to, if any."""
+        self.called += 1
+        self.held |= held
+        if not check["good"]:
+            self.wrong += 1
+            self.refused = self.refused or check["message"]
+        self.shares += [share for figures in check["figures"] if (share := _share(figures)) is not None]
+        if timed:
+            far = 0.0 if check["good"] else _distance(check["figures"])
+            self.far[timed] = max(self.far.get(timed, 0.0), far)
+
+    def failed(self, fault: Fault) -> None:
+        if "NotApplicable: " in fault.message:
+            self.not_applicable = fault.message.strip().rpartition("NotApplicable: ")[2][:SAID_CHARS]
+            return
+        self.called += 1
+        if fault.outcome == "wrong":
+            self.wrong += 1
+            self.refused = self.refused or fault.message
+        else:
+            self.fault = self.fault or f"{fault.outcome} ({fault.reason}): {fault.message.strip()[-SAID_CHARS:]}"
+
+    @property
+    def margin(self) -> float | None:
+        """How many times the error of the working precision is allowed; None where nothing was off."""
+        worst = max(self.shares, default=0.0)
+        return MARGIN / worst if worst > 0 else None
+
+
+def variants(problem: Problem) -> tuple[str, ...]:
+    legal = problem.precision.legal if problem.precision else ()
+    half_is_legal = not set(HALF_NAMES).isdisjoint(legal)
+    return tuple(one for one in (*MUST_PASS, *MUST_FAIL) if one != "half" or not half_is_legal)
+
+
+def source(problem: Problem, turns: tuple[str, ...]) -> str:
+    """A submission whose calls are answered by `turns`, one after the other, for ever."""
+    reference = problem.files["reference.py"]
+    return f"REFERENCE = {reference!r}\nTURNS = {turns!r}\n{_text()}\n{problem.entry} = kernel\n"
+
+
+def plan(problem: Problem, trial: Trial) -> list[Planned]:
+    """The cases of a submission's check, and each timed one once more: the last output must be one of its shape."""
+    again = [Planned(dict(case), fresh_seed(trial.chance), public=False) for case in problem.benchmarks]
+    return plan_checks(problem, trial.chance) + again
+
+
+def examine(trial: Trial) -> Admission:
+    """Loads and walks: every case once, every variant on it. Raises OracleFailed."""
+    problem = trial.problem
+    turns = variants(problem)
+    tallies = {name: Tally() for name in turns}
+    planned = plan(problem, trial)
+    stage = Stage.begin("The admission test", len(turns) * problem.test_timeout_s)
+    try:
+        trial.load(source(problem, turns))
+        trial.oracle.load(dict(problem.files))
+        for done, one in enumerate(planned):
+            trial.emit("checking", "", {"done": done, "total": len(planned)})
+            _take_turns(trial, one, tallies, stage)
+    except Fault as fault:  # the container is gone, or the time
+        tallies["reference"].failed(fault)
+    return conclude(problem, tallies, cases=len(planned))
+
+
+def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: Stage) -> None:
+    """All variants on one input. Raises Fault where the tenant will answer no more."""
+    fp64 = trial.rule(one.case).fp64(timed=False)
+    given = trial.oracle.make(one.case, one.seed, fp64=fp64)
+    timed = _timed(trial.problem, one.case)
+    for tally in tallies.values():
+        trial.evidence["findings"] = []
+        try:
+            call, output = trial.call(B, given, stage, 0, public=True)
+        except Fault as fault:
+            if fault.reason not in ANSWERED:
+                raise
+            tally.failed(fault)
+            continue
+        check = trial.judge_output(given, call, output, public=True)
+        tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)
+    trial.oracle.release(given)
+
+
+def conclude(problem: Problem, tallies: dict[str, Tally], *, cases: int) -> Admission:
+    lines = (declared(problem), *(line(name, tally) for name, tally in tallies.items()))
+    margin = tallies["margin"].margin if "margin" in tallies else None
+    return Admission(lines, tuple(_marks(problem, tallies)), cases, margin)
+
+
+def declared(problem: Problem) -> Line:
+    """Can the speed of light of each timed case be worked out from what the problem declares?"""
+    wrong = limits.faults(problem) if problem.speed_of_light else []
+    got = "wrong" if wrong else "declared" if problem.speed_of_light else "not declared"
+    return Line(
+        "speed_of_light", "declared", got, not wrong if problem.speed_of_light else None, "; ".join(wrong)[:SAID_CHARS]
+    )
+
+
+def line(variant: str, tally: Tally) -> Line:
+    """What came of one variant, against what must."""
+    must_pass = variant in MUST_PASS
+    name, expected = f"admission/{variant}", "accepted" if must_pass else "wrong"
+    figures = {"called": tally.called, "refused": tally.wrong, "margin": tally.margin if must_pass else None}
+    if tally.fault:
+        return Line(name, expected, "failed", False, tally.fault, figures)
+    if not tally.called:
+        why = tally.not_applicable or "it was never called: the test ended before"
+        good = None if variant in MAY_NOT_APPLY and tally.not_applicable else False
+        return Line(name, expected, "does not apply" if good is None else "not tried", good, why, figures)
+    good = not tally.wrong and not tally.held if must_pass else tally.wrong > 0
+    return Line(name, expected, _got(variant, tally), good, "" if good else _explained(variant, tally), figures)
+
+
+def _got(variant: str, tally: Tally) -> str:
+    if tally.wrong:
+        return f"wrong in {tally.wrong} of {tally.called} cases"
+    got = f"passed {tally.called} cases"
+    if tally.held:
+        got += f", held: {', '.join(sorted(tally.held))}"
+    if variant == "margin":
+        got += f", margin {tally.margin:.3g}×" if tally.margin else ", nothing is rounded"
+    return got
+
+
+def _explained(variant: str, tally: Tally) -> str:
+    said = f" It says: {tally.refused[:SAID_CHARS]}" if tally.refused else ""
+    return EXPLAINED.get(variant, ACCEPTED) + said
+
+
+def _marks(problem: Problem, tallies: dict[str, Tally]) -> list[str]:
+    timed = {case_name(case) for case in problem.benchmarks}
+    near = [any(tallies[guess].far.get(name, 1.0) <= NEAR for guess in GUESSES if guess in tallies) for name in timed]
+    return [NEAR_CONSTANT] if near and all(near) else []
+
+
+def _timed(problem: Problem, case: Case) -> str:
+    """The name of the timed case that this one is, whatever its seed; else ""."""
+    same = [one for one in problem.benchmarks if {**one, "seed": None} == {**case, "seed": None}]
+    return case_name(same[0]) if same else ""
+
+
+def _share(figures: dict[str, Any]) -> float | None:
+    """How much of what is allowed an output's error takes: of its worst element, or as a whole."""
+    shares = [figures["worst_share"]]
+    if figures["relative_l2"] is not None and figures["limit_l2"]:
+        shares.append(figures["relative_l2"] / figures["limit_l2"])
+    return max((share for share in shares if share is not None), default=None)
+
+
+def _distance(figures: list[dict[str, Any]]) -> float:
+    """The largest of an answer's outputs; one that has no such figure is far."""
+    return max((1.0 if one["relative_l2"] is None else one["relative_l2"] for one in figures), default=1.0)
+
+
+def _text() -> str:
+    """Without its own description, which speaks of the lines before it."""
+    text = SOURCE.read_text("utf-8")
+    docstring = ast.parse(text).body[0]
+    return "\n".join(text.splitlines()[docstring.end_lineno :])

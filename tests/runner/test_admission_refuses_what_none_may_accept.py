@@ -1,0 +1,160 @@
+"""The admission test over the real oracle program and the real comparing: a problem that accepts zeros is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from problems.spec import Precision, Problem
+from problems.tolerance import Tolerance
+from runner import admission
+from runner.admission import NEAR_CONSTANT, Admission, Tally
+from runner.judge import schedule
+from runner.judge.faults import Fault
+from runner.judge.memory import HostMemory
+from runner.judge.schedule import B
+from runner.judge.trial import Trial
+from tests.runner.judge.oracle_here import oracle_of
+from tests.runner.tenant_here import TenantHere
+
+INPUTS = """
+import torch
+def generate_input(*, size, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(size, generator=generator), torch.randn(size, generator=generator)
+"""
+SUM = INPUTS + "def ref_kernel(data):\n    return torch.exp(data[0]) + data[1]\n"
+ZEROS = INPUTS + "def ref_kernel(data):\n    return (data[0] + data[1]) * 1e-9\n"
+NEARLY_ONE = INPUTS + "def ref_kernel(data):\n    return 1 + 1e-3 * torch.tanh(data[0] + data[1])\n"
+BLIND = INPUTS + "def ref_kernel(data):\n    return torch.arange(data[0].numel(), dtype=torch.float32) + 0 * data[0]\n"
+ONE_NUMBER = INPUTS + "def ref_kernel(data):\n    return (data[0] * data[1]).sum().reshape(1)\n"
+ANYTHING_GOES = SUM + "def check_implementation(data, output):\n    return True, ''\n"
+
+
+def problem(reference: str, **changes: Any) -> Problem:
+    made = Problem(
+        slug="made",
+        title="Made",
+        description="",
+        files={"reference.py": reference},
+        tests=({"size": 33, "seed": 1},),
+        benchmarks=({"size": 128, "seed": 2}, {"size": 256, "seed": 3}),
+        tolerance=Tolerance(rtol=1e-5, atol=1e-6),
+    )
+    return replace(made, **changes)
+
+
+def examined(asked: Problem, folder: Path, tenant: TenantHere | None = None) -> Admission:
+    sides: Any = {B: tenant or TenantHere()}
+    with oracle_of(asked.files["reference.py"], folder) as oracle:
+        oracle.load = lambda files: None  # type: ignore[method-assign]  # it is loaded
+        trial = Trial(asked, "test", oracle, sides, HostMemory(), profile=schedule.CPU, emit=lambda *told: None)
+        return admission.examine(trial)
+
+
+def lines(found: Admission) -> dict[str, bool | None]:
+    return {line.name.removeprefix("admission/"): line.good for line in found.lines}
+
+
+def test_a_sound_problem_passes_with_its_margin(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(SUM), tmp_path)
+    assert found.passed, found
+    assert lines(found) == {"speed_of_light": None} | dict.fromkeys((*admission.MUST_PASS, *admission.MUST_FAIL), True)
+    assert found.margin is not None
+    assert found.margin > 4
+    assert (found.marks, found.sentence) == ((), "")
+
+
+def test_one_input_serves_all_variants(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    tenant = TenantHere()
+    found = examined(problem(SUM), tmp_path, tenant)
+    assert tenant.calls == found.cases * len(admission.variants(problem(SUM)))
+
+
+def test_a_problem_that_accepts_zeros_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(ZEROS), tmp_path)
+    assert not found.passed
+    assert lines(found)["zeros"] is False
+    assert lines(found)["constant"] is False
+    assert lines(found)["ones"] is True
+    assert "zeros" in found.sentence
+
+
+def test_a_check_that_accepts_anything_is_refused_by_each_variant(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(ANYTHING_GOES, tolerance=None), tmp_path)
+    bad = [name for name, good in lines(found).items() if good is False]
+    assert bad == list(admission.MUST_FAIL)
+
+
+def test_outputs_that_forget_their_input_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(BLIND), tmp_path)
+    assert lines(found)["previous"] is False
+    assert found.marks == (NEAR_CONSTANT,)
+
+
+def test_near_constant_outputs_are_marked_though_none_is_accepted(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(NEARLY_ONE), tmp_path)
+    assert found.passed, found
+    assert found.marks == (NEAR_CONSTANT,)
+
+
+def test_a_single_number_is_guessed_by_the_first_one_seen(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(ONE_NUMBER), tmp_path)
+    assert lines(found)["constant"] is True
+    assert lines(found)["input"] is None
+    assert found.marks == ()
+
+
+def test_half_precision_passes_a_wide_tolerance(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    wide = problem(SUM, tolerance=Tolerance(rtol=1e-2, atol=1e-2))
+    found = examined(wide, tmp_path)
+    assert lines(found)["half"] is False
+    assert "half" not in admission.variants(replace(wide, precision=Precision(legal=("fp16",))))
+
+
+def test_a_tolerance_at_the_rounding_error_leaves_no_margin(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(SUM, tolerance=Tolerance(rtol=1e-8, atol=1e-8)), tmp_path)
+    assert lines(found)["reference"] is True
+    assert lines(found)["margin"] is False
+    assert found.margin is not None
+    assert found.margin < 4
+
+
+def test_a_variant_that_fails_otherwise_is_told_with_its_reason(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+
+    class Dying(TenantHere):
+        def call(self, *told: Any, **named: Any) -> Any:
+            raise Fault("out_of_memory", "killed", "It used more memory than it has.")
+
+    found = examined(problem(SUM), tmp_path, Dying())
+    (reference,) = [line for line in found.lines if line.name == "admission/reference"]
+    assert (reference.good, reference.got) == (False, "failed")
+    assert "more memory" in reference.explained
+    assert lines(found)["zeros"] is False, "what was never tried is no pass"
+
+
+def test_a_faulty_declaration_of_work_is_told_to_its_author() -> None:
+    wrong = problem(SUM, speed_of_light={"read_bytes": "rows * 4", "write_bytes": "4"})
+    line = admission.declared(wrong)
+    assert (line.good, "rows" in line.explained) == (False, True)
+    assert admission.declared(replace(wrong, speed_of_light={"read_bytes": "size * 4"})).good is True
+    assert admission.declared(problem(SUM)).good is None
+
+
+def test_the_margin_is_what_is_allowed_over_what_rounding_takes() -> None:
+    tally = Tally(shares=[0.1, 0.5])
+    assert tally.margin == 8
+    assert Tally(shares=[0.0]).margin is None
