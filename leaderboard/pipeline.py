@@ -1,17 +1,18 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
-    submit          intake.check → quota → intake.store → enqueue (event, doorbell on commit)
+    submit          intake.check → admitted? → quota → intake.store → enqueue (event, doorbell on commit)
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
     publish_result  decide → publish
     reject_result   decide → withdraw
+    claim_work      what a runner gets next: an attempt, or an admission test (admissions/) where nothing else waits
 
 The rooms below do not know each other upwards; only this page does.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
@@ -19,6 +20,9 @@ from django.db import transaction
 
 from leaderboard import broker
 from leaderboard.accounts.models import User
+from leaderboard.admissions.claim import claim_test
+from leaderboard.admissions.door import check_admitted
+from leaderboard.judging.claim import claim_next
 from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import Result, Runner
 from leaderboard.judging.remeasure import is_spoiled
@@ -33,8 +37,9 @@ from leaderboard.standings.publish import publish, withdraw
 from leaderboard.submissions import intake
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import check_quota
-from runner.wire import Report
+from runner.wire import Job, Report
 
+PATIENCE: Final = timedelta(minutes=5)  # an admission test that waits longer comes before attempts
 LEARN_REFERENCE_TIMES: Final = "learn_reference_times"  # an actor of leaderboard/actors.py
 
 
@@ -43,6 +48,7 @@ def submit(
 ) -> Submission:
     """Take a submission in and queue it. Raises UserError that names the field; never fails for want of the broker."""
     checked = intake.check(board_slug=board_slug, hardware=hardware, mode=mode, filename=filename, data=data, now=now)
+    check_admitted(checked.board)
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=owner.pk)  # one at a time, or two could share the last place
         check_quota(
@@ -54,6 +60,15 @@ def submit(
         submission = intake.store(checked, owner=owner)
         enqueue(submission=submission, now=now)
     return submission
+
+
+def claim_work(*, runner: Runner, now: datetime) -> Job | None:
+    """An attempt if there is one; an admission test otherwise, or where one has waited for longer than PATIENCE."""
+    return (
+        claim_test(runner=runner, now=now, asked_before=now - PATIENCE)
+        or claim_next(runner=runner, now=now)
+        or claim_test(runner=runner, now=now)
+    )
 
 
 @transaction.atomic

@@ -37,6 +37,7 @@ INSTALLED_APPS = [
     "leaderboard.competitions",
     "leaderboard.submissions",
     "leaderboard.judging",
+    "leaderboard.admissions",
     "leaderboard.review",
     "leaderboard.standings",
     "leaderboard.web",

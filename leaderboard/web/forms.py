@@ -129,3 +129,11 @@ class SetForm(Described, forms.Form):
             return as_words(names, "hardware", MAX_GPUS)
         except ProblemError as error:
             raise forms.ValidationError(f"{error.message}.") from error
+
+
+class ReasonForm(Described, forms.Form):
+    reason = forms.CharField(
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        error_messages={"required": "Say why: the reason is kept with the decision."},
+    )

@@ -21,7 +21,6 @@ from rest_framework.views import APIView
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.announce import announce
-from leaderboard.judging.claim import claim_next
 from leaderboard.judging.lease import renew
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import note_refused
@@ -91,14 +90,14 @@ class Claim(RunnerView):
     def post(self, request: Request) -> Response:
         runner, sent = self.runner_of(request), self.read(request)
         check_hardware(runner, _text(sent, "hardware"))
-        job = claim_next(runner=runner, now=timezone.now())
+        job = pipeline.claim_work(runner=runner, now=timezone.now())
         return Response(status=204) if job is None else Response(job.to_json())
 
 
 class Renew(RunnerView):
     def post(self, request: Request, attempt_id: int) -> Response:
         runner, sent = self.runner_of(request), self.read(request)
-        renewal = renew(attempt_id=attempt_id, runner=runner, token=_token(sent), now=timezone.now())
+        renewal = renew(attempt_id=attempt_id, runner=runner, token=token_of(sent), now=timezone.now())
         return Response({"expires_in_s": renewal.expires_in_s, "cancel": renewal.cancel})
 
 
@@ -111,7 +110,7 @@ class Events(RunnerView):
         check_storable(items, "events")
         announced = [_event(item) for item in items]
         accepted = announce(
-            attempt_id=attempt_id, runner=runner, token=_token(sent), announced=announced, now=timezone.now()
+            attempt_id=attempt_id, runner=runner, token=token_of(sent), announced=announced, now=timezone.now()
         )
         return Response({"accepted": accepted})
 
@@ -123,7 +122,7 @@ class TakeReport(RunnerView):
         runner, sent = self.runner_of(request), self.read(request)
         now = timezone.now()
         try:
-            report = _report(sent, attempt_id)
+            report = report_of(sent, str(attempt_id))
             return Response({"recorded": pipeline.take_report(runner=runner, report=report, now=now)})
         except UserError as error:
             self._note(attempt_id, runner, sent, str(error))
@@ -132,7 +131,9 @@ class TakeReport(RunnerView):
     def _note(self, attempt_id: int, runner: Runner, sent: dict[str, Any], problem: str) -> None:
         """What was refused must not vanish; the attempt goes on and ends with a better report or with its lease."""
         try:
-            note_refused(attempt_id=attempt_id, runner=runner, token=_token(sent), problem=problem, now=timezone.now())
+            note_refused(
+                attempt_id=attempt_id, runner=runner, token=token_of(sent), problem=problem, now=timezone.now()
+            )
         except (StaleLease, UserError):
             return  # not this runner's attempt, or no token at all: the answer says the rest
 
@@ -165,7 +166,7 @@ def _text(sent: dict[str, Any], field: str) -> str:
     return value
 
 
-def _token(sent: dict[str, Any]) -> int:
+def token_of(sent: dict[str, Any]) -> int:
     value = sent.get("token")
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise UserError("token", None, "missing; expected the fencing token of the job")
@@ -179,12 +180,12 @@ def _event(item: object) -> Event:
         raise _user_error(error) from None
 
 
-def _report(sent: dict[str, Any], attempt_id: int) -> Report:
+def report_of(sent: dict[str, Any], attempt_id: str) -> Report:
     try:
         report = Report.from_json(sent)
     except WireError as error:
         raise _user_error(error) from None
-    if report.attempt_id != str(attempt_id):
+    if report.attempt_id != attempt_id:
         raise UserError("report.attempt_id", report.attempt_id, f"the address says attempt {attempt_id}")
     return report
 

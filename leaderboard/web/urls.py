@@ -6,8 +6,9 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import stream
+from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import views as api
-from leaderboard.web.pages import account, boards, collections, runners, service, sets, submissions
+from leaderboard.web.pages import account, admissions, boards, collections, runners, service, sets, submissions
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -23,6 +24,10 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/cancel", submissions.cancel),
     path("submissions/<int:pk>/decide", submissions.decide),
     path("review", submissions.review),
+    path("admission", admissions.index),
+    path("admission/ask", admissions.ask),
+    path("admission/<int:pk>", admissions.detail),
+    path("admission/<int:pk>/override", admissions.override),
     path("runners", runners.index),
     path("sets", sets.index),
     path("sets/<int:pk>", sets.detail),
@@ -45,6 +50,8 @@ people: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>", api.Submission.as_view()),
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),
     path("submissions/<int:pk>/events", stream.events),
+    path("admission", admissions_api.Tests.as_view()),
+    path("admission/<int:pk>", admissions_api.Test.as_view()),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     *pages,

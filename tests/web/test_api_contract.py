@@ -213,6 +213,8 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/submissions",
         "/api/v1/submissions/{id}",
         "/api/v1/submissions/{id}/cancel",
+        "/api/v1/admission",
+        "/api/v1/admission/{id}",
     }
     assert set(schema["components"]["schemas"]["Submission"]["properties"]) == SUBMISSION_FIELDS
 

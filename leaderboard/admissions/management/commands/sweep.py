@@ -1,4 +1,4 @@
-"""`sweep [--forever]`: expire leases and ring for queued work, once or every SWEEP_EVERY_S."""
+"""`sweep [--forever]`: expire leases and ring for queued work, attempts and tests, once or every SWEEP_EVERY_S."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import close_old_connections
 from django.utils import timezone
 
+from leaderboard.admissions.sweep import mend
 from leaderboard.judging import sweep
 
 log = structlog.get_logger(__name__)
@@ -42,6 +43,8 @@ class Command(BaseCommand):
 def _sweep() -> tuple[int, int]:
     lost = sweep.expire_leases(now=timezone.now())
     rung = sweep.ring_idle()
+    tests_lost, tests_rung = mend(now=timezone.now())
+    lost, rung = lost + tests_lost, rung + tests_rung
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
     return lost, rung

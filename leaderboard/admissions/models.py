@@ -1,0 +1,101 @@
+"""The table of admission tests: may this version of a problem be competed on, on this hardware?
+
+Always true, by constraint: at most one unfinished test a version and hardware; one that runs has a runner, a lease and
+a hard deadline; it has an outcome exactly when it is done. Fencing tokens come from the sequence that attempts use, so
+that none is ever given twice. Who writes: the acts beside this file, one module each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.db import models
+from django.db.models import Q
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import ProblemVersion
+from leaderboard.judging.models import Runner
+
+QUEUED: Final = "queued"
+RUNNING: Final = "running"
+DONE: Final = "done"
+STATES: Final = (QUEUED, RUNNING, DONE)
+
+PASSED: Final = "passed"
+FAILED: Final = "failed"
+ERROR: Final = "error"  # nothing is known: no runner could do it
+OUTCOMES: Final = (PASSED, FAILED, ERROR)
+
+
+class AdmissionTest(models.Model):
+    version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="admission_tests")
+    hardware = models.CharField(max_length=64)
+    gate = models.BooleanField(default=False)  # closed until it passed; else open until it failed
+    asked_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")  # None: the site
+    state = models.CharField(max_length=16, default=QUEUED)
+    outcome = models.CharField(max_length=16, blank=True)
+    message = models.TextField(blank=True)
+    told = models.JSONField(default=dict)  # Report.admission: lines, marks, cases, margin
+    runner = models.ForeignKey(Runner, on_delete=models.PROTECT, null=True, related_name="+")
+    token = models.BigIntegerField(default=0)  # fencing token of the last claim; 0 before the first
+    losses = models.PositiveIntegerField(default=0)  # leases that ran out, and faults of a host
+    lease_expires_at = models.DateTimeField(null=True)
+    hard_deadline_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField()
+    claimed_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    overridden_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    overridden_at = models.DateTimeField(null=True)
+    override_reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version", "hardware"], condition=~Q(state=DONE), name="one_unfinished_admission_test"
+            ),
+            models.CheckConstraint(condition=Q(state__in=STATES), name="admission_state_is_known"),
+            models.CheckConstraint(
+                condition=Q(state=DONE, outcome__in=OUTCOMES, finished_at__isnull=False)
+                | (~Q(state=DONE) & Q(outcome="", finished_at__isnull=True)),
+                name="admission_has_an_outcome_when_done",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=RUNNING)
+                | Q(
+                    runner__isnull=False,
+                    token__gt=0,
+                    lease_expires_at__isnull=False,
+                    hard_deadline_at__isnull=False,
+                ),
+                name="admission_runs_under_a_lease",
+            ),
+            models.CheckConstraint(
+                condition=Q(overridden_at__isnull=True) | (Q(overridden_by__isnull=False) & ~Q(override_reason="")),
+                name="admission_override_has_a_reason",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["hardware", "id"], condition=Q(state=QUEUED), name="admission_queue"),
+            models.Index(fields=["version", "hardware", "-id"], name="admission_by_version"),
+        ]
+
+    def __str__(self) -> str:
+        return f"admission test {self.pk} ({self.outcome or self.state})"
+
+    @property
+    def attempt_id(self) -> str:
+        """As the wire names it: no attempt has such a name."""
+        return f"admission-{self.pk}"
+
+    @property
+    def is_overridden(self) -> bool:
+        return self.overridden_at is not None
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return list(self.told.get("lines", []))
+
+    @property
+    def marks(self) -> list[str]:
+        return list(self.told.get("marks", []))

@@ -1,0 +1,115 @@
+"""Keep what a runner found about a problem, once; and give a test back whose runner failed or was lost."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import structlog
+from django.db import transaction
+
+from leaderboard import broker
+from leaderboard.admissions import lease
+from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, QUEUED, RUNNING, AdmissionTest
+from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging import suspend
+from leaderboard.judging.models import Runner
+from leaderboard.judging.storable import check_storable
+from runner.wire import Report
+
+MAX_LOSSES: Final = 3
+PROBLEM: Final = "problem"  # the runner's code for problem code that failed
+OPERATOR_CHARS: Final = 4_000
+HINT: Final = "sweep"
+GIVEN_UP: Final = "No runner could finish this test: {why}. Ask again, or see the runners' page"
+SAID_NOTHING: Final = "the runner's report has no result of a test; is it older than the site?"
+
+log = structlog.get_logger(__name__)
+
+
+@transaction.atomic
+def record_test(*, pk: int, runner: Runner, report: Report, now: datetime) -> bool:
+    """False where this test's report is kept already."""
+    test = lease.lock(pk=pk, runner=runner, token=report.token)
+    if test.state == DONE:
+        return False
+    if test.state != RUNNING or (test.hard_deadline_at is not None and test.hard_deadline_at <= now):
+        raise StaleLease(f"{test} is {test.state}")
+    check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
+    if report.set_aside:
+        suspend.set_aside(runner=runner, reason=report.set_aside, now=now)
+    if report.outcome == "infra_error" and report.reason == PROBLEM:
+        _finish(test, FAILED, f"The problem's own code failed: {_detail(report)}", now)
+    elif report.outcome in ("infra_error", "unmeasurable"):
+        give_back(test, why=report.message or report.reason, now=now)
+    elif not isinstance(report.admission.get("passed"), bool):
+        give_back(test, why=SAID_NOTHING, now=now)
+    else:
+        test.told = _parsed(report)
+        _finish(test, PASSED if report.admission["passed"] else FAILED, report.message, now)
+    return True
+
+
+def expire_leases(*, now: datetime) -> int:
+    """Give back every test whose lease has run out; how many those were."""
+    count = 0
+    while _expire_one(now):
+        count += 1
+    return count
+
+
+@transaction.atomic
+def _expire_one(now: datetime) -> bool:
+    running = AdmissionTest.objects.select_for_update(skip_locked=True).filter(state=RUNNING)
+    test = running.filter(lease_expires_at__lte=now).order_by("lease_expires_at").first()
+    if test is None:
+        return False
+    give_back(test, why="its runner stopped answering", now=now)
+    return True
+
+
+def give_back(test: AdmissionTest, *, why: str, now: datetime) -> None:
+    """To the queue; the third time it ends, and nothing is known of the problem. The caller holds the row."""
+    log.warning("admission_test_lost", test=test.pk, runner=test.runner_id, why=why)
+    test.losses += 1
+    if test.losses >= MAX_LOSSES:
+        _finish(test, ERROR, GIVEN_UP.format(why=why), now)
+        log.error("admission_test_given_up", test=test.pk, why=why)
+        return
+    test.state, test.runner, test.lease_expires_at, test.hard_deadline_at = QUEUED, None, None, None
+    test.save()
+    transaction.on_commit(lambda: broker.ring(hardware=test.hardware, hint=HINT))
+
+
+def _finish(test: AdmissionTest, outcome: str, message: str, now: datetime) -> None:
+    test.state, test.outcome, test.message, test.finished_at = DONE, outcome, message, now
+    test.save()
+    log.info("admission_test_done", test=test.pk, outcome=outcome)
+
+
+def _detail(report: Report) -> str:
+    return str(report.evidence.get("operator", ""))[-OPERATOR_CHARS:] or report.message
+
+
+def _parsed(report: Report) -> dict[str, object]:
+    """What pages will read, field by field: a runner is trusted with results, not with a page's shape."""
+    told = report.admission
+    lines = told.get("lines")
+    if not isinstance(lines, list) or not all(isinstance(line, dict) for line in lines) or len(lines) > 32:
+        raise UserError("report.admission.lines", None, "expected a list of at most 32 objects")
+    good = (True, False, None)
+    if not all(line.get("good") in good for line in lines):
+        raise UserError("report.admission.lines.good", None, "expected true, false or null")
+    margin = told.get("margin")
+    cases = told.get("cases")
+    return {
+        "passed": told["passed"],
+        "marks": [str(mark)[:64] for mark in told.get("marks", []) if isinstance(mark, str)][:8],
+        "cases": cases if isinstance(cases, int) else 0,
+        "margin": margin if isinstance(margin, int | float) else None,
+        "lines": [
+            {key: str(line.get(key, "")) for key in ("name", "expected", "got", "explained")}
+            | {"good": line.get("good"), "figures": line["figures"] if isinstance(line.get("figures"), dict) else {}}
+            for line in lines
+        ],
+    }

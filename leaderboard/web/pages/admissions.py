@@ -1,0 +1,138 @@
+"""Admission tests, for organisers: each board's newest, one with its table, and the two acts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from leaderboard.accounts.models import User
+from leaderboard.admissions import override as override_act
+from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions.door import refusal
+from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, RUNNING, AdmissionTest
+from leaderboard.competitions.models import Board
+from leaderboard.errors import UserError
+from leaderboard.web.forms import ReasonForm
+from leaderboard.web.pages.account import user_of
+
+TONES: Final = {PASSED: "good", FAILED: "bad", ERROR: "warn", RUNNING: "running"}
+WORDS: Final = {PASSED: "passed", FAILED: "failed", ERROR: "could not be tested"}
+TRIED: Final = {
+    "speed_of_light": ("The declared work", "must be computable for each timed case"),
+    "admission/reference": ("The reference itself", "must pass"),
+    "admission/margin": ("The reference with four times its rounding error", "must pass"),
+    "admission/zeros": ("Zeros", "must be refused"),
+    "admission/ones": ("Ones", "must be refused"),
+    "admission/constant": ("The best constant", "must be refused"),
+    "admission/input": ("The input itself", "must be refused"),
+    "admission/previous": ("The previous output", "must be refused"),
+    "admission/half": ("Computed in half precision", "must be refused"),
+}
+
+
+@login_required
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    _organiser(request)
+    newest: dict[tuple[int, str], AdmissionTest] = {}
+    boards = list(Board.objects.with_parts())
+    for test in AdmissionTest.objects.filter(version__in={board.version_id for board in boards}).order_by("id"):
+        newest[test.version_id, test.hardware] = test
+    rows = [_row(board, newest.get((board.version_id, board.hardware))) for board in boards]
+    return render(request, "web/admissions.html", {"rows": rows})
+
+
+@login_required
+@require_safe
+def detail(request: HttpRequest, pk: int) -> HttpResponse:
+    _organiser(request)
+    return _page(request, _found(pk), ReasonForm())
+
+
+@login_required
+@require_POST
+def ask(request: HttpRequest) -> HttpResponse:
+    board = request.POST.get("board", "")
+    actor = _organiser(request)
+    found = get_object_or_404(Board.objects.with_parts(), pk=int(board) if board.isdecimal() else 0)
+    try:
+        test = ask_test(version=found.version, hardware=found.hardware, actor=actor, now=timezone.now())
+    except UserError as error:
+        messages.error(request, error.message)
+        return redirect("/admission")
+    messages.success(request, f"{found}: asked for. A runner does it as soon as nothing else waits.")
+    return redirect(f"/admission/{test.pk}")
+
+
+@login_required
+@require_POST
+def override(request: HttpRequest, pk: int) -> HttpResponse:
+    actor, test, form = _organiser(request), _found(pk), ReasonForm(request.POST)
+    if not form.is_valid():
+        return _page(request, test, form)
+    try:
+        override_act.override(test=test, actor=actor, reason=form.cleaned_data["reason"], now=timezone.now())
+    except UserError as error:
+        form.add_error("reason" if error.field == "reason" else None, error.message)
+        return _page(request, test, form, status=error.status)
+    messages.success(request, "Overridden: submissions are taken.")
+    return redirect(f"/admission/{pk}")
+
+
+def _organiser(request: HttpRequest) -> User:
+    user = user_of(request)
+    if not user.is_staff:
+        raise Http404
+    return user
+
+
+def _found(pk: int) -> AdmissionTest:
+    return get_object_or_404(AdmissionTest.objects.select_related("version__problem", "runner", "overridden_by"), pk=pk)
+
+
+def _row(board: Board, test: AdmissionTest | None) -> dict[str, Any]:
+    why = refusal(version_id=board.version_id, hardware=board.hardware)
+    return {"board": board, "test": test, "chip": _chip(test), "closed": why}
+
+
+def _chip(test: AdmissionTest | None) -> dict[str, str]:
+    if test is None:
+        return {"text": "not tested", "tone": ""}
+    state = test.outcome or test.state
+    return {"text": WORDS.get(state, state), "tone": TONES.get(state, "")}
+
+
+def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: int = 200) -> HttpResponse:
+    form.describe()
+    context = {
+        "test": test,
+        "chip": _chip(test),
+        "lines": [_line(line) for line in test.lines],
+        "closed": refusal(version_id=test.version_id, hardware=test.hardware),
+        "may_override": test.state == DONE and test.outcome != PASSED and not test.is_overridden,
+        "form": form,
+        "boards": Board.objects.with_parts().filter(version=test.version_id, hardware=test.hardware),
+        "waits": test.state != DONE,
+    }
+    return render(request, "web/admission.html", context, status=status)
+
+
+def _line(line: dict[str, Any]) -> dict[str, Any]:
+    """One row: what was tried, what must come of it, what came."""
+    tried, must = TRIED.get(line["name"], (line["name"], line["expected"]))
+    good = line["good"]
+    chip = {True: ("ok", "good"), False: ("no", "bad"), None: ("–", "")}[good]
+    return {
+        "tried": tried,
+        "must": must,
+        "got": line["got"],
+        "why": line["explained"],
+        "chip": chip,
+        "bad": good is False,
+    }

@@ -1,0 +1,213 @@
+"""An admission test: asked for, claimed under a lease, reported once; and whether submissions are taken meanwhile."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from leaderboard import pipeline
+from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions.door import refusal
+from leaderboard.admissions.lease import renew
+from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, QUEUED, RUNNING, AdmissionTest
+from leaderboard.admissions.override import override
+from leaderboard.admissions.report import expire_leases, record_test
+from leaderboard.audit.models import Row
+from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging.runners import create_runner
+from runner.wire import Job, Report, dump
+from tests.leaderboard.stage import Stage, make_runner
+
+GOOD = {"name": "admission/zeros", "expected": "wrong", "got": "wrong in 3 of 3 cases", "good": True, "explained": ""}
+BAD = GOOD | {"got": "passed 3 cases", "good": False, "explained": "A problem that accepts this is refused."}
+
+
+def ask(stage: Stage, *, gate: bool = False) -> AdmissionTest:
+    return ask_test(version=stage.board.version, hardware="cpu", actor=stage.olga, now=stage.later(1), gate=gate)
+
+
+def claim(stage: Stage) -> Job:
+    job = pipeline.claim_work(runner=stage.rex, now=stage.now)
+    assert job is not None
+    return job
+
+
+def report(job: Job, *, passed: bool = True, **told: Any) -> Report:
+    found = {"passed": passed, "marks": [], "cases": 3, "margin": 12.5, "lines": [GOOD if passed else BAD]}
+    outcome = told.pop("outcome", "passed" if passed else "wrong")
+    return Report(attempt_id=job.attempt_id, token=job.token, outcome=outcome, **{"admission": found} | told)
+
+
+def done(stage: Stage, *, gate: bool = False, **told: Any) -> AdmissionTest:
+    test = ask(stage, gate=gate)
+    job = claim(stage)
+    assert record_test(pk=test.pk, runner=stage.rex, report=report(job, **told), now=stage.later(1))
+    test.refresh_from_db()
+    return test
+
+
+def why_closed(stage: Stage) -> str:
+    return refusal(version_id=stage.board.version_id, hardware="cpu")
+
+
+def test_the_job_says_what_to_do_and_names_no_attempt(stage: Stage) -> None:
+    test = ask(stage)
+    job = claim(stage)
+    assert (job.task, job.mode, job.source) == ("admission", "test", "")
+    assert (job.attempt_id, job.problem_digest) == (f"admission-{test.pk}", stage.board.version.digest)
+    assert Job.from_json(json.loads(json.dumps(job.to_json()))) == job
+    assert pipeline.claim_work(runner=stage.rex, now=stage.now) is None, "nobody gets it twice"
+
+
+def test_asking_twice_is_one_test(stage: Stage) -> None:
+    assert ask(stage) == ask(stage)
+    assert Row.objects.filter(act="ask_admission_test").count() == 1
+
+
+def test_only_an_organiser_asks(stage: Stage) -> None:
+    with pytest.raises(UserError):
+        ask_test(version=stage.board.version, hardware="cpu", actor=stage.ada, now=stage.now)
+
+
+def test_attempts_come_first_but_a_test_does_not_starve(stage: Stage) -> None:
+    ask(stage)
+    stage.submit()
+    stage.submit(stage.ben)
+    assert claim(stage).task == "judge"
+    stage.later(pipeline.PATIENCE.total_seconds())
+    assert claim(stage).task == "admission"
+    assert claim(stage).task == "judge"
+
+
+def test_a_report_is_kept_once(stage: Stage) -> None:
+    test = ask(stage)
+    job = claim(stage)
+    assert record_test(pk=test.pk, runner=stage.rex, report=report(job), now=stage.now)
+    assert not record_test(pk=test.pk, runner=stage.rex, report=report(job, passed=False), now=stage.now)
+    test.refresh_from_db()
+    assert (test.state, test.outcome, test.told["margin"]) == (DONE, PASSED, 12.5)
+
+
+def test_a_lost_test_goes_back_and_a_late_report_is_refused(stage: Stage) -> None:
+    test = ask(stage)
+    job = claim(stage)
+    renew(pk=test.pk, runner=stage.rex, token=job.token, now=stage.later(30))
+    stage.later(61)
+    with pytest.raises(StaleLease):
+        renew(pk=test.pk, runner=stage.rex, token=job.token, now=stage.now)
+    assert expire_leases(now=stage.now) == 1
+    test.refresh_from_db()
+    assert (test.state, test.losses) == (QUEUED, 1)
+    again = claim(stage)
+    assert again.token > job.token
+    with pytest.raises(StaleLease):
+        record_test(pk=test.pk, runner=stage.rex, report=report(job), now=stage.now)
+
+
+def test_a_renewal_never_passes_the_hard_deadline(stage: Stage) -> None:
+    test = ask(stage)
+    job = claim(stage)
+    test.refresh_from_db()
+    assert test.hard_deadline_at is not None
+    while (now := stage.later(30)) < test.hard_deadline_at:
+        renew(pk=test.pk, runner=stage.rex, token=job.token, now=now)
+    with pytest.raises(StaleLease):
+        renew(pk=test.pk, runner=stage.rex, token=job.token, now=test.hard_deadline_at)
+
+
+def test_three_losses_are_nobodys_verdict(stage: Stage) -> None:
+    test = ask(stage)
+    for _ in range(3):
+        job = claim(stage)
+        assert record_test(
+            pk=test.pk, runner=stage.rex, report=report(job, outcome="infra_error", reason="sandbox"), now=stage.now
+        )
+    test.refresh_from_db()
+    assert (test.outcome, why_closed(stage)) == (ERROR, "")
+
+
+def test_an_older_runner_that_says_nothing_is_no_verdict(stage: Stage) -> None:
+    test = ask(stage)
+    job = claim(stage)
+    assert record_test(
+        pk=test.pk, runner=stage.rex, report=report(job, outcome="build_error", admission={}), now=stage.now
+    )
+    test.refresh_from_db()
+    assert test.state == QUEUED
+
+
+def test_problem_code_that_fails_fails_the_test(stage: Stage) -> None:
+    test = done(stage, outcome="infra_error", reason="problem", evidence={"operator": "no module named x"})
+    assert (test.outcome, "no module named x" in test.message) == (FAILED, True)
+
+
+def test_a_version_that_fails_takes_no_submissions_until_overridden(stage: Stage) -> None:
+    test = done(stage, passed=False)
+    with pytest.raises(UserError, match="admission test") as refused:
+        stage.submit()
+    assert refused.value.status == 409
+    for actor, reason in ((stage.ada, "let me"), (stage.olga, " ")):
+        with pytest.raises(UserError):
+            override(test=test, actor=actor, reason=reason, now=stage.now)
+    override(test=test, actor=stage.olga, reason="zeros are right here", now=stage.now)
+    assert stage.submit().pk
+    row = Row.objects.get(act="override_admission_test")
+    assert (row.actor_id, row.reason) == (stage.olga.pk, "zeros are right here")
+    with pytest.raises(UserError):
+        override(test=test, actor=stage.olga, reason="again", now=stage.now)
+
+
+def test_what_was_imported_waits_for_its_test(stage: Stage) -> None:
+    assert why_closed(stage) == "", "never asked for"
+    ask(stage, gate=True)
+    assert "first" in why_closed(stage)
+    done(stage)
+    assert why_closed(stage) == ""
+
+
+def test_asking_again_closes_nothing(stage: Stage) -> None:
+    done(stage)
+    ask(stage)
+    assert why_closed(stage) == ""
+
+
+def test_a_runner_does_it_over_http(stage: Stage) -> None:
+    test = ask(stage)
+    _, token = create_runner(name="rex-2", hardware="cpu", now=stage.now)
+    client = Client(headers={"authorization": f"Bearer {token}"})
+
+    def post(path: str, sent: object) -> Any:
+        body = sent if isinstance(sent, str) else json.dumps(sent)
+        return client.post(f"/api/runner/v1/{path}", data=body, content_type="application/json")
+
+    AdmissionTest.objects.update(created_at=stage.now - timedelta(days=9))
+    job = Job.from_json(post("claim", {"hardware": "cpu"}).json())
+    at = f"attempts/{job.attempt_id}"
+    assert post(f"{at}/renew", {"token": job.token}).json()["cancel"] is False
+    assert post(f"{at}/renew", {"token": job.token + 1}).status_code == 409
+    assert post(f"{at}/events", {"token": job.token, "events": []}).status_code == 200
+    assert post(f"{at}/report", dump(report(job)).replace("admission-", "admission-9")).status_code == 400
+    assert post(f"{at}/report", dump(report(job))).json() == {"recorded": True}
+    assert post(f"{at}/report", dump(report(job))).json() == {"recorded": False}
+    test.refresh_from_db()
+    assert test.outcome == PASSED
+
+
+def test_a_shape_that_pages_cannot_read_is_refused_by_name(stage: Stage) -> None:
+    test = ask(stage)
+    job = claim(stage)
+    for lines in (None, ["x"], [GOOD | {"good": "yes"}]):
+        wrong = report(job, admission={"passed": True, "lines": lines})
+        with pytest.raises(UserError, match=r"report\.admission\.lines"):
+            record_test(pk=test.pk, runner=stage.rex, report=wrong, now=stage.now)
+    test.refresh_from_db()
+    assert test.state == RUNNING
+
+
+def test_another_hardware_does_not_get_it(stage: Stage) -> None:
+    ask(stage)
+    assert pipeline.claim_work(runner=make_runner("tess", "H200"), now=stage.now) is None

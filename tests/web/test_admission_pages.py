@@ -1,0 +1,87 @@
+"""What organisers see of admission tests, on pages and over the API, and that nobody else does."""
+
+from __future__ import annotations
+
+import pytest
+
+from leaderboard.admissions.models import DONE, FAILED, PASSED, AdmissionTest
+
+LINES = [
+    {"name": "admission/reference", "expected": "accepted", "got": "passed 9 cases", "good": True, "explained": ""},
+    {"name": "admission/zeros", "expected": "wrong", "got": "passed 9 cases", "good": False, "explained": "<b>why"},
+    {"name": "admission/half", "expected": "wrong", "got": "does not apply", "good": None, "explained": "integers"},
+]
+
+
+@pytest.fixture
+def failed(stage) -> AdmissionTest:
+    lines = [line | {"figures": {}} for line in LINES]
+    return AdmissionTest.objects.create(
+        version=stage.board.version,
+        hardware="cpu",
+        state=DONE,
+        outcome=FAILED,
+        message="The admission test failed: zeros.",
+        told={"passed": False, "marks": ["near_constant"], "cases": 9, "margin": 12.34, "lines": lines},
+        created_at=stage.now,
+        finished_at=stage.now,
+    )
+
+
+def test_the_table_says_what_was_tried_and_what_came(stage, browser, failed) -> None:
+    page = browser(stage.olga).get(f"/admission/{failed.pk}").content.decode()
+    for said in ("Zeros", "must be refused", "passed 9 cases", "12.3 times", "near_constant", "takes no submissions"):
+        assert said in page, said
+    assert "&lt;b&gt;why" in page
+
+
+def test_the_list_says_which_boards_are_closed(stage, browser, failed) -> None:
+    page = browser(stage.olga).get("/admission").content.decode()
+    assert "closed" in page
+    assert f"/admission/{failed.pk}" in page
+
+
+def test_nobody_else_sees_it(stage, browser, failed) -> None:
+    for user in (stage.ada, stage.cleo):
+        client = browser(user)
+        for path in ("/admission", f"/admission/{failed.pk}", "/api/v1/admission", f"/api/v1/admission/{failed.pk}"):
+            assert client.get(path).status_code == 404
+        for path in ("/admission/ask", f"/admission/{failed.pk}/override"):
+            assert client.post(path, {"board": stage.board.pk, "reason": "mine"}).status_code == 404
+    assert browser(None).get("/admission").status_code == 302
+    assert browser(None).get("/api/v1/admission").status_code == 401
+    failed.refresh_from_db()
+    assert not failed.is_overridden
+
+
+def test_an_override_needs_a_reason_and_is_shown(stage, browser, failed) -> None:
+    client, at = browser(stage.olga), f"/admission/{failed.pk}"
+    assert "Say why" in client.post(f"{at}/override", {"reason": " "}).content.decode()
+    assert client.post(f"{at}/override", {"reason": "zeros are right"}).status_code == 302
+    page = client.get(at).content.decode()
+    assert "Overridden by olga" in page
+    assert "zeros are right" in page
+    assert "in spite of it" not in page
+    assert client.post(f"{at}/override", {"reason": "again"}).status_code == 409
+
+
+def test_asking_leads_to_the_test(stage, browser) -> None:
+    client = browser(stage.olga)
+    answer = client.post("/admission/ask", {"board": stage.board.pk})
+    test = AdmissionTest.objects.get()
+    assert answer.headers["Location"] == f"/admission/{test.pk}"
+    assert "Waiting for a runner" in client.get(f"/admission/{test.pk}").content.decode()
+    for nonsense in ("", "x", "9" * 30, "-1"):
+        assert client.post("/admission/ask", {"board": nonsense}).status_code == 404
+
+
+def test_the_api_says_the_same(stage, browser, failed) -> None:
+    client = browser(stage.olga)
+    (summary,) = client.get("/api/v1/admission").json()
+    assert (summary["problem"], summary["outcome"], summary["open"]) == ("softmax", "failed", False)
+    detail = client.get(f"/api/v1/admission/{failed.pk}").json()
+    assert [line["good"] for line in detail["lines"]] == [True, False, None]
+    asked = client.post("/api/v1/admission", {"board": "softmax", "hardware": "cpu"}, content_type="application/json")
+    assert (asked.status_code, asked.json()["state"]) == (201, "queued")
+    AdmissionTest.objects.filter(pk=asked.json()["id"]).update(state=DONE, outcome=PASSED, finished_at=stage.now)
+    assert client.get(f"/api/v1/admission/{failed.pk}").json()["open"] is True, "the newest test counts"
