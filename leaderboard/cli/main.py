@@ -15,7 +15,7 @@ from typing import Annotated, Final
 
 import typer
 
-from leaderboard.cli import config, directives, figures, lookup, render
+from leaderboard.cli import config, directives, figures, lookup, problem, render
 from leaderboard.cli.api import JSON, Api, connected
 from leaderboard.cli.config import Account
 from leaderboard.cli.errors import CliError, Misuse
@@ -32,6 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and usage errors, also in a pipe
 )
+
+app.add_typer(problem.app, name="problem")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Url = Annotated[str, typer.Option("--url", envvar="PHOTOFINISH_URL", help="The site.")]

@@ -1,0 +1,93 @@
+"""`photofinish problem new | check`: write a problem's folder that works, and have one judged on this machine.
+
+What a folder may say is read by the judge alone, so `check` starts `runner verify`, which comes with the judge.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from leaderboard.cli import render
+from leaderboard.cli.errors import Misuse
+
+app = typer.Typer(no_args_is_help=True, help="Write problems, and try them.")
+
+SCAFFOLD: Final = "scaffold"
+SUFFIX: Final = ".txt"  # so that no tool takes the files for code of this package
+SET_FILE: Final = "set.yaml"
+NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+NO_JUDGE: Final = (
+    "The judge is not installed here. With Docker and `pip install 'photofinish[runner]'`, run: runner verify {folder}"
+)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="Of the folder and of the board: small letters, digits, - and _.")],
+    into: Annotated[Path, typer.Option(help="Where to write it.")] = Path(),
+) -> None:
+    """Write a problem that works (SiLU): NAME/ with samples, and NAME.yaml, a set with it alone. Then make it yours."""
+    if not NAME.fullmatch(name):
+        raise Misuse(f"{name!r} cannot be a board's name: use small letters, digits, - and _ (at most 64)")
+    written = write(name, into)
+    screen = render.Screen()
+    for path in written:
+        screen.say(str(path))
+    screen.say(f"Next: photofinish problem check {into / name}")
+
+
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(help="One with a task.yml.")],
+    only: Annotated[str, typer.Option(help="Only samples whose name begins so, such as admission/.")] = "",
+) -> None:
+    """Judge a problem here: its admission test, then its samples. Exit code 0: sound; 1: not; 2: not judged."""
+    if not (folder / "task.yml").is_file():
+        raise Misuse(f"{folder} has no task.yml; `photofinish problem new NAME` writes one")
+    runner = shutil.which("runner", path=str(Path(sys.argv[0]).parent)) or shutil.which("runner")
+    if runner is None:
+        raise Misuse(NO_JUDGE.format(folder=folder))
+    options = ["--only", only] if only else []
+    raise typer.Exit(subprocess.run([runner, "verify", str(folder.resolve()), *options], check=False).returncode)
+
+
+def write(name: str, into: Path) -> list[Path]:
+    """All files, or none: what is there already is never written over. Raises Misuse."""
+    files = {into / _place(path, name): text.replace("@NAME@", name) for path, text in _scaffold()}
+    taken = [path for path in (into / name, into / f"{name}.yaml") if path.exists()]
+    if taken:
+        raise Misuse(f"{taken[0]} is there already; choose another name or --into another folder")
+    try:
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Misuse(f"{error.filename}: {error.strerror}") from None
+    return list(files)
+
+
+def _place(path: str, name: str) -> Path:
+    return Path(f"{name}.yaml") if path == SET_FILE else Path(name, path)
+
+
+def _scaffold() -> Iterator[tuple[str, str]]:
+    """Every file by its path in the folder, with its text."""
+    return _below(resources.files("leaderboard.cli") / SCAFFOLD, "")
+
+
+def _below(folder: Traversable, at: str) -> Iterator[tuple[str, str]]:
+    for item in sorted(folder.iterdir(), key=lambda one: one.name):
+        if item.is_dir():
+            yield from _below(item, f"{at}{item.name}/")
+        elif item.name.endswith(SUFFIX):
+            yield at + item.name.removesuffix(SUFFIX), item.read_text("utf-8")
