@@ -94,7 +94,7 @@ class Harness:
 
     def _next(self, seen: int) -> int:
         spins, nonce = 0, seen
-        while nonce == seen:
+        while nonce in (seen, 0):  # 0: struct clears a page's words before it writes them; no order has that nonce
             nonce = protocol.read_nonce(self.orders)
             spins += 1
             if spins > SPINS:
