@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from problems.spec import Case, Problem, case_name
+from problems.spec import MODEL, Case, Problem, case_name
 from runner.judge import faults, limits
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.faults import Fault
@@ -132,8 +132,8 @@ def variants(problem: Problem) -> tuple[str, ...]:
 
 def source(problem: Problem, turns: tuple[str, ...]) -> str:
     """A submission whose calls are answered by `turns`, one after the other, for ever."""
-    reference = problem.files["reference.py"]
-    return f"REFERENCE = {reference!r}\nTURNS = {turns!r}\n{_text()}\n{problem.entry} = kernel\n"
+    reference, answer = problem.files["reference.py"], "model()" if problem.interface == MODEL else "kernel"
+    return f"REFERENCE = {reference!r}\nTURNS = {turns!r}\n{_text()}\n{problem.entry} = {answer}\n"
 
 
 def plan(problem: Problem, trial: Trial) -> list[Planned]:
@@ -151,7 +151,7 @@ def examine(trial: Trial) -> Admission:
     stage = Stage.begin("The admission test", len(turns) * problem.test_timeout_s)
     try:
         trial.load(source(problem, turns))
-        trial.oracle.load(dict(problem.files))
+        trial.load_oracle()
         for done, one in enumerate(planned):
             trial.emit("checking", "", {"done": done, "total": len(planned)})
             _take_turns(trial, one, tallies, stage)

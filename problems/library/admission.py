@@ -5,6 +5,7 @@ TURNS (keys of VARIANTS below): call by call the next of them answers, so that o
 like any submission, and is ours. Raises NotApplicable where a variant makes no sense for the problem at hand.
 """
 
+import copy
 import dataclasses
 import itertools
 import sys
@@ -17,6 +18,7 @@ sys.modules["reference"] = reference
 exec(compile(REFERENCE, "reference.py", "exec"), reference.__dict__)  # noqa: F821
 
 HALVED = {torch.float64: torch.float32, torch.float32: torch.float16}
+WIDE = {float: torch.float64, complex: torch.complex128}
 WORKING = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -24,26 +26,31 @@ class NotApplicable(Exception):
     pass
 
 
+NUMBERS = (bool, int, float, complex)
+
+
 # -- nested data -----------------------------------------------------------------------------------------------------
 
 
-def mapped(data, change):
-    """The same structure with every tensor changed."""
-    if isinstance(data, torch.Tensor):
+def mapped(data, change, kinds=(torch.Tensor,)):
+    """The same structure with everything of these kinds changed."""
+    if isinstance(data, kinds):
         return change(data)
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(mapped(item, change, kinds) for item in data))
     if isinstance(data, (tuple, list)):
-        return type(data)(mapped(item, change) for item in data)
+        return type(data)([mapped(item, change, kinds) for item in data])
     if isinstance(data, dict):
-        return {key: mapped(item, change) for key, item in data.items()}
+        return type(data)((key, mapped(item, change, kinds)) for key, item in data.items())
     if dataclasses.is_dataclass(data):
-        fields = {field.name: mapped(getattr(data, field.name), change) for field in dataclasses.fields(data)}
+        fields = {field.name: mapped(getattr(data, field.name), change, kinds) for field in dataclasses.fields(data)}
         return type(data)(**fields)
     return data
 
 
-def leaves(data):
+def leaves(data, kinds=(torch.Tensor,)):
     found = []
-    mapped(data, lambda tensor: found.append(tensor) or tensor)
+    mapped(data, lambda leaf: found.append(leaf) or leaf, kinds)
     return found
 
 
@@ -51,68 +58,112 @@ def same(left, right):
     return torch.equal(left.contiguous().view(-1).view(torch.uint8), right.contiguous().view(-1).view(torch.uint8))
 
 
+def cast(data, dtypes):
+    return mapped(data, lambda tensor: tensor.to(dtypes.get(tensor.dtype, tensor.dtype), copy=True))
+
+
 # -- running the reference -------------------------------------------------------------------------------------------
+
+
+class Function:
+    """The reference as a function of data."""
+
+    def __call__(self, data):
+        return reference.ref_kernel(data)
+
+    def cast(self, dtypes):
+        return self
+
+
+class Forward:
+    """The reference as a Model; data are the arguments of its forward."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, data):
+        return self.model.original(*data)
+
+    def cast(self, dtypes):
+        other = copy.deepcopy(self.model)
+        for tensor in (*other.parameters(), *other.buffers()):
+            tensor.data = tensor.data.to(dtypes.get(tensor.dtype, tensor.dtype))
+        return Forward(other)
 
 
 class Run:
     """The reference on `data`: its result, and all its outputs, those that it wrote into the data first."""
 
-    def __init__(self, data, changed=None):
+    def __init__(self, solve, data, changed=None):
         before = [tensor.clone() for tensor in leaves(data)]
-        self.result = reference.ref_kernel(data)
+        self.result = solve(data)
         after = leaves(data)
         if changed is None:
             changed = [index for index, tensor in enumerate(after) if not same(tensor, before[index])]
         self.changed = changed
-        written = [after[index] for index in changed]
-        places = {tensor.data_ptr() for tensor in written}
-        self.fresh = [tensor for tensor in leaves(self.result) if tensor.data_ptr() not in places]
-        self.outputs = written + self.fresh
+        self.written = [after[index] for index in changed]
+        self.places = {tensor.data_ptr() for tensor in self.written}
+        fresh = [leaf for leaf in leaves(self.result, (torch.Tensor, *NUMBERS)) if not self.is_written(leaf)]
+        self.outputs = self.written + [as_tensor(leaf) for leaf in fresh]
+
+    def is_written(self, leaf):
+        return isinstance(leaf, torch.Tensor) and leaf.data_ptr() in self.places
 
     def replaced(self, values):
         """The result with other values, also in what was written in place."""
-        written = len(self.changed)
-        for output, value in zip(self.outputs[:written], values[:written], strict=True):
+        for output, value in zip(self.written, values[: len(self.written)], strict=True):
             output.copy_(value)
-        others = dict(zip(map(id, self.fresh), values[written:], strict=True))
-        return mapped(self.result, lambda tensor: others.get(id(tensor), tensor))
+        others = iter(values[len(self.written) :])
+
+        def put(leaf):
+            if self.is_written(leaf):
+                return leaf
+            value = next(others)
+            return value if isinstance(leaf, torch.Tensor) else type(leaf)(value.item())
+
+        return mapped(self.result, put, (torch.Tensor, *NUMBERS))
 
 
-def cast(data, dtypes):
-    return mapped(data, lambda tensor: tensor.to(dtypes.get(tensor.dtype, tensor.dtype), copy=True))
+def as_tensor(leaf):
+    return leaf if isinstance(leaf, torch.Tensor) else torch.tensor(leaf, dtype=WIDE.get(type(leaf)))
 
 
 # -- the variants: from the data as it was and the honest run, the values to return ----------------------------------
 
 
-def honest(given, run):
+def honest(solve, given, run):
     return run.outputs
 
 
-def zeros(given, run):
-    return [torch.zeros_like(output) for output in run.outputs]
+def zeros(solve, given, run):
+    return [filled(output, 0) for output in run.outputs]
 
 
-def ones(given, run):
-    return [torch.ones_like(output) for output in run.outputs]
+def ones(solve, given, run):
+    return [filled(output, 1) for output in run.outputs]
 
 
 FIRST = {}
 
 
-def constant(given, run):
+def constant(solve, given, run):
     """The best constant: the mean of what is expected; of a single number, which that would be, the first one seen."""
-    return [fill(place, output) for place, output in enumerate(run.outputs)]
+
+    def guess(place, output):
+        if not output.numel():
+            return output
+        mean = (output.real if output.is_complex() else output).double().mean().item()
+        return filled(output, FIRST.setdefault(place, mean) if output.numel() == 1 else mean)
+
+    return [guess(place, output) for place, output in enumerate(run.outputs)]
 
 
-def fill(place, output):
-    if not output.numel():
-        return output
-    mean = (output.real if output.is_complex() else output).double().mean().item()
-    return torch.full_like(output, FIRST.setdefault(place, mean) if output.numel() == 1 else mean)
+def filled(output, value):
+    """By a detour: not every format can be filled."""
+    return torch.full(output.shape, float(value), dtype=torch.float64, device=output.device).to(output.dtype)
 
 
-def the_input(given, run):
+def the_input(solve, given, run):
     inputs = leaves(given)
 
     def like(output):
@@ -127,7 +178,7 @@ def the_input(given, run):
 LAST = {}
 
 
-def previous(given, run):
+def previous(solve, given, run):
     """What the last input whose outputs had these shapes should have given."""
     key = tuple((output.shape, output.dtype) for output in run.outputs)
     before, LAST[key] = LAST.get(key), [output.clone() for output in run.outputs]
@@ -136,29 +187,32 @@ def previous(given, run):
     return before
 
 
-def half(given, run):
+def half(solve, given, run):
     """Computed in half the precision of the inputs."""
     if not any(tensor.dtype in HALVED for tensor in leaves(given)):
         raise NotApplicable("the inputs are in half precision, or no floating-point numbers")
     try:
-        other = Run(cast(given, HALVED), run.changed)
+        other = Run(solve.cast(HALVED), cast(given, HALVED), run.changed)
     except (RuntimeError, NotImplementedError, TypeError) as error:
         raise NotApplicable(f"the reference does not run in half precision: {error}") from None
     return [value.to(output.dtype) for value, output in zip(other.outputs, run.outputs, strict=True)]
 
 
-def margin(given, run):
+def margin(solve, given, run):
     """Honest, with four times the error that the reference's working precision brings."""
     try:
-        exact = Run(cast(given, dict.fromkeys(WORKING, torch.float64)), run.changed)
+        doubled = dict.fromkeys(WORKING, torch.float64)
+        exact = Run(solve.cast(doubled), cast(given, doubled), run.changed)
     except (RuntimeError, NotImplementedError, TypeError) as error:
         raise NotApplicable(f"the reference does not run in double precision: {error}") from None
 
     def moved(output, target):
         if not output.is_floating_point() or not target.is_floating_point():
             return output
-        wide = (target.double() + 4 * (output.double() - target.double())).to(output.dtype)
-        return torch.where(torch.isfinite(output) & torch.isfinite(wide), wide, output)
+        came = output.double()
+        wide = (target.double() + 4 * (came - target.double())).to(output.dtype)
+        finite = torch.isfinite(came) & torch.isfinite(wide.double())
+        return torch.where(finite, wide.double(), came).to(output.dtype)
 
     return [moved(output, target) for output, target in zip(run.outputs, exact.outputs, strict=True)]
 
@@ -178,9 +232,23 @@ VARIANTS = {
 TURN = itertools.cycle(TURNS)  # noqa: F821
 
 
-def kernel(data):
+def kernel(data, solve=None):
+    solve = solve or Function()
     change = VARIANTS[next(TURN)]
     given = mapped(data, torch.clone)
     with torch.no_grad():
-        run = Run(data)
-        return run.replaced(change(given, run))
+        run = Run(solve, data)
+        return run.replaced(change(solve, given, run))
+
+
+def model():
+    """The class that answers where the problem is a Model."""
+
+    class Answer(reference.Model):
+        def original(self, *inputs):
+            return super().forward(*inputs)
+
+        def forward(self, *inputs):
+            return kernel(list(inputs), Forward(self))
+
+    return Answer

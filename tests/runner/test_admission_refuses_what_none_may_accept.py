@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 
-from problems.spec import Precision, Problem
+from problems.spec import MODEL, Precision, Problem
 from problems.tolerance import Tolerance
 from runner import admission
 from runner.admission import NEAR_CONSTANT, Admission, Tally
 from runner.judge import schedule
-from runner.judge.faults import Fault
 from runner.judge.memory import HostMemory
 from runner.judge.schedule import B
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
-from tests.runner.tenant_here import TenantHere
+from tests.runner.judge.tenant_here import tenant_of
 
 INPUTS = """
 import torch
@@ -31,6 +30,36 @@ ZEROS = INPUTS + "def ref_kernel(data):\n    return (data[0] + data[1]) * 1e-9\n
 NEARLY_ONE = INPUTS + "def ref_kernel(data):\n    return 1 + 1e-3 * torch.tanh(data[0] + data[1])\n"
 BLIND = INPUTS + "def ref_kernel(data):\n    return torch.arange(data[0].numel(), dtype=torch.float32) + 0 * data[0]\n"
 ONE_NUMBER = INPUTS + "def ref_kernel(data):\n    return (data[0] * data[1]).sum().reshape(1)\n"
+LEAVES = """
+import os
+if "submission" in __import__("sys").modules:
+    os._exit(3)
+"""
+PARTS = (
+    INPUTS
+    + """
+from typing import NamedTuple
+class Parts(NamedTuple):
+    total: float
+    sums: torch.Tensor
+def ref_kernel(data):
+    sums = data[0] * data[1]
+    return {"parts": Parts(float(sums.double().sum()), sums), "count": sums.numel()}
+"""
+)
+MODEL_FILE = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = torch.nn.Linear(width, 5)
+    def forward(self, x):
+        return torch.tanh(self.linear(x))
+def get_inputs():
+    return [torch.randn(3, 8)]
+def get_init_inputs():
+    return [8]
+"""
 ANYTHING_GOES = SUM + "def check_implementation(data, output):\n    return True, ''\n"
 
 
@@ -47,10 +76,19 @@ def problem(reference: str, **changes: Any) -> Problem:
     return replace(made, **changes)
 
 
-def examined(asked: Problem, folder: Path, tenant: TenantHere | None = None) -> Admission:
-    sides: Any = {B: tenant or TenantHere()}
-    with oracle_of(asked.files["reference.py"], folder) as oracle:
-        oracle.load = lambda files: None  # type: ignore[method-assign]  # it is loaded
+def examined(asked: Problem, folder: Path, calls: list[str] | None = None) -> Admission:
+    """With the real programs of both containers; `calls` gets one item a call."""
+    seed = 7 if asked.interface == MODEL else None
+    with oracle_of(asked.files["reference.py"], folder, init_seed=seed) as oracle, tenant_of(folder / "tenant") as side:
+        oracle.load = lambda files, init_seed: None  # type: ignore[method-assign]  # it is loaded
+        call = side.call
+
+        def counted(given: Any, *told: Any, **named: Any) -> Any:
+            (calls if calls is not None else []).append(given.case)
+            return call(given, *told, **named)
+
+        side.call = counted  # type: ignore[method-assign]
+        sides: Any = {B: side}
         trial = Trial(asked, "test", oracle, sides, HostMemory(), profile=schedule.CPU, emit=lambda *told: None)
         return admission.examine(trial)
 
@@ -71,9 +109,9 @@ def test_a_sound_problem_passes_with_its_margin(tmp_path: Path) -> None:
 
 def test_one_input_serves_all_variants(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    tenant = TenantHere()
-    found = examined(problem(SUM), tmp_path, tenant)
-    assert tenant.calls == found.cases * len(admission.variants(problem(SUM)))
+    calls: list[str] = []
+    found = examined(problem(SUM), tmp_path, calls)
+    assert len(calls) == found.cases * len(admission.variants(problem(SUM)))
 
 
 def test_a_problem_that_accepts_zeros_is_refused(tmp_path: Path) -> None:
@@ -132,18 +170,35 @@ def test_a_tolerance_at_the_rounding_error_leaves_no_margin(tmp_path: Path) -> N
     assert found.margin < 4
 
 
-def test_a_variant_that_fails_otherwise_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_a_reference_that_ends_its_container_is_told_with_its_reason(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-
-    class Dying(TenantHere):
-        def call(self, *told: Any, **named: Any) -> Any:
-            raise Fault("out_of_memory", "killed", "It used more memory than it has.")
-
-    found = examined(problem(SUM), tmp_path, Dying())
+    found = examined(problem(SUM + LEAVES), tmp_path)
     (reference,) = [line for line in found.lines if line.name == "admission/reference"]
     assert (reference.good, reference.got) == (False, "failed")
-    assert "more memory" in reference.explained
+    assert "exited" in reference.explained
     assert lines(found)["zeros"] is False, "what was never tried is no pass"
+
+
+def test_a_model_is_asked_as_such(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    asked = problem(
+        MODEL_FILE,
+        interface=MODEL,
+        entry="ModelNew",
+        tests=(),
+        benchmarks=({},),
+        tolerance=Tolerance(rtol=1e-4, atol=1e-4),
+    )
+    found = examined(asked, tmp_path)
+    assert found.passed, found
+    assert [lines(found)[name] for name in ("reference", "zeros", "previous", "half")] == [True] * 4
+
+
+def test_numbers_and_named_parts_of_a_result_are_answered_too(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(PARTS), tmp_path)
+    assert found.passed, found
+    assert lines(found)["zeros"] is True
 
 
 def test_a_faulty_declaration_of_work_is_told_to_its_author() -> None:
