@@ -33,6 +33,7 @@ HALF_NAMES: Final = ("fp16", "bf16")
 NEAR_CONSTANT: Final = "near_constant"
 SOURCE: Final = Path(__file__).parent.parent / "problems" / "library" / "admission.py"
 ANSWERED: Final = frozenset(reason for _, reason in faults.ANSWERS.values())  # after these the tenant still obeys
+CALL_S: Final = 60.0  # the longest that one call may take: more than a submission's, since it solves twice and copies
 SAID_CHARS: Final = 400
 EXPLAINED: Final = {
     "reference": "The problem's own reference must pass its own check, on every case and with nothing to hold it.",
@@ -148,7 +149,7 @@ def examine(trial: Trial) -> Admission:
     turns = variants(problem)
     tallies = {name: Tally() for name in turns}
     planned = plan(problem, trial)
-    stage = Stage.begin("The admission test", len(turns) * problem.test_timeout_s)
+    stage = Stage.begin("The admission test", len(turns) * problem.test_timeout_s, CALL_S)
     try:
         trial.load(source(problem, turns))
         trial.load_oracle()
@@ -156,7 +157,8 @@ def examine(trial: Trial) -> Admission:
             trial.emit("checking", "", {"done": done, "total": len(planned)})
             _take_turns(trial, one, tallies, stage)
     except Fault as fault:  # the container is gone, or the time
-        tallies["reference"].failed(fault)
+        if not any(tally.fault for tally in tallies.values()):
+            tallies["reference"].failed(fault)
     return conclude(problem, tallies, cases=len(planned))
 
 
@@ -170,9 +172,9 @@ def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: St
         try:
             call, output = trial.call(B, given, stage, 0, public=True)
         except Fault as fault:
+            tally.failed(fault)
             if fault.reason not in ANSWERED:
                 raise
-            tally.failed(fault)
             continue
         check = trial.judge_output(given, call, output, public=True)
         tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)

@@ -36,15 +36,16 @@ Evidence = dict[str, Any]
 
 @dataclass
 class Stage:
-    """A time limit over many calls; each call gets what is left of it, at most CALL_S."""
+    """A time limit over many calls; each call gets what is left of it, at most `call_s`."""
 
     name: str
     limit_s: float
     ends: float
+    call_s: float = CALL_S
 
     @classmethod
-    def begin(cls, name: str, limit_s: float) -> Stage:
-        return cls(name, limit_s, time.monotonic() + limit_s)
+    def begin(cls, name: str, limit_s: float, call_s: float = CALL_S) -> Stage:
+        return cls(name, limit_s, time.monotonic() + limit_s, call_s)
 
     def left_s(self) -> float:
         left = self.ends - time.monotonic()
@@ -54,7 +55,7 @@ class Stage:
                 "stage",
                 f"{self.name} took longer than its {self.limit_s:g} s in all; make the kernel faster.",
             )
-        return min(left, CALL_S)
+        return min(left, self.call_s)
 
 
 class Trial:
