@@ -11,7 +11,7 @@ import hashlib
 import json
 import keyword
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from problems.fields import (
     as_whole,
     shown,
 )
+from problems.native import SUFFIXES, Build
 from problems.tolerance import Precision, Tolerance
 
 __all__ = [
@@ -103,6 +104,7 @@ class Problem:
     speed_of_light: dict[str, Any] = field(default_factory=dict)
     level: int | None = None
     tags: tuple[str, ...] = ()
+    build: Build | None = None  # of `lang: cu`
     unsupported: str = ""
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
@@ -136,6 +138,7 @@ class Problem:
             "level": self.level,
             "tags": list(self.tags),
             "unsupported": self.unsupported,
+            **({} if self.build is None else {"build": self.build.to_json()}),
             **({} if self.interface == FUNCTION else {"interface": self.interface}),  # others keep their digest
         }
 
@@ -156,6 +159,7 @@ class Problem:
             lang=fields.optional("lang", partial(_one_of, allowed=LANGUAGES), "py"),
             submission_name=fields.optional("submission_name", _file_name, "submission.py"),
             entry=fields.optional("entry", _entry, "custom_kernel"),
+            build=fields.optional("build", Build.from_json, None),
             interface=fields.optional("interface", partial(_one_of, allowed=INTERFACES), FUNCTION),
             templates=fields.optional("templates", _templates, {}),
             test_timeout_s=fields.optional("test_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
@@ -208,8 +212,28 @@ def _check_together(problem: Problem) -> None:
         raise ProblemError("tests", f"{count} tests, benchmarks and fuzz cases together, at most {MAX_CASES}")
     if not problem.unsupported and not problem.benchmarks:
         raise ProblemError("benchmarks", "is empty; at least one case must be timed")
-    if not problem.unsupported and problem.lang == "py" and "reference.py" not in problem.files:
+    if not problem.unsupported and "reference.py" not in problem.files:
         raise ProblemError("files", "reference.py is missing; it makes the inputs and the expected output")
+    if not problem.unsupported:
+        _check_build(problem)
+
+
+def _check_build(problem: Problem) -> None:
+    is_native = problem.lang == "cu"
+    if is_native != (problem.build is not None):
+        raise ProblemError("build", "belongs to lang: cu, and to nothing else")
+    if is_native and not problem.submission_name.endswith(SUFFIXES):
+        raise ProblemError("submission_name", f"{problem.submission_name} does not end in {' or '.join(SUFFIXES)}")
+    for name in problem.build.sources if problem.build else ():
+        if name not in problem.files:
+            raise ProblemError("build.sources", f"there is no file {shown(name)} among the problem's files")
+
+
+def in_python(problem: Problem) -> Problem:
+    """The same question, for an answer in Python: what a `lang: cu` problem's own reference is."""
+    if problem.build is None:
+        return problem
+    return replace(problem, lang="py", build=None, submission_name="submission.py")
 
 
 def _one_of(value: object, where: str, allowed: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.spec import Problem
+from problems.spec import Problem, in_python
 from runner import accelerators, admission, config, epochs, prepare
 from runner.judge import limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
@@ -21,6 +21,7 @@ from runner.judge.schedule import A, B, I
 from runner.judge.telemetry import Blind, Telemetry, open_telemetry
 from runner.judge.trial import Trial
 from runner.wire import ADMISSION, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
+from sandbox import protocol
 from sandbox.errors import SandboxError
 
 log = logging.getLogger("runner.execute")
@@ -149,7 +150,8 @@ def _admit(
 ) -> Report:
     """The problem itself is tested: no submission, no times."""
     hardware = ready.hardware
-    trial = Trial(problem, job.mode, ready.oracle, ready.sides, hardware.memory, profile=hardware.profile, emit=emit)
+    asked = in_python(problem)  # its own reference answers
+    trial = Trial(asked, job.mode, ready.oracle, ready.sides, hardware.memory, profile=hardware.profile, emit=emit)
     evidence.update(_circumstances(job, ready))
     with phases("checking"):
         found = admission.examine(trial)
@@ -198,7 +200,7 @@ def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> 
         blank,
         outcome=decided.outcome,
         reason=decided.reason,
-        message=decided.message[:MAX_MESSAGE_CHARS],
+        message=protocol.cut(decided.message, MAX_MESSAGE_CHARS),
         flags=decided.flags + (() if evidence["certified"] else ("not_certified",)),
         score_us=decided.score_us,
         ratio=decided.ratio,
@@ -208,7 +210,7 @@ def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> 
         epoch=evidence["epoch"],
         set_aside=evidence["set_aside"],
         cases=tuple(_shown_cases(evidence, decided)),
-        logs={name: text[:MAX_LOG_CHARS] for name, text in logs.items()},
+        logs={name: protocol.cut(text, MAX_LOG_CHARS) for name, text in logs.items()},
         evidence=evidence,
     )
 

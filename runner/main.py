@@ -130,7 +130,9 @@ def verify_problem(
 
             def judge(sample: verify.Sample) -> Report:
                 status.update(f"judging {sample.name}")
-                job = once.job_from(found, sample.source, "submission.py", sample.mode, settings.runner_hardware)
+                job = once.job_from(
+                    verify.asked(found, sample), sample.source, sample.filename, sample.mode, settings.runner_hardware
+                )
                 return once.judge_here(job, settings, lambda event: None)
 
             if tested:

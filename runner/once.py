@@ -61,7 +61,7 @@ def read_source(path: Path) -> str:
     if len(data) > MAX_SOURCE_BYTES:
         raise UsageError(f"{path} has {len(data)} bytes, at most {MAX_SOURCE_BYTES}")
     if b"\x00" in data:
-        raise UsageError(f"{path} contains NUL bytes; send Python source text")
+        raise UsageError(f"{path} contains NUL bytes; send source text")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as err:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from problems.spec import Problem, in_python
 from runner.admission import Line
 from runner.wire import Report
 
@@ -39,8 +40,17 @@ class Sample:
     source: str
     mode: str = "ranked"
 
+    @property
+    def filename(self) -> str:
+        return self.name.rpartition("/")[2]
+
 
 Judge = Callable[[Sample], Report]
+
+
+def asked(problem: Problem, sample: Sample) -> Problem:
+    """What the sample answers: a problem in CUDA C++ takes Python, too, as Python."""
+    return in_python(problem) if sample.filename.endswith(".py") else problem
 
 
 def verify(samples: list[Sample], judge: Judge) -> Iterator[Line]:

@@ -31,7 +31,7 @@ LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: the way of a call without the cal
 
 # Statuses of an answer
 OK = 0
-SYNTAX, IMPORT, MISSING, RAISED, NONE, TYPE, SHAPE, DTYPE, MEMORY, LAYOUT_FAILED = range(1, 11)
+SYNTAX, IMPORT, MISSING, RAISED, NONE, TYPE, SHAPE, DTYPE, MEMORY, LAYOUT_FAILED, COMPILE = range(1, 12)
 
 _WORDS = struct.Struct("<4Q")
 _NONCE = struct.Struct("<Q")
@@ -48,6 +48,15 @@ class ProtocolError(Exception):
 def clean_text(raw: bytes) -> str:
     """Text for people: valid Unicode, no control or direction characters but tab and newline."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", raw.decode("utf-8", "replace").replace("\r\n", "\n"))
+
+
+def cut(text: str, most: int) -> str:
+    """At most `most` characters, cut where a line ends, with a line that says what is missing."""
+    if len(text) <= most:
+        return text
+    kept = text[: most - 40]
+    kept = kept[: kept.rfind("\n") + 1] or kept + "\n"
+    return f"{kept}… {len(text) - len(kept)} characters left out"
 
 
 def write_page(page: Any, nonce: int, kind: int, number: int = 0, text: bytes = b"") -> None:

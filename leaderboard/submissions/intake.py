@@ -18,7 +18,7 @@ from leaderboard.competitions.models import Board
 from leaderboard.errors import UserError
 from leaderboard.submissions.directives import read_directives
 from leaderboard.submissions.models import Submission
-from leaderboard.submissions.source import check_filename, read_source
+from leaderboard.submissions.source import check_filename, check_language, read_source
 from leaderboard.submissions.tokens import code_digest
 from runner.wire import MODES
 
@@ -39,11 +39,15 @@ class Checked:
 
 def check(*, board_slug: str, hardware: str, mode: str, filename: str, data: bytes, now: datetime) -> Checked:
     """Raises UserError. `board_slug` and `hardware` may be empty where the file's first lines say them."""
-    filename = check_filename(filename)
+    if filename:
+        check_filename(filename)
     source = read_source(data)
     directives = read_directives(source)
     slug = _board_slug(board_slug, directives.board)
     board = _board(slug, hardware, directives.hardware)
+    wanted = board.version.part("submission_name", "submission.py")
+    filename = filename or wanted
+    check_language(filename, wanted)
     if mode not in MODES:
         raise UserError("mode", mode, f"no such mode: {_said(mode)}; there are {', '.join(MODES)}")
     unsupported = board.version.part("unsupported", "")

@@ -12,7 +12,8 @@ from leaderboard.errors import UserError
 from runner.wire import MAX_SOURCE_BYTES
 
 MAX_FILENAME_CHARS: Final = 100
-_FILENAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. +-]*\.py")
+LANGUAGES: Final = {".py": "Python", ".cu": "CUDA C++"}
+_FILENAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. +-]*\.(py|cu)")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _MAGIC: Final = {
     b"\x7fELF": "a compiled program (ELF)",
@@ -30,11 +31,19 @@ def check_filename(name: str) -> str:
         raise UserError("filename", name, f"{len(name)} characters; a name has at most {MAX_FILENAME_CHARS}")
     if "/" in name or "\\" in name:
         raise UserError("filename", name, "give the plain name of the file, without folders")
-    if not name.endswith(".py"):
-        raise UserError("filename", name, "expected a Python file: its name must end in .py")
+    if not name.endswith(tuple(LANGUAGES)):
+        raise UserError("filename", name, "expected a source file: its name must end in .py, or in .cu")
     if not _FILENAME.fullmatch(name):
         raise UserError("filename", name, "use letters, digits and _ . + - only, starting with a letter, digit or _")
     return name
+
+
+def check_language(name: str, wanted: str) -> None:
+    """`wanted`: what a submission to this problem is called; its ending says the language."""
+    suffix = next((one for one in LANGUAGES if wanted.endswith(one)), ".py")
+    if not name.endswith(suffix):
+        said = f"this problem takes {LANGUAGES[suffix]}: the file's name must end in {suffix}"
+        raise UserError("filename", name, said)
 
 
 def read_source(data: bytes) -> str:

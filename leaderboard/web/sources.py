@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Final
 
 from leaderboard.competitions.models import ProblemVersion
@@ -26,13 +27,14 @@ def problem_of(version: ProblemVersion) -> Problem:
 
 
 def starters(problem: Problem) -> list[Tab]:
-    """One file a language; all are Python files, since that is what is sent."""
+    """One file a language, each with the ending of what is sent: .py, or .cu where the problem is in CUDA C++."""
+    suffix = PurePath(problem.submission_name).suffix
     return [
         Tab(
             id=f"starter-{index}",
             title=f"{language} starter",
             about=f"A correct, slow beginning in {language}: it passes test mode as it is. Make it fast.",
-            filename=f"starter_{''.join(ch for ch in language.lower() if ch.isalnum())}.py",
+            filename=f"starter_{''.join(ch for ch in language.lower() if ch.isalnum())}{suffix}",
             text=text,
         )
         for index, (language, text) in enumerate(sorted(problem.templates.items(), key=_python_first))

@@ -52,6 +52,7 @@ _BETTER: Final[dict[tuple[str, str], str]] = {
     ("wrong", "mismatch"): "Often the last elements of an odd size, a race, or too low a precision in a sum.",
     ("build_error", "syntax"): "“python -m py_compile” on your machine finds the same place.",
     ("build_error", "import"): "Only what the image has can be imported; nothing can be installed.",
+    ("build_error", "compile"): "The first error is the one to look at; those after it often follow from it.",
     ("build_error", "missing_entry"): "Name the function exactly as the problem says, at the top level of the file.",
     ("runtime_error", "crashed"): "Mostly an index outside a buffer: check the last block of odd sizes.",
     ("runtime_error", "exited"): "Return from the function; never call exit or _exit.",

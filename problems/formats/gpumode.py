@@ -20,6 +20,7 @@ from problems.errors import ProblemError
 from problems.fields import Fields, as_bool, as_list, as_text, said, shown
 from problems.formats import inspect
 from problems.formats.text import FileMissing, parse_yaml, read_text, resolve_inside
+from problems.native import Build
 from problems.spec import BUNDLE_VERSION, MAX_FILES, MAX_GPUS, Problem, as_words
 
 TASK_FILE: Final = "task.yml"
@@ -229,6 +230,7 @@ class _Task:
         files = {name: self._read(source, f"files.{name}") for name, source in sources.items()}
         task_files = {name: text for name, text in files.items() if name not in evaluators}
         called = inspect.submission_functions(files.get(self._main(), ""))
+        build, not_built = self._build(submission_name)
         bundle = {
             "bundle": BUNDLE_VERSION,
             "slug": slug,
@@ -239,7 +241,8 @@ class _Task:
             "entry": self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel"),
             "fuzz": self._fuzz(),
             "baseline": self._baseline(),
-            "unsupported": self._unsupported(task_files, called),
+            **build,
+            "unsupported": self._unsupported(task_files, called) or not_built,
             **{key: self.fields.data[key] for key in _AS_IN_BUNDLE if self.fields.data.get(key) is not None},
             **{f"{key}_s": self.fields.data[key] for key in _TIMEOUTS if self.fields.data.get(key) is not None},
         }
@@ -295,6 +298,15 @@ class _Task:
             raise ProblemError("fuzz.cases", "missing; say how many secret cases are drawn")
         return {"args": {name: choice for name, choice in fuzz.items() if name != "cases"}, "cases": fuzz["cases"]}
 
+    def _build(self, submission_name: str) -> tuple[dict[str, Any], str]:
+        """How a CUDA C++ file is compiled, or why it cannot be."""
+        if self.fields.data.get("lang") != "cu":
+            return {}, ""
+        try:
+            return {"build": Build.from_config(self.fields.mapping("config"), submission_name).to_json()}, ""
+        except ProblemError as error:
+            return {}, f"It is not compiled as its author wants: {error}"[:500]
+
     def _baseline(self) -> str | None:
         name = self.fields.optional("baseline", _path, "")
         return self._read(name, "baseline") if name else None
@@ -302,8 +314,6 @@ class _Task:
     def _unsupported(self, files: dict[str, str], called: tuple[str, ...]) -> str:
         if self.fields.optional("multi_gpu", as_bool, False):
             return "It runs on several GPUs at once (multi_gpu), which this judge cannot do yet."
-        if self.fields.data.get("lang") == "cu":
-            return "It asks for a CUDA C++ program (lang: cu), which this judge cannot build yet."
         if len(called) > 1:
             return f"It calls several functions of a submission ({', '.join(called)}); this judge calls one."
         reference = files.get("reference.py")

@@ -56,6 +56,7 @@ BUILD, CALL = "while it was being imported", "in a call of the kernel"
 ANSWERS: Final = {
     protocol.SYNTAX: ("build_error", "syntax"),
     protocol.IMPORT: ("build_error", "import"),
+    protocol.COMPILE: ("build_error", "compile"),
     protocol.MISSING: ("build_error", "missing_entry"),
     protocol.RAISED: ("runtime_error", "raised"),
     protocol.NONE: ("wrong", "none"),
@@ -82,7 +83,7 @@ SENTENCES: Final = {
 def from_answer(order: int, status: int, text: str) -> Fault:
     """What the harness reported; a status that does not exist for this order was not written by our harness."""
     possible = {
-        protocol.LOAD: (protocol.SYNTAX, protocol.IMPORT, protocol.MISSING, protocol.MEMORY),
+        protocol.LOAD: (protocol.SYNTAX, protocol.COMPILE, protocol.IMPORT, protocol.MISSING, protocol.MEMORY),
         protocol.LAYOUT: (protocol.LAYOUT_FAILED, protocol.MEMORY),
     }.get(order, (protocol.RAISED, protocol.NONE, protocol.TYPE, protocol.SHAPE, protocol.DTYPE, protocol.MEMORY))
     if status not in possible:

@@ -143,12 +143,20 @@ class Tenant:
         self.certified = self.container.freezer is not None and not self._steps.left_out
         self.container.freeze()
 
-    def load(self, files: dict[str, str], submission: str, entry: str, interface: str, limit_s: float) -> None:
-        """Hand over the sources and import the submission. Raises Fault."""
+    def load(
+        self,
+        files: dict[str, str],
+        submission: str,
+        entry: str,
+        interface: str,
+        limit_s: float,
+        build: dict[str, Any] | None = None,
+    ) -> None:
+        """Hand over the sources and import the submission, or compile it as `build` says. Raises Fault."""
         assert self._connection is not None
         self.container.thaw()
         self._connection.settimeout(START_S)
-        job = {"files": files, "submission": submission, "entry": entry, "interface": interface}
+        job = {"files": files, "submission": submission, "entry": entry, "interface": interface, "build": build}
         protocol.send(self._connection, job)
         self._connection.close()
         self._connection = None

@@ -28,6 +28,8 @@ from runner.judge.timed_side import TimedSide, pause_for
 
 EVIDENCE_VERSION: Final = 2
 CALL_S: Final = 10.0  # the longest that one call may take
+COMPILE_S: Final = 120.0  # for the compiler, where a submission is compiled before it is loaded
+BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
 NOT_THE_TENANTS: Final = ("reference.py", "eval.py")
 
 Emit = Callable[[str, str, dict[str, Any]], None]  # state, message, data
@@ -118,15 +120,19 @@ class Trial:
         """A submission into its container. All of the problem's files but the reference go along."""
         problem = self.problem
         files = {name: text for name, text in problem.files.items() if name not in NOT_THE_TENANTS}
-        self._load(side, {**files, problem.submission_name: source}, problem.test_timeout_s)
-
-    def _load(self, side: str, files: dict[str, str], limit_s: float) -> None:
-        problem = self.problem
-        self.sides[side].load(files, problem.submission_name, problem.entry, problem.interface, limit_s)
+        tenant, given = self.sides[side], {**files, problem.submission_name: source}
+        if problem.build is None:
+            tenant.load(given, problem.submission_name, problem.entry, problem.interface, problem.test_timeout_s)
+            return
+        flags = problem.build.flags("g++" if self.memory.device == "cpu" else "nvcc")
+        build = {"sources": list(problem.build.sources), "flags": flags, "limit_s": COMPILE_S}
+        longest_s = COMPILE_S + problem.test_timeout_s
+        tenant.load(given, problem.submission_name, problem.entry, problem.interface, longest_s, build)
 
     def load_baseline(self) -> None:
         """Ours, in the same way. Without a tuned baseline the reference is the baseline."""
         problem = self.problem
+        name = problem.submission_name if problem.build is None else BASELINE
         original = "Model" if problem.interface == MODEL else "ref_kernel"
         source = problem.baseline or f"from reference import {original} as {problem.entry}\n"
         files = (
@@ -135,7 +141,7 @@ class Trial:
             else {n: t for n, t in problem.files.items() if n != "reference.py"}
         )
         try:
-            self._load(A, {**files, problem.submission_name: source}, 120)
+            self.sides[A].load({**files, name: source}, name, problem.entry, problem.interface, 120)
         except Fault as fault:
             raise OracleFailed(f"the baseline does not load: {fault}") from None
 

@@ -23,6 +23,7 @@ from typing import Any
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import modelnew
+import native
 import protocol
 import results
 import slots
@@ -36,6 +37,8 @@ WORK = "/tmp/work"  # noqa: S108  the container's own
 SPINS = 20_000  # polls in a row before the loop begins to sleep; a call's answer is followed by orders within them
 NAP_S = 0.0005
 PY_BUF_READ, PY_BUF_WRITE = 0x100, 0x200  # CPython's own names, which ctypes does not know
+MOST_TEXT = 15_000  # characters
+EXTENSION_FAILED = "Error building extension"  # as torch.utils.cpp_extension says
 FRAMES = 12  # of the submission's traceback
 
 clock = time.perf_counter_ns
@@ -56,6 +59,7 @@ class Harness:
             os.close(fd)
         self.sources: dict[str, str] = {}
         self.submission = self.entry = self.interface = ""
+        self.build: dict[str, Any] | None = None
         self.function: Any = None
         self.data: Any = None
         self.result: Any = None
@@ -64,7 +68,7 @@ class Harness:
     def take(self, job: dict[str, Any]) -> None:
         """The sources; nothing of them runs before the order to load."""
         self.sources, self.submission, self.entry = job["files"], job["submission"], job["entry"]
-        self.interface = job["interface"]
+        self.interface, self.build = job["interface"], job["build"]
 
     def obey(self) -> None:
         """Orders, one after the other, until the container is killed."""
@@ -90,7 +94,10 @@ class Harness:
             protocol.write_page(self.answers, seen, status, inner_ns, sentence.encode("utf-8", "replace")[:16_000])
 
     def _call(self) -> None:
-        results.keep(self.result, self.tensors, self.function(self.data))
+        if isinstance(self.function, native.Kernel):
+            self.function()  # it writes where the judge looks
+        else:
+            results.keep(self.result, self.tensors, self.function(self.data))
 
     def _next(self, seen: int) -> int:
         spins, nonce = 0, seen
@@ -108,6 +115,11 @@ class Harness:
             with open(os.path.join(WORK, name), "w", encoding="utf-8") as file:
                 file.write(text)
         sys.path.insert(0, WORK)
+        if self.build is not None:
+            self.sources.clear()
+            native.compile_library(self.submission, self.build, "cuda" if self.on_device else "cpu")
+            self.function = native.Kernel(self.submission, self.entry)
+            return
         path = os.path.join(WORK, self.submission)
         if not self.on_device and stand_in.is_wanted(self.sources):
             stand_in.install()
@@ -140,7 +152,9 @@ class Harness:
                 bases[index] = slots.view(region, slot, where)
         self.tensors = slots.views(layout["slots"], bases)
         self.data = tree.build(layout["data"], self.tensors)
-        if isinstance(self.function, modelnew.Candidate):
+        if isinstance(self.function, native.Kernel):
+            self.function.lay_out(layout, self.tensors)
+        elif isinstance(self.function, modelnew.Candidate):
             self.function.lay_out(self.data)
         self.result = layout["result"]
 
@@ -213,6 +227,8 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
         return protocol.LAYOUT_FAILED, f"{name_of(err)}: {err}"
     if isinstance(err, modelnew.NotConstructed):
         err = err.__cause__ or err
+    if kind == protocol.LOAD and str(err).startswith(EXTENSION_FAILED):
+        return protocol.COMPILE, protocol.cut(str(err), native.MOST_TEXT)
     linecache.checkcache()
     frames = [
         frame
@@ -222,7 +238,7 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
     lines = traceback.format_list(frames[-FRAMES:]) + traceback.format_exception_only(err)
     text = "".join(lines).replace(f"{WORK}/", "")
     status = {protocol.LOAD: protocol.IMPORT, protocol.LAYOUT: protocol.LAYOUT_FAILED}.get(kind, protocol.RAISED)
-    return status, text[-15_000:]
+    return status, text[-MOST_TEXT:]
 
 
 def main() -> None:

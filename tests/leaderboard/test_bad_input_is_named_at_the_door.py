@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from leaderboard import pipeline
+from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import Submission
+from problems.formats.gpumode import load_problem
 from tests.leaderboard.stage import NOON, SOURCE, Stage, make_board
+
+CUDA = Path(__file__).parents[1] / "problems" / "scale_cu"
 
 
 def send(stage: Stage, **changes: Any) -> Submission:
@@ -71,7 +76,6 @@ def test_odd_but_honest_text_is_taken(stage: Stage, data: bytes) -> None:
     ("filename", "words"),
     [
         ("kernel.cu", "must end in .py"),
-        ("", "must end in .py"),
         ("../kernel.py", "without folders"),
         ("a\\kernel.py", "without folders"),
         (".py", "letters, digits"),
@@ -95,6 +99,19 @@ def test_unknown_board_suggests_near_ones(stage: Stage) -> None:
 def test_unknown_board_unlike_any_lists_them(stage: Stage) -> None:
     make_board("vectoradd")
     assert "softmax, vectoradd" in refused(stage, board_slug="zzz").message
+
+
+def test_a_file_without_a_name_gets_the_problems_own(stage: Stage) -> None:
+    assert send(stage, filename="").filename == "submission.py"
+
+
+def test_a_problem_in_cuda_c_takes_files_that_say_so(stage: Stage) -> None:
+    board = Board.objects.get(slug="softmax", hardware="cpu")
+    problem = load_problem(CUDA)
+    version = ProblemVersion.objects.create(problem=board.problem, digest=problem.digest, bundle=problem.to_bundle())
+    Board.objects.filter(pk=board.pk).update(version=version)
+    assert "must end in .cu" in refused(stage).message
+    assert send(stage, filename="kernel.cu").filename == "kernel.cu"
 
 
 @pytest.mark.parametrize("field", ["board_slug", "hardware", "mode"])

@@ -107,7 +107,6 @@ def test_the_submissions_name_is_the_tasks(write_problem) -> None:
     [
         ({"eval.py": "from submission import f, g"}, "", "several functions of a submission (f, g)"),
         ({"eval.py": ""}, "multi_gpu: true\n", "several GPUs"),
-        ({"eval.py": ""}, "lang: cu\n", "CUDA C++"),
         ({"eval.py": "", "reference.py": "def ref_kernel(d): ..."}, "", "no generate_input"),
         ({"eval.py": "", "reference.py": "def generate_input(): ..."}, "", "no ref_kernel"),
         ({"eval.py": "", "reference.py": "def ("}, "", "does not parse"),

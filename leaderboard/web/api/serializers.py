@@ -115,7 +115,7 @@ class NewSubmission(serializers.Serializer[Any]):
             attrs["data"] = attrs.pop("code").encode("utf-8", "surrogatepass")
         else:
             attrs["data"] = upload.read()  # all of it, so that the door can say its size
-        attrs["filename"] = attrs["filename"] or (upload.name if upload else "submission.py")
+        attrs["filename"] = attrs["filename"] or (upload.name if upload else "")  # the problem's own name
         return attrs
 
 

@@ -1,0 +1,188 @@
+"""A submission in C++ or CUDA C++: compiled here, loaded as a shared library, called through one C function.
+
+The file includes "photofinish.h" (HEADER below) and defines `extern "C" int ENTRY(const pf_call* call)`: `inputs` are
+all tensors of the data, `outputs` all tensors of the result, `numbers` all numbers of the data, each in the order in
+which they are read: tuples and lists by position, dicts by insertion, dataclasses by field. An output that is given in
+the data is among both. All point into the arena: nothing is copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import protocol
+import torch
+import tree
+from results import Refused
+
+LIBRARY = "submission.so"
+LOG = "compiler.log"
+MOST_TEXT = 7_000  # characters of what a compiler said
+NVCC = "/usr/local/cuda/bin/nvcc"
+TOO_LARGE = 2**63  # for a whole number
+
+DTYPES = (
+    *("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32", "bool"),
+    *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
+    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
+)
+ENUM = ", ".join(f"PF_{name.upper()}" for name in DTYPES)
+HEADER = f"""\
+#pragma once
+#include <stdint.h>
+
+enum pf_dtype {{ {ENUM} }};
+"""
+HEADER += """
+typedef struct {
+  void* data;
+  const int64_t* shape;   /* `rank` numbers */
+  const int64_t* stride;  /* likewise, in elements */
+  int32_t rank;
+  int32_t dtype;          /* a pf_dtype */
+} pf_tensor;
+
+typedef struct {
+  int64_t whole;  /* of a number with a fraction: what is before the point */
+  double real;
+} pf_number;
+
+typedef struct {
+  const pf_tensor* inputs;
+  const pf_tensor* outputs;
+  const pf_number* numbers;
+  int32_t input_count, output_count, number_count;
+  void* stream;  /* a cudaStream_t; NULL on a cpu */
+} pf_call;
+"""
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("stride", ctypes.POINTER(ctypes.c_int64)),
+        ("rank", ctypes.c_int32),
+        ("dtype", ctypes.c_int32),
+    )
+
+
+class Number(ctypes.Structure):
+    _fields_ = (("whole", ctypes.c_int64), ("real", ctypes.c_double))
+
+
+class Call(ctypes.Structure):
+    _fields_ = (
+        ("inputs", ctypes.POINTER(Tensor)),
+        ("outputs", ctypes.POINTER(Tensor)),
+        ("numbers", ctypes.POINTER(Number)),
+        ("input_count", ctypes.c_int32),
+        ("output_count", ctypes.c_int32),
+        ("number_count", ctypes.c_int32),
+        ("stream", ctypes.c_void_p),
+    )
+
+
+# -- compiling ---------------------------------------------------------------------------------------------------------
+
+
+def command(sources: list[str], flags: list[str], device: str, capability: tuple[int, int] = (0, 0)) -> list[str]:
+    """The compiler and its arguments. `capability`: of the GPU; code for it alone unless a flag says otherwise."""
+    if device != "cuda":
+        return ["g++", *flags, "-shared", "-fPIC", "-fmax-errors=20", "-I.", "-o", LIBRARY, "-x", "c++", *sources]
+    major, minor = capability
+    own = [] if any("arch" in flag for flag in flags) else [f"-arch=sm_{major}{minor}{'a' if major >= 9 else ''}"]
+    shared = ["-shared", "-Xcompiler", "-fPIC", "-I.", "-o", LIBRARY]
+    return [shutil.which("nvcc") or NVCC, *flags, *own, *shared, *sources]
+
+
+def compile_library(submission: str, build: dict[str, Any], device: str) -> None:
+    """In the current folder, where the sources lie. Raises Refused with what the compiler said."""
+    with open("photofinish.h", "w", encoding="utf-8") as file:
+        file.write(HEADER)
+    capability = torch.cuda.get_device_capability() if device == "cuda" else (0, 0)
+    said, code = _run(command([submission, *build["sources"]], build["flags"], device, capability), build["limit_s"])
+    if code is None:
+        raise Refused(protocol.COMPILE, f"{submission} was not compiled within {build['limit_s']:g} s.\n{said}")
+    if code:
+        raise Refused(protocol.COMPILE, f"{submission} does not compile:\n{said}")
+    print(said, end="", file=sys.stderr, flush=True)  # warnings
+
+
+def _run(arguments: list[str], limit_s: float) -> tuple[str, int | None]:
+    """What it said, and its exit status; None where it was stopped. A file takes it: nothing waits for a pipe."""
+    with open(LOG, "wb") as log:
+        running = subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "LC_ALL": "C"},
+            start_new_session=True,
+        )
+        code: int | None
+        try:
+            code = running.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            code = None
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+    with open(LOG, encoding="utf-8", errors="replace") as log_text:
+        return protocol.cut(log_text.read(100 * MOST_TEXT), MOST_TEXT), code
+
+
+# -- calling -----------------------------------------------------------------------------------------------------------
+
+
+class Kernel:
+    """The compiled entry. Use: `lay_out`, then call it as often as wanted."""
+
+    def __init__(self, submission: str, entry: str) -> None:
+        try:
+            self._function = getattr(ctypes.CDLL(os.path.abspath(LIBRARY)), entry)
+        except AttributeError:
+            wanted = f'extern "C" int {entry}(const pf_call* call)'
+            raise Refused(protocol.MISSING, f"{submission} defines no {entry}; add `{wanted}`") from None
+        except OSError as err:
+            raise Refused(protocol.COMPILE, f"{submission} cannot be loaded: {err}") from None
+        self._function.argtypes, self._function.restype = [ctypes.POINTER(Call)], ctypes.c_int
+        self._entry = entry
+        self._kept: list[Any] = []  # what the call points to
+        self._call = ctypes.byref(Call())
+
+    def lay_out(self, layout: dict[str, Any], tensors: list[torch.Tensor]) -> None:
+        given = [_described(tensors[slot]) for slot in tree.slots_of(layout["data"])]
+        wanted = [_described(tensors[slot]) for slot in tree.slots_of(layout["result"])]
+        numbers = [_number(value) for value in tree.numbers(layout["data"])]
+        on_device = any(tensor.is_cuda for tensor in tensors)
+        stream = torch.cuda.current_stream().cuda_stream if on_device else None
+        arrays = (_array(Tensor, given), _array(Tensor, wanted), _array(Number, numbers))
+        call = Call(*arrays, len(given), len(wanted), len(numbers), stream)
+        self._kept, self._call = [given, wanted, *arrays, call], ctypes.byref(call)
+
+    def __call__(self) -> None:
+        code = self._function(self._call)
+        if code:
+            raise Refused(protocol.RAISED, f"{self._entry} returned {code}; 0 says that all went well")
+
+
+def _array(kind: Any, of: list[Any]) -> Any:
+    return (kind * max(len(of), 1))(*of)
+
+
+def _described(tensor: torch.Tensor) -> Tensor:
+    whole = ctypes.c_int64 * max(tensor.dim(), 1)
+    dtype = DTYPES.index(str(tensor.dtype).removeprefix("torch."))
+    return Tensor(tensor.data_ptr(), whole(*tensor.shape), whole(*tensor.stride()), tensor.dim(), dtype)
+
+
+def _number(value: float) -> Number:
+    if isinstance(value, int):
+        return Number(value, float(value))
+    return Number(int(value) if abs(value) < TOO_LARGE else 0, value)  # infinities and NaNs too are 0
