@@ -5,6 +5,7 @@
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
     publish_result  decide → publish
     reject_result   decide → withdraw
+    import_set      uploads.apply_upload → a gate for each new version: an admission test
     claim_work      what a runner gets next: an attempt, or an admission test (admissions/) where nothing else waits
 
 The rooms below do not know each other upwards; only this page does.
@@ -22,6 +23,9 @@ from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.admissions.claim import claim_test
 from leaderboard.admissions.door import check_admitted
+from leaderboard.admissions.imported import ask_for_imported
+from leaderboard.competitions.models import SetUpload
+from leaderboard.competitions.uploads import apply_upload
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import Result, Runner
@@ -60,6 +64,15 @@ def submit(
         submission = intake.store(checked, owner=owner)
         enqueue(submission=submission, now=now)
     return submission
+
+
+@transaction.atomic
+def import_set(*, upload: SetUpload, actor: User, now: datetime) -> bool:
+    """What an organiser was shown becomes true; nothing of it takes submissions before it passed its admission test."""
+    applied = apply_upload(upload=upload, actor=actor, now=now)
+    if applied:
+        ask_for_imported(actor=actor, now=now)
+    return applied
 
 
 def claim_work(*, runner: Runner, now: datetime) -> Job | None:

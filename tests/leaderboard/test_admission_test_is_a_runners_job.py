@@ -12,15 +12,17 @@ from django.test import Client
 from leaderboard import pipeline
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.door import refusal
+from leaderboard.admissions.imported import ask_for_imported, ask_for_untested
 from leaderboard.admissions.lease import renew
 from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, QUEUED, RUNNING, AdmissionTest
 from leaderboard.admissions.override import override
 from leaderboard.admissions.report import expire_leases, record_test
 from leaderboard.audit.models import Row
+from leaderboard.competitions.models import Board
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.runners import create_runner
 from runner.wire import Job, Report, dump
-from tests.leaderboard.stage import Stage, make_runner
+from tests.leaderboard.stage import Stage, make_board, make_runner
 
 GOOD = {"name": "admission/zeros", "expected": "wrong", "got": "wrong in 3 of 3 cases", "good": True, "explained": ""}
 BAD = GOOD | {"got": "passed 3 cases", "good": False, "explained": "A problem that accepts this is refused."}
@@ -211,3 +213,20 @@ def test_a_shape_that_pages_cannot_read_is_refused_by_name(stage: Stage) -> None
 def test_another_hardware_does_not_get_it(stage: Stage) -> None:
     ask(stage)
     assert pipeline.claim_work(runner=make_runner("tess", "H200"), now=stage.now) is None
+
+
+def test_what_an_import_brings_is_closed_and_nothing_else(stage: Stage) -> None:
+    old = make_board("vectoradd")
+    now = stage.later(1)
+    Board.objects.filter(pk=stage.board.pk).update(created_at=now)
+    assert ask_for_imported(actor=stage.olga, now=now) == 1
+    assert ask_for_imported(actor=stage.olga, now=now) == 0, "once a version"
+    assert "first" in why_closed(stage)
+    assert refusal(version_id=old.version_id, hardware="cpu") == ""
+
+
+def test_boards_that_were_never_tested_are_tested_and_stay_open(stage: Stage) -> None:
+    make_board("vectoradd")
+    assert ask_for_untested(actor=None, now=stage.now) == 2
+    assert ask_for_untested(actor=None, now=stage.now) == 0
+    assert why_closed(stage) == ""

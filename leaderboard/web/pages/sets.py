@@ -11,9 +11,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import SetUpload
-from leaderboard.competitions.uploads import apply_upload, take_upload
+from leaderboard.competitions.uploads import take_upload
 from leaderboard.errors import UserError
 from leaderboard.web.forms import SetForm
 from leaderboard.web.pages.account import user_of
@@ -64,8 +65,8 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
     organiser = _organiser(request)
     upload = get_object_or_404(SetUpload.objects.defer("data"), pk=pk)
     try:
-        if apply_upload(upload=upload, actor=organiser, now=timezone.now()):
-            messages.success(request, "Imported.")
+        if pipeline.import_set(upload=upload, actor=organiser, now=timezone.now()):
+            messages.success(request, "Imported. What is new takes submissions once it passed its admission test.")
         else:
             messages.warning(request, "Not imported: the site has changed since. Look at what would happen now.")
     except UserError as error:

@@ -1,0 +1,35 @@
+"""What was just imported is tested before it takes submissions; and tests for boards that never had one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q
+
+from leaderboard.accounts.models import User
+from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions.models import AdmissionTest
+from leaderboard.competitions.models import Board, BoardQuerySet
+
+
+def ask_for_imported(*, actor: User, now: datetime) -> int:
+    """A gate for each board that this import (of the moment `now`) made or gave a new version; how many those were."""
+    fresh = _never_tested().filter(Q(created_at=now) | Q(version__created_at=now))
+    return _ask(fresh, actor=actor, now=now, gate=True)
+
+
+def ask_for_untested(*, actor: User | None, now: datetime) -> int:
+    """Every board whose version was never tested on its hardware; they stay open unless they fail."""
+    return _ask(_never_tested(), actor=actor, now=now, gate=False)
+
+
+def _never_tested() -> BoardQuerySet:
+    tests = AdmissionTest.objects.filter(version=OuterRef("version"), hardware=OuterRef("hardware"))
+    return Board.objects.with_parts().filter(~Exists(tests))
+
+
+def _ask(boards: BoardQuerySet, *, actor: User | None, now: datetime, gate: bool) -> int:
+    supported = [board for board in boards if not board.version.part("unsupported", "")]
+    for board in supported:
+        ask_test(version=board.version, hardware=board.hardware, actor=actor, now=now, gate=gate)
+    return len(supported)

@@ -1,0 +1,18 @@
+"""`ask_admission`: have every board's problem tested that never was, by the runners of its hardware."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from leaderboard.admissions.imported import ask_for_untested
+
+
+class Command(BaseCommand):
+    help = "Ask for an admission test of every board whose version never had one. A version that fails is closed."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        asked = ask_for_untested(actor=None, now=timezone.now())
+        self.stdout.write(f"{asked} admission test{'' if asked == 1 else 's'} asked for; /admission shows what comes")
