@@ -70,8 +70,12 @@ class Capture:
     def text(self) -> str:
         """Decoded for a person to read: control characters gone, the cut marked."""
         left_out = self._kept - len(self._head) - len(self._tail)
+        head, tail = bytes(self._head), bytes(self._tail)
+        if left_out:  # cut where lines end
+            head, tail = head[: head.rfind(b"\n") + 1] or head, tail[tail.find(b"\n") + 1 :]
+            left_out = self._kept - len(head) - len(tail)
         mark = f"\n… {left_out} bytes left out …\n" if left_out else ""
-        return protocol.clean_text(bytes(self._head)) + mark + protocol.clean_text(bytes(self._tail))
+        return protocol.clean_text(head) + mark + protocol.clean_text(tail)
 
 
 def connect(timeout_s: float = 60) -> docker.DockerClient:

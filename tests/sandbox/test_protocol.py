@@ -80,3 +80,14 @@ def test_descriptors_that_nobody_asked_for_are_dropped() -> None:
     with left, right, open("/dev/null", "rb") as file:
         protocol.send(left, {}, (file.fileno(),))
         assert protocol.receive(right) == ({}, ())
+
+
+def test_text_is_cut_where_a_line_ends() -> None:
+    text = "".join(f"line {n}\n" for n in range(100))
+    cut = protocol.cut(text, 200)
+    *lines, last = cut.splitlines()
+    assert len(cut) <= 200
+    assert text.startswith("\n".join(lines) + "\n")
+    assert last == f"… {len(text) - len(cut) + len(last)} characters left out"
+    assert protocol.cut(text, len(text)) == text
+    assert len(protocol.cut("x" * 300, 200)) <= 200

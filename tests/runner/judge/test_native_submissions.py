@@ -139,3 +139,11 @@ def test_a_status_that_is_not_zero_is_an_error(oracle: Oracle, tmp_path: Path) -
         with pytest.raises(Fault, match="custom_kernel returned 77") as fault:
             output_of(tenant, oracle.make(CASE, 1))
     assert fault.value.reason == "raised"
+
+
+def test_what_an_inline_extension_s_compiler_says_is_a_build_error_too(tmp_path: Path) -> None:
+    source = "raise RuntimeError(\"Error building extension 'x': a.cpp:3: error: no\\n\")\n"
+    with tenant_of(tmp_path) as tenant, pytest.raises(Fault) as fault:
+        tenant.load({"submission.py": source}, "submission.py", "custom_kernel", "function", LIMIT_S)
+    assert (fault.value.outcome, fault.value.reason) == ("build_error", "compile")
+    assert fault.value.message.startswith("Error building extension 'x': a.cpp:3: error")
