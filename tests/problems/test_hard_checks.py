@@ -60,6 +60,16 @@ def test_an_honest_factorisation_has_a_margin(distribution: str, n: int) -> None
     assert (names["residual"](wide_a, wide_q, wide_r) <= limit * names["norms"](wide_a)).all()
 
 
+@pytest.mark.slow
+def test_the_baseline_factorises_what_it_must_not_divide_by() -> None:
+    kernel = load(HARD / "qr" / "baseline.py")["custom_kernel"]
+    for distribution in distributions("qr"):
+        for n in (1, 2, 8, 31):  # of equal columns less and less is left, down to what has no inverse
+            a = matrices(distribution, n=n, batch=150)
+            q, r = kernel((a, torch.full_like(a, float("nan")), torch.full_like(a, float("nan"))))
+            assert verdict(a, q, r) == ""
+
+
 def test_any_factorisation_will_do() -> None:
     a = matrices()
     q, r = factors(a)

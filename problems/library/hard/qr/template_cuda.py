@@ -24,7 +24,7 @@ __global__ void householder(const float* __restrict__ a, float* __restrict__ q, 
         float below = 0;  // every thread sums column j itself: no second barrier
         for (int row = j + 1; row < n; row++) below += w[row * width + j] * w[row * width + j];
         const float head = w[j * width + j];
-        const bool is_reflected = below > 0;  // the same in all threads
+        const bool is_reflected = below > 1e-30f;  // the same in all threads; less is rounding, and 1 / below infinite
         const float length = sqrtf(head * head + below);
         const float pivot = head > 0 ? -length : length;  // of the other sign: nothing cancels
         const float factor = is_reflected ? 1.0f / (length * (length + fabsf(head))) : 0.0f;  // 2 / |v|^2

@@ -20,7 +20,7 @@ def householder(a, q, r, n, BLOCK: tl.constexpr):
         x = tl.sum(tl.where(column == j, w, 0.0), axis=1)  # column j
         x = tl.where(rows >= j, x, 0.0)
         below = tl.sum(tl.where(rows > j, x * x, 0.0), axis=0)
-        if below > 0:  # else nothing is left to reflect
+        if below > 1e-30:  # else what is left is rounding, and 1 / below soon infinite
             head = tl.sum(tl.where(rows == j, x, 0.0), axis=0)
             length = tl.sqrt(head * head + below)
             pivot = tl.where(head > 0, -length, length)  # of the other sign: nothing cancels

@@ -19,7 +19,7 @@ static void factorise(const float* a, float* q, float* r, int64_t n, float* w, f
     for (int64_t j = 0; j < n; j++) {
         float below = 0;
         for (int64_t i = j + 1; i < n; i++) below += w[i * width + j] * w[i * width + j];
-        if (!(below > 0)) continue;
+        if (!(below > 1e-30f)) continue;  // what is left is rounding, and 1 / below soon infinite
         const float head = w[j * width + j], length = std::sqrt(head * head + below);
         const float pivot = head > 0 ? -length : length;
         const float factor = 1 / (length * (length + std::fabs(head)));
