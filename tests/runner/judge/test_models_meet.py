@@ -1,0 +1,111 @@
+"""Real oracle, real harness, no container: a ModelNew is held against the Model of a KernelBench file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from problems.formats import kernelbench
+from runner.judge import compare
+from runner.judge.compare import Figures
+from runner.judge.faults import Fault
+from runner.judge.layout import values
+from runner.judge.oracle import Oracle
+from runner.judge.rule import Rule
+from tests.runner.judge.oracle_here import oracle_of
+from tests.runner.judge.tenant_here import LIMIT_S, output_of, tenant_of
+
+FILE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, width):
+        super(Model, self).__init__()
+        self.linear = nn.Linear(width, 5)
+        self.norm = nn.BatchNorm1d(5)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.linear(x)))
+
+def get_inputs():
+    return [torch.rand(64, 7)]
+
+def get_init_inputs():
+    return [7]
+"""
+PROBLEM = kernelbench.parse(FILE, "1_Linear_Norm_ReLU.py", 2)
+STARTER = PROBLEM.templates["Python"]
+RIGHT = {
+    "the starter": STARTER,
+    "weights of its own, by the same draws": STARTER.replace(
+        "self.linear = nn.Linear(width, 5)",
+        "line = nn.Linear(width, 5); self.w = nn.Parameter(line.weight.detach().T.contiguous()); self.b = line.bias",
+    ).replace("self.linear(x)", "torch.addmm(self.b, x, self.w)"),
+}
+WRONG = {
+    "forgets the activation": STARTER.replace("torch.relu(", "("),
+    "leaves the running statistics": STARTER.replace("self.norm(", "nn.functional.batch_norm(", 1)
+    .replace("self.linear(x))", "self.linear(x), None, None, training=True)"),
+    "draws before the weights": STARTER.replace("self.linear = nn", "torch.rand(1); self.line = nn").replace(
+        "self.linear(x)", "self.line(x)"
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
+    with oracle_of(FILE, tmp_path_factory.mktemp("oracle"), init_seed=21) as made:
+        yield made
+
+
+def judged(oracle: Oracle, folder: Path, source: str) -> list[Figures]:
+    given = oracle.make({}, 5, fp64="values")
+    with tenant_of(folder) as tenant:
+        tenant.load({"submission.py": source}, "submission.py", "ModelNew", "model", LIMIT_S)
+        output = output_of(tenant, given)
+    return compare.compare(given, output, Rule.of(PROBLEM, {}, own_check=False))
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_answer_passes(oracle: Oracle, tmp_path: Path, name: str) -> None:
+    assert all(figures.good for figures in judged(oracle, tmp_path, RIGHT[name]))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_answer_does_not(oracle: Oracle, tmp_path: Path, name: str) -> None:
+    assert WRONG[name] != STARTER
+    assert not all(figures.good for figures in judged(oracle, tmp_path, WRONG[name]))
+
+
+def test_every_call_starts_from_the_same_state(oracle: Oracle, tmp_path: Path) -> None:
+    with tenant_of(tmp_path) as tenant:
+        tenant.load({"submission.py": STARTER}, "submission.py", "ModelNew", "model", LIMIT_S)
+        for seed in (1, 2, 3):
+            given = oracle.make({}, seed)
+            output = output_of(tenant, given)
+            for slot in given.layout.outputs:
+                assert np.allclose(values(slot, output), values(slot, given.expected), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason", "said"),
+    [
+        ("def ModelNew(width): ...", "missing_entry", "class ModelNew"),
+        (STARTER.replace("super(ModelNew", "raise KeyError(width); super(ModelNew"), "layout", "submission.py"),
+        (
+            STARTER.replace("class ModelNew(nn.Module)", "class ModelNew").replace("super(", "(lambda *a: a)("),
+            "layout",
+            "",
+        ),
+        (STARTER.replace("self.norm", "self.standard"), "layout", "norm.running_mean"),
+    ],
+)
+def test_an_author_is_told_what_is_missing(oracle: Oracle, tmp_path: Path, source: str, reason: str, said: str) -> None:
+    with pytest.raises(Fault) as fault:
+        judged(oracle, tmp_path, source)
+    assert fault.value.reason == reason
+    assert said in fault.value.message
