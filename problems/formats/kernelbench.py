@@ -185,7 +185,8 @@ def _description(tree: ast.Module | None, level: int) -> str:
         f"Send a class `{ENTRY}` with the constructor and `forward` of `Model` in the reference (KernelBench level "
         f"{level}). Both are constructed from the same seed, drawn for each run, and then work on the same parameters: "
         "keep their names, or draw them in the same order. Weights stay the same through a run; inputs are fresh in "
-        "each call. Buffers that a call of `Model` changes, such as running statistics, are compared like an output."
+        "each call. Buffers that a call of `Model` changes, such as running statistics, are compared like an output; "
+        "in messages they come before the results."
     )
 
 
