@@ -58,7 +58,7 @@ class ModelNew(Model):
 
 
 with torch.no_grad():
-    _device = "cuda" if torch.cuda.is_available() else "cpu"
+    _device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "cpu"
     _inputs = [item.to(_device) if isinstance(item, torch.Tensor) else item for item in get_inputs()]
     ModelNew(*get_init_inputs()).to(_device)(*_inputs)
     del _inputs

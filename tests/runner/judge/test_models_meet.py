@@ -72,7 +72,8 @@ def judged(oracle: Oracle, folder: Path, source: str) -> list[Figures]:
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_answer_passes(oracle: Oracle, tmp_path: Path, name: str) -> None:
-    assert all(figures.good for figures in judged(oracle, tmp_path, RIGHT[name]))
+    found = judged(oracle, tmp_path, RIGHT[name])
+    assert all(figures.good for figures in found), found
 
 
 @pytest.mark.parametrize("name", WRONG)
