@@ -32,7 +32,7 @@ def groups(places: list[Place]) -> list[list[Value]]:
 
 
 def leader(group: list[Value]) -> Value:
-    return min(group, key=lambda value: value.ratio)
+    return min(group, key=lambda value: (value.ratio, value.submitted_at, value.submissions[0]))
 
 
 @given(boards)
