@@ -31,7 +31,7 @@ import tree
 
 from problems.formats.gpumode import load_problem
 from problems.spec import Case, Problem, case_name
-from runner import verify
+from runner import admission
 from runner.judge import cases, compare
 from runner.judge.oracle import Input, Oracle
 from runner.judge.rule import Rule
@@ -148,8 +148,8 @@ def sides(folder: Path, problem: Problem, *, compiled: bool) -> dict[str, Kernel
     found = {name: load(path, problem.entry) for name, path in paths.items() if is_built(path) == compiled}
     if not compiled:
         found |= {
-            f"answer/{sample.name.removeprefix('admission/')}": answer(sample.source, problem.entry)
-            for sample in verify.admission(problem)
+            f"answer/{name}": answer(admission.source(problem, (name,)), problem.entry)
+            for name in admission.variants(problem)
         }
     return found
 
