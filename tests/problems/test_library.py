@@ -23,6 +23,7 @@ FOLDERS = {
 }
 SETS = sorted(LIBRARY.glob("*.yaml"))
 SLUGS = sorted(FOLDERS)
+TOO_LONG = ("groupedgemm",)  # over 300 s on one core, built and tried on all cases: `runner verify` has to do it
 FIRST_STEPS = ("vectoradd", "softmax", "layernorm", "matmul", "prefixsum", "histogram")
 KINDS = ("accepted", "wrong", "slow", "cheating")
 STARTERS = {"Python", "Triton", "CUDA"}
@@ -195,7 +196,7 @@ def test_half_precision_fails_unless_it_is_legal(slug: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in TOO_LONG])
 def test_what_load_inline_builds_is_what_its_folder_says(slug: str) -> None:
     compiled = judged(slug, "compiled")
     assert ("baseline" in compiled) != ("baseline" in judged(slug))
