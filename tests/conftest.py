@@ -1,6 +1,7 @@
-"""One PostgreSQL and one Valkey for the whole test run, started before Django reads its settings.
+"""One PostgreSQL for the test run and a Valkey for each of its processes, started before Django reads its settings.
 
-The controller starts both; workers of pytest-xdist inherit its environment, and pytest-django gives each a database.
+Workers of pytest-xdist inherit PostgreSQL's address, where pytest-django gives each a database. Queues have the same
+names in all of them, so that each starts a Valkey of its own.
 Both die with this process, whatever ends it.
 """
 
@@ -28,6 +29,7 @@ SANDBOX_IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
 def pytest_configure(config: pytest.Config) -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _start_servers(config)
+    _start_queue(config)
     import django
 
     django.setup()  # pytest-django would do it before this, when the servers' addresses are not known yet
@@ -41,20 +43,25 @@ def _start_servers(config: pytest.Config) -> None:
     judge_lock.touch()
     postgres = start_postgres(state, durable=False)
     config.add_cleanup(postgres.stop)
-    valkey = start_valkey(state)
-    config.add_cleanup(valkey.stop)
     os.environ.update(
         DJANGO_SETTINGS_MODULE="leaderboard.settings",  # here, not in pyproject.toml: that would load them before us
         DATABASE_URL=postgres.url,
-        BROKER_URL=valkey.url,
         SECRET_KEY=secrets.token_urlsafe(48),
         ALLOWED_HOSTS="127.0.0.1,localhost,testserver",
         SITE_URL="http://127.0.0.1:8000",
         DEBUG="0",
         LOG_LEVEL="WARNING",
-        PHOTOFINISH_TEST_RUNNER_BROKER_URL=valkey.runner_url,
         PHOTOFINISH_TEST_JUDGE_LOCK=str(judge_lock),
     )
+
+
+def _start_queue(config: pytest.Config) -> None:
+    state = Path(tempfile.mkdtemp(prefix="pf-test-"))
+    config.add_cleanup(lambda: shutil.rmtree(state, ignore_errors=True))
+    state.chmod(0o711)
+    valkey = start_valkey(state)
+    config.add_cleanup(valkey.stop)
+    os.environ.update(BROKER_URL=valkey.url, PHOTOFINISH_TEST_RUNNER_BROKER_URL=valkey.runner_url)
 
 
 def docker_problem() -> str:

@@ -57,9 +57,6 @@ def test_without_a_broker_a_submission_is_taken_and_judged(live_stage: Stage) ->
     assert ring_idle() == 0
 
 
-@pytest.mark.xfail(
-    "PYTEST_XDIST_WORKER" in os.environ, reason="parallel test processes share one queue server", strict=False
-)
 def test_the_sweeper_rings_for_what_nobody_heard(live_stage: Stage) -> None:
     live_stage.submit()
     live_stage.submit()

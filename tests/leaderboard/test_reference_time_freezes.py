@@ -97,9 +97,6 @@ def test_what_is_no_time_is_left_out(value: object) -> None:
     assert baseline_times_ns([[{"name": CASE, "baseline_us": value}]], {CASE}) == {}
 
 
-@pytest.mark.xfail(
-    "PYTEST_XDIST_WORKER" in os.environ, reason="parallel test processes share one queue server", strict=False
-)
 def test_the_site_worker_learns_it_after_each_report_though_its_connection_died(live_stage: Stage) -> None:
     command = [sys.executable, "-m", "dramatiq", "leaderboard.actors", "--processes", "1", "--threads", "1"]
     judged(live_stage, 1000.0)
