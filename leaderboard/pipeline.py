@@ -1,6 +1,6 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
-    submit          intake.check → admitted? → quota → intake.store → enqueue (event, doorbell on commit)
+    submit          intake.check → admitted? → quota → entrant → intake.store → enqueue (event, doorbell on commit)
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
     publish_result  decide → publish
@@ -26,6 +26,7 @@ from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.imported import ask_for_imported
 from leaderboard.competitions.models import SetUpload
 from leaderboard.competitions.uploads import apply_upload
+from leaderboard.entrants.enter import enter_alone
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import Result, Runner
@@ -61,7 +62,8 @@ def submit(
             unfinished_at_once=settings.UNFINISHED_AT_ONCE,
             now=now,
         )
-        submission = intake.store(checked, owner=owner)
+        entrant = enter_alone(user=owner, competition=checked.board.competition, now=now)
+        submission = intake.store(checked, owner=owner, entrant=entrant)
         enqueue(submission=submission, now=now)
     return submission
 

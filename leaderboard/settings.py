@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "leaderboard.audit",
     "leaderboard.accounts",
     "leaderboard.competitions",
+    "leaderboard.entrants",
     "leaderboard.submissions",
     "leaderboard.judging",
     "leaderboard.admissions",

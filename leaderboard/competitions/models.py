@@ -1,31 +1,146 @@
 """Tables of what is competed in. A Board is one problem on one hardware; a ProblemVersion is what its digest says.
 
-A board points at its current version; attempts remember the version they were judged by.
+A board points at its current version; attempts remember the version they were judged by. A competition's times are
+columns here; what they mean at a moment is said by calendar.py, and nothing else compares them with a clock.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
+
+from leaderboard.competitions.calendar import Schedule, closes_at, takes_at
+
+PUBLIC: Final = "public"  # listed; anybody reads and enters
+UNLISTED: Final = "unlisted"  # anybody who has the address reads and enters
+CLOSED: Final = "closed"  # those with an invite code only
+VISIBILITIES: Final = (PUBLIC, UNLISTED, CLOSED)
+
+HUMAN: Final = "human"
+AGENT: Final = "agent"
+MIXED: Final = "mixed"
+DIVISIONS: Final = (HUMAN, AGENT, MIXED)
+
+GEOMETRIC_MEAN: Final = "geometric_mean"
+POINTS: Final = "points"
+FAST_P: Final = "fast_p"
+SCORINGS: Final = (GEOMETRIC_MEAN, POINTS, FAST_P)
+
+
+def every_division() -> list[str]:
+    return list(DIVISIONS)
 
 
 class Competition(models.Model):
     slug = models.SlugField(max_length=64, unique=True)
     name = models.CharField(max_length=128)
     description = models.TextField(blank=True)
-    deadline = models.DateTimeField(null=True, blank=True)  # shown; what binds is the board's own
+    rules = models.TextField(blank=True)  # accepted on entering; "": there are none to accept
+    visibility = models.CharField(max_length=16, default=PUBLIC)
+    practice_at = models.DateTimeField(null=True, blank=True)  # from here on submissions are taken, as practice
+    contest_at = models.DateTimeField(null=True, blank=True)  # from here on they count; None: they always did
+    freeze_at = models.DateTimeField(null=True, blank=True)  # what is sent from here on is shown at the reveal
+    deadline = models.DateTimeField(null=True, blank=True)  # the first moment at which a submission is late
+    revealed_at = models.DateTimeField(null=True, blank=True)  # an act: the frozen part is shown
+    final_at = models.DateTimeField(null=True, blank=True)  # an act: review is over, the standing stands
+    stays_open = models.BooleanField(default=True)  # once it is final, submissions are taken again, apart from it
+    divisions = ArrayField(models.CharField(max_length=16), default=every_division)
+    max_team_size = models.PositiveIntegerField(default=1)  # 1: no teams
+    merge_deadline = models.DateTimeField(null=True, blank=True)  # teams do not change from here on
+    scoring = models.CharField(max_length=16, default=GEOMETRIC_MEAN)  # of the standing over all its boards
+    two_person_rule = models.BooleanField(default=False)  # two people clear what would stand on the podium
+    thresholds = models.JSONField(default=dict, blank=True)  # of review.rules, where they are not the usual ones
+    quotas = models.JSONField(default=dict, blank=True)  # of submissions.quota, by mode, where not the usual ones
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(visibility__in=VISIBILITIES), name="competition_visibility_is_known"),
+            models.CheckConstraint(condition=Q(scoring__in=SCORINGS), name="competition_scoring_is_known"),
+            models.CheckConstraint(
+                condition=Q(divisions__contained_by=list(DIVISIONS)) & ~Q(divisions=[]),
+                name="competition_divisions_are_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(max_team_size__gte=1, max_team_size__lte=100), name="competition_team_size_in_limits"
+            ),
+            *(
+                models.CheckConstraint(
+                    condition=Q(**{f"{early}__isnull": True})
+                    | Q(**{f"{late}__isnull": True})
+                    | Q(**{f"{early}__lte": F(late)}),
+                    name=f"competition_{early}_before_{late}",
+                )
+                for early, late in (
+                    ("practice_at", "contest_at"),
+                    ("contest_at", "freeze_at"),
+                    ("contest_at", "deadline"),
+                    ("freeze_at", "deadline"),
+                    ("deadline", "final_at"),
+                )
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule(
+            practice_at=self.practice_at,
+            contest_at=self.contest_at,
+            freeze_at=self.freeze_at,
+            deadline=self.deadline,
+            revealed_at=self.revealed_at,
+            final_at=self.final_at,
+            stays_open=self.stays_open,
+        )
+
+
+class Role(models.Model):
+    """What a person may do for one competition; see roles.py. Staff of the site may do everything."""
+
+    OWNER: Final = "owner"
+    REVIEWER: Final = "reviewer"
+    VIEWER: Final = "viewer"
+    ROLES: Final = (VIEWER, REVIEWER, OWNER)  # each may do what those before it may
+
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="roles")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="roles")
+    role = models.CharField(max_length=16)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["competition", "user"], name="one_role_a_competition_and_user"),
+            models.CheckConstraint(condition=Q(role__in=("viewer", "reviewer", "owner")), name="role_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.role} of {self.competition_id}"
+
+
+class Announcement(models.Model):
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="announcements")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    title = models.CharField(max_length=200)
+    text = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return self.title
 
 
 class Problem(models.Model):
@@ -72,7 +187,8 @@ class Board(models.Model):
     version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="+")
     slug = models.SlugField(max_length=64)
     hardware = models.CharField(max_length=64)
-    deadline = models.DateTimeField(null=True, blank=True)  # the first moment at which a submission is late
+    deadline = models.DateTimeField(null=True, blank=True)  # where it closes before its competition does
+    tags = ArrayField(models.CharField(max_length=32), default=list, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = BoardQuerySet.as_manager()
@@ -88,8 +204,104 @@ class Board(models.Model):
     def title(self) -> str:
         return self.problem.title
 
+    @property
+    def closes_at(self) -> datetime | None:
+        """The board's own deadline, or its competition's, whichever is first."""
+        return closes_at(self.competition.schedule, self.deadline)
+
     def is_open_at(self, moment: datetime) -> bool:
-        return self.deadline is None or moment < self.deadline
+        return takes_at(self.competition.schedule, moment, board_deadline=self.deadline)
+
+
+class InviteCode(models.Model):
+    """Lets one person enter a closed competition, once. Its text is shown once and never stored; its digest is."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="invite_codes")
+    boards = models.ManyToManyField(Board, related_name="+")  # that it opens; none named: all of the competition
+    prefix = models.CharField(max_length=16)
+    digest = models.CharField(max_length=64, unique=True)
+    note = models.CharField(max_length=200, blank=True)  # for whom
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+    used_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(used_by__isnull=True, used_at__isnull=True)
+                | Q(used_by__isnull=False, used_at__isnull=False),
+                name="invite_code_used_by_somebody",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… of {self.competition_id}"
+
+
+class Track(models.Model):
+    """One thing that can be won; awards.py (standings) says by whom. `params` are what its kind needs."""
+
+    OVERALL: Final = "overall"  # the standing over all boards
+    HARDWARE: Final = "hardware"  # the same over the boards of one hardware: {"hardware": …}
+    BOARD: Final = "board"  # one board: {"slug": …, "hardware": …}
+    TAG: Final = "tag"  # the best of the boards with a tag: {"tag": …}
+    FIRST_TO_BEAT: Final = "first_to_beat"  # {"slug": …, "hardware": …, "ratio": …}
+    KINDS: Final = (OVERALL, HARDWARE, BOARD, TAG, FIRST_TO_BEAT)
+
+    EARLIER: Final = "earlier"  # who was that fast first
+    SHARE: Final = "share"  # those who are tied share the places that they take, and their prizes
+    TIE_RULES: Final = (EARLIER, SHARE)
+
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="tracks")
+    slug = models.SlugField(max_length=64)
+    name = models.CharField(max_length=128)
+    description = models.TextField(blank=True)
+    kind = models.CharField(max_length=16)
+    params = models.JSONField(default=dict, blank=True)
+    divisions = ArrayField(models.CharField(max_length=16), default=every_division)  # whose entrants are eligible
+    eligibility = models.TextField(blank=True)  # what an entrant must declare to be eligible; "": nothing
+    tie_rule = models.CharField(max_length=16, default=EARLIER)
+    position = models.PositiveIntegerField(default=0)  # in which order tracks are shown
+
+    class Meta:
+        ordering = ["position", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["competition", "slug"], name="one_track_a_slug"),
+            models.CheckConstraint(
+                condition=Q(kind__in=("overall", "hardware", "board", "tag", "first_to_beat")),
+                name="track_kind_is_known",
+            ),
+            models.CheckConstraint(condition=Q(tie_rule__in=("earlier", "share")), name="track_tie_rule_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Prize(models.Model):
+    track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="prizes")
+    place = models.PositiveIntegerField()  # 1, 2, 3 …
+    amount = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)  # None: no money
+    currency = models.CharField(max_length=3, blank=True)  # ISO 4217
+    sponsor = models.CharField(max_length=128, blank=True)
+    text = models.CharField(max_length=200, blank=True)  # what it is besides money
+
+    class Meta:
+        ordering = ["track_id", "place"]
+        constraints = [
+            models.UniqueConstraint(fields=["track", "place"], name="one_prize_a_place"),
+            models.CheckConstraint(condition=Q(place__gte=1), name="prize_place_from_one"),
+            models.CheckConstraint(
+                condition=Q(amount__isnull=True, currency="") | Q(amount__gt=0, currency__regex=r"^[A-Z]{3}$"),
+                name="prize_amount_has_a_currency",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"place {self.place} of {self.track_id}"
 
 
 class SetUpload(models.Model):

@@ -58,7 +58,7 @@ def board_epochs(board: Board) -> list[BoardEpoch]:
 
 
 def board_entries(board: Board, epoch: str) -> list[RankedEntry]:
-    """The board in one epoch: best first, one line an owner."""
+    """The board in one epoch: best first, one line an entrant."""
     entries = _entries(board, epoch)
     if not entries:
         return []
@@ -103,7 +103,7 @@ def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float |
 
 
 def _entries(board: Board, epoch: str) -> dict[int, Entry]:
-    rows = Entry.objects.filter(board=board, epoch=epoch).select_related("owner")
+    rows = Entry.objects.filter(board=board, epoch=epoch).select_related("owner", "entrant")
     return {entry.submission_id: entry for entry in rows}
 
 
@@ -115,7 +115,7 @@ def run_of(entry: Entry) -> Run:
         forgeable=entry.forgeable,
         submitted_at=entry.submitted_at,
         submission_id=entry.submission_id,
-        owner_id=entry.owner_id,
+        entrant_id=entry.entrant_id,
         code=entry.code_digest,
     )
 

@@ -65,7 +65,7 @@ class Collection:
         newest = Epoch.objects.filter(hardware=self.hardware).order_by("-current_since", "-pk")
         order = {name: place for place, name in enumerate(newest.values_list("name", flat=True))}
         by_epoch: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
-        for entry in Entry.objects.filter(board__in=list(slugs)).select_related("owner"):
+        for entry in Entry.objects.filter(board__in=list(slugs)).select_related("owner", "entrant"):
             by_epoch[slugs[entry.board_id]][entry.epoch].append(entry)
         return {
             slug: found[min(found, key=lambda name: (order.get(name, len(order)), name))]
@@ -76,9 +76,9 @@ class Collection:
         """Entrant → problem → their best kernel."""
         found: dict[str, dict[str, Answer]] = defaultdict(dict)
         for slug, entries in self.entries.items():
-            names = {entry.owner_id: entry.owner.get_username() for entry in entries}
+            names = {entry.entrant_id: entry.entrant.shown_name for entry in entries}
             for value in reversed(pool(map(run_of, entries))):  # the fastest of an owner comes last, and stays
-                found[names[value.owner_id]][slug] = Answer(_solved(value), value.submissions[0])
+                found[names[value.entrant_id]][slug] = Answer(_solved(value), value.submissions[0])
         return dict(found)
 
     def compiled(self) -> dict[str, Solved]:
@@ -89,7 +89,7 @@ class Collection:
         for slug, entries in self.entries.items():
             same = [entry for entry in entries if entry.code_digest == texts.get(versions[slug])]
             if same:
-                found[slug] = _solved(pool(run_of(entry)._replace(owner_id=EVERYBODY) for entry in same)[0])
+                found[slug] = _solved(pool(run_of(entry)._replace(entrant_id=EVERYBODY) for entry in same)[0])
         return found
 
 

@@ -20,6 +20,7 @@ def publish(*, result: Result, now: datetime) -> Entry:
         defaults={
             "board_id": submission.board_id,
             "owner_id": submission.owner_id,
+            "entrant_id": submission.entrant_id,
             "attempt": result.attempt,
             "score_us": result.score_us,
             "ratio": result.ratio,

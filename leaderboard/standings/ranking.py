@@ -4,10 +4,10 @@ A run is compared only with the baseline that was timed beside it, so what ranks
 report tells are on the scale of its own run, and two runs' scales differ; a board therefore shows every ratio on one
 scale, and order and times always agree.
 
-A value is the geometric mean over all ranked runs of near-identical code of one owner, never the best of them: keeping
-the best would pay for sending the same thing twenty times. The mean is geometric because the runs are ratios: the mean
-of ratios and the mean of speedups disagree, the mean of logarithms does not care which of the two is divided by which,
-and it is what the judge does with the cases of one run. One line an owner: the best value.
+A value is the geometric mean over all ranked runs of near-identical code of one entrant, never the best of them:
+keeping the best would pay for sending the same thing twenty times. The mean is geometric because the runs are ratios:
+the mean of ratios and the mean of speedups disagree, that of logarithms does not care which is divided by which, and
+it is what the judge does with the cases of one run. One line an entrant: the best value.
 
 Ties go by the leader: the fastest line that is left takes with it those right behind it that it cannot be told apart
 from. They share its rank, and among them whoever was that fast first stands first.
@@ -35,7 +35,7 @@ class Run(NamedTuple):
     forgeable: float | None  # share of the time by which it could be forged at most
     submitted_at: datetime
     submission_id: int  # two in one microsecond still have an order
-    owner_id: int
+    entrant_id: int
     code: str  # what near-identical sources share
 
 
@@ -48,7 +48,7 @@ class Value:
     forgeable: float
     submitted_at: datetime
     submissions: tuple[int, ...]
-    owner_id: int
+    entrant_id: int
 
 
 class Place(NamedTuple):
@@ -58,19 +58,19 @@ class Place(NamedTuple):
 
 
 def pool(runs: Iterable[Run]) -> list[Value]:
-    """A value a kernel and owner, the fastest first; of equals, the one that was submitted first."""
+    """A value a kernel and entrant, the fastest first; of equals, the one that was submitted first."""
     kernels: dict[Hashable, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.submitted_at, run.submission_id)):
-        kernels[run.owner_id, run.code].append(run)
+        kernels[run.entrant_id, run.code].append(run)
     return sorted((_value(same) for same in kernels.values()), key=_order)
 
 
 def rank(runs: Iterable[Run]) -> list[Place]:
     """Best first."""
-    owners: dict[int, list[Value]] = defaultdict(list)
+    entrants: dict[int, list[Value]] = defaultdict(list)
     for value in pool(runs):
-        owners[value.owner_id].append(value)
-    lines = sorted((values[0] for values in owners.values()), key=_order)
+        entrants[value.entrant_id].append(value)
+    lines = sorted((values[0] for values in entrants.values()), key=_order)
     places: list[Place] = []
     while lines:
         leader = lines[0]
@@ -79,7 +79,7 @@ def rank(runs: Iterable[Run]) -> list[Place]:
             group.append(lines[len(group)])
         lines = lines[len(group) :]
         first, is_tied = len(places) + 1, len(group) > 1
-        group.sort(key=lambda line: _since(leader, owners[line.owner_id]))
+        group.sort(key=lambda line: _since(leader, entrants[line.entrant_id]))
         places += [Place(first, is_tied, line) for line in group]
     return places
 
@@ -106,7 +106,7 @@ def _value(runs: Sequence[Run]) -> Value:
         forgeable=_mean(run.forgeable or 0.0 for run in runs),
         submitted_at=runs[0].submitted_at,
         submissions=tuple(run.submission_id for run in runs),
-        owner_id=runs[0].owner_id,
+        entrant_id=runs[0].entrant_id,
     )
 
 
@@ -121,7 +121,7 @@ def _order(value: Value) -> tuple[float, datetime, int]:
 
 
 def _since(leader: Value, own: Sequence[Value]) -> tuple[datetime, int]:
-    """When its owner first sent something as fast as the leader: an improvement loses nobody their place in time."""
+    """When its entrant first sent something as fast as the leader: an improvement loses nobody their place in time."""
     return min(
         (value.submitted_at, value.submissions[0]) for value in own if value is own[0] or are_tied(leader, value)
     )

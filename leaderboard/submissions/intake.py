@@ -14,7 +14,9 @@ from datetime import datetime
 from typing import Final
 
 from leaderboard.accounts.models import User
+from leaderboard.competitions.calendar import Phase, phase_at
 from leaderboard.competitions.models import Board
+from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.submissions.directives import read_directives
 from leaderboard.submissions.models import Submission
@@ -54,16 +56,17 @@ def check(*, board_slug: str, hardware: str, mode: str, filename: str, data: byt
     if unsupported:
         raise UserError("board", slug, f"this problem cannot be judged here: {unsupported}", status=409)
     if not board.is_open_at(now):
-        raise UserError("board", slug, f"closed: its deadline was {board.deadline:%Y-%m-%d %H:%M} UTC", status=409)
+        raise UserError("board", slug, f"{_closed(board, now)}", status=409)
     return Checked(
         board=board, mode=mode, filename=filename, source=source, code_digest=code_digest(source), created_at=now
     )
 
 
-def store(checked: Checked, *, owner: User) -> Submission:
+def store(checked: Checked, *, owner: User, entrant: Entrant) -> Submission:
     encoded = checked.source.encode()
     return Submission.objects.create(
         owner=owner,
+        entrant=entrant,
         board=checked.board,
         mode=checked.mode,
         filename=checked.filename,
@@ -73,6 +76,14 @@ def store(checked: Checked, *, owner: User) -> Submission:
         size_bytes=len(encoded),
         created_at=checked.created_at,
     )
+
+
+def _closed(board: Board, now: datetime) -> str:
+    """Why a board takes nothing now, and from when on it will."""
+    schedule = board.competition.schedule
+    if phase_at(schedule, now) is Phase.BEFORE:
+        return f"not open yet: it opens at {schedule.practice_at or schedule.contest_at:%Y-%m-%d %H:%M} UTC"
+    return f"closed: its deadline was {board.closes_at:%Y-%m-%d %H:%M} UTC"
 
 
 def _board_slug(given: str, directive: str) -> str:

@@ -7,11 +7,13 @@ from django.db import models
 from django.db.models import Q
 
 from leaderboard.competitions.models import Board
+from leaderboard.entrants.models import Entrant
 from runner.wire import MAX_SOURCE_BYTES, MODES
 
 
 class Submission(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
+    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="submissions")  # whom it ranks for
     board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="submissions")
     mode = models.CharField(max_length=16)
     filename = models.CharField(max_length=100)
@@ -19,6 +21,7 @@ class Submission(models.Model):
     source_digest = models.CharField(max_length=80)
     code_digest = models.CharField(max_length=80, blank=True)  # tokens.code_digest; "": sent before there was one
     size_bytes = models.PositiveIntegerField()
+    licence = models.CharField(max_length=32, blank=True)  # SPDX; what it is published under after the deadline
     created_at = models.DateTimeField()  # deadlines and ties go by it
 
     class Meta:
@@ -39,6 +42,7 @@ class Submission(models.Model):
         indexes = [
             models.Index(fields=["owner", "-created_at"], name="submission_by_owner"),
             models.Index(fields=["board", "-created_at"], name="submission_by_board"),
+            models.Index(fields=["entrant", "board"], name="submission_by_entrant"),
         ]
 
     def __str__(self) -> str:

@@ -192,7 +192,7 @@ def _line(ranked: RankedEntry, viewer: User | AnonymousUser, longest_us: float) 
     return Line(
         rank=ranked.rank,
         tied=ranked.is_tied,
-        user=entry.owner.get_username(),
+        user=entry.entrant.shown_name,
         own=entry.owner_id == viewer.pk,
         score_us=ranked.score_us,
         ratio=ranked.value.ratio,

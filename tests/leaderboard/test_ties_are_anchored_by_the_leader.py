@@ -21,7 +21,7 @@ runs = st.builds(
     forgeable=st.none() | st.sampled_from([0.0, 0.002, 0.02]),
     submitted_at=st.integers(0, 3).map(lambda hours: NOON + timedelta(hours=hours)),
     submission_id=st.integers(1, 10**6),
-    owner_id=st.integers(1, 6),
+    entrant_id=st.integers(1, 6),
     code=st.sampled_from("ab"),
 )
 boards = st.lists(runs, unique_by=lambda run: run.submission_id)
@@ -38,9 +38,9 @@ def leader(group: list[Value]) -> Value:
 @given(boards)
 def test_one_line_an_owner_and_it_is_the_best_value(board: list[Run]) -> None:
     places = rank(board)
-    assert sorted(place.value.owner_id for place in places) == sorted({run.owner_id for run in board})
+    assert sorted(place.value.entrant_id for place in places) == sorted({run.entrant_id for run in board})
     for place in places:
-        own = [value for value in pool(board) if value.owner_id == place.value.owner_id]
+        own = [value for value in pool(board) if value.entrant_id == place.value.entrant_id]
         assert place.value.ratio == min(value.ratio for value in own)
 
 
@@ -70,7 +70,7 @@ def test_inside_a_group_the_earlier_owner_stands_first(board: list[Run]) -> None
         first = leader(group)
 
         def since(line: Value, first: Value = first) -> tuple[object, int]:
-            own = [value for value in values if value.owner_id == line.owner_id]
+            own = [value for value in values if value.entrant_id == line.entrant_id]
             as_fast = [value for value in own if value == line or are_tied(first, value)]
             return min((value.submitted_at, value.submissions[0]) for value in as_fast)
 
@@ -87,7 +87,7 @@ def test_the_order_of_the_rows_does_not_matter(board: list[Run], random: Random)
 @given(boards, runs)
 def test_a_much_slower_kernel_of_a_ranked_owner_changes_nothing(board: list[Run], run: Run) -> None:
     for place in rank(board):
-        slower = run._replace(owner_id=place.value.owner_id, ratio=9.0, submission_id=0, code="c")
+        slower = run._replace(entrant_id=place.value.entrant_id, ratio=9.0, submission_id=0, code="c")
         assert rank([*board, slower]) == rank(board)
 
 
@@ -98,7 +98,7 @@ def line(
 
 
 def order(*board: Run) -> list[tuple[int, int]]:
-    return [(place.rank, place.value.owner_id) for place in rank(board)]
+    return [(place.rank, place.value.entrant_id) for place in rank(board)]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ runs = st.builds(
     forgeable=st.none() | st.floats(0, 1),
     submitted_at=st.integers(0, 3).map(lambda hours: NOON + timedelta(hours=hours)),
     submission_id=st.integers(1, 10**6),
-    owner_id=st.integers(1, 3),
+    entrant_id=st.integers(1, 3),
     code=st.sampled_from("ab"),
 )
 boards = st.lists(runs, unique_by=lambda run: run.submission_id)
@@ -37,7 +37,7 @@ def test_each_run_is_in_one_value_between_its_extremes(board: list[Run]) -> None
     assert sorted(pk for value in values for pk in value.submissions) == sorted(run.submission_id for run in board)
     for value in values:
         own = [run for run in board if run.submission_id in value.submissions]
-        assert {(run.owner_id, run.code) for run in own} == {(value.owner_id, own[0].code)}
+        assert {(run.entrant_id, run.code) for run in own} == {(value.entrant_id, own[0].code)}
         ratios = [run.ratio for run in own]
         assert min(ratios) * (1 - 1e-12) <= value.ratio <= max(ratios) * (1 + 1e-12)
         assert value.submitted_at == min(run.submitted_at for run in own)
@@ -54,7 +54,7 @@ def test_the_order_of_the_runs_does_not_matter(board: list[Run], random: Random)
 def test_which_side_is_divided_by_which_does_not_matter(ratios: list[float]) -> None:
     def value(numbers: list[float]) -> float:
         (only,) = pool(
-            Run(ratio, 0.01, None, NOON, number, owner_id=1, code="a") for number, ratio in enumerate(numbers)
+            Run(ratio, 0.01, None, NOON, number, entrant_id=1, code="a") for number, ratio in enumerate(numbers)
         )
         return only.ratio
 
@@ -65,7 +65,7 @@ def test_which_side_is_divided_by_which_does_not_matter(ratios: list[float]) -> 
 def test_sending_it_again_narrows_the_interval_and_pays_nothing(seed: int, more: int) -> None:
     """Noise of 0.5 %, as a competitor would have who sends one kernel many times and hopes."""
     random = Random(seed)
-    board = [Run(random.gauss(1, 0.005), 0.01, 0.1, NOON, number, owner_id=1, code="a") for number in range(1 + more)]
+    board = [Run(random.gauss(1, 0.005), 0.01, 0.1, NOON, number, entrant_id=1, code="a") for number in range(1 + more)]
     (value,) = pool(board)
     assert value.ratio >= min(run.ratio for run in board)
     assert value.half_width == pytest.approx(0.01 / math.sqrt(1 + more))

@@ -1,0 +1,38 @@
+"""Who may do what for one competition. Each role may do what those before it may; staff of the site may do everything.
+
+viewer     sees what organisers see: queue, findings, results under review, exports
+reviewer   decides on results, claims cases, asks owners, re-judges
+owner      edits the competition, its boards, tracks, codes and roles; reveals, awards
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.contrib.auth.models import AnonymousUser
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Competition, Role
+from leaderboard.errors import UserError
+
+ADMINISTRATOR: Final = "administrator"
+ORDER: Final = {Role.VIEWER: 1, Role.REVIEWER: 2, Role.OWNER: 3, ADMINISTRATOR: 4}
+
+
+def role_of(user: User | AnonymousUser, competition: Competition) -> str:
+    """ "" for who has none."""
+    if not isinstance(user, User) or not user.is_active:
+        return ""
+    if user.is_staff or user.is_superuser:
+        return ADMINISTRATOR
+    return Role.objects.filter(competition=competition, user=user).values_list("role", flat=True).first() or ""
+
+
+def has_role(user: User | AnonymousUser, competition: Competition, least: str) -> bool:
+    return ORDER.get(role_of(user, competition), 0) >= ORDER[least]
+
+
+def check_role(user: User, competition: Competition, least: str, act: str) -> None:
+    """Raises UserError (403). `act`: what it is that they may not do, as in "clear a held result"."""
+    if not has_role(user, competition, least):
+        raise UserError("actor", user.get_username(), f"only a {least} of {competition} may {act}", status=403)

@@ -1,0 +1,1 @@
+"""Who competes: people and teams, one entrant a competition each."""

@@ -1,0 +1,110 @@
+"""Tables of who competes: Entrant (a person or a team in one competition), Membership, TeamInvite.
+
+Always true, by constraint: a person is in at most one entrant of a competition at a time, and an entrant has at most
+one captain. A person alone is an entrant with one membership, as its captain.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from leaderboard.competitions.models import AGENT, DIVISIONS, HUMAN, MIXED, Competition
+
+
+class Entrant(models.Model):
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="entrants")
+    name = models.CharField(max_length=150)
+    is_team = models.BooleanField(default=False)
+    pseudonym = models.CharField(max_length=150, blank=True)  # shown instead of the name; "": the name is shown
+    division = models.CharField(max_length=16, default=HUMAN)
+    model_name = models.CharField(max_length=128, blank=True)  # of the agent, in division agent and mixed
+    affiliation = models.CharField(max_length=128, blank=True)
+    declared = models.JSONField(default=list, blank=True)  # slugs of the tracks that they declare to be eligible for
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint("competition", Lower("name"), name="entrant_name_is_unique_in_any_case"),
+            models.UniqueConstraint(
+                "competition",
+                Lower("pseudonym"),
+                condition=~Q(pseudonym=""),
+                name="entrant_pseudonym_is_unique_in_any_case",
+            ),
+            models.CheckConstraint(condition=Q(division__in=DIVISIONS), name="entrant_division_is_known"),
+            models.CheckConstraint(
+                condition=Q(division=HUMAN, model_name="") | (Q(division__in=(AGENT, MIXED)) & ~Q(model_name="")),
+                name="entrant_names_its_model",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.shown_name
+
+    @property
+    def shown_name(self) -> str:
+        """What the public reads."""
+        return self.pseudonym or self.name
+
+
+class Membership(models.Model):
+    CAPTAIN: Final = "captain"
+    MEMBER: Final = "member"
+
+    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="memberships")
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="+")  # the entrant's
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memberships")
+    role = models.CharField(max_length=16)
+    rules_digest = models.CharField(max_length=80, blank=True)  # of the rules' text that they accepted; "": none
+    joined_at = models.DateTimeField()
+    left_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["competition", "user"], condition=Q(left_at__isnull=True), name="one_entrant_a_person"
+            ),
+            models.UniqueConstraint(
+                fields=["entrant"], condition=Q(role="captain", left_at__isnull=True), name="one_captain_an_entrant"
+            ),
+            models.CheckConstraint(condition=Q(role__in=("captain", "member")), name="membership_role_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.role} of {self.entrant_id}"
+
+
+class TeamInvite(models.Model):
+    ACCEPTED: Final = "accepted"
+    DECLINED: Final = "declined"
+    WITHDRAWN: Final = "withdrawn"
+
+    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="invites")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="team_invites")
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+    answer = models.CharField(max_length=16, blank=True)  # "": not answered
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["entrant", "user"], condition=Q(answer=""), name="one_open_invite_a_team_and_person"
+            ),
+            models.CheckConstraint(
+                condition=Q(answer="", answered_at__isnull=True)
+                | Q(answer__in=("accepted", "declined", "withdrawn"), answered_at__isnull=False),
+                name="team_invite_answer_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} to {self.entrant_id}"
