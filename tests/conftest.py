@@ -62,6 +62,9 @@ def _start_queue(config: pytest.Config) -> None:
     valkey = start_valkey(state)
     config.add_cleanup(valkey.stop)
     os.environ.update(BROKER_URL=valkey.url, PHOTOFINISH_TEST_RUNNER_BROKER_URL=valkey.runner_url)
+    from django.conf import settings
+
+    settings.BROKER_URL = valkey.url  # a worker of pytest-xdist has read the controller's by now
 
 
 def docker_problem() -> str:
