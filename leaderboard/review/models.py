@@ -1,4 +1,7 @@
-"""Tables of review: a Finding is evidence, a Decision is a person's. Both are append-only; a result is decided once."""
+"""Tables of review: a Finding is evidence, a Decision is a person's. Both are append-only; a result is decided once.
+
+Measurement keeps what every rule measured on a result, held or not, so that other thresholds can be tried on it.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ from leaderboard.judging.models import Result
 
 class Finding(models.Model):
     result = models.ForeignKey(Result, on_delete=models.PROTECT, related_name="findings")
-    rule = models.CharField(max_length=64)
-    sentence = models.TextField()
+    rule = models.CharField(max_length=64)  # of thresholds.RULES
+    threshold = models.FloatField(null=True)  # of the competition, at the time; None: from before it was kept
+    sentence = models.TextField()  # what was seen and what to look at, for a reviewer
     figures = models.JSONField(default=dict)
+    samples = models.JSONField(default=dict)  # a bounded excerpt of the report's
     created_at = models.DateTimeField()
 
     class Meta:
@@ -24,6 +29,21 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.sentence}"
+
+
+class Measurement(models.Model):
+    """Of one screened result; append-only."""
+
+    result = models.OneToOneField(Result, on_delete=models.PROTECT, related_name="measurement")
+    values = models.JSONField(default=dict)  # rule → what it measured; null: no number, which holds
+    case_ratios = models.JSONField(default=dict)  # case → candidate / baseline, from the samples
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"measurement of result {self.result_id}"
 
 
 class Decision(models.Model):

@@ -1,50 +1,169 @@
-"""Pure: what is implausible enough that a person should look before it ranks. A rule gives evidence, no verdict."""
+"""Pure: what is implausible enough that a person should look before it ranks. A rule gives evidence, no verdict.
+
+`measure` works out of one report, of what its owner did before and of its board the number of every rule that applies;
+`held_by` (measure.py) says which of them are beyond the thresholds that a competition sets (thresholds.py, the table of
+all rules). What is measured is kept whether or not it holds, so that other thresholds can be tried on it (dry_run.py).
+
+The judge's own findings are among the measures, but nothing rests on them: samples are read anew (reading.py).
+
+Two verdicts of the judge reject by themselves, REJECTED_ALONE. They come as outcome `policy` without a ratio; `retold`
+works out of the samples what a person needs who overturns one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-HOLD_FASTER_THAN: Final = 2.0  # times the best of baseline and incumbent
+from leaderboard.review import rules_behaviour, rules_speed
+from leaderboard.review.measure import Measure
+from leaderboard.review.reading import Run, UnreadableError, guarded, read
+
+IMPOSSIBLE: Final = "impossible"
+CLOCK_MISMATCH: Final = "clock_mismatch"
+REJECTED_ALONE: Final = frozenset({("policy", IMPOSSIBLE), ("policy", CLOCK_MISMATCH)})
+
+DISAGREES: Final = 0.10  # the reported ratio is this much better than its samples, beyond its own interval
 
 
 @dataclass(frozen=True)
-class Evidence:
-    rule: str
-    sentence: str
-    figures: dict[str, Any]
+class Reported:
+    """What the runner says of a passing timed run."""
+
+    ratio: float  # candidate / baseline
+    half_width: float = 0.0
+    forgeable: float = 0.0
+    flags: Collection[str] = ()
+    report: Mapping[str, Any] = field(default_factory=dict)
 
 
-def find_implausible(*, ratio: float, incumbent_ratio: float | None, flags: Collection[str] = ()) -> list[Evidence]:
-    """`ratio` is candidate / baseline, so the baseline's own is 1; `incumbent_ratio` is the best published one's."""
-    return [found for found in (_too_fast(ratio, incumbent_ratio), _not_certified(flags)) if found is not None]
+@dataclass(frozen=True)
+class Known:
+    """What the site knows of the board before this run. Ratios are candidate / baseline, in the same timing epoch."""
+
+    incumbent_ratio: float | None = None  # the best published
+    own_ratio: float | None = None  # of the same entrant, the best before
+    case_ratios: Mapping[str, float] = field(default_factory=dict)  # of results that nobody held, the best of each case
 
 
-def _not_certified(flags: Collection[str]) -> Evidence | None:
-    """A runner that may not freeze containers cannot exclude that a kernel worked outside its calls."""
-    if "not_certified" not in flags:
+@dataclass(frozen=True)
+class Likeness:
+    """The most similar source that another entrant sent earlier."""
+
+    submission_id: int
+    share: float
+    shared: int  # fingerprints
+    of: int
+
+
+@dataclass(frozen=True)
+class Source:
+    likeness: Likeness | None = None
+    opaque_chars: int = 0  # of the longest literal that holds data
+
+
+@dataclass(frozen=True)
+class Measured:
+    measures: list[Measure]
+    case_ratios: dict[str, float] = field(default_factory=dict)  # candidate / baseline, from the samples
+
+
+def measure(reported: Reported, known: Known, source: Source) -> Measured:
+    found = [*_of_figures(reported, known), *_of_source(reported, known, source)]
+    try:
+        runs = read(reported.report)
+        found += guarded(lambda: [one for run in runs for one in _of_run(run, reported, known)])
+    except UnreadableError as error:
+        return Measured([*found, Measure("unreadable_evidence", 1.0, f"Its samples cannot be read ({error}).")])
+    ratios = {case.name: ratio for run in runs for case in run.cases if (ratio := case.ratio)}
+    return Measured(found, ratios)
+
+
+def retold(report: Mapping[str, Any]) -> float | None:
+    """The ratio of a run that was rejected by itself, were its times true; None where samples give none."""
+    try:
+        runs = read(report)
+        return guarded(lambda: runs[0].ratio if runs else None)
+    except UnreadableError:
         return None
-    return Evidence(
-        rule="not_certified",
-        sentence="the runner could not freeze the containers, so work outside the timed calls is not excluded",
-        figures={"flags": sorted(flags)},
+
+
+def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
+    """Rules that need no samples."""
+    yield _faster_than_best(reported, known)
+    if "not_certified" in reported.flags:
+        yield Measure("not_certified", 1.0, rules_behaviour.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
+    if reported.forgeable:
+        yield Measure(
+            "forgeable",
+            reported.forgeable,
+            f"{100 * reported.forgeable:.3g} % of the time could be forged without the judge's clock telling.",
+        )
+
+
+def _faster_than_best(reported: Reported, known: Known) -> Measure:
+    """The baseline's own ratio is 1; what a reference as it is written is worth, against_eager says."""
+    others = known.incumbent_ratio
+    is_tuned = bool((reported.report.get("evidence") or {}).get("tuned", True))
+    best = min([ratio for ratio in (others, 1.0 if is_tuned else None) if ratio is not None], default=math.inf)
+    whom = "the best published entry" if others is not None and others <= best else "the baseline"
+    faster = best / reported.ratio if math.isfinite(best) else 0.0
+    return Measure(
+        "faster_than_best",
+        faster,
+        f"{faster:.2f}× faster than {whom}, over all cases.",
+        figures={"ratio": reported.ratio, "incumbent_ratio": others, "best_ratio": best if faster else None},
     )
 
 
-def _too_fast(ratio: float, incumbent_ratio: float | None) -> Evidence | None:
-    best = min(1.0, incumbent_ratio) if incumbent_ratio is not None else 1.0
-    if ratio * HOLD_FASTER_THAN >= best:
-        return None
-    whom = "the best published entry" if best < 1.0 else "the baseline"
-    return Evidence(
-        rule="faster_than_best",
-        sentence=f"{best / ratio:.2f}× faster than {whom}; more than {HOLD_FASTER_THAN:g}× waits for a person",
-        figures={
-            "ratio": ratio,
-            "incumbent_ratio": incumbent_ratio,
-            "best_ratio": best,
-            "times_faster": best / ratio,
-            "hold_faster_than": HOLD_FASTER_THAN,
-        },
-    )
+def _of_source(reported: Reported, known: Known, source: Source) -> Iterator[Measure]:
+    if source.opaque_chars:
+        yield Measure(
+            "opaque_source",
+            source.opaque_chars,
+            f"A literal of {source.opaque_chars:,} characters holds data where code is expected.",
+        )
+    like = source.likeness
+    if like is None:
+        return
+    figures = {"other_submission": like.submission_id, "share": like.share, "shared": like.shared, "of": like.of}
+    said = f"{100 * like.share:.0f} % of its code stands in submission {like.submission_id}, which was sent earlier"
+    yield Measure("similar_source", like.share, f"{said} by another entrant.", figures=figures)
+    if like.share >= LIKE and known.own_ratio is not None:
+        faster = known.own_ratio / reported.ratio
+        yield Measure(
+            "jump_with_copy",
+            faster,
+            f"{faster:.3g} times as fast as its owner's best before, and {said} by another entrant.",
+            figures=figures | {"own_ratio": known.own_ratio, "ratio": reported.ratio},
+        )
+
+
+LIKE: Final = 0.5  # a source so similar, with a jump, is worth a look
+
+
+def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
+    for rule in (*rules_speed.RULES, *rules_behaviour.RULES):
+        yield from rule(run)
+    for case in run.cases:
+        best, ratio = known.case_ratios.get(case.name), case.ratio
+        if best is not None and ratio:
+            yield Measure(
+                "case_faster_than_best",
+                best / ratio,
+                f"{best / ratio:.3g} times as fast here as any result that stands.",
+                case.name,
+                {"ratio": ratio, "best_ratio": best},
+            )
+    told = run.ratio
+    if told is not None and not reported.report["evidence"].get("runs"):
+        allowed = told * (1 - DISAGREES - min(reported.half_width, 1.0) / 2)
+        if reported.ratio < allowed:
+            yield Measure(
+                "figures_disagree",
+                1.0,
+                f"The report says {reported.ratio:.4g} of the baseline's time, its own samples {told:.4g}.",
+                figures={"ratio": reported.ratio, "from_samples": told},
+            )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from leaderboard.judging.models import Result
+from leaderboard.review.models import Decision, Finding
 
 UNDER_REVIEW: Final = "under_review"
 REJECTED: Final = "rejected"
@@ -21,3 +22,12 @@ def held_results() -> QuerySet[Result]:
         .defer("report")
         .order_by("id")
     )
+
+
+def standing_results() -> QuerySet[Result]:
+    """Current passes that no rule held, or that a person published: what others may be compared with."""
+    held, published = (
+        Exists(Finding.objects.filter(result=OuterRef("pk"))),
+        Exists(Decision.objects.filter(result=OuterRef("pk"), act=Decision.PUBLISH)),
+    )
+    return Result.objects.filter(~held | published, attempt__is_current=True, ratio__isnull=False)

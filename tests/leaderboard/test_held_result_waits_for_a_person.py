@@ -9,8 +9,9 @@ from leaderboard.audit.models import Row
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
 from leaderboard.judging.rejudge import rejudge
+from leaderboard.review.measure import held_by
 from leaderboard.review.models import Decision, Finding
-from leaderboard.review.rules import find_implausible
+from leaderboard.review.rules import Known, Reported, Source, measure
 from leaderboard.review.standing import held_results
 from leaderboard.standings.boards import incumbent_ratio
 from leaderboard.standings.models import Entry
@@ -36,7 +37,7 @@ def hold(stage: Stage) -> Result:
     ],
 )
 def test_the_rule_holds_what_is_over_twice_the_best(ratio: float, incumbent: float | None, held: bool) -> None:
-    assert bool(find_implausible(ratio=ratio, incumbent_ratio=incumbent)) == held
+    assert bool(held_by(measure(Reported(ratio), Known(incumbent), Source()).measures)) == held
 
 
 def test_a_finding_says_what_was_found_in_figures(stage: Stage) -> None:

@@ -1,0 +1,98 @@
+"""Pure: one number that a rule measured on one result, with what a reviewer needs to judge it by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from leaderboard.review.reading import BASELINE, CANDIDATE, EVENT, Case
+from leaderboard.review.thresholds import RULES, USUAL, Thresholds
+
+MOST_SAMPLES: Final = 32  # of each kind in a finding: an excerpt, all of them lie in the report
+MOST_SENTENCE_CHARS: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`value` is what the rule's threshold is compared with. `sentence` says what was seen, for a reviewer."""
+
+    rule: str
+    value: float
+    sentence: str
+    case: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+    samples: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What holds a result: a measure beyond its threshold."""
+
+    rule: str
+    threshold: float
+    sentence: str
+    figures: dict[str, Any]
+    samples: dict[str, Any]
+
+
+def worst(measures: Iterable[Measure]) -> dict[str, Measure]:
+    """Of each rule the one that is farthest out; with another's samples, where it has none of its own."""
+    found: dict[str, Measure] = {}
+    for one in measures:
+        other = found.get(one.rule)
+        if other is None or RULES[one.rule].worse(one.value, other.value):
+            found[one.rule] = replace(one, samples=one.samples or (other.samples if other else {}))
+        elif not other.samples:
+            found[one.rule] = replace(other, samples=one.samples)
+    return found
+
+
+def held_by(measures: Iterable[Measure], thresholds: Thresholds = USUAL) -> list[Evidence]:
+    """In the order of the table of rules."""
+    found = worst(measures)
+    beyond = (found[name] for name in RULES if name in found and _holds(found[name], thresholds))
+    return [_evidence(one, thresholds[one.rule]) for one in beyond]
+
+
+def _holds(measure: Measure, thresholds: Thresholds) -> bool:
+    return RULES[measure.rule].holds(measure.value, thresholds[measure.rule])
+
+
+def _evidence(measure: Measure, threshold: float | None) -> Evidence:
+    assert threshold is not None  # a rule that is off holds nothing
+    where = f"{measure.case}: " if measure.case else ""
+    return Evidence(
+        rule=measure.rule,
+        threshold=threshold,
+        sentence=f"{where}{measure.sentence} {RULES[measure.rule].look}"[:MOST_SENTENCE_CHARS],
+        figures={"value": measure.value if measure.value == measure.value else None, "case": measure.case}
+        | measure.figures,
+        samples=measure.samples,
+    )
+
+
+def blocks(case: Case) -> dict[str, Any]:
+    """Medians of the first valid blocks of both sides, in ns, for a plot."""
+    return {
+        "case": case.name,
+        "clock": EVENT if case.is_event else "wall",
+        "baseline_ns": thinned(case.blocks_ns(BASELINE)),
+        "candidate_ns": thinned(case.blocks_ns(CANDIDATE)),
+    }
+
+
+def pairs(found: Sequence[tuple[float, float]], ours: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """(fresh, again) in ns of both sides."""
+    return {"candidate_pairs_ns": thinned(found), "baseline_pairs_ns": thinned(ours)}
+
+
+def thinned(values: Sequence[Any]) -> list[Any]:
+    """At most MOST_SAMPLES, evenly spread."""
+    if len(values) <= MOST_SAMPLES:
+        return list(values)
+    return [values[place * len(values) // MOST_SAMPLES] for place in range(MOST_SAMPLES)]
+
+
+def us(ns: float) -> str:
+    return f"{ns / 1e3:.4g} µs"

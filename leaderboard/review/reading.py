@@ -1,0 +1,278 @@
+"""Pure: what a stored report's samples say, worked out anew. The judge's own conclusions are not asked.
+
+A sample is one call: [wall, put, take, inner, probe, thaw, freeze] in ns; all but `inner` are the judge's (the schema
+is docs/report.schema.json, the way of a call docs/measurement.md). On the `wall` clock a call's time is the wall clock
+less the judge's copying; on the `event` clock it is the device's events, raised to what the wall clock vouches for.
+What the way of a call costs is left in on the wall clock, on all sides, as in the judge's own rules: a constant that a
+disturbed machine made too large must not make an honest kernel look impossible. Only `ratio` takes it off.
+
+Work is linear in the samples. What does not fit raises UnreadableError, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final, NamedTuple, TypeVar
+
+T = TypeVar("T")
+JSON = Mapping[str, Any]
+Pairs = list[tuple[float, float]]
+
+VERSION: Final = 2  # of the evidence
+CONFIDENCE: Final = 0.95
+LEAST_BLOCKS: Final = 6  # the fewest whose extremes hold their median with CONFIDENCE
+LEAST_SPREAD_NS: Final = 1_000.0  # no calibration of one clock by another is better than this
+BASELINE, CANDIDATE, INCUMBENT = "baseline", "candidate", "incumbent"
+EVENT: Final = "event"
+
+
+class UnreadableError(ValueError):
+    """The evidence does not fit its schema; the text says where."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A median, and order statistics that hold it at CONFIDENCE."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Block(NamedTuple):
+    side: str
+    spent_ns: float  # on the clock that counts, events as told
+    gap_ns: float  # between the two clocks
+
+
+@dataclass(frozen=True)
+class Case:
+    """One timed case of one run."""
+
+    timing: JSON
+    bounds: JSON  # of limits.cases: hard, measured, legal, work
+    is_event: bool
+    certified: bool
+
+    @property
+    def name(self) -> str:
+        return str(self.timing["case"])
+
+    @cached_property
+    def quads(self) -> list[list[Block]]:
+        """Valid ones."""
+        return [[self._block(block) for block in quad["blocks"]] for quad in self.timing["quads"] if not quad["void"]]
+
+    def raised_ns(self, side: str) -> float:
+        """What is added to this side's events: by how much its gap between the clocks exceeds the baseline's.
+
+        The larger of two medians, over all its blocks and over the half with the shortest events: who forges one block
+        of each quad forges most of those.
+        """
+        quads = self._complete(side)
+        if not self.is_event or not quads or side == BASELINE:
+            return 0.0
+        ours = [block.gap_ns for quad in quads for block in quad if block.side == BASELINE]
+        theirs = [block for quad in quads for block in quad if block.side == side]
+        fastest = sorted(theirs, key=lambda block: block.spent_ns)[: len(quads)]
+        hidden = max(median([block.gap_ns for block in part]) for part in (theirs, fastest)) - median(ours)
+        known = interval(ours)
+        spread = max(math.sqrt(2) * (known.high - known.low) / 2, LEAST_SPREAD_NS)
+        return max(0.0, hidden - spread)
+
+    def blocks_ns(self, side: str) -> list[float]:
+        """Medians of this side's valid blocks."""
+        if side not in self._times:
+            other = CANDIDATE if side == BASELINE else side
+            more = self.raised_ns(side)
+            times = [block.spent_ns + more for quad in self._complete(other) for block in quad if block.side == side]
+            self._times[side] = [time for time in times if time > 0]
+        return self._times[side]
+
+    @cached_property
+    def _times(self) -> dict[str, list[float]]:
+        return {}
+
+    @cached_property
+    def candidate(self) -> Interval | None:
+        return self._time(CANDIDATE)
+
+    @cached_property
+    def baseline(self) -> Interval | None:
+        return self._time(BASELINE)
+
+    @cached_property
+    def incumbent(self) -> Interval | None:
+        return self._time(INCUMBENT)
+
+    @cached_property
+    def ratio(self) -> float | None:
+        """Candidate over baseline as it ranks: median over the quads, what an idle call costs taken off."""
+        idle = 0.0
+        if not self.is_event and self.timing["idle"]:
+            spent = sorted(self.spent_ns(sample) for sample in self.timing["idle"])
+            idle = spent[len(spent) // 4]
+        found, more = [], self.raised_ns(CANDIDATE)
+        for quad in self._complete(CANDIDATE):
+            ours = [block.spent_ns - idle for block in quad if block.side == BASELINE]
+            theirs = [block.spent_ns + more - idle for block in quad if block.side == CANDIDATE]
+            if min(*ours, *theirs) > 0:
+                found.append(sum(map(math.log, theirs)) - sum(map(math.log, ours)))
+        return math.exp(median(found) / 2) if found else None
+
+    def limit(self, kind: str) -> tuple[float, str] | None:
+        """(least ns, resource) of `hard`, `measured` or `legal`."""
+        found = self.bounds.get(kind)
+        return (float(found["ns"]), str(found["resource"])) if found else None
+
+    def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> Pairs:
+        """(first, second) call in ns on inputs that came twice; `near`: twice but for a few elements."""
+        found = [one for one in self.timing["repeats"] if one["side"] == side]
+        wanted = [one for one in found if (one.get("hot", False), one.get("near", False)) == (hot, near)]
+        pairs = [(self.spent_ns(one["fresh"]), self.spent_ns(one["again"])) for one in wanted]
+        return [pair for pair in pairs if min(pair) > 0]
+
+    def spent_ns(self, sample: Sequence[float]) -> float:
+        if self.is_event:
+            return sample[3]
+        return sample[0] - sample[1] - sample[2] if self.certified else sample[0]
+
+    def _complete(self, side: str) -> list[list[Block]]:
+        """Quads with two blocks of the baseline and two of this side."""
+        return self._by_side.get(side, [])
+
+    @cached_property
+    def _by_side(self) -> dict[str, list[list[Block]]]:
+        found: dict[str, list[list[Block]]] = {}
+        for quad in self.quads:
+            sides = [block.side for block in quad]
+            for side in set(sides):
+                if sides.count(BASELINE) == sides.count(side) == 2:
+                    found.setdefault(side, []).append(quad)
+        return found
+
+    def _block(self, block: JSON) -> Block:
+        calls = block["calls"]
+        if not self.is_event:
+            return Block(str(block["side"]), median([self.spent_ns(sample) for sample in calls]), 0.0)
+        spent = median([sample[3] for sample in calls])
+        return Block(str(block["side"]), spent, median([sample[0] for sample in calls]) - spent)
+
+    def _time(self, side: str) -> Interval | None:
+        blocks = self.blocks_ns(side)
+        return interval(blocks) if len(blocks) >= LEAST_BLOCKS else None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a report; a confirmation has several."""
+
+    evidence: JSON
+    cases: tuple[Case, ...]
+
+    @property
+    def is_tuned(self) -> bool:
+        return bool(self.evidence.get("tuned"))
+
+    @property
+    def ceilings(self) -> JSON:
+        return self._limits.get("ceilings") or {}
+
+    @property
+    def legal(self) -> list[str]:
+        return [str(name) for name in self._limits.get("legal") or ()]
+
+    @property
+    def checks(self) -> Sequence[JSON]:
+        return self.evidence.get("checks") or ()
+
+    @property
+    def findings(self) -> Sequence[JSON]:
+        return self.evidence.get("findings") or ()
+
+    @property
+    def is_certified(self) -> bool:
+        return bool(self.evidence["certified"]) and not self.evidence.get("left_out")
+
+    @property
+    def _limits(self) -> JSON:
+        return self.evidence.get("limits") or {}
+
+    @cached_property
+    def ratio(self) -> float | None:
+        """Over its cases, by what the problem ranks; None where a case has none."""
+        ratios = [case.ratio for case in self.cases if case.ratio is not None]
+        if not ratios or len(ratios) < len(self.cases):
+            return None
+        how = self.evidence.get("ranking_by", "geom")
+        if how == "geom":
+            return math.exp(sum(map(math.log, ratios)) / len(ratios))
+        return sum(ratios) / len(ratios) if how == "mean" else ratios[-1]
+
+
+def read(report: JSON) -> tuple[Run, ...]:
+    """The runs of a report; none where it carries no evidence at all. Raises UnreadableError."""
+    evidence = report.get("evidence")
+    if not evidence:
+        return ()
+    return guarded(lambda: tuple(_run(one) for one in (evidence.get("runs") or [evidence])))
+
+
+def guarded(work: Callable[[], T]) -> T:
+    """Anything that samples of the wrong shape bring about becomes UnreadableError."""
+    try:
+        return work()
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
+        raise UnreadableError(f"{type(error).__name__}: {str(error)[:200]}") from error
+
+
+def _run(evidence: JSON) -> Run:
+    if evidence["version"] != VERSION:
+        raise UnreadableError(f"version {evidence['version']!r:.40}, this site reads {VERSION}")
+    bounds = {one["case"]: one for one in (evidence.get("limits") or {}).get("cases", ())}
+    return Run(evidence, tuple(_cases(evidence, bounds)))
+
+
+def _cases(evidence: JSON, bounds: JSON) -> Iterator[Case]:
+    for timing in evidence["timing"]:
+        case = Case(
+            timing=timing,
+            bounds=bounds.get(timing["case"], {}),
+            is_event=evidence["clock"] == EVENT,
+            certified=bool(evidence["certified"]),
+        )
+        if not all(math.isfinite(block.spent_ns) for quad in case.quads for block in quad):
+            raise UnreadableError(f"case {case.name[:100]!r} has times that are no numbers")
+        yield case
+
+
+def median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """The median with its order statistics; nothing is assumed of the distribution. One value or more."""
+    ordered = sorted(values)
+    place = _place(len(ordered))
+    return Interval(median(ordered), ordered[place], ordered[-1 - place])
+
+
+@lru_cache(maxsize=4096)
+def _place(count: int) -> int:
+    """How many values may be left out at each end; exact in whole numbers, for thousands of values as well.
+
+    The k-th smallest and largest of n hold the median with probability 1 - 2 P(Binomial(n, 1/2) < k).
+    """
+    allowed = 2**count // 40  # of 2**n: half of what CONFIDENCE leaves
+    place, below, term = 0, 1, 1
+    while 2 * (place + 2) <= count + 1:
+        term = term * (count - place) // (place + 1)
+        if below + term > allowed:
+            break
+        below, place = below + term, place + 1
+    return place

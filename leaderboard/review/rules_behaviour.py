@@ -1,0 +1,153 @@
+"""Pure: what a run does that honest kernels do not, whatever its speed; and what the judge said of it.
+
+The judge's findings become measures with the number that their rule is about, so that the thresholds of a competition
+bear on them as on our own. One that we know no rule for, or that comes without its number, holds by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from leaderboard.review.measure import Measure, blocks, pairs, thinned, us
+from leaderboard.review.reading import BASELINE, CANDIDATE, Interval, Pairs, Run, interval
+from leaderboard.review.thresholds import RULES as KNOWN
+
+LEAST_REPEATS: Final = 4
+BASELINE_SAVES: Final = 0.10  # of its time, by a warm cache: only then does it matter that the candidate saves nothing
+BUSY: Final = "device_busy"
+LATE_WRITE: Final = "late_write"
+MOST_RELAYED: Final = 256
+
+Figures = Mapping[str, Any]
+
+
+def kept_results(run: Run) -> Iterator[Measure]:
+    """A repeated input, or nearly the same one, is answered faster than it was at first; not so by the baseline."""
+    for case in run.cases:
+        for near, which in ((False, "that came twice"), (True, "that came again with a few elements changed")):
+            found, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
+            if len(found) < LEAST_REPEATS:
+                continue
+            again, usual = _ratio(found).high, min(1.0, _ratio(ours).value) if ours else 1.0
+            yield Measure(
+                "cached_results",
+                again / usual,
+                f"Over {len(found)} inputs {which}, the second call took at most {100 * again:.3g} % of the first; "
+                f"the baseline's {100 * usual:.3g} %.",
+                case.name,
+                {"repeats": len(found), "again_over_fresh": again, "baseline": usual},
+                pairs(found, ours),
+            )
+
+
+def cold_as_hot(run: Run) -> Iterator[Measure]:
+    """The sweep of the cache costs it nothing, though it costs the baseline, which is no faster, and data fits."""
+    cache = run.ceilings.get("cache_bytes")
+    for case in run.cases:
+        found, ours = (case.repeats(side, hot=True) for side in (CANDIDATE, BASELINE))
+        if min(len(found), len(ours)) < LEAST_REPEATS or case.candidate is None or case.baseline is None:
+            continue
+        saved, usual = 1 - _ratio(found).low, 1 - _ratio(ours).high
+        fits = cache is None or case.timing["input_bytes"] <= cache
+        if fits and usual > BASELINE_SAVES and case.candidate.high < case.baseline.low:
+            yield Measure(
+                "cold_as_hot",
+                saved,
+                f"With its inputs still in the cache the baseline saves {100 * usual:.3g} % or more, this kernel "
+                f"{100 * saved:.2g} % at most.",
+                case.name,
+                {"repeats": len(found), "saved": saved, "baseline_saves": usual},
+                pairs(found, ours),
+            )
+
+
+def active_while_idle(run: Run) -> Iterator[Measure]:
+    for case in run.cases:
+        quads = case.timing["quads"]
+        busy = [quad for quad in quads if quad["void"] == BUSY and quad["charged"] == CANDIDATE]
+        if busy:
+            probes = [call[4] for quad in busy for block in quad["blocks"] for call in block["calls"]]
+            limit = case.timing["probe_limit_ns"]
+            yield Measure(
+                "active_while_idle",
+                len(busy),
+                f"{len(busy)} of {len(quads)} times the device was busy after this kernel's calls had returned: a "
+                f"probe took {us(max(probes, default=0))}, at most {us(limit)} when idle.",
+                case.name,
+                {"quads": len(busy), "of": len(quads), "probe_ns": max(probes, default=0), "limit_ns": limit},
+                {"probes_ns": thinned(probes)},
+            )
+
+
+def late_work(run: Run) -> Iterator[Measure]:
+    late = [check for check in run.checks if check["reason"] == LATE_WRITE]
+    if late:
+        yield Measure("late_work", len(late), "An output changed after its call had returned.", str(late[0]["case"]))
+
+
+def not_certified(run: Run) -> Iterator[Measure]:
+    if not run.is_certified:
+        left_out = [str(step) for step in run.evidence.get("left_out") or ()][:16]
+        yield Measure(
+            "not_certified",
+            1.0,
+            f"the judge left out {', '.join(left_out)}." if left_out else NOT_FROZEN,
+            figures={"left_out": left_out},
+        )
+
+
+NOT_FROZEN: Final = "The runner could not freeze the containers, so work outside the timed calls is not excluded."
+
+
+def relayed(run: Run) -> Iterator[Measure]:
+    """What the judge found by rules of its own, in its words."""
+    cases = {case.name: case for case in run.cases}
+    for finding in run.findings[:MOST_RELAYED]:
+        rule, figures, case = str(finding["rule"]), dict(finding["figures"]), str(finding["case"])
+        shown = blocks(cases[case]) if case in cases else {}
+        if rule in _VALUES:
+            yield Measure(rule, _value(_VALUES[rule], figures), str(finding["sentence"]), case, figures, shown)
+        elif rule in KNOWN:
+            yield Measure(rule, math.nan, str(finding["sentence"]), case, figures, shown)
+        else:
+            yield Measure("runner_finding", 1.0, f"{rule}: {finding['sentence']}", case, figures, shown)
+
+
+RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
+    kept_results,
+    cold_as_hot,
+    active_while_idle,
+    late_work,
+    not_certified,
+    relayed,
+)
+
+_VALUES: Final[dict[str, Callable[[Figures], float]]] = {
+    "faster_than_best": lambda told: told["best_ns"] / told["time_ns"],
+    "faster_than_eager": lambda told: told["eager_ns"] / told["time_ns"],
+    "beyond_measured_ceiling": lambda told: told["time_ns"] / told["least_ns"],
+    "below_launch_floor": lambda told: told["time_ns"] / told["launch_ns"],
+    "too_fast_for_precision": lambda told: told["time_ns"] / told["legal_ns"],
+    "cached_results": lambda told: told["again_over_fresh"] / told["baseline"],
+    "cold_as_hot": lambda told: told["saved"],
+    "one_case_apart": lambda told: told["gain"] / told["next_gain"],
+    "active_while_idle": lambda told: told["quads"],
+    "aftermath": lambda told: told["slower"],
+    "late_work": lambda told: told["calls"],
+    "bimodal": lambda told: told["apart"],
+}
+
+
+def _value(read: Callable[[Figures], float], figures: Figures) -> float:
+    """nan, which holds, where the figures are not as we know them."""
+    try:
+        return float(read(figures))
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        return math.nan
+
+
+def _ratio(found: Pairs | Sequence[tuple[float, float]]) -> Interval:
+    """Of the second call's time to the first's."""
+    return interval([again / fresh for fresh, again in found])

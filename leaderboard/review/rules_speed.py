@@ -1,0 +1,154 @@
+"""Pure: how fast a run is, against others and against what the hardware can do. From samples, case by case.
+
+Bounds of intervals are compared, never medians: the candidate's upper one against the others' lower ones, so that
+noise alone makes nothing look fast.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from leaderboard.review.measure import Measure, blocks, us
+from leaderboard.review.reading import Case, Interval, Run
+
+CERTAIN: Final = 0.98  # of the hard ceiling: the judge rejects what is faster
+
+
+def against_best(run: Run) -> Iterator[Measure]:
+    """A reference as it is written is nothing that anybody tried hard on, so only a tuned baseline counts."""
+    for case, time in _timed(run):
+        baseline = case.baseline if run.is_tuned else None
+        known = [(one.low, who) for one, who in ((case.incumbent, "incumbent"), (baseline, "tuned baseline")) if one]
+        if known:
+            best_ns, who = min(known)
+            faster = best_ns / time.high
+            yield Measure(
+                "faster_than_best",
+                faster,
+                f"{faster:.3g} times as fast as the {who} beside it.",
+                case.name,
+                {"time_ns": time.high, "best_ns": best_ns, "best": who},
+                blocks(case),
+            )
+
+
+def against_eager(run: Run) -> Iterator[Measure]:
+    for case, time in _timed(run):
+        eager = case.timing["eager_ns"]
+        if not eager and not run.is_tuned and case.baseline:
+            eager = case.baseline.low  # the reference is the baseline
+        if eager:
+            faster = eager / time.high
+            yield Measure(
+                "faster_than_eager",
+                faster,
+                f"{faster:.3g} times as fast as the reference as it is written.",
+                case.name,
+                {"time_ns": time.high, "eager_ns": eager},
+                blocks(case),
+            )
+
+
+def against_ceilings(run: Run) -> Iterator[Measure]:
+    for case, time in _timed(run):
+        measured, hard = case.limit("measured"), case.limit("hard")
+        if measured and measured[0] > 0:
+            least, resource = measured
+            yield Measure(
+                "beyond_measured_ceiling",
+                time.high / least,
+                f"{us(time.high)}, where the best rate of this host's own kernels ({resource}) allows {us(least)}.",
+                case.name,
+                {"time_ns": time.high, "least_ns": least, "resource": resource},
+                blocks(case),
+            )
+        if hard and time.high < CERTAIN * hard[0]:
+            yield Measure(
+                "beyond_hard_ceiling",
+                1.0,
+                f"{us(time.high)}, and this hardware takes {us(hard[0])} at least for the declared work ({hard[1]}).",
+                case.name,
+                {"time_ns": time.high, "least_ns": hard[0], "resource": hard[1]},
+                blocks(case),
+            )
+
+
+def against_launch(run: Run) -> Iterator[Measure]:
+    floor = run.ceilings.get("launch_ns")
+    for case, time in _timed(run):
+        if floor:
+            yield Measure(
+                "below_launch_floor",
+                time.high / floor,
+                f"{us(time.high)}, while a kernel that does nothing takes {us(floor)}.",
+                case.name,
+                {"time_ns": time.high, "launch_ns": floor},
+                blocks(case),
+            )
+
+
+def against_precision(run: Run) -> Iterator[Measure]:
+    """Too fast for any precision that the problem allows at the hard ceiling, and not for a cheaper one."""
+    rates = (run.ceilings.get("hard") or {}).get("flops") or {}
+    for case, time in _timed(run):
+        legal = case.limit("legal")
+        if legal is None or legal[0] <= 0:
+            continue
+        operations = sum(((case.bounds.get("work") or {}).get("flops") or {}).values())
+        fits = [engine for engine, rate in sorted(rates.items()) if operations / rate * 1e9 <= time.high]
+        if time.high < legal[0] and not fits:
+            continue  # too fast for any: another rule's
+        errors = [one["relative_l2"] for check in run.checks for one in check["figures"] if one.get("relative_l2")]
+        seen = f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
+        yield Measure(
+            "too_fast_for_precision",
+            time.high / legal[0],
+            f"{us(time.high)}, where {legal[1]} takes {us(legal[0])} at least; it fits {', '.join(fits) or 'nothing'}, "
+            f"legal are {', '.join(run.legal)}.{seen}",
+            case.name,
+            {
+                "time_ns": time.high,
+                "legal_ns": legal[0],
+                "fits": fits,
+                "legal": run.legal,
+                "relative_l2": max(errors, default=None),
+            },
+            blocks(case),
+        )
+
+
+def one_apart(run: Run) -> Iterator[Measure]:
+    """One case gains far more over the baseline than every other: at least, where the others are at their most."""
+    gains = [
+        (case, math.log(case.baseline.low / time.high), math.log(case.baseline.high / time.low))
+        for case, time in _timed(run)
+        if case.baseline
+    ]
+    for case, least, _ in gains:
+        others = [max(most, 0.0) for other, _, most in gains if other is not case]
+        if others:
+            yield Measure(
+                "one_case_apart",
+                math.exp(least - max(others)),
+                f"{math.exp(least):.3g} times as fast as the baseline here, {math.exp(max(others)):.3g} times at the "
+                "most in every other case.",
+                case.name,
+                {"gain": math.exp(least), "next_gain": math.exp(max(others))},
+                blocks(case),
+            )
+
+
+RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
+    against_best,
+    against_eager,
+    against_ceilings,
+    against_launch,
+    against_precision,
+    one_apart,
+)
+
+
+def _timed(run: Run) -> Iterator[tuple[Case, Interval]]:
+    return ((case, case.candidate) for case in run.cases if case.candidate is not None)

@@ -1,0 +1,238 @@
+"""Pure: every rule that holds a result, from where on it does, and how far a competition may move that.
+
+A rule measures one number and holds what lies beyond its threshold, on the side that `held` says. Thresholds of a
+competition are a JSON object of rule → number, or "off"; what it does not name is as usual. The usual ones are those
+of MEASUREMENT section 5 and let honest runs pass (docs/review.md has figures).
+
+A rule may be off only where it says how a kernel got fast, never where it says that the number cannot be believed:
+who could switch those off could let anything rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from leaderboard.errors import UserError
+
+OFF: Final = "off"
+ABOVE: Final = "above"
+BELOW: Final = "below"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`least` and `most` bound what a competition may set; equal ones say that there is nothing to set."""
+
+    id: str
+    meaning: str  # what is measured
+    look: str  # what a reviewer should look at
+    usual: float
+    least: float
+    most: float
+    held: Literal["above", "below"] = "above"
+    may_be_off: bool = True
+
+    @property
+    def is_fixed(self) -> bool:
+        return self.least == self.most and not self.may_be_off
+
+    def holds(self, value: float, threshold: float | None) -> bool:
+        """`threshold` None: the rule is off. What is no number is held: nothing is known of it."""
+        if threshold is None:
+            return False
+        if math.isnan(value):
+            return True
+        return value > threshold if self.held == ABOVE else value < threshold
+
+    def worse(self, one: float, other: float) -> bool:
+        """Is the first farther on the side that is held?"""
+        return math.isnan(one) or (one > other if self.held == ABOVE else one < other)
+
+
+def _always(name: str, meaning: str, look: str) -> Rule:
+    """Holds whenever it counts anything; nothing to set."""
+    return Rule(name, meaning, look, 0.0, 0.0, 0.0, may_be_off=False)
+
+
+_RULES: Final = (
+    Rule(
+        "faster_than_best",
+        "times faster than the best of tuned baseline and published entries, over all cases or in one",
+        "Read the code for work that is left out; compare the case with the others.",
+        *(2.0, 1.1, 100.0),
+        may_be_off=False,
+    ),
+    Rule(
+        "faster_than_eager",
+        "times faster than the reference as it is written",
+        "Is the reference wasteful, or does the kernel skip work?",
+        *(10.0, 2.0, 10_000.0),
+    ),
+    Rule(
+        "case_faster_than_best",
+        "times faster in one case than in that case any result that nobody held",
+        "Look for a branch on this case's shape, or an answer kept for it.",
+        *(3.0, 1.5, 100.0),
+    ),
+    Rule(
+        "beyond_measured_ceiling",
+        "share of the time that the host's own kernels' rates allow",
+        "Either the kernel is better than the library's or it does less: count the bytes that it must move.",
+        *(0.95, 0.5, 1.0),
+        held="below",
+    ),
+    Rule(
+        "below_launch_floor",
+        "share of the time of a kernel that does nothing",
+        "Look for work that runs where the clock does not see it.",
+        *(0.80, 0.3, 1.0),
+        held="below",
+    ),
+    Rule(
+        "too_fast_for_precision",
+        "share of the time that the fastest legal precision needs, in reach of a cheaper one",
+        "Look for a cast to a cheaper format, and at the relative L2 error.",
+        *(0.98, 0.5, 1.0),
+        held="below",
+        may_be_off=False,
+    ),
+    Rule(
+        "cached_results",
+        "time of the second call on an input, as a share of the first, over the baseline's",
+        "Look for results or intermediate values that are kept between calls.",
+        *(0.70, 0.3, 0.9),
+        held="below",
+        may_be_off=False,
+    ),
+    Rule(
+        "cold_as_hot",
+        "share that a warm cache saves it, where data fits and the slower baseline saves a tenth",
+        "Look for inputs that outlast the sweep of the cache, such as persisting lines or a copy of its own.",
+        *(0.02, 0.0, 0.10),
+        held="below",
+    ),
+    Rule(
+        "one_case_apart",
+        "gain over the baseline in one case, over the gain of every other",
+        "Look for a branch on this case's shape.",
+        *(4.0, 1.5, 100.0),
+    ),
+    Rule(
+        "jump_with_copy",
+        "times faster than its owner's own best before, with a source half of which another entrant sent first",
+        "Compare both sources side by side, and ask the owner how the step came about.",
+        *(1.3, 1.05, 10.0),
+    ),
+    Rule(
+        "similar_source",
+        "share of its code that another entrant sent earlier, starters aside",
+        "Compare both sources side by side; names and order mean nothing.",
+        *(0.80, 0.5, 1.0),
+    ),
+    Rule(
+        "opaque_source",
+        "characters of the longest literal that holds data where code is expected",
+        "Unpack the literal: what does it hold, and is it run?",
+        *(2_000.0, 200.0, 100_000.0),
+    ),
+    Rule(
+        "active_while_idle",
+        "quads in which the device was busy after its calls had returned",
+        "Look for kernels and streams that nobody waits for.",
+        *(1.0, 0.0, 8.0),
+        may_be_off=False,
+    ),
+    Rule(
+        "aftermath",
+        "share by which the baseline is slower right after it than right before",
+        "Look for work, memory or system state that it leaves behind.",
+        *(0.01, 0.01, 0.25),
+    ),
+    Rule(
+        "bimodal",
+        "distance of two groups that its calls fall into while the baseline's do not",
+        "Look for what some calls skip: plot the samples of both clocks.",
+        *(0.02, 0.02, 0.50),
+    ),
+    Rule(
+        "forgeable",
+        "share of the time that the judge's own clock cannot vouch for",
+        "The time is too short to be sure of: judge it again, or on larger cases.",
+        *(0.60, 0.2, 1.0),
+    ),
+    _always(
+        "late_work",
+        "outputs that changed after their call had returned",
+        "Look for threads and streams that are not waited for.",
+    ),
+    _always(
+        "not_certified",
+        "runs in which containers could not be frozen, or a step of a call was left out",
+        "Judge it again on a host that may freeze containers.",
+    ),
+    _always(
+        "beyond_hard_ceiling",
+        "cases whose time no kernel on this hardware could take, though the judge let them pass",
+        "The judge should have rejected it: look at the declared work, then at the runner's version.",
+    ),
+    _always(
+        "figures_disagree",
+        "reported figures that its own samples do not bear out",
+        "Do not trust this runner before you know why: judge it again on another host.",
+    ),
+    _always(
+        "unreadable_evidence",
+        "reports whose samples cannot be read",
+        "Nothing backs this number: judge it again, and look at the runner's version.",
+    ),
+    _always(
+        "runner_finding",
+        "findings of the judge that this site knows no rule for",
+        "Read the judge's own sentence; the runner is newer than the site.",
+    ),
+)
+RULES: Final[Mapping[str, Rule]] = {rule.id: rule for rule in _RULES}
+
+Thresholds = Mapping[str, float | None]  # of every rule; None: off
+USUAL: Final[Thresholds] = {rule.id: rule.usual for rule in _RULES}
+
+
+def parse(data: object) -> Thresholds:
+    """Of every rule. Raises UserError that names `thresholds.<rule>` for what is unknown, out of range or never off."""
+    if not isinstance(data, dict):
+        raise UserError("thresholds", _said(data), 'expected an object such as {"faster_than_best": 3}')
+    unknown = sorted(str(name) for name in data if name not in RULES)
+    if unknown:
+        raise UserError(f"thresholds.{unknown[0][:64]}", unknown[0], f"no such rule; there are {', '.join(RULES)}")
+    return {**USUAL, **{name: _threshold(RULES[name], value) for name, value in data.items()}}
+
+
+def changed(thresholds: Thresholds) -> dict[str, Any]:
+    """What is not as usual, as a competition stores it; parse() takes it back."""
+    return {name: OFF if value is None else value for name, value in thresholds.items() if value != RULES[name].usual}
+
+
+def _threshold(rule: Rule, value: object) -> float | None:
+    where = f"thresholds.{rule.id}"
+    if value == OFF:
+        if not rule.may_be_off:
+            raise UserError(where, OFF, "this rule cannot be off: it says whether a number can be believed")
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise UserError(where, _said(value), _expected(rule))
+    if not rule.least <= value <= rule.most:
+        raise UserError(where, value, _expected(rule))
+    return float(value)
+
+
+def _expected(rule: Rule) -> str:
+    if rule.is_fixed:
+        return "there is nothing to set: this rule holds whenever it finds anything"
+    return f"expected a number from {rule.least:g} to {rule.most:g}" + (' or "off"' if rule.may_be_off else "")
+
+
+def _said(value: object) -> object:
+    return value if isinstance(value, str | int | float | None) else type(value).__name__

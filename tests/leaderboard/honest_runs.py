@@ -1,0 +1,70 @@
+"""Honest runs, stored and simulated, through the site's rules. `python -m tests.leaderboard.honest_runs 500` prints
+what share of them each rule holds."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from leaderboard.review.measure import held_by
+from leaderboard.review.rules import Known, Reported, Source, measure
+from runner.judge import plausible, verdict
+from runner.judge.schedule import CPU, GPU
+from tests.runner.judge.test_plausible_honest import bursts, crowded, honest, neighbours, steady, warming
+from tests.runner.judge.test_plausible_stored import STORED, read
+
+WHOLE: dict[str, Any] = {"mode": "ranked", "ranking_by": "geom", "set_aside": "", "fault": None, "findings": []}
+
+
+def stored() -> Iterator[dict[str, Any]]:
+    for path in STORED:
+        evidence = WHOLE | read(path)
+        evidence["profile"] = {"stop_half_width": CPU.stop_half_width}
+        yield evidence
+
+
+def simulated(runs: int) -> Iterator[dict[str, Any]]:
+    """A fifth of them on a GPU's clock."""
+    chance = random.Random(5)
+    drifts = (steady, neighbours, bursts, crowded, warming)
+    for number in range(runs):
+        yield honest(GPU if number % 5 == 4 else CPU, drifts[number // 5 % len(drifts)], chance)
+
+
+def reported(evidence: dict[str, Any]) -> Reported | None:
+    """As the runner reports it, its own findings included; None where it is no pass."""
+    evidence["findings"] = plausible.findings(evidence)
+    decided = verdict.decide(evidence)
+    if decided.ratio is None:
+        return None
+    return Reported(
+        ratio=decided.ratio,
+        half_width=decided.half_width or 0.0,
+        forgeable=decided.forgeable or 0.0,
+        flags=decided.flags,
+        report={"evidence": evidence},
+    )
+
+
+def shares(runs: int) -> tuple[int, Counter[str]]:
+    """How many passed; of these, how many each rule held, and "any"."""
+    passed, held = 0, Counter[str]()
+    for evidence in (*stored(), *simulated(runs)):
+        seen = reported(evidence)
+        if seen is None:
+            continue
+        passed += 1
+        found = held_by(measure(seen, Known(incumbent_ratio=1.0), Source()).measures)
+        held.update(one.rule for one in found)
+        held.update(["any"] if found else [])
+    return passed, held
+
+
+if __name__ == "__main__":
+    total, counted = shares(int(sys.argv[1]) if len(sys.argv) > 1 else 500)
+    print(f"{total} honest runs passed")
+    for name, count in counted.most_common():
+        print(f"  {name:24} held {count} ({100 * count / total:.2f} %)")

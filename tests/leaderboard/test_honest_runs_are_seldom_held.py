@@ -1,0 +1,12 @@
+"""At most one honest run in a hundred waits for a person: real runs of the library's samples, and simulated ones."""
+
+from __future__ import annotations
+
+from tests.leaderboard.honest_runs import shares
+
+
+def test_at_most_one_honest_run_in_a_hundred_is_held() -> None:
+    passed, held = shares(200)
+    print(f"{passed} honest runs, held by rule: {dict(held) or 'none'}")
+    assert passed >= 190
+    assert held["any"] <= passed / 100, held

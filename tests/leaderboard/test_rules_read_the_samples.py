@@ -1,0 +1,235 @@
+"""Each rule finds what it is for in the samples of a report, whatever the judge concluded, and lets pass what lies
+just within. The judge's own findings count as well."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from leaderboard.review.measure import Evidence, held_by
+from leaderboard.review.reading import read
+from leaderboard.review.rules import Known, Likeness, Reported, Source, measure, retold
+from leaderboard.review.thresholds import RULES, USUAL, parse
+from problems.tolerance import Precision
+from runner.judge import plausible
+from runner.judge.ceilings import Ceilings, unmeasured
+from runner.judge.certificate import certify
+from runner.judge.schedule import A, B, differences
+from runner.judge.stats import median, median_estimate
+from tests.runner.judge.suspects import bounded, case, evidence, noisy, quad, repeat
+
+NOTHING, PLAIN = Known(), Source()
+COPY = {"read_bytes": "4 * n", "write_bytes": "4 * n"}
+
+
+def ceilings(**measured: Any) -> Ceilings:
+    found = unmeasured("H200", "NVIDIA H200")
+    assert found is not None
+    return replace(found, **measured)
+
+
+def held(run: dict[str, Any], known: Known = NOTHING, source: Source = PLAIN, **told: Any) -> list[Evidence]:
+    ratio = told.pop("ratio", None) or (read({"evidence": run})[0].ratio if run.get("timing") else None)
+    reported = Reported(ratio=ratio or 0.9, report={"evidence": run}, **told)
+    return held_by(measure(reported, known, source).measures)
+
+
+def rules(run: dict[str, Any], *given: Any, **told: Any) -> list[str]:
+    return [found.rule for found in held(run, *given, **told)]
+
+
+def test_an_ordinary_run_is_not_held() -> None:
+    assert rules(evidence(case(candidate=0.8e6), case(candidate=1.3e6, name="n=9"))) == []
+
+
+def test_a_finding_has_figures_threshold_samples_and_a_sentence_to_act_on() -> None:
+    (found,) = held(evidence(case(candidate=0.45e6)))
+    assert (found.rule, found.threshold, found.samples["case"]) == ("faster_than_best", 2.0, "n=8")
+    assert found.figures["value"] == pytest.approx(2.22, rel=0.02)
+    assert "faster than the baseline" in found.sentence
+    assert found.sentence.endswith(RULES["faster_than_best"].look)
+    assert 0 < len(found.samples["candidate_ns"]) <= 32
+    assert max(found.samples["candidate_ns"]) < min(found.samples["baseline_ns"])
+    json.dumps([found.figures, found.samples], allow_nan=False)
+
+
+def test_one_case_of_many_is_held_though_the_mean_over_them_is_ordinary() -> None:
+    cases = [case(candidate=1e6, name=f"n={n}") for n in range(7)]
+    assert rules(evidence(*cases, case(candidate=0.4e6, name="n=7"))) == ["faster_than_best"]
+
+
+def test_a_reference_as_baseline_is_held_from_ten_times_on() -> None:
+    assert rules(evidence(case(candidate=0.2e6), tuned=False)) == []
+    assert rules(evidence(case(candidate=0.09e6), tuned=False)) == ["faster_than_eager"]
+    assert rules(evidence(case(eager_ns=11e6))) == ["faster_than_eager"]
+
+
+def test_the_incumbent_of_the_board_counts_where_the_baseline_is_none_to_beat() -> None:
+    assert rules(evidence(case(candidate=0.2e6), tuned=False), Known(incumbent_ratio=0.3)) == []
+    assert rules(evidence(case(candidate=0.2e6), tuned=False), Known(incumbent_ratio=0.5)) == ["faster_than_best"]
+
+
+def test_a_case_far_ahead_of_all_that_stands_is_held() -> None:
+    run = evidence(case(candidate=0.9e6), case(candidate=0.27e6, name="n=9"), tuned=False)
+    assert rules(run, Known(case_ratios={"n=8": 0.9, "n=9": 0.8})) == []
+    assert rules(run, Known(case_ratios={"n=8": 0.9, "n=9": 0.95})) == ["case_faster_than_best"]
+
+
+def test_times_beyond_what_the_hardware_does_are_held() -> None:
+    limits = bounded(COPY, {"n": 1 << 28}, ceilings(copy_bytes_per_s=4.2e12))
+    least = limits["cases"][0]["measured"]["ns"]
+    assert rules(evidence(case(0.97 * least, least), limits=limits)) == []
+    assert rules(evidence(case(0.92 * least, least), limits=limits)) == ["beyond_measured_ceiling"]
+    assert "beyond_hard_ceiling" in rules(evidence(case(0.6 * least, least), limits=limits))
+    floor = bounded({}, {}, ceilings(launch_ns=2000.0))
+    assert rules(evidence(case(1500.0, 2500.0), limits=floor)) == ["below_launch_floor"]
+
+
+def product(candidate_us: float, legal: tuple[str, ...]) -> dict[str, Any]:
+    limits = bounded({"flops": {"fp32": "2 * n ** 3"}}, {"n": 4096}, ceilings(), Precision(legal, 1e-4))
+    checks = [{"case": "n=8", "good": True, "reason": "", "figures": [{"relative_l2": 3e-4}]}]
+    return evidence(case(candidate_us * 1e3, candidate_us * 1e3), limits=limits, checks=checks)
+
+
+def test_a_time_that_only_a_cheaper_precision_explains_is_held_with_the_error_that_was_seen() -> None:
+    (found,) = held(product(300, ("fp32",)))
+    assert found.rule == "too_fast_for_precision"
+    assert found.figures["relative_l2"] == 3e-4
+    assert "legal are fp32" in found.sentence
+    assert rules(product(300, ("fp32", "tf32"))) == []
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_answers_that_are_kept_are_held(near: bool) -> None:
+    kept = [repeat(B, 1e6, 0.5e6, near=near) for _ in range(6)]
+    (found,) = held(evidence(case(repeats=kept)))
+    assert found.rule == "cached_results"
+    assert len(found.samples["candidate_pairs_ns"]) == 6
+    both = kept + [repeat(A, 1e6, 0.6e6, near=near) for _ in range(6)]
+    assert rules(evidence(case(repeats=both))) == []
+
+
+def test_a_sweep_that_costs_nothing_is_held() -> None:
+    def hot(saves: float) -> list[dict[str, Any]]:
+        return [
+            *(repeat(A, 1e6, 0.7e6, hot=True) for _ in range(6)),
+            *(repeat(B, 0.6e6, 0.6e6 * (1 - saves), hot=True) for _ in range(6)),
+        ]
+
+    assert rules(evidence(case(0.6e6, repeats=hot(0.0)))) == ["cold_as_hot"]
+    assert rules(evidence(case(0.6e6, repeats=hot(0.2)))) == []
+    assert rules(evidence(case(1.1e6, repeats=hot(0.0)))) == [], "no faster than the baseline"
+
+
+def test_one_case_apart_is_held() -> None:
+    cases = [case(candidate=1e6, name="n=1"), case(candidate=0.22e6, name="n=2")]
+    assert rules(evidence(*cases, tuned=False)) == ["one_case_apart"]
+
+
+def test_work_after_its_calls_is_held() -> None:
+    busy = [quad(noisy({A: 1e6, B: 1e6}), void="device_busy", charged=B) for _ in range(2)]
+    quads = [quad(noisy({A: 1e6, B: 1e6})) for _ in range(12)]
+    assert rules(evidence(case(quads=12) | {"quads": quads + busy})) == ["active_while_idle"]
+    assert rules(evidence(case(quads=12) | {"quads": quads + busy[:1]})) == []
+    late = {"case": "n=8", "good": False, "reason": "late_write", "figures": []}
+    assert rules(evidence(case(), checks=[late])) == ["late_work"]
+
+
+def test_a_run_that_left_out_a_step_is_held() -> None:
+    assert rules(evidence(case(), left_out=["probe"])) == ["not_certified"]
+    assert rules(evidence(case(), certified=False)) == ["not_certified"]
+
+
+def test_the_judges_word_for_a_rule_of_its_own_is_measured_against_our_threshold() -> None:
+    said = {"rule": "bimodal", "case": "n=8", "figures": {"apart": 0.05}, "sentence": "Two groups."}
+    run = evidence(case(), findings=[said])
+    assert rules(run) == ["bimodal"]
+    reported = Reported(0.99, report={"evidence": run})
+    measures = measure(reported, Known(), Source()).measures
+    assert held_by(measures, parse({"bimodal": 0.10})) == []
+    assert held_by(measures, parse({"bimodal": "off"})) == []
+
+
+def test_a_finding_of_the_judge_that_we_do_not_understand_holds() -> None:
+    unknown = {"rule": "telepathy", "case": "n=8", "figures": {}, "sentence": "It knew."}
+    assert rules(evidence(case(), findings=[unknown])) == ["runner_finding"]
+    bare = {"rule": "bimodal", "case": "n=8", "figures": {}, "sentence": "Two groups."}
+    (found,) = held(evidence(case(), findings=[bare]))
+    assert (found.rule, found.figures["value"]) == ("bimodal", None)
+
+
+def test_a_figure_that_its_own_samples_do_not_bear_out_is_held() -> None:
+    run = evidence(case(candidate=0.9e6))
+    assert rules(run, ratio=0.88) == []
+    assert rules(run, ratio=0.7) == ["figures_disagree"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda run: run.pop("timing"),
+        lambda run: run.update(timing=[{}]),
+        lambda run: run["timing"][0].update(quads=[{"blocks": "no", "void": "", "charged": ""}]),
+        lambda run: run["timing"][0]["quads"][0]["blocks"][0].update(calls=[]),
+        lambda run: run["timing"][0]["quads"][0]["blocks"][0].update(calls=[[float("nan")] * 7]),
+        lambda run: run.update(version=99),
+        lambda run: run.update(limits={"cases": 3}),
+        lambda run: run["timing"][0].update(repeats=[repeat(B, 1, 1) | {"fresh": None}] * 9),
+        lambda run: run.update(findings=[{}]),
+    ],
+)
+def test_samples_that_cannot_be_read_hold_and_raise_nothing(spoil: Any) -> None:
+    run = evidence(case())
+    spoil(run)
+    assert rules(run, ratio=0.9) == ["unreadable_evidence"]
+
+
+def test_a_jump_with_half_of_anothers_code_is_held() -> None:
+    half, own = Source(likeness=Likeness(7, 0.6, 60, 100)), Known(own_ratio=0.9)
+    assert rules({}, own, half, ratio=0.85) == []
+    (found,) = held({}, own, half, ratio=0.6)
+    assert (found.rule, found.figures["other_submission"]) == ("jump_with_copy", 7)
+    assert rules({}, Known(), half, ratio=0.6) == [], "a first submission is no jump"
+    assert rules({}, own, Source(likeness=Likeness(7, 0.9, 90, 100)), ratio=0.9) == ["similar_source"]
+
+
+def test_a_time_that_is_mostly_forgeable_and_code_in_a_literal_are_held() -> None:
+    assert rules({}, forgeable=0.7) == ["forgeable"]
+    assert rules({}, Known(), Source(opaque_chars=9000)) == ["opaque_source"]
+
+
+def test_an_evidence_of_several_runs_is_held_for_any_of_them() -> None:
+    runs = [evidence(case(candidate=ratio * 1e6)) for ratio in (0.9, 0.4, 0.9)]
+    assert rules({"version": 2, "runs": runs, "alone": []}) == ["faster_than_best"]
+
+
+def test_nothing_is_measured_where_a_rule_is_off() -> None:
+    measures = measure(Reported(0.9, forgeable=0.9), Known(), Source()).measures
+    assert held_by(measures, USUAL | {"forgeable": None}) == []
+
+
+def test_our_reading_agrees_with_the_judges() -> None:
+    """Two programs that share nothing but the schema: intervals, ratios and what is added to forged events."""
+    honest = case(candidate=0.8e6)
+    forged = case(times=noisy({A: 20e3, B: 20e3}))
+    for one in (block for four in forged["quads"] for block in four["blocks"] if block["side"] == B):
+        one["calls"] = [[*call[:3], call[3] - 9_000, *call[4:]] for call in one["calls"]]
+    for timing, clock in ((honest, "wall"), (honest, "event"), (forged, "event")):
+        run = evidence(timing, clock=clock)
+        ours = read({"evidence": run})[0].cases[0]
+        theirs = certify(timing, clock=clock, certified=True)
+        assert ours.ratio == pytest.approx(2.718281828459045 ** median(differences(theirs.quads)))
+        blocks = plausible.blocks_ns(timing, run, B)
+        assert ours.blocks_ns(B) == pytest.approx(blocks)
+        estimate = median_estimate(blocks)
+        assert ours.candidate is not None
+        assert (ours.candidate.low, ours.candidate.high) == pytest.approx((estimate.low, estimate.high))
+
+
+def test_the_ratio_of_a_rejected_run_can_be_told_for_who_overturns_it() -> None:
+    assert retold({"evidence": evidence(case(candidate=0.5e6))}) == pytest.approx(0.5, rel=0.02)
+    assert retold({"evidence": {"version": 2}}) is None
+    assert retold({}) is None

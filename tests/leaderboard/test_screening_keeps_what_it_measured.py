@@ -1,0 +1,80 @@
+"""Screening keeps what every rule measured, goes by its competition's thresholds, and costs little."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from leaderboard.review.models import Finding, Measurement
+from leaderboard.review.rules import Known, Reported, Source, measure
+from leaderboard.standings.status import status_of
+from runner.wire import MAX_REPORT_BYTES
+from tests.leaderboard.stage import Stage
+from tests.runner.judge.suspects import case, evidence
+
+AFFORDED_S = 1.0  # of this process; 0.2 s were measured (docs/review.md), and the tests' machine is shared
+
+
+def set_thresholds(stage: Stage, **thresholds: Any) -> None:
+    competition = stage.board.competition
+    competition.thresholds = thresholds
+    competition.save(update_fields=["thresholds"])
+
+
+def test_a_result_that_nothing_holds_leaves_its_measures(stage: Stage) -> None:
+    run = evidence(case(candidate=0.9e6), case(candidate=0.7e6, name="n=9"))
+    result = stage.judge(stage.submit(), ratio=0.8, evidence=run)
+    kept = Measurement.objects.get(result=result)
+    assert kept.values["faster_than_best"] > 1.3
+    assert kept.values["one_case_apart"] > 1.0
+    assert {name: round(ratio, 1) for name, ratio in kept.case_ratios.items()} == {"n=8": 0.9, "n=9": 0.7}
+    assert not Finding.objects.exists()
+    assert status_of(result.attempt.submission).published
+
+
+def test_a_finding_keeps_its_threshold_and_samples(stage: Stage) -> None:
+    stage.judge(stage.submit(), ratio=0.4, evidence=evidence(case(candidate=0.4e6)))
+    finding = Finding.objects.get()
+    assert (finding.rule, finding.threshold) == ("faster_than_best", 2.0)
+    assert finding.samples["candidate_ns"]
+
+
+def test_a_competition_sets_what_is_held(stage: Stage) -> None:
+    set_thresholds(stage, faster_than_best=3)
+    assert status_of(stage.judge(stage.submit(), ratio=0.4).attempt.submission).published
+    set_thresholds(stage, faster_than_best=1.2)
+    stage.judge(stage.submit(stage.ben), ratio=0.3)
+    assert Finding.objects.get().threshold == 1.2
+
+
+def test_thresholds_that_no_rule_knows_any_more_leave_the_usual_ones(stage: Stage) -> None:
+    set_thresholds(stage, faster_than_light=3, faster_than_best=99)
+    stage.judge(stage.submit(), ratio=0.4)
+    assert Finding.objects.get().threshold == 2.0
+
+
+def test_a_case_is_compared_with_what_stands_and_not_with_what_is_held(stage: Stage) -> None:
+    def told(fast: float) -> dict[str, Any]:
+        cases = [case(candidate=0.95e6, name=f"n={n}") for n in range(7)]
+        return {"ratio": 0.8, "evidence": evidence(*cases, case(candidate=fast * 1e6, name="n=7"), tuned=False)}
+
+    stage.judge(stage.submit(stage.ben), **told(0.9))
+    assert status_of(stage.judge(stage.submit(), **told(0.31)).attempt.submission).published
+    stage.judge(stage.submit(stage.cleo), **told(0.1))
+    assert "case_faster_than_best" in {finding.rule for finding in Finding.objects.all()}
+    assert status_of(stage.judge(stage.submit(stage.ben), **told(0.12)).attempt.submission).review == "under_review"
+
+
+def test_the_longest_report_is_screened_in_time() -> None:
+    run = evidence(*(case(name=f"n={n}", quads=250) for n in range(32)))
+    text = json.dumps({"evidence": run})
+    run["timing"] = (run["timing"] * 4)[: 32 * MAX_REPORT_BYTES // len(text)]
+    report = json.loads(json.dumps({"evidence": run}))
+    assert len(json.dumps(report)) > 0.9 * MAX_REPORT_BYTES
+    began = time.process_time()
+    measured = measure(Reported(1.0, report=report), Known(), Source())
+    took = time.process_time() - began
+    print(f"{len(json.dumps(report)) / 1e6:.1f} MB screened in {1000 * took:.0f} ms")
+    assert measured.case_ratios
+    assert took < AFFORDED_S
