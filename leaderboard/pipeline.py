@@ -6,6 +6,7 @@
     publish_result  decide → publish
     reject_result   decide → withdraw
     import_set      uploads.apply_upload → a gate for each new version: an admission test
+    add_board       edit_boards.add_board → the same for its version
     claim_work      what a runner gets next: an attempt, or an admission test (admissions/) where nothing else waits
 
 The rooms below do not know each other upwards; only this page does.
@@ -14,7 +15,7 @@ The rooms below do not know each other upwards; only this page does.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
@@ -23,8 +24,9 @@ from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.admissions.claim import claim_test
 from leaderboard.admissions.door import check_admitted
-from leaderboard.admissions.imported import ask_for_imported
-from leaderboard.competitions.models import SetUpload
+from leaderboard.admissions.imported import ask_for_added, ask_for_imported
+from leaderboard.competitions import edit_boards
+from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
 from leaderboard.entrants.enter import enter_alone
 from leaderboard.judging.claim import claim_next
@@ -75,6 +77,14 @@ def import_set(*, upload: SetUpload, actor: User, now: datetime) -> bool:
     if applied:
         ask_for_imported(actor=actor, now=now)
     return applied
+
+
+@transaction.atomic
+def add_board(*, competition: Competition, actor: User, now: datetime, **settings: Any) -> Board:
+    """`settings` of edit_boards.add_board. It takes no submissions before its version passed its admission test."""
+    board = edit_boards.add_board(competition=competition, actor=actor, now=now, **settings)
+    ask_for_added(board=board, actor=actor, now=now)
+    return board
 
 
 def claim_work(*, runner: Runner, now: datetime) -> Job | None:

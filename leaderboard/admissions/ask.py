@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from leaderboard import broker
 from leaderboard.accounts.models import User
-from leaderboard.accounts.permissions import check_staff
+from leaderboard.admissions.may import check_may_ask
 from leaderboard.admissions.models import DONE, AdmissionTest
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import ProblemVersion
@@ -24,7 +24,7 @@ def ask_test(
     `gate`: no submission is taken for this version on this hardware before a test passed; for what was just imported.
     """
     if actor is not None:
-        check_staff(actor, "ask for an admission test")
+        check_may_ask(actor, version=version, hardware=hardware)
     unsupported = str(version.part("unsupported", ""))
     if unsupported:
         raise UserError("problem", str(version.problem), f"cannot be judged here: {unsupported}", status=409)

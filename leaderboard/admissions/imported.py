@@ -1,4 +1,4 @@
-"""What was just imported is tested before it takes submissions; and tests for boards that never had one."""
+"""What was just imported or added is tested before it takes submissions; and tests for boards that never had one."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ def ask_for_imported(*, actor: User, now: datetime) -> int:
     """A gate for each board that this import (of the moment `now`) made or gave a new version; how many those were."""
     fresh = _never_tested().filter(Q(created_at=now) | Q(version__created_at=now))
     return _ask(fresh, actor=actor, now=now, gate=True)
+
+
+def ask_for_added(*, board: Board, actor: User, now: datetime) -> bool:
+    """A test for a board that was added, where its version had none; a gate unless another board has it, too."""
+    if board.version.part("unsupported", "") or not _never_tested().filter(pk=board.pk).exists():
+        return False
+    others = Board.objects.filter(version=board.version, hardware=board.hardware).exclude(pk=board.pk)
+    ask_test(version=board.version, hardware=board.hardware, actor=actor, now=now, gate=not others.exists())
+    return True
 
 
 def ask_for_untested(*, actor: User | None, now: datetime) -> int:

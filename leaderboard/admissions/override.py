@@ -7,7 +7,8 @@ from datetime import datetime
 from django.db import transaction
 
 from leaderboard.accounts.models import User
-from leaderboard.accounts.permissions import check_reason, check_staff
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.admissions.may import check_may_override
 from leaderboard.admissions.models import DONE, PASSED, AdmissionTest
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
@@ -15,7 +16,7 @@ from leaderboard.errors import UserError
 
 @transaction.atomic
 def override(*, test: AdmissionTest, actor: User, reason: str, now: datetime) -> None:
-    check_staff(actor, "override an admission test")
+    check_may_override(actor, test)
     check_reason(reason)
     finished = AdmissionTest.objects.filter(pk=test.pk, state=DONE, overridden_at=None).exclude(outcome=PASSED)
     if not finished.update(overridden_by=actor, overridden_at=now, override_reason=reason.strip()):

@@ -111,10 +111,12 @@ def _report(file: SetFile, synced: Synced) -> SetReport:
 
 
 def _left(synced: Synced) -> list[str]:
-    """Boards that the set does not name any more."""
+    """What stays though the set says otherwise: boards that it does not name any more, and what was edited here."""
     named = {(line.problem, hardware) for line in synced.lines for hardware in line.hardware}
     refused = {line.problem for line in synced.lines if line.status == REFUSED}
     boards = Board.objects.filter(competition=synced.competition).exclude(slug__in=refused)
+    gone = [board for board in boards if (board.slug, board.hardware) not in named]
     return [
-        f"{board} is not in the set any more; it stays" for board in boards if (board.slug, board.hardware) not in named
+        *(f"{board} is not in the set any more; it stays" for board in gone),
+        *(f"the {key} of the competition was edited here; it stays" for key in synced.kept),
     ]

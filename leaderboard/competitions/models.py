@@ -57,6 +57,7 @@ class Competition(models.Model):
     two_person_rule = models.BooleanField(default=False)  # two people clear what would stand on the podium
     thresholds = models.JSONField(default=dict, blank=True)  # of review.rules, where they are not the usual ones
     quotas = models.JSONField(default=dict, blank=True)  # of submissions.quota, by mode, where not the usual ones
+    edited = ArrayField(models.CharField(max_length=32), default=list, blank=True)  # here: no import overwrites them
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -189,6 +190,7 @@ class Board(models.Model):
     hardware = models.CharField(max_length=64)
     deadline = models.DateTimeField(null=True, blank=True)  # where it closes before its competition does
     tags = ArrayField(models.CharField(max_length=32), default=list, blank=True)
+    edited = ArrayField(models.CharField(max_length=32), default=list, blank=True)  # here: no import overwrites them
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = BoardQuerySet.as_manager()

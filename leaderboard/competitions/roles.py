@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition, Role
@@ -30,6 +31,16 @@ def role_of(user: User | AnonymousUser, competition: Competition) -> str:
 
 def has_role(user: User | AnonymousUser, competition: Competition, least: str) -> bool:
     return ORDER.get(role_of(user, competition), 0) >= ORDER[least]
+
+
+def competitions_of(user: User | AnonymousUser, least: str = Role.VIEWER) -> QuerySet[Competition]:
+    """Those for which they have this role or more."""
+    if not isinstance(user, User) or not user.is_active:
+        return Competition.objects.none()
+    if user.is_staff or user.is_superuser:
+        return Competition.objects.all()
+    enough = [role for role in Role.ROLES if ORDER[role] >= ORDER[least]]
+    return Competition.objects.filter(pk__in=Role.objects.filter(user=user, role__in=enough).values("competition"))
 
 
 def check_role(user: User, competition: Competition, least: str, act: str) -> None:

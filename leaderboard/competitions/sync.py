@@ -2,7 +2,8 @@
 
 A problem whose text or cases changed gets a new version and its boards point at it; attempts keep the version they
 had. Each problem is brought in by itself: one that is refused leaves the others as they are. Boards that the set no
-longer names stay, with what was submitted to them.
+longer names stay, with what was submitted to them. What an organiser edited on the site (`edited`) stays as they left
+it; the import says so.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from django.utils.text import slugify
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
+from leaderboard.competitions.naming import free_slug
 from leaderboard.errors import UserError
 from problems.formats.gpumode import ProblemSet, SetEntry
 from problems.spec import Problem as Specification
@@ -26,7 +28,6 @@ UPDATED: Final = "updated"
 UNCHANGED: Final = "unchanged"
 UNSUPPORTED: Final = "unsupported"
 REFUSED: Final = "refused"
-MAX_SLUG_CHARS: Final = 64
 STATUSES: Final = (CREATED, UPDATED, UNCHANGED, UNSUPPORTED, REFUSED)
 
 
@@ -58,14 +59,15 @@ class Synced:
     competition: Competition
     change: str
     lines: tuple[Line, ...]
+    kept: tuple[str, ...] = ()  # fields of the competition that the set says otherwise, edited here
 
 
 def sync_set(problem_set: ProblemSet, act: Import) -> Synced:
     """In a transaction of the caller's. Raises UserError where the set itself cannot be brought in."""
-    competition, change = _competition(problem_set, act)
+    competition, change, kept = _competition(problem_set, act)
     lines = tuple(_line(competition, entry, act) for entry in problem_set.entries)
     refused = tuple(Line(fault.name, REFUSED, "", fault.field, fault.message) for fault in problem_set.faults)
-    synced = Synced(competition, change, (*lines, *refused))
+    synced = Synced(competition, change, (*lines, *refused), kept)
     if {change, *(line.change for line in lines)} - {UNCHANGED, ""}:
         record(
             act="import_set",
@@ -78,7 +80,7 @@ def sync_set(problem_set: ProblemSet, act: Import) -> Synced:
     return synced
 
 
-def _competition(problem_set: ProblemSet, act: Import) -> tuple[Competition, str]:
+def _competition(problem_set: ProblemSet, act: Import) -> tuple[Competition, str, tuple[str, ...]]:
     slug = slugify(problem_set.name)[:64]
     if not slug:
         raise UserError("name", problem_set.name, "a set's name needs a letter or a digit of ASCII")
@@ -87,15 +89,18 @@ def _competition(problem_set: ProblemSet, act: Import) -> tuple[Competition, str
         "description": problem_set.description,
         "deadline": problem_set.deadline,
     }
-    known = Competition.objects.filter(slug=slug).first()
+    known = Competition.objects.select_for_update().filter(slug=slug).first()
     if known is None:
-        return Competition.objects.create(slug=slug, created_at=act.now, **told), CREATED
-    if all(getattr(known, key) == value for key, value in told.items()):
-        return known, UNCHANGED
-    for key, value in told.items():
+        return Competition.objects.create(slug=slug, created_at=act.now, **told), CREATED, ()
+    new = {key: value for key, value in told.items() if getattr(known, key) != value}
+    kept = tuple(key for key in new if key in known.edited)
+    new = {key: value for key, value in new.items() if key not in kept}
+    if not new:
+        return known, UNCHANGED, kept
+    for key, value in new.items():
         setattr(known, key, value)
-    known.save(update_fields=list(told))
-    return known, UPDATED
+    known.save(update_fields=list(new))
+    return known, UPDATED, kept
 
 
 def _line(competition: Competition, entry: SetEntry, act: Import) -> Line:
@@ -103,7 +108,7 @@ def _line(competition: Competition, entry: SetEntry, act: Import) -> Line:
     try:
         with transaction.atomic():
             entry = _named(competition, entry)
-            changes = _boards(competition, entry, act)
+            changes, kept = _boards(competition, entry, act)
     except UserError as error:
         return Line(asked, REFUSED, "", error.field, error.message)
     is_new = set(changes.values()) == {CREATED} and not _older_boards(competition, entry)
@@ -118,25 +123,14 @@ def _line(competition: Competition, entry: SetEntry, act: Import) -> Line:
         reason=unsupported or ("; ".join(said) if change == UPDATED else ""),
         hardware=tuple(changes),
         digest=entry.problem.digest,
-        warnings=(*renamed, *entry.problem.warnings),
+        warnings=(*renamed, *kept, *entry.problem.warnings),
     )
 
 
 def _named(competition: Competition, entry: SetEntry) -> SetEntry:
-    """The entry by a name that no other competition has: its own, else with the competition's behind it.
-
-    Public sets share names (sort, matmul); the same set gets the same name each time.
-    """
-    if not _is_elsewhere(competition, entry.slug):
-        return entry
-    slug = f"{entry.slug}-{competition.slug}"[:MAX_SLUG_CHARS]
-    if _is_elsewhere(competition, slug):
-        raise UserError("name", entry.slug, f"other competitions have boards {entry.slug} and {slug}; rename it")
-    return replace(entry, slug=slug, problem=replace(entry.problem, slug=slug))
-
-
-def _is_elsewhere(competition: Competition, slug: str) -> bool:
-    return Board.objects.filter(slug=slug).exclude(competition=competition).exists()
+    """The entry by a name that no other competition has: the same set gets the same name each time."""
+    slug = free_slug(competition, entry.slug)
+    return entry if slug == entry.slug else replace(entry, slug=slug, problem=replace(entry.problem, slug=slug))
 
 
 def _older_boards(competition: Competition, entry: SetEntry) -> bool:
@@ -145,12 +139,14 @@ def _older_boards(competition: Competition, entry: SetEntry) -> bool:
     return boards.exclude(hardware__in=entry.gpus).exists()
 
 
-def _boards(competition: Competition, entry: SetEntry, act: Import) -> dict[str, str]:
-    """Hardware → what became of its board."""
+def _boards(competition: Competition, entry: SetEntry, act: Import) -> tuple[dict[str, str], list[str]]:
+    """Hardware → what became of its board; and what was kept because it was edited here."""
     if not entry.gpus:
         raise UserError("gpus", entry.slug, "no hardware is named for this problem; add `gpus: [cpu]`")
     version = _version(entry.problem, act.now)
-    return {hardware: _board(competition, entry, hardware, version, act) for hardware in entry.gpus}
+    done = {hardware: _board(competition, entry, hardware, version, act) for hardware in entry.gpus}
+    kept = [f"{hardware}: its {key} was edited here; it stays" for hardware, (_, keys) in done.items() for key in keys]
+    return {hardware: change for hardware, (change, _) in done.items()}, kept
 
 
 def _version(specification: Specification, now: datetime) -> ProblemVersion:
@@ -162,7 +158,9 @@ def _version(specification: Specification, now: datetime) -> ProblemVersion:
     return version
 
 
-def _board(competition: Competition, entry: SetEntry, hardware: str, version: ProblemVersion, act: Import) -> str:
+def _board(
+    competition: Competition, entry: SetEntry, hardware: str, version: ProblemVersion, act: Import
+) -> tuple[str, list[str]]:
     board = Board.objects.select_for_update().filter(slug=entry.slug, hardware=hardware).first()
     if board is None:
         Board.objects.create(
@@ -174,17 +172,29 @@ def _board(competition: Competition, entry: SetEntry, hardware: str, version: Pr
             deadline=entry.deadline,
             created_at=act.now,
         )
-        return CREATED
+        return CREATED, []
     before = _told(board)
-    board.problem, board.version, board.deadline = version.problem, version, entry.deadline
+    kept = _set(board, {"version": version, "deadline": entry.deadline})
     after = _told(board)
     if after == before:
-        return UNCHANGED
+        return UNCHANGED, kept
     board.save(update_fields=["problem", "version", "deadline"])
     record(
         act="update_board", target=board, actor=act.actor, reason=act.source, now=act.now, before=before, after=after
     )
-    return " and ".join(f"new {key}" for key in after if after[key] != before[key])
+    return " and ".join(f"new {key}" for key in after if after[key] != before[key]), kept
+
+
+def _set(board: Board, told: dict[str, Any]) -> list[str]:
+    """What the set says of a board; gives back what it may not say because it was edited here."""
+    kept = []
+    for key, value in told.items():
+        if key not in board.edited:
+            setattr(board, key, value)
+        elif getattr(board, key) != value:
+            kept.append(key)
+    board.problem = board.version.problem
+    return kept
 
 
 def _told(board: Board) -> dict[str, str | None]:

@@ -1,0 +1,44 @@
+"""Who may see, ask for and override an admission test: staff, and organisers of competitions with such a board."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from leaderboard.accounts.models import User
+from leaderboard.admissions.models import AdmissionTest
+from leaderboard.competitions.models import Board, ProblemVersion, Role
+from leaderboard.competitions.roles import competitions_of
+from leaderboard.errors import UserError
+
+
+def tests_of(user: User) -> QuerySet[AdmissionTest]:
+    """Those that this person may read: of versions that a competition of theirs has a board of."""
+    tests = AdmissionTest.objects.select_related("version__problem")
+    if user.is_staff:
+        return tests
+    return tests.filter(version__in=boards_of(user).values("version"))
+
+
+def boards_of(user: User, least: str = Role.VIEWER) -> QuerySet[Board]:
+    return Board.objects.with_parts().filter(competition__in=competitions_of(user, least))
+
+
+def check_may_ask(actor: User, *, version: ProblemVersion, hardware: str) -> None:
+    """Raises UserError."""
+    if not boards_of(actor, Role.REVIEWER).filter(version=version, hardware=hardware).exists() and not actor.is_staff:
+        raise UserError(
+            "actor", actor.get_username(), "only a reviewer of a competition with it may ask for a test", status=403
+        )
+
+
+def check_may_override(actor: User, test: AdmissionTest) -> None:
+    """An owner, and of every competition with such a board: it opens all of them. Raises UserError."""
+    every = Board.objects.filter(version=test.version_id, hardware=test.hardware)
+    own = every.filter(competition__in=competitions_of(actor, Role.OWNER))
+    if not actor.is_staff and (not own.exists() or own.count() < every.count()):
+        raise UserError(
+            "actor",
+            actor.get_username(),
+            "only an administrator, or an owner of all competitions with this board, may override its admission test",
+            status=403,
+        )

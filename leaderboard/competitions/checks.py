@@ -1,0 +1,110 @@
+"""What an organiser typed, held against what a competition can be. Raises UserError, or gives the value back.
+
+The database has the same rules as constraints; here they have words.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from leaderboard.competitions.models import DIVISIONS, SCORINGS, VISIBILITIES
+from leaderboard.errors import UserError
+
+MAX_NAME_CHARS: Final = 128
+MAX_TEXT_CHARS: Final = 50_000  # description, rules
+MAX_SLUG_CHARS: Final = 64
+MAX_TEAM_SIZE: Final = 100
+MAX_TAGS: Final = 16  # of one board
+FARTHEST: Final = timedelta(days=3660)  # a time beyond it is a slip of the keyboard
+
+_SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_TAG: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
+_HARDWARE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+TIMES: Final = ("practice_at", "contest_at", "freeze_at", "deadline", "merge_deadline")
+SAID: Final = {
+    "practice_at": "practice",
+    "contest_at": "the contest",
+    "freeze_at": "the freeze",
+    "deadline": "the deadline",
+    "merge_deadline": "the merge deadline",
+    "final_at": "the moment at which the standing became final",
+}
+_ORDER: Final = ("practice_at", "contest_at", "freeze_at", "deadline", "final_at")
+
+
+def check_text(field: str, value: str, *, most: int, least: int = 0) -> str:
+    if "\x00" in value or not least <= len(value.strip()) <= len(value) <= most:
+        raise UserError(field, value, f"give {f'{least} to' if least else 'at most'} {most:,} characters")
+    return value
+
+
+def check_slug(field: str, value: str) -> str:
+    if not _SLUG.fullmatch(value) or len(value) > MAX_SLUG_CHARS:
+        raise UserError(
+            field, value, f"use small letters, digits and single dashes, at most {MAX_SLUG_CHARS}, such as spring-2027"
+        )
+    return value
+
+
+def check_hardware(value: str) -> str:
+    if not _HARDWARE.fullmatch(value):
+        raise UserError("hardware", value, "name it with letters, digits, _ . and - (at most 64), such as H200")
+    return value
+
+
+def check_tags(tags: Iterable[str]) -> list[str]:
+    found = list(dict.fromkeys(tags))
+    wrong = next((tag for tag in found if not _TAG.fullmatch(tag)), None)
+    if wrong is not None:
+        raise UserError("tags", wrong, "a tag has small letters, digits and dashes, at most 32, such as memory-bound")
+    if len(found) > MAX_TAGS:
+        raise UserError("tags", len(found), f"give a board at most {MAX_TAGS} tags")
+    return found
+
+
+def check_choice(field: str, value: str, known: Iterable[str]) -> str:
+    if value not in known:
+        raise UserError(field, value, f"choose one of {', '.join(known)}")
+    return value
+
+
+def check_divisions(field: str, values: Iterable[str]) -> list[str]:
+    """In the order of DIVISIONS."""
+    found = set(values)
+    if not found or not found <= set(DIVISIONS):
+        raise UserError(field, ", ".join(sorted(found)), f"choose at least one of {', '.join(DIVISIONS)}")
+    return [division for division in DIVISIONS if division in found]
+
+
+def check_settings(values: Mapping[str, Any]) -> None:
+    """All editable fields of one competition together, as they will be."""
+    check_text("name", values["name"], most=MAX_NAME_CHARS, least=1)
+    check_text("description", values["description"], most=MAX_TEXT_CHARS)
+    check_text("rules", values["rules"], most=MAX_TEXT_CHARS)
+    check_choice("visibility", values["visibility"], VISIBILITIES)
+    check_choice("scoring", values["scoring"], SCORINGS)
+    check_divisions("divisions", values["divisions"])
+    if not 1 <= values["max_team_size"] <= MAX_TEAM_SIZE:
+        raise UserError("max_team_size", values["max_team_size"], f"give 1 (no teams) to {MAX_TEAM_SIZE}")
+    _check_order(values)
+
+
+def check_near(values: Mapping[str, Any], now: datetime) -> None:
+    """Times that were typed just now."""
+    for field in TIMES:
+        moment = values.get(field)
+        if moment is not None and abs(moment - now) > FARTHEST:
+            raise UserError(field, moment, f"{moment:%Y-%m-%d} is more than ten years away: mind the year")
+
+
+def _check_order(values: Mapping[str, datetime | None]) -> None:
+    given = [(field, moment) for field in _ORDER if (moment := values.get(field)) is not None]
+    for (early, first), (late, then) in itertools.pairwise(given):
+        if first > then:
+            told = f"{SAID[late]} ({then:%Y-%m-%d %H:%M} UTC) cannot come before {SAID[early]} ({first:%Y-%m-%d %H:%M})"
+            raise UserError(late if late != "final_at" else early, then, told)

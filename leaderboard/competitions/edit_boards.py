@@ -1,0 +1,158 @@
+"""Boards of a competition: add one (a known version of a problem × hardware), change it, close it, remove an empty one.
+
+A board with submissions is never removed, and its version is not changed here: what was judged by another version is
+judged again (re-judging), which compares both before anything ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.checks import check_hardware, check_near, check_slug, check_tags
+from leaderboard.competitions.models import Board, Competition, ProblemVersion, Role
+from leaderboard.competitions.naming import free_slug
+from leaderboard.competitions.plain import changed, plain
+from leaderboard.competitions.roles import check_role
+from leaderboard.errors import UserError
+
+MAX_BOARDS: Final = 1_000  # of one competition
+IMPORTED: Final = ("version", "deadline")  # what a set says of a board, too
+
+
+@transaction.atomic
+def add_board(
+    *,
+    competition: Competition,
+    actor: User,
+    version: ProblemVersion,
+    hardware: str,
+    now: datetime,
+    slug: str = "",
+    deadline: datetime | None = None,
+    tags: Iterable[str] = (),
+) -> Board:
+    """`slug` "": the problem's own name, with the competition's behind it where another one has that."""
+    check_role(actor, competition, Role.OWNER, "add a board")
+    check_hardware(hardware)
+    slug = free_slug(competition, check_slug("slug", slug) if slug else version.problem.slug)
+    _check_fits(competition, slug, version)
+    check_near({"deadline": deadline}, now)
+    board = Board(
+        competition=competition,
+        problem=version.problem,
+        version=version,
+        slug=slug,
+        hardware=hardware,
+        deadline=deadline,
+        tags=check_tags(tags),
+        edited=["deadline"] if deadline else [],
+        created_at=now,
+    )
+    try:
+        with transaction.atomic():
+            board.save(force_insert=True)
+    except IntegrityError:
+        raise UserError("hardware", hardware, f"there is a board {slug} on {hardware} already", 409) from None
+    record(act="add_board", target=board, actor=actor, reason="", now=now, after=plain(_told(board)))
+    return board
+
+
+@transaction.atomic
+def edit_board(
+    *,
+    board: Board,
+    actor: User,
+    version: ProblemVersion,
+    deadline: datetime | None,
+    tags: Iterable[str],
+    now: datetime,
+    reason: str = "",
+) -> Board:
+    """A reason is needed to move a deadline that is past, or into the past."""
+    board = _own(board, actor, "edit a board")
+    before, old_deadline = _told(board), board.deadline
+    if version != board.version:
+        _check_fits(board.competition, board.slug, version)
+        if board.submissions.exists():
+            raise UserError("version", version.digest, "it has submissions: re-judge them by the new version", 409)
+    check_near({"deadline": deadline if deadline != old_deadline else None}, now)
+    if deadline != old_deadline and any(time is not None and time <= now for time in (deadline, old_deadline)):
+        check_reason(reason)
+    board.version, board.problem, board.deadline, board.tags = version, version.problem, deadline, check_tags(tags)
+    old, new = changed(before, _told(board))
+    if new:
+        board.edited = sorted({*board.edited, *new} & set(IMPORTED))
+        board.save(update_fields=["version", "problem", "deadline", "tags", "edited"])
+        record(act="edit_board", target=board, actor=actor, reason=reason, now=now, before=old, after=new)
+    return board
+
+
+@transaction.atomic
+def close_board(*, board: Board, actor: User, reason: str, now: datetime) -> Board:
+    """From now on it takes nothing for the contest; what was sent stays and is judged."""
+    board = _own(board, actor, "close a board")
+    check_reason(reason)
+    if board.closes_at is not None and board.closes_at <= now:
+        raise UserError("board", str(board), f"it closed at {board.closes_at:%Y-%m-%d %H:%M} UTC already", status=409)
+    before, board.deadline = plain({"deadline": board.deadline}), now
+    board.edited = sorted({*board.edited, "deadline"})
+    board.save(update_fields=["deadline", "edited"])
+    told = plain({"deadline": now})
+    record(act="close_board", target=board, actor=actor, reason=reason, now=now, before=before, after=told)
+    return board
+
+
+@transaction.atomic
+def remove_board(*, board: Board, actor: User, now: datetime) -> None:
+    """Only one that nothing hangs on: no submission, no track."""
+    board = _own(board, actor, "remove a board")
+    track = next((track for track in board.competition.tracks.all() if _is_of(track.params, board)), None)
+    if track is not None:
+        raise UserError("board", str(board), f"the track {track} is won on it: remove or change that first", status=409)
+    told, pk = plain(_told(board)), board.pk
+    try:
+        with transaction.atomic():
+            board.delete()
+    except ProtectedError:
+        raise UserError("board", str(board), "it has submissions, which are kept: close it instead", 409) from None
+    board.pk = pk  # for the audit's row
+    record(act="remove_board", target=board, actor=actor, reason="", now=now, before=told)
+
+
+def _own(board: Board, actor: User, act: str) -> Board:
+    """The row, locked, if they may."""
+    check_role(actor, board.competition, Role.OWNER, act)
+    return Board.objects.select_for_update(of=("self",)).with_parts().get(pk=board.pk)
+
+
+def _check_fits(competition: Competition, slug: str, version: ProblemVersion) -> None:
+    """Boards of one name are one problem on several kinds of hardware."""
+    boards = competition.boards.filter(slug=slug)
+    other = boards.exclude(problem=version.problem).select_related("problem").first()
+    if other is not None:
+        raise UserError("slug", slug, f"{other} is of another problem ({other.problem}): choose another name", 409)
+    if not boards.exists() and competition.boards.count() >= MAX_BOARDS:
+        raise UserError("competition", competition.slug, f"it has {MAX_BOARDS} boards already, which is the most", 409)
+
+
+def _is_of(params: dict[str, Any], board: Board) -> bool:
+    return (params.get("slug"), params.get("hardware")) == (board.slug, board.hardware)
+
+
+def _told(board: Board) -> dict[str, Any]:
+    return {
+        "slug": board.slug,
+        "hardware": board.hardware,
+        "version": board.version.digest,
+        "deadline": board.deadline,
+        "tags": list(board.tags),
+        "competition": board.competition.slug,
+    }
