@@ -9,6 +9,13 @@ from leaderboard.web import stream
 from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import views as api
 from leaderboard.web.pages import account, admissions, boards, collections, runners, service, sets, submissions
+from leaderboard.web.pages.organise import boards as organise_boards
+from leaderboard.web.pages.organise import exports as organise_exports
+from leaderboard.web.pages.organise import index as organise
+from leaderboard.web.pages.organise import preview as organise_preview
+from leaderboard.web.pages.organise import settings as organise_settings
+from leaderboard.web.pages.organise import state as organise_state
+from leaderboard.web.pages.organise import tracks as organise_tracks
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -41,6 +48,31 @@ pages: list[URLPattern | URLResolver] = [
     path("robots.txt", service.robots),
     path("api/docs", service.api_docs),
 ]
+organisers: list[URLPattern | URLResolver] = [
+    path("organise", organise.index),
+    path("organise/new", organise.create),
+    path("organise/<slug:slug>", organise.overview),
+    path("organise/<slug:slug>/settings", organise_settings.edit),
+    path("organise/<slug:slug>/history", organise.changes),
+    path("organise/<slug:slug>/clone", organise.clone),
+    path("organise/<slug:slug>/roles", organise_settings.roles),
+    path("organise/<slug:slug>/roles/<int:pk>/revoke", organise_settings.revoke),
+    path("organise/<slug:slug>/boards", organise_boards.index),
+    path("organise/<slug:slug>/boards/<int:pk>", organise_boards.detail),
+    path("organise/<slug:slug>/boards/<int:pk>/close", organise_boards.close),
+    path("organise/<slug:slug>/boards/<int:pk>/remove", organise_boards.remove),
+    path("organise/<slug:slug>/tracks", organise_tracks.index),
+    path("organise/<slug:slug>/tracks/<int:pk>", organise_tracks.detail),
+    path("organise/<slug:slug>/tracks/<int:pk>/remove", organise_tracks.remove),
+    path("organise/<slug:slug>/tracks/<int:pk>/prizes", organise_tracks.prize),
+    path("organise/<slug:slug>/tracks/<int:pk>/prizes/<int:prize_pk>/remove", organise_tracks.unprize),
+    path("organise/<slug:slug>/state", organise_state.page),
+    path("organise/<slug:slug>/state.json", organise_state.data),
+    path("organise/<slug:slug>/exports", organise_exports.index),
+    path("organise/<slug:slug>/exports/<slug:name>.<slug:kind>", organise_exports.file),
+    path("organise/<slug:slug>/preview", organise_preview.begin),
+    path("preview/leave", organise_preview.leave),
+]
 people: list[URLPattern | URLResolver] = [
     path("me", api.Me.as_view()),
     path("boards", api.Boards.as_view()),
@@ -55,6 +87,7 @@ people: list[URLPattern | URLResolver] = [
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     *pages,
+    *organisers,
     path("api/v1/", include(people)),
     path("api/runner/v1/", include("leaderboard.web.runner_urls")),
     path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),

@@ -14,8 +14,9 @@ from rest_framework.response import Response
 
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.door import refusal
+from leaderboard.admissions.may import boards_of, tests_of
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.competitions.models import Board
+from leaderboard.competitions.roles import competitions_of
 from leaderboard.web.api.views import MAX_ROWS, Private
 
 
@@ -64,7 +65,8 @@ class AskForTest(serializers.Serializer[Any]):
 class Organisers(Private):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if not self.caller(request).is_staff:
+        caller = self.caller(request)
+        if not caller.is_staff and not competitions_of(caller).exists():
             raise Http404
 
 
@@ -72,7 +74,7 @@ class Tests(Organisers):
     @extend_schema(responses=AdmissionSummary(many=True))
     def get(self, request: Request) -> Response:
         """Admission tests, newest first. Organisers only."""
-        tests = AdmissionTest.objects.select_related("version__problem")[:MAX_ROWS]
+        tests = tests_of(self.caller(request))[:MAX_ROWS]
         return Response(AdmissionSummary(tests, many=True).data)
 
     @extend_schema(request=AskForTest, responses={201: AdmissionDetail})
@@ -81,7 +83,7 @@ class Tests(Organisers):
         form = AskForTest(data=request.data)
         form.is_valid(raise_exception=True)
         sent = form.validated_data
-        board = get_object_or_404(Board.objects.with_parts(), slug=sent["board"], hardware=sent["hardware"])
+        board = get_object_or_404(boards_of(self.caller(request)), slug=sent["board"], hardware=sent["hardware"])
         test = ask_test(version=board.version, hardware=board.hardware, actor=self.caller(request), now=timezone.now())
         return Response(AdmissionDetail(test).data, status=201)
 
@@ -90,5 +92,5 @@ class Test(Organisers):
     @extend_schema(responses=AdmissionDetail)
     def get(self, request: Request, pk: int) -> Response:
         """One admission test: what was tried, what came, what the margin was. Organisers only."""
-        found = get_object_or_404(AdmissionTest.objects.select_related("version__problem"), pk=pk)
+        found = get_object_or_404(tests_of(self.caller(request)), pk=pk)
         return Response(AdmissionDetail(found).data)

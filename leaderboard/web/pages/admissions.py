@@ -14,15 +14,16 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard.accounts.models import User
 from leaderboard.admissions import override as override_act
 from leaderboard.admissions.ask import ask_test
-from leaderboard.admissions.door import refusal
-from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, RUNNING, AdmissionTest
+from leaderboard.admissions.door import refusal, refusals
+from leaderboard.admissions.may import boards_of, tests_of
+from leaderboard.admissions.models import DONE, PASSED, AdmissionTest
 from leaderboard.competitions.models import Board
+from leaderboard.competitions.roles import competitions_of
 from leaderboard.errors import UserError
+from leaderboard.web.admission_words import chip
 from leaderboard.web.forms import ReasonForm
 from leaderboard.web.pages.account import user_of
 
-TONES: Final = {PASSED: "good", FAILED: "bad", ERROR: "warn", RUNNING: "running"}
-WORDS: Final = {PASSED: "passed", FAILED: "failed", ERROR: "could not be tested"}
 TRIED: Final = {
     "speed_of_light": ("The declared work", "must be computable for each timed case"),
     "admission/reference": ("The reference itself", "must pass"),
@@ -39,20 +40,19 @@ TRIED: Final = {
 @login_required
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    _organiser(request)
+    boards = list(boards_of(_organiser(request)).defer("version__bundle"))
     newest: dict[tuple[int, str], AdmissionTest] = {}
-    boards = list(Board.objects.with_parts())
     for test in AdmissionTest.objects.filter(version__in={board.version_id for board in boards}).order_by("id"):
         newest[test.version_id, test.hardware] = test
-    rows = [_row(board, newest.get((board.version_id, board.hardware))) for board in boards]
+    why = refusals(boards)
+    rows = [_row(board, newest.get((board.version_id, board.hardware)), why[board.pk]) for board in boards]
     return render(request, "web/admissions.html", {"rows": rows})
 
 
 @login_required
 @require_safe
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
-    _organiser(request)
-    return _page(request, _found(pk), ReasonForm())
+    return _page(request, _found(request, pk), ReasonForm())
 
 
 @login_required
@@ -60,7 +60,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 def ask(request: HttpRequest) -> HttpResponse:
     board = request.POST.get("board", "")
     actor = _organiser(request)
-    found = get_object_or_404(Board.objects.with_parts(), pk=int(board) if board.isdecimal() else 0)
+    found = get_object_or_404(boards_of(actor), pk=int(board) if board.isdecimal() and len(board) < 19 else 0)
     try:
         test = ask_test(version=found.version, hardware=found.hardware, actor=actor, now=timezone.now())
     except UserError as error:
@@ -73,7 +73,7 @@ def ask(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def override(request: HttpRequest, pk: int) -> HttpResponse:
-    actor, test, form = _organiser(request), _found(pk), ReasonForm(request.POST)
+    actor, test, form = _organiser(request), _found(request, pk), ReasonForm(request.POST)
     if not form.is_valid():
         return _page(request, test, form)
     try:
@@ -86,38 +86,31 @@ def override(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _organiser(request: HttpRequest) -> User:
+    """Staff, or somebody with a role in some competition: of that one's boards they may read the tests."""
     user = user_of(request)
-    if not user.is_staff:
+    if not user.is_staff and not competitions_of(user).exists():
         raise Http404
     return user
 
 
-def _found(pk: int) -> AdmissionTest:
-    return get_object_or_404(AdmissionTest.objects.select_related("version__problem", "runner", "overridden_by"), pk=pk)
+def _found(request: HttpRequest, pk: int) -> AdmissionTest:
+    return get_object_or_404(tests_of(_organiser(request)).select_related("runner", "overridden_by"), pk=pk)
 
 
-def _row(board: Board, test: AdmissionTest | None) -> dict[str, Any]:
-    why = refusal(version_id=board.version_id, hardware=board.hardware)
-    return {"board": board, "test": test, "chip": _chip(test), "closed": why}
-
-
-def _chip(test: AdmissionTest | None) -> dict[str, str]:
-    if test is None:
-        return {"text": "not tested", "tone": ""}
-    state = test.outcome or test.state
-    return {"text": WORDS.get(state, state), "tone": TONES.get(state, "")}
+def _row(board: Board, test: AdmissionTest | None, why: str) -> dict[str, Any]:
+    return {"board": board, "test": test, "chip": chip(test), "closed": why}
 
 
 def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: int = 200) -> HttpResponse:
     form.describe()
     context = {
         "test": test,
-        "chip": _chip(test),
+        "chip": chip(test),
         "lines": [_line(line) for line in test.lines],
         "closed": refusal(version_id=test.version_id, hardware=test.hardware),
         "may_override": test.state == DONE and test.outcome != PASSED and not test.is_overridden,
         "form": form,
-        "boards": Board.objects.with_parts().filter(version=test.version_id, hardware=test.hardware),
+        "boards": boards_of(user_of(request)).filter(version=test.version_id, hardware=test.hardware),
         "waits": test.state != DONE,
     }
     return render(request, "web/admission.html", context, status=status)

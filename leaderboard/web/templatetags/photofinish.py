@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from typing import Any, Final
+from urllib.parse import quote
 
 from django import template
 from django.template.context import RequestContext
@@ -11,7 +12,9 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from leaderboard.web import figures, markup
+from leaderboard.competitions.models import Prize, Track
+from leaderboard.competitions.roles import competitions_of
+from leaderboard.web import figures, markup, prizes
 
 IMPORT_CHIPS: Final = {"created": "good", "updated": "good", "unsupported": "warn", "refused": "bad"}
 
@@ -59,6 +62,36 @@ def current(context: RequestContext, prefix: str) -> SafeString:
     """`aria-current` for a link of the navigation whose section this page is in."""
     request: Any = context.get("request")
     return SafeString('aria-current="page"' if request and request.path.startswith(prefix) else "")
+
+
+@register.simple_tag(takes_context=True)
+def exactly(context: RequestContext, path: str) -> SafeString:
+    """`aria-current` for a link to this very page."""
+    request: Any = context.get("request")
+    return SafeString('aria-current="page"' if request and request.path == path else "")
+
+
+@register.simple_tag(takes_context=True)
+def organises(context: RequestContext) -> bool:
+    """Whether the organisers' pages are there for who looks."""
+    user: Any = context.get("user")
+    return bool(user and (user.is_staff or competitions_of(user).exists()))
+
+
+@register.simple_tag
+def live(table: str, key: str, name: str, value: Any) -> SafeString:
+    """A figure that state.js keeps up to date."""
+    return format_html('<span data-live="{}">{}</span>', f"{table}/{quote(key, safe='')}/{name}", value)
+
+
+@register.simple_tag
+def track_said(track: Track) -> str:
+    return prizes.track_said(track)
+
+
+@register.simple_tag
+def prize_said(prize: Prize) -> str:
+    return prizes.prize_said(prize)
 
 
 @register.simple_tag

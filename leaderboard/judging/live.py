@@ -1,0 +1,107 @@
+"""What happens right now on some kinds of hardware: how much waits and runs, since when, and what each runner does.
+
+A fixed number of queries, whatever waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Count, Min, Q
+
+from leaderboard.judging.models import Attempt, Runner
+from leaderboard.judging.states import QUEUED, RUNNING
+
+SILENT: Final = timedelta(minutes=2)  # a runner that was not heard for so long is not there
+
+
+@dataclass(frozen=True)
+class Queue:
+    hardware: str
+    queued: int
+    running: int
+    oldest_at: datetime | None  # of what is queued
+    runners: int  # that could take something now
+    own_queued: int  # of the competition that was asked for
+    own_running: int
+
+
+@dataclass(frozen=True)
+class Host:
+    name: str
+    hardware: str
+    state: str  # suspended, set aside, judging, idle, silent or never seen
+    why: str  # of suspended and set aside
+    since: datetime | None  # of this state, where it is known
+    seen_at: datetime | None
+    epoch: str
+    submission: int | None  # that it judges
+    competition_id: int | None  # of that
+    stage: str  # of that: the attempt's state
+
+
+def queues(hardware: Collection[str], *, competition_id: int, now: datetime) -> list[Queue]:
+    """One line a hardware, by name."""
+    own = Q(submission__board__competition=competition_id)
+    waits, runs = Q(state=QUEUED), Q(state__in=RUNNING)
+    attempts = Attempt.objects.unfinished().filter(hardware__in=hardware).order_by().values("hardware")
+    found = {
+        row["hardware"]: row
+        for row in attempts.annotate(
+            queued=Count("pk", filter=waits),
+            running=Count("pk", filter=runs),
+            own_queued=Count("pk", filter=waits & own),
+            own_running=Count("pk", filter=runs & own),
+            oldest_at=Min("created_at", filter=waits),
+        )
+    }
+    able = Runner.objects.filter(
+        hardware__in=hardware, suspended_at=None, set_aside_at=None, last_seen_at__gt=now - SILENT
+    )
+    there = dict(able.order_by().values_list("hardware").annotate(count=Count("pk")))
+    none = {"queued": 0, "running": 0, "own_queued": 0, "own_running": 0, "oldest_at": None}
+    return [
+        Queue(runners=there.get(name, 0), **({"hardware": name} | none | found.get(name, {})))
+        for name in sorted(hardware)
+    ]
+
+
+def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
+    held = {
+        attempt.runner_id: attempt
+        for attempt in Attempt.objects.filter(state__in=RUNNING, hardware__in=hardware)
+        .select_related("submission__board")
+        .only("state", "runner", "claimed_at", "submission__board__competition")
+    }
+    return [_host(runner, held.get(runner.pk), now) for runner in Runner.objects.filter(hardware__in=hardware)]
+
+
+def _host(runner: Runner, attempt: Attempt | None, now: datetime) -> Host:
+    state, why, since = _state(runner, attempt, now)
+    return Host(
+        name=runner.name,
+        hardware=runner.hardware,
+        state=state,
+        why=why,
+        since=since,
+        seen_at=runner.last_seen_at,
+        epoch=runner.epoch,
+        submission=attempt.submission_id if attempt else None,
+        competition_id=attempt.submission.board.competition_id if attempt else None,
+        stage=attempt.state if attempt else "",
+    )
+
+
+def _state(runner: Runner, attempt: Attempt | None, now: datetime) -> tuple[str, str, datetime | None]:
+    if runner.is_suspended:
+        return "suspended", runner.suspended_reason, runner.suspended_at
+    if runner.is_set_aside:
+        return "set aside", runner.set_aside_reason, runner.set_aside_at
+    if attempt is not None:
+        return "judging", "", attempt.claimed_at
+    if runner.last_seen_at is None:
+        return "never seen", "", None
+    return ("silent" if runner.last_seen_at < now - SILENT else "idle"), "", runner.last_seen_at

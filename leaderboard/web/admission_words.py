@@ -1,0 +1,17 @@
+"""How admission tests are said on pages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from leaderboard.admissions.models import ERROR, FAILED, PASSED, RUNNING, AdmissionTest
+
+TONES: Final = {PASSED: "good", FAILED: "bad", ERROR: "warn", RUNNING: "running"}
+WORDS: Final = {PASSED: "passed", FAILED: "failed", ERROR: "could not be tested"}
+
+
+def chip(test: AdmissionTest | None) -> dict[str, str]:
+    if test is None:
+        return {"text": "not tested", "tone": ""}
+    state = test.outcome or test.state
+    return {"text": WORDS.get(state, state), "tone": TONES.get(state, "")}

@@ -1,0 +1,243 @@
+"""What organisers take with them: rows of one competition as CSV or JSON, written page by page.
+
+However many rows there are, one page of them is in memory. A cell that a spreadsheet would take for a formula is told
+to be text: competitors choose names and file names.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from asgiref.sync import sync_to_async
+from django.db import connection
+from django.db.models import Prefetch
+
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.judging.models import Attempt, Result
+from leaderboard.standings.boards import board_entries, board_epochs
+from leaderboard.submissions.models import Submission
+
+PAGE_ROWS: Final = 500
+CSV: Final = "csv"
+JSON: Final = "json"
+TYPES: Final = {CSV: "text/csv; charset=utf-8", JSON: "application/json"}
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # what a spreadsheet may run
+
+Row = dict[str, Any]
+Page = tuple[list[Row], int | None]  # rows, and after which id the next page begins; None: this was the last
+
+
+@dataclass(frozen=True)
+class Export:
+    name: str
+    about: str
+    columns: tuple[str, ...]
+    page: Callable[[Competition, int], Page]
+
+
+async def stream(export: Export, competition: Competition, kind: str) -> AsyncIterator[str]:
+    """The file in pieces."""
+    after: int | None = 0
+    yield csv_lines([export.columns]) if kind == CSV else "["
+    is_first = True
+    while after is not None:
+        rows, after = await sync_to_async(_read)(export, competition, after)
+        if kind == CSV:
+            yield csv_lines([row[name] for name in export.columns] for row in rows)
+        elif rows:
+            told = (json.dumps({name: _plain(row[name]) for name in export.columns}) for row in rows)
+            yield ("\n" if is_first else ",\n") + ",\n".join(told)
+            is_first = False
+    yield "" if kind == CSV else "\n]\n"
+
+
+def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    value = _plain(value)
+    if isinstance(value, list | dict):
+        value = json.dumps(value)
+    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULAS):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _read(export: Export, competition: Competition, after: int) -> Page:
+    try:
+        return export.page(competition, after)
+    finally:
+        if not connection.in_atomic_block:  # else it is somebody else's, who called us inside a transaction
+            connection.close_if_unusable_or_obsolete()  # a slow reader must not hold one of the few
+
+
+def _paged(rows: Sequence[Any], told: Callable[[Any], Row]) -> Page:
+    return [told(row) for row in rows], rows[-1].pk if len(rows) == PAGE_ROWS else None
+
+
+def _entrants(competition: Competition, after: int) -> Page:
+    members = Prefetch("memberships", Membership.objects.select_related("user"))
+    rows = Entrant.objects.filter(competition=competition, pk__gt=after).prefetch_related(members)
+    return _paged(list(rows.order_by("pk")[:PAGE_ROWS]), _entrant)
+
+
+def _entrant(entrant: Entrant) -> Row:
+    members = [one for one in entrant.memberships.all() if one.left_at is None]
+    return {
+        "entrant": entrant.pk,
+        "name": entrant.name,
+        "shown_name": entrant.shown_name,
+        "is_team": entrant.is_team,
+        "division": entrant.division,
+        "model_name": entrant.model_name,
+        "affiliation": entrant.affiliation,
+        "declared": entrant.declared,
+        "members": [one.user.get_username() for one in members],
+        "accepted_rules": [one.rules_digest for one in members],
+        "created_at": entrant.created_at,
+    }
+
+
+def _submissions(competition: Competition, after: int) -> Page:
+    rows = (
+        Submission.objects.filter(board__competition=competition, pk__gt=after)
+        .select_related("owner", "entrant", "board")
+        .prefetch_related(Prefetch("attempts", Attempt.objects.current(), to_attr="current"))
+        .defer("source")
+    )
+    return _paged(list(rows.order_by("pk")[:PAGE_ROWS]), _submission)
+
+
+def _submission(row: Any) -> Row:
+    attempt: Attempt | None = row.current[0] if row.current else None
+    return {
+        "submission": row.pk,
+        "board": row.board.slug,
+        "hardware": row.board.hardware,
+        "entrant": row.entrant_id,
+        "shown_name": row.entrant.shown_name,
+        "owner": row.owner.get_username(),
+        "mode": row.mode,
+        "filename": row.filename,
+        "size_bytes": row.size_bytes,
+        "source_digest": row.source_digest,
+        "code_digest": row.code_digest,
+        "licence": row.licence,
+        "created_at": row.created_at,
+        "state": attempt.state if attempt else "",
+        "outcome": attempt.outcome if attempt else "",
+        "reason": attempt.reason if attempt else "",
+    }
+
+
+def _results(competition: Competition, after: int) -> Page:
+    rows = (
+        Result.objects.filter(attempt__submission__board__competition=competition, pk__gt=after)
+        .select_related("attempt__submission__board", "attempt__runner", "attempt__version")
+        .defer("report", "attempt__submission__source", "attempt__version__bundle")
+    )
+    return _paged(list(rows.order_by("pk")[:PAGE_ROWS]), _result)
+
+
+def _result(result: Result) -> Row:
+    attempt = result.attempt
+    figures = ("outcome", "reason", "flags", "score_us", "ratio", "half_width", "forgeable", "telemetry", "epoch")
+    return {
+        "result": result.pk,
+        "submission": attempt.submission_id,
+        "board": attempt.submission.board.slug,
+        "hardware": attempt.hardware,
+        "attempt": attempt.number,
+        "is_current": attempt.is_current,
+        "cause": attempt.cause,
+        "version": attempt.version.digest,
+        "runner": attempt.runner.name if attempt.runner else "",
+        **{name: getattr(result, name) for name in figures},
+        "created_at": result.created_at,
+    }
+
+
+def _standings(competition: Competition, after: int) -> Page:
+    """A board a page."""
+    board = Board.objects.filter(competition=competition, pk__gt=after).order_by("pk").first()
+    return ([], None) if board is None else (list(_lines(board)), board.pk)
+
+
+def _lines(board: Board) -> Iterator[Row]:
+    for epoch in board_epochs(board):
+        for line in board_entries(board, epoch.name):
+            yield {
+                "board": board.slug,
+                "hardware": board.hardware,
+                "epoch": epoch.name,
+                "is_current_epoch": epoch.is_current,
+                "rank": line.rank,
+                "is_tied": line.is_tied,
+                "entrant": line.entry.entrant_id,
+                "shown_name": line.entry.entrant.shown_name,
+                "submission": line.entry.submission_id,
+                "submitted_at": line.entry.submitted_at,
+                "score_us": line.score_us,
+                "ratio": line.value.ratio,
+                "half_width": line.value.half_width,
+                "forgeable": line.value.forgeable,
+                "runs": len(line.value.submissions),
+            }
+
+
+def _columns(names: str) -> tuple[str, ...]:
+    return tuple(names.split())
+
+
+_ALL: Final = (
+    Export(
+        "entrants",
+        "Who entered: name, members, division, affiliation, what they declared.",
+        _columns(
+            "entrant name shown_name is_team division model_name affiliation declared members accepted_rules created_at"
+        ),
+        _entrants,
+    ),
+    Export(
+        "submissions",
+        "Everything that was sent, without its code, and what became of it.",
+        _columns(
+            "submission board hardware entrant shown_name owner mode filename size_bytes source_digest code_digest"
+            " licence created_at state outcome reason"
+        ),
+        _submissions,
+    ),
+    Export(
+        "results",
+        "Every report of a runner: verdict, time, interval, what was watched.",
+        _columns(
+            "result submission board hardware attempt is_current cause version runner outcome reason flags score_us"
+            " ratio half_width forgeable telemetry epoch created_at"
+        ),
+        _results,
+    ),
+    Export(
+        "standings",
+        "Every board as it ranks now, by timing epoch.",
+        _columns(
+            "board hardware epoch is_current_epoch rank is_tied entrant shown_name submission submitted_at score_us"
+            " ratio half_width forgeable runs"
+        ),
+        _standings,
+    ),
+)
+EXPORTS: Final = {export.name: export for export in _ALL}

@@ -1,0 +1,80 @@
+"""What organisers did with a competition, newest first: the audit's rows of it and of its parts, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import CharField, Q
+from django.db.models.functions import Cast
+
+from leaderboard.audit.models import Row
+from leaderboard.competitions.models import Announcement, Board, Competition, InviteCode, Prize, Track
+
+MOST: Final = 200
+SHOWN_CHARS: Final = 80
+PARTS: Final = (
+    (Board, "competition"),
+    (Track, "competition"),
+    (Prize, "track__competition"),
+    (InviteCode, "competition"),
+    (Announcement, "competition"),
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One field: what it was and what it is."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Line:
+    at: datetime
+    who: str
+    act: str
+    reason: str
+    changes: tuple[Change, ...]
+
+
+def of(competition: Competition, *, most: int) -> list[Line]:
+    """In one query, whatever it has."""
+    wanted = Q(object_type=Competition._meta.label_lower, object_id=str(competition.pk))
+    for model, path in PARTS:
+        keys = model.objects.filter(**{path: competition}).annotate(key=Cast("pk", CharField())).order_by()
+        wanted |= Q(object_type=model._meta.label_lower, object_id__in=keys.values("key"))
+    return [_line(row) for row in Row.objects.filter(wanted).select_related("actor")[:most]]
+
+
+def _line(row: Row) -> Line:
+    return Line(
+        at=row.created_at,
+        who=row.actor.get_username() if row.actor else "the site",
+        act=row.act.replace("_", " "),
+        reason=row.reason,
+        changes=tuple(_changes(row.before, row.after)),
+    )
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterable[Change]:
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            yield Change(name, _said(before.get(name)), _said(after.get(name)))
+
+
+def _said(value: Any) -> str:
+    """Short: whole texts are for the database."""
+    if value in (None, "", [], {}):
+        return "–"
+    if isinstance(value, str):
+        return value if len(value) <= SHOWN_CHARS else value[:SHOWN_CHARS] + "…"
+    if isinstance(value, list):
+        return _said(", ".join(map(str, value)))
+    if isinstance(value, dict):
+        return _said(", ".join(f"{key} {one}" for key, one in value.items()))
+    return str(value)

@@ -1,0 +1,94 @@
+"""See the site as a stranger or a competitor does: a switch in an organiser's session that only ever lowers rights.
+
+While it is on, every view sees another user (`request.user`): nobody, or a signed-in person whom the database does not
+know, so that all permissions of the real pages apply. Nothing can be sent. It is signed for one person and ends by
+itself; whatever is wrong with it, it is off and the organiser has their own rights again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.core import signing
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import render
+
+from leaderboard.accounts.models import User
+
+KEY: Final = "preview"  # in the session
+SALT: Final = "photofinish.preview"
+LASTS_S: Final = 30 * 60
+LEAVE: Final = "/preview/leave"
+STRANGER: Final = "stranger"
+COMPETITOR: Final = "competitor"
+VIEWERS: Final = (STRANGER, COMPETITOR)
+READING: Final = ("GET", "HEAD", "OPTIONS")
+NOBODY_PK: Final = 0  # ids begin at 1: nothing belongs to this person
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What the bar of the page says. `slug`: the competition that they came from."""
+
+    viewer: str
+    slug: str
+
+
+def begin(request: HttpRequest, *, viewer: str, slug: str) -> None:
+    told = {"user": request.user.pk, "viewer": viewer, "slug": slug}
+    request.session[KEY] = signing.dumps(told, salt=SALT)
+
+
+def end(request: HttpRequest) -> None:
+    request.session.pop(KEY, None)
+
+
+class PreviewMiddleware:
+    """After AuthenticationMiddleware. Sets `request.preview`: a Preview, or None."""
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        preview = _preview(request)
+        request.preview = preview  # type: ignore[attr-defined]
+        if preview is None or request.path == LEAVE:
+            return self._get_response(request)
+        _see_as(request, _viewer(preview))
+        if request.method not in READING:
+            return render(request, "web/organise/no_writes.html", status=403)
+        return self._get_response(request)
+
+
+def _preview(request: HttpRequest) -> Preview | None:
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES or (signed := request.session.get(KEY)) is None:
+        return None
+    try:
+        told = signing.loads(signed, salt=SALT, max_age=LASTS_S)
+    except signing.BadSignature:
+        end(request)
+        return None
+    if told["user"] != request.user.pk or told["viewer"] not in VIEWERS:
+        return None
+    return Preview(viewer=told["viewer"], slug=told["slug"])
+
+
+def _viewer(preview: Preview) -> User | AnonymousUser:
+    if preview.viewer == STRANGER:
+        return AnonymousUser()
+    return User(pk=NOBODY_PK, username="a competitor")
+
+
+def _see_as(request: HttpRequest, viewer: User | AnonymousUser) -> None:
+    async def auser() -> User | AnonymousUser:
+        return viewer
+
+    request.user = viewer
+    request.auser = auser

@@ -1,0 +1,28 @@
+"""How tracks and prizes are said."""
+
+from __future__ import annotations
+
+from leaderboard.competitions.models import Prize, Track
+from leaderboard.web.figures import THIN, significant
+
+
+def track_said(track: Track) -> str:
+    """By what a track is won."""
+    told = track.params
+    board = f"{told.get('slug')} on {told.get('hardware')}"
+    match track.kind:
+        case Track.HARDWARE:
+            return f"the standing over all boards on {told.get('hardware')}"
+        case Track.BOARD:
+            return f"the board {board}"
+        case Track.TAG:
+            return f"the standing over the boards tagged {told.get('tag')}"
+        case Track.FIRST_TO_BEAT:
+            return f"the first to be {significant(1 / told['ratio'], 3)}× as fast as the baseline of {board}"
+    return "the standing over all boards"
+
+
+def prize_said(prize: Prize) -> str:
+    """Such as "EUR 1,000.00 and a GPU"."""
+    money = f"{prize.currency}{THIN}{prize.amount:,.2f}".removesuffix(".00") if prize.amount is not None else ""
+    return " and ".join(part for part in (money, prize.text) if part) or "–"

@@ -1,0 +1,50 @@
+"""What waits for an organiser of one competition, and what there is of it: the figures of its first page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from leaderboard.admissions.door import refusals
+from leaderboard.competitions.models import Competition
+from leaderboard.judging.models import Attempt
+from leaderboard.judging.states import QUEUED, RUNNING
+from leaderboard.review.standing import held_results
+
+
+@dataclass(frozen=True)
+class Waits:
+    """`count` of something, what to do about it, and where. `urgent`: it stops somebody."""
+
+    count: int
+    text: str
+    url: str
+    urgent: bool = True
+
+
+def of(competition: Competition, now: datetime) -> list[Waits]:
+    """Only what there is; a fixed number of queries."""
+    base = f"/organise/{competition.slug}"
+    attempts = Attempt.objects.current().filter(submission__board__competition=competition)
+    held = held_results().filter(attempt__submission__board__competition=competition).order_by().count()
+    closed = sum(bool(why) for why in refusals(competition.boards.all()).values())
+    unsupported = competition.boards.filter(version__bundle__has_key="unsupported")
+    unsupported = unsupported.exclude(version__bundle__unsupported="")
+    found = [
+        Waits(held, "held for review", f"/review?competition={competition.slug}"),
+        Waits(closed, "closed by the admission test", f"{base}/boards"),
+        Waits(unsupported.count(), "cannot be judged here", f"{base}/boards"),
+        Waits(attempts.filter(state=QUEUED).count(), "queued", f"{base}/state", urgent=False),
+        Waits(attempts.filter(state__in=RUNNING).count(), "being judged", f"{base}/state", urgent=False),
+    ]
+    return [one for one in found if one.count]
+
+
+def counts(competition: Competition) -> dict[str, int]:
+    return {
+        "boards": competition.boards.count(),
+        "entrants": competition.entrants.count(),
+        "submissions": Attempt.objects.current().filter(submission__board__competition=competition).count(),
+        "tracks": competition.tracks.count(),
+        "organisers": competition.roles.count(),
+    }

@@ -1,0 +1,83 @@
+"""Exports hold every row once, are the same as CSV and JSON, and no cell of them is a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+from asgiref.sync import async_to_sync
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard.competitions.models import Role
+from leaderboard.entrants.models import Entrant
+from leaderboard.web import exports
+
+NAMES = tuple(exports.EXPORTS)
+
+
+async def joined(pieces) -> str:
+    return "".join([piece.decode() async for piece in pieces])
+
+
+@pytest.fixture
+def fetch(stage, browser) -> Callable[[str], str]:
+    """As somebody with the role of a viewer."""
+    Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.VIEWER)
+    client = browser(stage.ben)
+
+    def get(file: str) -> str:
+        answer = client.get(f"/organise/kernels-101/exports/{file}")
+        assert answer.status_code == 200
+        assert answer["Content-Disposition"].startswith('attachment; filename="kernels-101-')
+        return async_to_sync(joined)(answer.streaming_content)
+
+    return get
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_competition_has_empty_files(fetch, name) -> None:
+    (head,) = csv.reader(io.StringIO(fetch(f"{name}.csv")))
+    assert tuple(head) == exports.EXPORTS[name].columns
+    assert json.loads(fetch(f"{name}.json")) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_kinds_hold_every_row_once_over_pages(stage, fetch, name, monkeypatch) -> None:
+    monkeypatch.setattr(exports, "PAGE_ROWS", 2)
+    people = (stage.ada, stage.ben, stage.cleo, stage.olga)
+    for ratio, person in enumerate(people, 6):
+        stage.judge(stage.submit(person), ratio=ratio / 10)
+    rows = json.loads(fetch(f"{name}.json"))
+    assert len(rows) == len(people)
+    assert len({json.dumps(row) for row in rows}) == len(people)
+    lines = list(csv.DictReader(io.StringIO(fetch(f"{name}.csv"))))
+    key = exports.EXPORTS[name].columns[0]
+    assert [line[key] for line in lines] == [str(row[key]) for row in rows]
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_text(stage, fetch) -> None:
+    stage.submit()
+    Entrant.objects.update(name='=HYPERLINK("http://evil","x")', affiliation="@SUM(A1)")
+    (line,) = csv.DictReader(io.StringIO(fetch("entrants.csv")))
+    assert (line["name"], line["affiliation"]) == ('\'=HYPERLINK("http://evil","x")', "'@SUM(A1)")
+    (row,) = json.loads(fetch("entrants.json"))
+    assert row["affiliation"] == "@SUM(A1)"
+
+
+@given(st.text(max_size=20))
+def test_no_text_begins_as_a_formula(text: str) -> None:
+    ((cell,),) = csv.reader(io.StringIO(exports.csv_lines([[text]]), newline="")) if text else [("",)]
+    assert not cell.lstrip(" ").startswith(exports.FORMULAS)
+
+
+def test_numbers_stay_numbers() -> None:
+    assert exports.csv_lines([[-1.5, 3, None, True, ["a"]]]) == '-1.5,3,,True,"[""a""]"\r\n'
+
+
+@pytest.mark.parametrize("file", ["entrants.xml", "users.csv", "entrants"])
+def test_what_there_is_not_is_not_found(stage, browser, file) -> None:
+    assert browser(stage.olga).get(f"/organise/kernels-101/exports/{file}").status_code == 404

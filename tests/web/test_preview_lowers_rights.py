@@ -1,0 +1,93 @@
+"""A preview shows the real pages with a lesser person's rights, for a while, and sends nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core import signing
+from django.utils import timezone
+
+from leaderboard.competitions.models import Role
+from leaderboard.web import preview
+
+
+def begin(client, viewer: str) -> None:
+    assert client.post("/organise/kernels-101/preview", {"viewer": viewer}).status_code == 302
+
+
+@pytest.mark.parametrize("viewer", ["stranger", "competitor"])
+def test_the_organiser_sees_what_they_see(stage, browser, viewer) -> None:
+    pk = stage.submit().pk
+    client = browser(stage.olga)
+    begin(client, viewer)
+    assert b"You see the site as" in client.get("/boards").content
+    hidden = ("/organise", "/organise/kernels-101", f"/submissions/{pk}", "/runners", "/sets", "/review")
+    for address in hidden:
+        assert client.get(address).status_code == (302 if viewer == "stranger" else 404), address
+    expected = {"stranger": 401, "competitor": 404}[viewer]
+    assert client.get(f"/api/v1/submissions/{pk}").status_code == expected
+    assert client.get(f"/api/v1/submissions/{pk}/events").status_code == expected
+
+
+def test_a_competitor_sees_their_own_pages_empty(stage, browser) -> None:
+    stage.submit(stage.olga)
+    client = browser(stage.olga)
+    begin(client, "competitor")
+    assert b"You have sent nothing yet" in client.get("/submissions").content
+    assert client.get("/tokens").status_code == 200
+    assert client.get("/boards/softmax/submit").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "address", ["/boards/softmax/submit", "/tokens", "/organise/new", "/sign-out", "/api/v1/submissions"]
+)
+def test_nothing_is_sent(stage, browser, address) -> None:
+    client = browser(stage.olga)
+    begin(client, "competitor")
+    answer = client.post(address, {"name": "x", "scopes": ["read"]})
+    assert answer.status_code == 403
+    assert b"Nothing is sent while you preview" in answer.content
+    assert not stage.olga.tokens.exists()
+
+
+def test_there_is_a_way_back(stage, browser) -> None:
+    client = browser(stage.olga)
+    begin(client, "stranger")
+    assert client.post("/preview/leave")["Location"] == "/organise/kernels-101"
+    assert client.get("/organise/kernels-101").status_code == 200
+    assert client.post("/preview/leave")["Location"] == "/"
+
+
+def test_it_ends_by_itself(stage, browser) -> None:
+    client = browser(stage.olga)
+    begin(client, "stranger")
+    with time_machine.travel(timezone.now() + timedelta(seconds=preview.LASTS_S + 60)):
+        assert client.get("/organise/kernels-101").status_code == 200
+
+
+def test_it_never_raises_rights(stage, browser) -> None:
+    """What a stranger could put into a session is one of two lesser people, or nothing."""
+    client = browser(stage.cleo)
+    assert client.post("/organise/kernels-101/preview", {"viewer": "stranger"}).status_code == 404
+    for told in (
+        {"user": stage.cleo.pk, "viewer": "administrator", "slug": "kernels-101"},
+        {"user": stage.olga.pk, "viewer": "competitor", "slug": "kernels-101"},
+    ):
+        session = client.session
+        session[preview.KEY] = signing.dumps(told, salt=preview.SALT)
+        session.save()
+        assert client.get("/organise").status_code == 404
+        assert client.get("/submissions").status_code == 200
+    session[preview.KEY] = "forged"
+    session.save()
+    assert client.get("/organise").status_code == 404
+
+
+def test_a_viewer_may_preview_and_nobody_as_an_organiser(stage, browser) -> None:
+    Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.VIEWER)
+    client = browser(stage.ben)
+    assert client.post("/organise/kernels-101/preview", {"viewer": "owner"}).status_code == 404
+    begin(client, "stranger")
+    assert client.get("/organise/kernels-101").status_code == 302

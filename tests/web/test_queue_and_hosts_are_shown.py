@@ -1,0 +1,86 @@
+"""The live page says what waits, what runs and what each runner does; its JSON says the same."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from leaderboard.competitions.models import Competition, Role
+from leaderboard.judging import suspend
+from leaderboard.judging.live import SILENT, hosts, queues
+from leaderboard.judging.models import Runner
+from tests.leaderboard.stage import make_board, make_runner
+from tests.web.test_pages_are_strict import check
+
+ADDRESS = "/organise/kernels-101/state"
+
+
+def test_the_queue_by_hardware(stage) -> None:
+    make_board(hardware="H200")
+    stage.submit()
+    first = stage.submit(stage.ben)
+    stage.claim()
+    competition = stage.board.competition
+    h200, cpu = queues(["cpu", "H200"], competition_id=competition.pk, now=stage.now)
+    assert (cpu.queued, cpu.running, cpu.own_queued, cpu.own_running, cpu.runners) == (1, 1, 1, 1, 1)
+    assert cpu.oldest_at == first.created_at
+    assert (h200.queued, h200.oldest_at, h200.runners) == (0, None, 0)
+    other = Competition.objects.create(slug="other", name="Other")
+    assert queues(["cpu"], competition_id=other.pk, now=stage.now)[0].own_queued == 0
+    assert queues(["cpu"], competition_id=other.pk, now=stage.now + 2 * SILENT)[0].runners == 0
+
+
+def test_what_each_runner_does(stage) -> None:
+    for name in ("idle", "silent", "suspended", "aside", "unseen"):
+        make_runner(name)
+    Runner.objects.filter(name="idle").update(last_seen_at=stage.now)
+    Runner.objects.filter(name="silent").update(last_seen_at=stage.now - 2 * SILENT)
+    suspend.suspend(runner=Runner.objects.get(name="suspended"), actor=None, reason="It lies.", now=stage.now)
+    suspend.set_aside(runner=Runner.objects.get(name="aside"), reason="Too hot.", now=stage.now)
+    submission = stage.submit()
+    stage.claim()
+    found = {host.name: host for host in hosts(["cpu"], now=stage.now)}
+    assert {name: host.state for name, host in found.items()} == {
+        "aside": "set aside",
+        "idle": "idle",
+        "rex": "judging",
+        "silent": "silent",
+        "suspended": "suspended",
+        "unseen": "never seen",
+    }
+    assert (found["rex"].submission, found["rex"].stage) == (submission.pk, "claimed")
+    assert (found["suspended"].why, found["aside"].why) == ("It lies.", "Too hot.")
+
+
+def test_page_and_json_say_the_same(stage, browser) -> None:
+    submission = stage.submit()
+    stage.claim()
+    client = browser(stage.olga)
+    page = client.get(ADDRESS)
+    check(page)
+    told = client.get(f"{ADDRESS}.json").json()
+    assert told["queues"]["cpu"]["running"] == 1
+    assert told["runners"]["rex"]["doing"] == f"claimed: submission {submission.pk}"
+    text = page.content.decode()
+    assert f'data-live="runners/rex/doing">claimed: submission {submission.pk}<' in text
+    assert 'data-live="queues/cpu/running">1<' in text
+    assert 'data-keys="cpu / rex"' in text
+
+
+def test_what_others_send_is_not_named(stage, browser) -> None:
+    other = Competition.objects.create(slug="other", name="Other")
+    Role.objects.create(competition=other, user=stage.ben, role=Role.VIEWER)
+    board = make_board("matmul")
+    type(board).objects.filter(pk=board.pk).update(competition=other)
+    submission = stage.submit()
+    stage.claim()
+    told = browser(stage.ben).get("/organise/other/state.json").json()
+    assert told["runners"]["rex"]["doing"] == "claimed: another competition’s"
+    assert str(submission.pk) not in str(told["runners"]["rex"]["submission"])
+
+
+def test_hardware_without_a_runner_is_marked(stage, browser) -> None:
+    stage.submit()
+    Runner.objects.update(last_seen_at=timezone.now() - timedelta(days=1))
+    assert browser(stage.olga).get(f"{ADDRESS}.json").json()["queues"]["cpu"]["tone"] == "bad"
