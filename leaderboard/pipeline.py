@@ -3,11 +3,17 @@
     submit          intake.check → admitted? → quota → entrant → intake.store → enqueue (event, doorbell on commit)
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
+                    … and where that takes first place of a contest: a confirmation is asked for
+    take_confirmation  keep its verdict; a candidate that failed on fresh seeds is held
     publish_result  decide → publish
     reject_result   decide → withdraw
     import_set      uploads.apply_upload → a gate for each new version: an admission test
+<<<<<<< HEAD
     add_board       edit_boards.add_board → the same for its version
     claim_work      what a runner gets next: an attempt, or an admission test (admissions/) where nothing else waits
+=======
+    claim_work      what a runner gets next: an attempt, or a confirmation or an admission test where nothing else waits
+>>>>>>> 28e3a01 (Confirm who takes first place of a contest: five runs beside the incumbent, asked of a runner by the site)
 
 The rooms below do not know each other upwards; only this page does.
 """
@@ -28,6 +34,10 @@ from leaderboard.admissions.imported import ask_for_added, ask_for_imported
 from leaderboard.competitions import edit_boards
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
+from leaderboard.confirmations.ask import ask_confirmation
+from leaderboard.confirmations.claim import claim_confirmation
+from leaderboard.confirmations.models import FAILED, RECORD
+from leaderboard.confirmations.report import record_confirmation
 from leaderboard.entrants.enter import enter_alone
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.enqueue import enqueue
@@ -36,11 +46,13 @@ from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.report import record_report
 from leaderboard.judging.usage import usage_of
 from leaderboard.review.decide import decide
+from leaderboard.review.failed_record import hold_failed_record
 from leaderboard.review.models import Decision
 from leaderboard.review.screen import screen
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.boards import incumbent_ratio
 from leaderboard.standings.publish import publish, withdraw
+from leaderboard.standings.records import contest_leader
 from leaderboard.submissions import intake
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import check_quota
@@ -88,10 +100,13 @@ def add_board(*, competition: Competition, actor: User, now: datetime, **setting
 
 
 def claim_work(*, runner: Runner, now: datetime) -> Job | None:
-    """An attempt if there is one; an admission test otherwise, or where one has waited for longer than PATIENCE."""
+    """An attempt if there is one; other work where there is none, or where it has waited for longer than PATIENCE."""
+    waited = now - PATIENCE
     return (
-        claim_test(runner=runner, now=now, asked_before=now - PATIENCE)
+        claim_test(runner=runner, now=now, asked_before=waited)
+        or claim_confirmation(runner=runner, now=now, asked_before=waited)
         or claim_next(runner=runner, now=now)
+        or claim_confirmation(runner=runner, now=now)
         or claim_test(runner=runner, now=now)
     )
 
@@ -111,10 +126,21 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
 
 
 @transaction.atomic
+def take_confirmation(*, pk: int, runner: Runner, report: Report, now: datetime) -> bool:
+    """Keep what a runner found about a record. False: this confirmation's report is kept already."""
+    asked = record_confirmation(pk=pk, runner=runner, report=report, now=now)
+    if asked is None:
+        return False
+    if asked.outcome == FAILED and hold_failed_record(asked, now=now):
+        withdraw(submission=asked.candidate)
+    return True
+
+
+@transaction.atomic
 def publish_result(*, result: Result, actor: User, reason: str, now: datetime) -> Decision:
     """An organiser finds a held result sound: it ranks from now on, by its time of submission."""
     decision = decide(result=result, act=Decision.PUBLISH, actor=actor, reason=reason, now=now)
-    publish(result=result, now=now)
+    _publish(result, now)
     return decision
 
 
@@ -130,9 +156,22 @@ def _settle(result: Result, submission: Submission, now: datetime) -> None:
     if result.outcome == "infra_error" or is_spoiled(result.outcome, result.reason):
         return  # our failure says nothing about the kernel: what an earlier attempt earned stays
     if _may_rank(result, submission, now):
-        publish(result=result, now=now)
+        _publish(result, now)
     else:
         withdraw(submission=submission)
+
+
+def _publish(result: Result, now: datetime) -> None:
+    """Its line is on the board; where it takes first place from somebody in a contest, five more runs must show it."""
+    submission = result.attempt.submission
+    first = contest_leader(board=submission.board, epoch=result.epoch, submitted_at=submission.created_at)
+    publish(result=result, now=now)
+    if first is None or first.entrant_id == submission.entrant_id:
+        return
+    now_first = contest_leader(board=submission.board, epoch=result.epoch, submitted_at=submission.created_at)
+    if now_first is not None and now_first.entrant_id == submission.entrant_id:
+        incumbent = Submission.objects.get(pk=first.submissions[0])
+        ask_confirmation(candidate=submission, incumbent=incumbent, cause=RECORD, actor=None, now=now)
 
 
 def _may_rank(result: Result, submission: Submission, now: datetime) -> bool:

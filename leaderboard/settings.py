@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "leaderboard.submissions",
     "leaderboard.judging",
     "leaderboard.admissions",
+    "leaderboard.confirmations",
     "leaderboard.review",
     "leaderboard.standings",
     "leaderboard.web",

@@ -3,7 +3,7 @@
 Each run is a job of its own with containers and seeds of its own, and the incumbent in the blocks. An incumbent that
 fails or voids its blocks is left out of the rest and timed alone, right after the run that it disturbed; records.py
 decides over all of them. The report is that of the candidate's median run, with the record beside it and the evidence
-of every run in it, so that it can be replayed.
+of every run in it, so that it can be replayed, as far as it fits the wire (fit.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from runner import config
 from runner.execute import OnEvent, execute
+from runner.fit import fit
 from runner.judge import records, report, throttle
 from runner.judge.records import INCUMBENT_FAILED, RecordVerdict
 from runner.wire import Event, Job, Report
@@ -82,7 +83,7 @@ class _Confirmation:
             return last  # the host failed before there was anything to decide from
         record = records.decide_record(evidence, self.alone)
         shown = _median_run(self.reports) if last.outcome == "passed" else last
-        return replace(
+        whole = replace(
             shown,
             flags=tuple(dict.fromkeys(flag for made in self.reports for flag in made.flags)),
             forgeable=max((made.forgeable for made in self.reports if made.forgeable is not None), default=None),
@@ -90,6 +91,7 @@ class _Confirmation:
             confirmation=self._shown(record),
             evidence={"version": report.VERSION, "runs": evidence, "alone": self.alone},
         )
+        return fit(whole)
 
     def _shown(self, record: RecordVerdict) -> JSON:
         assert self.job.incumbent is not None

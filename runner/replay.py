@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from runner.fit import is_summed_up
 from runner.judge import plausible, records, report, rerun, verdict
 from runner.judge.records import RecordVerdict
 from runner.judge.rerun import Difference
@@ -43,6 +44,7 @@ class Replayed:
     differences: tuple[Difference, ...]
     compared: bool
     blocks: int  # that were ruled on again
+    summed_up: int = 0  # runs whose samples were not all kept: nothing of them is decided again
 
     @property
     def same(self) -> bool:
@@ -53,6 +55,7 @@ class Replayed:
             "same": self.same,
             "compared": self.compared,
             "blocks": self.blocks,
+            "summed_up": self.summed_up,
             "runs": [_shown(decided) for decided in self.runs],
             "record": self.record and self.record.to_json(),
             "differences": [difference.to_json() for difference in self.differences],
@@ -104,15 +107,30 @@ def _parts(data: JSON) -> tuple[JSON, JSON]:
 
 def _confirmation(told: JSON, evidence: JSON) -> Replayed:
     everything = [*evidence["runs"], *(one for one in evidence["alone"] if one is not None)]
-    runs = [_run(run) for run in everything]
+    whole = [run for run in everything if not is_summed_up(run)]
+    runs = [_run(run) for run in whole]
     differences = [difference for _, found in runs for difference in found]
-    record = records.decide_record(evidence["runs"], evidence["alone"])
-    for name, found in record.to_json().items():
+    if len(whole) == len(everything):
+        record: RecordVerdict | None = records.decide_record(evidence["runs"], evidence["alone"])
+    else:
+        record = _from_gains(told, evidence)
+    for name, found in record.to_json().items() if record is not None else ():
         said = told.get("confirmation", {}).get(name)
         if "confirmation" in told and not _agree(said, found):
             differences.append(Difference(f"confirmation.{name}", said, found))
     decided = tuple(verdict for verdict, _ in runs)
-    return Replayed(decided, record, tuple(differences), bool(told), sum(map(_blocks, everything)))
+    summed_up = len(everything) - len(whole)
+    return Replayed(decided, record, tuple(differences), bool(told), sum(map(_blocks, whole)), summed_up)
+
+
+def _from_gains(told: JSON, evidence: JSON) -> RecordVerdict | None:
+    """The record again from what each run came to, where not all samples were kept; None where a run failed."""
+    gains = told.get("confirmation", {}).get("gains") or []
+    if len(gains) != len(evidence["runs"]) or not all(isinstance(gain, float | int) and gain < 1 for gain in gains):
+        return None
+    return records.decide_differences(
+        [math.log1p(-gain) for gain in gains], left_out=any(one is not None for one in evidence["alone"])
+    )
 
 
 def _run(evidence: JSON) -> tuple[Verdict, list[Difference]]:

@@ -229,6 +229,9 @@ def replayed(screen: Console, found: Replayed) -> None:
             screen.print(_replayed_times(decided))
     if found.record is not None:
         screen.print(Text(found.record.sentence, style="bold"))
+    if found.summed_up:
+        said = f"Of {found.summed_up} runs not all samples were kept, for want of room; they are not decided again."
+        screen.print(Text(said))
     if found.differences:
         screen.print(_differences(found.differences))
         screen.print(Text("The report does not follow from its own evidence.", style="bold red"))

@@ -14,12 +14,7 @@ from django.db.models import Q
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
-from leaderboard.judging.models import Runner
-
-QUEUED: Final = "queued"
-RUNNING: Final = "running"
-DONE: Final = "done"
-STATES: Final = (QUEUED, RUNNING, DONE)
+from leaderboard.judging.leased import DONE, QUEUED, RUNNING, Leased, rules
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
@@ -27,23 +22,16 @@ ERROR: Final = "error"  # nothing is known: no runner could do it
 OUTCOMES: Final = (PASSED, FAILED, ERROR)
 
 
-class AdmissionTest(models.Model):
+__all__ = ["DONE", "ERROR", "FAILED", "OUTCOMES", "PASSED", "QUEUED", "RUNNING", "AdmissionTest"]
+
+
+class AdmissionTest(Leased):
     version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="admission_tests")
-    hardware = models.CharField(max_length=64)
     gate = models.BooleanField(default=False)  # closed until it passed; else open until it failed
     asked_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")  # None: the site
-    state = models.CharField(max_length=16, default=QUEUED)
     outcome = models.CharField(max_length=16, blank=True)
     message = models.TextField(blank=True)
     told = models.JSONField(default=dict)  # Report.admission: lines, marks, cases, margin
-    runner = models.ForeignKey(Runner, on_delete=models.PROTECT, null=True, related_name="+")
-    token = models.BigIntegerField(default=0)  # fencing token of the last claim; 0 before the first
-    losses = models.PositiveIntegerField(default=0)  # leases that ran out, and faults of a host
-    lease_expires_at = models.DateTimeField(null=True)
-    hard_deadline_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField()
-    claimed_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
     overridden_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     overridden_at = models.DateTimeField(null=True)
     override_reason = models.TextField(blank=True)
@@ -54,21 +42,11 @@ class AdmissionTest(models.Model):
             models.UniqueConstraint(
                 fields=["version", "hardware"], condition=~Q(state=DONE), name="one_unfinished_admission_test"
             ),
-            models.CheckConstraint(condition=Q(state__in=STATES), name="admission_state_is_known"),
+            *rules("admission"),
             models.CheckConstraint(
                 condition=Q(state=DONE, outcome__in=OUTCOMES, finished_at__isnull=False)
                 | (~Q(state=DONE) & Q(outcome="", finished_at__isnull=True)),
                 name="admission_has_an_outcome_when_done",
-            ),
-            models.CheckConstraint(
-                condition=~Q(state=RUNNING)
-                | Q(
-                    runner__isnull=False,
-                    token__gt=0,
-                    lease_expires_at__isnull=False,
-                    hard_deadline_at__isnull=False,
-                ),
-                name="admission_runs_under_a_lease",
             ),
             models.CheckConstraint(
                 condition=Q(overridden_at__isnull=True) | (Q(overridden_by__isnull=False) & ~Q(override_reason="")),

@@ -8,11 +8,9 @@ from typing import Final
 import structlog
 from django.db import transaction
 
-from leaderboard import broker
-from leaderboard.admissions import lease
-from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, QUEUED, RUNNING, AdmissionTest
-from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging import suspend
+from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, AdmissionTest
+from leaderboard.errors import UserError
+from leaderboard.judging import leased, suspend
 from leaderboard.judging.models import Runner
 from leaderboard.judging.storable import check_storable
 from runner.wire import Report
@@ -20,7 +18,6 @@ from runner.wire import Report
 MAX_LOSSES: Final = 3
 PROBLEM: Final = "problem"  # the runner's code for problem code that failed
 OPERATOR_CHARS: Final = 4_000
-HINT: Final = "sweep"
 GIVEN_UP: Final = "No runner could finish this test: {why}. Ask again, or see the runners' page"
 SAID_NOTHING: Final = "the runner's report has no result of a test; is it older than the site?"
 
@@ -30,11 +27,10 @@ log = structlog.get_logger(__name__)
 @transaction.atomic
 def record_test(*, pk: int, runner: Runner, report: Report, now: datetime) -> bool:
     """False where this test's report is kept already."""
-    test = lease.lock(pk=pk, runner=runner, token=report.token)
+    test = leased.lock(AdmissionTest, pk=pk, runner=runner, token=report.token)
     if test.state == DONE:
         return False
-    if test.state != RUNNING or (test.hard_deadline_at is not None and test.hard_deadline_at <= now):
-        raise StaleLease(f"{test} is {test.state}")
+    leased.check_reportable(test, now=now)
     check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
     if report.set_aside:
         suspend.set_aside(runner=runner, reason=report.set_aside, now=now)
@@ -60,8 +56,7 @@ def expire_leases(*, now: datetime) -> int:
 
 @transaction.atomic
 def _expire_one(now: datetime) -> bool:
-    running = AdmissionTest.objects.select_for_update(skip_locked=True).filter(state=RUNNING)
-    test = running.filter(lease_expires_at__lte=now).order_by("lease_expires_at").first()
+    test = leased.expired(AdmissionTest, now=now)
     if test is None:
         return False
     give_back(test, why="its runner stopped answering", now=now)
@@ -76,9 +71,7 @@ def give_back(test: AdmissionTest, *, why: str, now: datetime) -> None:
         _finish(test, ERROR, GIVEN_UP.format(why=why), now)
         log.error("admission_test_given_up", test=test.pk, why=why)
         return
-    test.state, test.runner, test.lease_expires_at, test.hard_deadline_at = QUEUED, None, None, None
-    test.save()
-    transaction.on_commit(lambda: broker.ring(hardware=test.hardware, hint=HINT))
+    leased.requeue(test)
 
 
 def _finish(test: AdmissionTest, outcome: str, message: str, now: datetime) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection, transaction
 
+from leaderboard.competitions.models import ProblemVersion
 from leaderboard.judging import events
 from leaderboard.judging.models import Attempt, ReferenceTime, Runner
 from leaderboard.judging.states import CLAIMED, LOST, QUEUED, RUNNING, check_move
@@ -112,11 +113,16 @@ def _take(runner: Runner, now: datetime) -> int | None:
     return None if row is None else int(row[0])
 
 
+def frozen_times(version: ProblemVersion, *, hardware: str, epoch: str) -> dict[str, float]:
+    """Case → the baseline's frozen time in ns, of the epoch that the claiming runner said."""
+    frozen = ReferenceTime.objects.filter(
+        problem_digest=version.digest, hardware=hardware, epoch=epoch, frozen_at__isnull=False
+    )
+    return {time.case: time.median_ns for time in frozen}
+
+
 def _job(attempt: Attempt, *, epoch: str) -> Job:
     submission, version = attempt.submission, attempt.version
-    frozen = ReferenceTime.objects.filter(
-        problem_digest=version.digest, hardware=attempt.hardware, epoch=epoch, frozen_at__isnull=False
-    )
     return Job(
         attempt_id=str(attempt.pk),
         token=attempt.token,
@@ -128,5 +134,5 @@ def _job(attempt: Attempt, *, epoch: str) -> Job:
         source=submission.source,
         problem=version.bundle,
         problem_digest=version.digest,
-        reference_ns={time.case: time.median_ns for time in frozen},
+        reference_ns=frozen_times(version, hardware=attempt.hardware, epoch=epoch),
     )

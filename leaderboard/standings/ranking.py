@@ -10,7 +10,9 @@ the mean of ratios and the mean of speedups disagree, that of logarithms does no
 it is what the judge does with the cases of one run. One line an entrant: the best value.
 
 Ties go by the leader: the fastest line that is left takes with it those right behind it that it cannot be told apart
-from. They share its rank, and among them whoever was that fast first stands first.
+from. They share its rank, and among them whoever was that fast first stands first. Two whom a confirmation could not
+tell apart are tied as well, and so is who stands between them: runs with both in the blocks say more about the two than
+runs of their own do.
 """
 
 from __future__ import annotations
@@ -65,8 +67,9 @@ def pool(runs: Iterable[Run]) -> list[Value]:
     return sorted((_value(same) for same in kernels.values()), key=_order)
 
 
-def rank(runs: Iterable[Run]) -> list[Place]:
-    """Best first."""
+def rank(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Place]:
+    """Best first. `level`: pairs of submissions that a confirmation could not tell apart."""
+    same = frozenset(map(frozenset, level))
     entrants: dict[int, list[Value]] = defaultdict(list)
     for value in pool(runs):
         entrants[value.entrant_id].append(value)
@@ -74,9 +77,7 @@ def rank(runs: Iterable[Run]) -> list[Place]:
     places: list[Place] = []
     while lines:
         leader = lines[0]
-        group = [leader]
-        while len(group) < len(lines) and are_tied(leader, lines[len(group)]):
-            group.append(lines[len(group)])
+        group = lines[: _reach(leader, lines, same)]
         lines = lines[len(group) :]
         first, is_tied = len(places) + 1, len(group) > 1
         group.sort(key=lambda line: _since(leader, entrants[line.entrant_id]))
@@ -89,6 +90,18 @@ def are_tied(leader: Value, other: Value) -> bool:
     difference = other.ratio / leader.ratio - 1
     noise = math.hypot(*(min(value.half_width or 0.0, WIDEST) for value in (leader, other)))
     return difference < max(TIE, leader.forgeable, other.forgeable) or difference <= noise
+
+
+def _reach(leader: Value, lines: Sequence[Value], same: frozenset[frozenset[int]]) -> int:
+    """How many of the lines, the leader's own the first, share its rank."""
+    reach = 1
+    while reach < len(lines) and are_tied(leader, lines[reach]):
+        reach += 1
+    if not same:
+        return reach
+    told = {pk for pair in same if pair & set(leader.submissions) for pk in pair}
+    behind = (number for number, line in enumerate(lines[1:], 2) if told & set(line.submissions))
+    return max(reach, *behind, 0)
 
 
 def scale_us(scored: Iterable[tuple[float, float]]) -> float:

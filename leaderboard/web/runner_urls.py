@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from leaderboard.web import admission_door, runner_api
+from leaderboard.web import runner_api, work_door
 
 urlpatterns = [
     path("hello", runner_api.Hello.as_view()),
@@ -12,7 +12,10 @@ urlpatterns = [
     path("attempts/<int:attempt_id>/renew", runner_api.Renew.as_view()),
     path("attempts/<int:attempt_id>/events", runner_api.Events.as_view()),
     path("attempts/<int:attempt_id>/report", runner_api.TakeReport.as_view()),
-    path("attempts/admission-<int:pk>/renew", admission_door.Renew.as_view()),
-    path("attempts/admission-<int:pk>/events", admission_door.Events.as_view()),
-    path("attempts/admission-<int:pk>/report", admission_door.TakeReport.as_view()),
 ]
+for work in (work_door.ADMISSION, work_door.CONFIRMATION):
+    urlpatterns += [
+        path(f"attempts/{work.name}-<int:pk>/renew", work_door.Renew.as_view(work=work)),
+        path(f"attempts/{work.name}-<int:pk>/events", work_door.Events.as_view(work=work)),
+        path(f"attempts/{work.name}-<int:pk>/report", work_door.TakeReport.as_view(work=work)),
+    ]

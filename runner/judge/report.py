@@ -139,6 +139,9 @@ class Timing(_Strict):
     input_bytes: Count
     output_bytes: Count
     eager_ns: Number | None = Field(description="the reference's time as it is written, where it was measured")
+    summary: Details = Field(
+        default={}, description="instead of samples and quads, in a confirmation that would not fit the wire: fit.py"
+    )
 
 
 class Finding(_Strict):

@@ -13,13 +13,13 @@ from leaderboard import pipeline
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.door import refusal
 from leaderboard.admissions.imported import ask_for_imported, ask_for_untested
-from leaderboard.admissions.lease import renew
 from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, QUEUED, RUNNING, AdmissionTest
 from leaderboard.admissions.override import override
 from leaderboard.admissions.report import expire_leases, record_test
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Board
 from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging.leased import renew
 from leaderboard.judging.runners import create_runner
 from runner.wire import Job, Report, dump
 from tests.leaderboard.stage import Stage, make_board, make_runner
@@ -97,10 +97,10 @@ def test_a_report_is_kept_once(stage: Stage) -> None:
 def test_a_lost_test_goes_back_and_a_late_report_is_refused(stage: Stage) -> None:
     test = ask(stage)
     job = claim(stage)
-    renew(pk=test.pk, runner=stage.rex, token=job.token, now=stage.later(30))
+    renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.later(30))
     stage.later(61)
     with pytest.raises(StaleLease):
-        renew(pk=test.pk, runner=stage.rex, token=job.token, now=stage.now)
+        renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.now)
     assert expire_leases(now=stage.now) == 1
     test.refresh_from_db()
     assert (test.state, test.losses) == (QUEUED, 1)
@@ -116,9 +116,9 @@ def test_a_renewal_never_passes_the_hard_deadline(stage: Stage) -> None:
     test.refresh_from_db()
     assert test.hard_deadline_at is not None
     while (now := stage.later(30)) < test.hard_deadline_at:
-        renew(pk=test.pk, runner=stage.rex, token=job.token, now=now)
+        renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=now)
     with pytest.raises(StaleLease):
-        renew(pk=test.pk, runner=stage.rex, token=job.token, now=test.hard_deadline_at)
+        renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=test.hard_deadline_at)
 
 
 def test_three_losses_are_nobodys_verdict(stage: Stage) -> None:

@@ -143,3 +143,23 @@ def test_times_and_values_agree(scored: list[tuple[float, float]]) -> None:
     shown = [ratio * scale for _, ratio in sorted(scored, key=lambda pair: pair[1])]
     assert shown == sorted(shown)
     assert min(score / ratio for score, ratio in scored) <= scale <= max(score / ratio for score, ratio in scored)
+
+
+@given(boards.filter(lambda board: len({run.entrant_id for run in board}) > 1), st.data())
+def test_two_whom_a_confirmation_could_not_tell_apart_share_a_rank(board: list[Run], data: st.DataObject) -> None:
+    lines = [place.value for place in rank(board)]
+    one, other = data.draw(st.lists(st.sampled_from(lines), min_size=2, max_size=2, unique_by=id))
+    pair = (one.submissions[-1], other.submissions[0])
+    before = {place.value.entrant_id: place.rank for place in rank(board)}
+    after = {place.value.entrant_id: place.rank for place in rank(board, level=[pair])}
+    ahead = min(before[one.entrant_id], before[other.entrant_id])
+    behind = max(before[one.entrant_id], before[other.entrant_id])
+    leads = {place.value.entrant_id for place in rank(board) if leader(_group(board, place.rank)) == place.value}
+    if {one.entrant_id, other.entrant_id} & {who for who in leads if before[who] == ahead}:
+        assert all(after[who] == ahead for who, rank_of in before.items() if ahead <= rank_of < behind)
+        assert after[one.entrant_id] == after[other.entrant_id]
+    assert rank(board, level=[pair]) == rank(reversed(board), level=[pair[::-1]])
+
+
+def _group(board: list[Run], number: int) -> list[Value]:
+    return [place.value for place in rank(board) if place.rank == number]

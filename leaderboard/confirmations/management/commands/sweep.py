@@ -1,4 +1,4 @@
-"""`sweep [--forever]`: expire leases and ring for queued work, attempts and tests, once or every SWEEP_EVERY_S."""
+"""`sweep [--forever]`: expire leases and ring for queued work of all kinds, once or every SWEEP_EVERY_S."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import close_old_connections
 from django.utils import timezone
 
-from leaderboard.admissions.sweep import mend
+from leaderboard.admissions.sweep import mend as mend_tests
+from leaderboard.confirmations.sweep import mend as mend_confirmations
 from leaderboard.judging import sweep
 
 log = structlog.get_logger(__name__)
@@ -43,8 +44,9 @@ class Command(BaseCommand):
 def _sweep() -> tuple[int, int]:
     lost = sweep.expire_leases(now=timezone.now())
     rung = sweep.ring_idle()
-    tests_lost, tests_rung = mend(now=timezone.now())
-    lost, rung = lost + tests_lost, rung + tests_rung
+    for mend in (mend_tests, mend_confirmations):
+        more_lost, more_rung = mend(now=timezone.now())
+        lost, rung = lost + more_lost, rung + more_rung
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
     return lost, rung

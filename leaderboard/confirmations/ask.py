@@ -1,0 +1,56 @@
+"""Ask for a confirmation: a runner of the board's hardware makes the runs when it has nothing more urgent."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from leaderboard import broker
+from leaderboard.accounts.models import User
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Board
+from leaderboard.confirmations.models import DROPPED, RECORD, Confirmation
+from leaderboard.errors import UserError
+from leaderboard.judging.leased import DONE, QUEUED
+from leaderboard.submissions.models import Submission
+
+OVERTAKEN = "Another submission took first place before this was begun"
+
+
+@transaction.atomic
+def ask_confirmation(
+    *, candidate: Submission, incumbent: Submission, cause: str, actor: User | None, now: datetime
+) -> Confirmation:
+    """A new one, or that of the same pair which is not finished yet. `actor` None: the site asks by itself.
+
+    Who may ask for one is said by the act that needs it (pipeline, standings.award).
+    """
+    if candidate.board_id != incumbent.board_id or candidate.entrant_id == incumbent.entrant_id:
+        raise UserError("incumbent", incumbent.pk, "a record is taken from another entrant, on one board")
+    board = Board.objects.select_for_update(no_key=True).get(pk=candidate.board_id)  # one asks at a time
+    waiting = Confirmation.objects.filter(candidate=candidate, incumbent=incumbent).exclude(state=DONE).first()
+    if waiting is not None:
+        return waiting
+    if cause == RECORD:
+        _drop_overtaken(board, now)
+    asked = Confirmation.objects.create(
+        board=board,
+        candidate=candidate,
+        incumbent=incumbent,
+        version_id=board.version_id,
+        hardware=board.hardware,
+        cause=cause,
+        asked_by=actor,
+        created_at=now,
+    )
+    told = {"candidate": candidate.pk, "incumbent": incumbent.pk, "cause": cause}
+    record(act="ask_confirmation", target=asked, actor=actor, reason="", now=now, after=told)
+    transaction.on_commit(lambda: broker.ring(hardware=asked.hardware, hint=asked.attempt_id))
+    return asked
+
+
+def _drop_overtaken(board: Board, now: datetime) -> None:
+    """Of records of one board at most one waits: who was overtaken meanwhile is not first any more."""
+    waiting = Confirmation.objects.filter(board=board, cause=RECORD, state=QUEUED)
+    waiting.update(state=DONE, outcome=DROPPED, message=OVERTAKEN, finished_at=now)

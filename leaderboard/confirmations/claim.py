@@ -1,0 +1,52 @@
+"""A runner takes the next confirmation: one job with both sources, that makes all runs."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from leaderboard.confirmations.models import RECORD, Confirmation
+from leaderboard.judging.claim import frozen_times, longest
+from leaderboard.judging.leased import claim
+from leaderboard.judging.models import Runner
+from runner.wire import Incumbent, Job
+
+RUNS: Final = 5  # the k of docs/records.md
+MOST_JUDGED: Final = 2 * RUNS + 2  # each run, the incumbent alone after each, and two instead of spoiled ones
+PAUSE: Final = timedelta(minutes=10)  # between two records of one board: near-ties that take turns fill no queue
+
+
+@transaction.atomic
+def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
+    """The next one of this runner's hardware, or None. `asked_before`: only one that waits since then."""
+    busy = Confirmation.objects.filter(cause=RECORD, claimed_at__gt=now - PAUSE).values("board")
+    waiting = Confirmation.objects.filter(created_at__lte=asked_before or now)
+    found = claim(waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id"), runner=runner, now=now)
+    if found is None:
+        return None
+    found.hard_deadline_at = now + MOST_JUDGED * longest(found.version.bundle)
+    found.save(update_fields=["hard_deadline_at"])
+    return _job(found, epoch=runner.epoch)
+
+
+def _job(asked: Confirmation, *, epoch: str) -> Job:
+    candidate, incumbent = asked.candidate, asked.incumbent
+    return Job(
+        attempt_id=asked.attempt_id,
+        token=asked.token,
+        lease_s=settings.LEASE_S,
+        hardware=asked.hardware,
+        mode="ranked",
+        submission_id=str(candidate.pk),
+        filename=candidate.filename,
+        source=candidate.source,
+        problem=asked.version.bundle,
+        problem_digest=asked.version.digest,
+        reference_ns=frozen_times(asked.version, hardware=asked.hardware, epoch=epoch),
+        incumbent=Incumbent(source=incumbent.source, filename=incumbent.filename, submission_id=str(incumbent.pk)),
+        runs=RUNS,
+    )

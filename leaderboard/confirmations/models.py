@@ -1,0 +1,98 @@
+"""Tables of confirmations: is this candidate faster than the incumbent, in k new runs with both in the blocks?
+
+Always true, by constraint: at most one unfinished confirmation of a pair; one that runs has a runner, a lease and a
+hard deadline; it has an outcome exactly when it is done. What a runner found (Found) is append-only, with its report.
+Who writes: the acts beside this file, one module each.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from leaderboard.competitions.models import Board, ProblemVersion
+from leaderboard.judging.leased import DONE, Leased, rules
+from leaderboard.judging.models import EPOCH_CHARS
+from leaderboard.submissions.models import Submission
+
+RECORD: Final = "record"  # it took first place of a board in a contest
+AWARD: Final = "award"  # a prize depends on it
+CAUSES: Final = (RECORD, AWARD)
+
+CONFIRMED: Final = "confirmed"
+REFUSED: Final = "refused"  # the runs show no gain: the two cannot be told apart
+FAILED: Final = "failed"  # the candidate failed on fresh seeds: a person looks at it
+HELD: Final = "held"  # the incumbent disturbed the blocks, or containers were not frozen: a person looks at it
+ERROR: Final = "error"  # nothing is known: no runner could do it
+DROPPED: Final = "dropped"  # another one took first place before this was begun
+OUTCOMES: Final = (CONFIRMED, REFUSED, FAILED, HELD, ERROR, DROPPED)
+
+
+class Confirmation(Leased):
+    board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="confirmations")
+    candidate = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="confirmations")
+    incumbent = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
+    version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="+")
+    cause = models.CharField(max_length=16)
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    outcome = models.CharField(max_length=16, blank=True)
+    message = models.TextField(blank=True)  # the sentence that decides, or why there is none
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["candidate", "incumbent"], condition=~Q(state=DONE), name="one_unfinished_confirmation_a_pair"
+            ),
+            *rules("confirmation"),
+            models.CheckConstraint(condition=Q(cause__in=CAUSES), name="confirmation_cause_is_known"),
+            models.CheckConstraint(condition=~Q(candidate=F("incumbent")), name="confirmation_is_of_two"),
+            models.CheckConstraint(
+                condition=Q(state=DONE, outcome__in=OUTCOMES, finished_at__isnull=False)
+                | (~Q(state=DONE) & Q(outcome="", finished_at__isnull=True)),
+                name="confirmation_has_an_outcome_when_done",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["hardware", "id"], condition=Q(state="queued"), name="confirmation_queue"),
+            models.Index(fields=["board", "-id"], name="confirmation_by_board"),
+        ]
+
+    def __str__(self) -> str:
+        return f"confirmation {self.pk} ({self.outcome or self.state})"
+
+    @property
+    def attempt_id(self) -> str:
+        """As the wire names it: no attempt has such a name."""
+        return f"confirmation-{self.pk}"
+
+    @property
+    def is_done(self) -> bool:
+        return self.state == DONE
+
+
+class Found(models.Model):
+    """What the k runs came to, as the runner reported it; the columns repeat what is asked for often."""
+
+    confirmation = models.OneToOneField(Confirmation, on_delete=models.PROTECT, related_name="found")
+    accepted = models.BooleanField()
+    held = models.BooleanField()
+    reason = models.CharField(max_length=64)
+    sentence = models.TextField()
+    gains = models.JSONField(default=list)  # shares of the incumbent's time, one a run; positive is faster
+    median_gain = models.FloatField(null=True)
+    least_gain = models.FloatField(null=True)  # at the one-sided 95 % bound
+    wins = models.PositiveIntegerField(default=0)
+    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)
+    telemetry = models.CharField(max_length=16, blank=True)
+    report = models.JSONField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"of confirmation {self.confirmation_id}: {self.reason}"

@@ -1,0 +1,151 @@
+"""Work for a runner that judges no submission: an admission test, a confirmation. The same rules as an attempt's.
+
+One conditional claim that sets runner, lease and fencing token; a runner's word counts only under that token; the hard
+deadline of a claim is passed by no renewal. Tokens come from the sequence that attempts use: none is given twice.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from django.conf import settings
+from django.db import connection, models, transaction
+from django.db.models import Q, QuerySet
+
+from leaderboard import broker
+from leaderboard.errors import StaleLease
+from leaderboard.judging.lease import Renewal
+from leaderboard.judging.models import Runner
+from leaderboard.judging.states import RUNNING as JUDGING
+
+QUEUED: Final = "queued"
+RUNNING: Final = "running"
+DONE: Final = "done"
+STATES: Final = (QUEUED, RUNNING, DONE)
+HINT: Final = "sweep"
+
+
+class Leased(models.Model):
+    """What is always true is said by `rules`: one that runs has a runner, a token, a lease and a hard deadline."""
+
+    hardware = models.CharField(max_length=64)
+    state = models.CharField(max_length=16, default=QUEUED)
+    runner = models.ForeignKey(Runner, on_delete=models.PROTECT, null=True, related_name="+")
+    token = models.BigIntegerField(default=0)  # fencing token of the last claim; 0 before the first
+    losses = models.PositiveIntegerField(default=0)  # leases that ran out, and faults of a host
+    lease_expires_at = models.DateTimeField(null=True)
+    hard_deadline_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField()
+    claimed_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+def rules(name: str) -> list[models.BaseConstraint]:
+    """Constraints of a table of leased work; `name` begins their names."""
+    return [
+        models.CheckConstraint(condition=Q(state__in=STATES), name=f"{name}_state_is_known"),
+        models.CheckConstraint(
+            condition=~Q(state=RUNNING)
+            | Q(runner__isnull=False, token__gt=0, lease_expires_at__isnull=False, hard_deadline_at__isnull=False),
+            name=f"{name}_runs_under_a_lease",
+        ),
+    ]
+
+
+W = TypeVar("W", bound=Leased)
+
+
+def claim(queued: QuerySet[W], *, runner: Runner, now: datetime) -> W | None:
+    """The first of these that is queued for the runner's hardware, now its own; the caller sets the hard deadline.
+
+    What another claim is taking at this moment is skipped. Call it inside a transaction.
+    """
+    if not Runner.objects.filter(pk=runner.pk, suspended_at=None, set_aside_at=None).update(last_seen_at=now):
+        return None
+    waiting = queued.filter(state=QUEUED, hardware=runner.hardware)
+    work = waiting.select_for_update(skip_locked=True, of=("self",)).first()
+    if work is None:
+        return None
+    work.state, work.runner, work.token, work.claimed_at = RUNNING, runner, _next_token(), now
+    work.lease_expires_at = work.hard_deadline_at = now + timedelta(seconds=settings.LEASE_S)
+    work.save()
+    return work
+
+
+def _next_token() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval('judging_fencing_token')")
+        return int(cursor.fetchone()[0])
+
+
+def lock(kind: type[W], *, pk: int, runner: Runner, token: int) -> W:
+    """What this runner once claimed under this token, locked until the transaction ends."""
+    work = _all(kind).select_for_update(of=("self",)).filter(pk=pk, runner=runner, token=token).first()
+    if work is None:
+        raise StaleLease(f"{kind._meta.verbose_name} {pk} is not this runner's under token {token}")
+    return work
+
+
+def check_live(work: Leased, *, now: datetime) -> None:
+    if work.state != RUNNING:
+        raise StaleLease(f"{work} runs no more")
+    if work.lease_expires_at is None or work.lease_expires_at <= now:
+        raise StaleLease(f"the lease of {work} expired at {work.lease_expires_at}")
+
+
+def check_reportable(work: Leased, *, now: datetime) -> None:
+    """A report counts until a sweep has taken the work away, or the claim's hard deadline is reached."""
+    if work.state != RUNNING or (work.hard_deadline_at is not None and work.hard_deadline_at <= now):
+        raise StaleLease(f"{work} is {work.state}")
+
+
+@transaction.atomic
+def check_held(kind: type[Leased], *, pk: int, runner: Runner, token: int, now: datetime) -> None:
+    check_live(lock(kind, pk=pk, runner=runner, token=token), now=now)
+
+
+@transaction.atomic
+def renew(kind: type[Leased], *, pk: int, runner: Runner, token: int, now: datetime) -> Renewal:
+    """Prolong the lease, never past the hard deadline of the claim."""
+    work = lock(kind, pk=pk, runner=runner, token=token)
+    check_live(work, now=now)
+    if work.hard_deadline_at is None or work.hard_deadline_at <= now:
+        raise StaleLease(f"{work} reached the hard deadline of its claim")
+    work.lease_expires_at = min(now + timedelta(seconds=settings.LEASE_S), work.hard_deadline_at)
+    work.save(update_fields=["lease_expires_at"])
+    Runner.objects.filter(pk=runner.pk).update(last_seen_at=now)
+    return Renewal(expires_in_s=(work.lease_expires_at - now).total_seconds(), cancel=False)
+
+
+def requeue(work: Leased) -> None:
+    """Nobody's again. The caller holds the row and has counted the loss."""
+    work.state, work.runner, work.lease_expires_at, work.hard_deadline_at = QUEUED, None, None, None
+    work.save()
+    transaction.on_commit(lambda: broker.ring(hardware=work.hardware, hint=HINT))
+
+
+def expired(kind: type[W], *, now: datetime) -> W | None:
+    """One whose lease has run out, locked; None: there is none that another sweeper does not have."""
+    running = _all(kind).select_for_update(skip_locked=True, of=("self",)).filter(state=RUNNING)
+    return running.filter(lease_expires_at__lte=now).order_by("lease_expires_at").first()
+
+
+def ring_idle(kind: type[Leased]) -> int:
+    """How often it rang: once a hardware that has such work, an idle runner and no ring."""
+    waiting = _all(kind).filter(state=QUEUED).order_by("hardware").values_list("hardware", flat=True)
+    return sum(_ring(hardware) for hardware in list(waiting.distinct()))
+
+
+def _ring(hardware: str) -> bool:
+    able = Runner.objects.filter(hardware=hardware, suspended_at=None, set_aside_at=None)
+    idle = able.exclude(attempts__state__in=JUDGING).exists()
+    return idle and broker.rings_waiting(hardware) == 0 and broker.ring(hardware=hardware, hint=HINT)
+
+
+def _all(kind: type[W]) -> QuerySet[W]:
+    found: QuerySet[W] = kind._default_manager.all()
+    return found

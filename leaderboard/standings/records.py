@@ -1,0 +1,63 @@
+"""First places and whether they are confirmed: which confirmations bear on a board's leader, and who led before.
+
+A record that was refused is a tie: five runs with both in the blocks could not tell the two apart, and that is better
+evidence than two runs of their own, each beside the baseline (docs/records.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from django.db.models import F, Q
+
+from leaderboard.competitions.calendar import Stage, Window, stage_of, window_of
+from leaderboard.competitions.models import Board
+from leaderboard.confirmations.models import CONFIRMED, RECORD, REFUSED, Confirmation
+from leaderboard.standings.boards import run_of
+from leaderboard.standings.models import Entry
+from leaderboard.standings.ranking import Value, rank
+
+NOT_YET: Final = "record not confirmed yet"
+CONFIRMED_MARK: Final = "record confirmed"
+
+
+def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value | None:
+    """Who stands first in the contest; None where nobody does, or where `submitted_at` lies outside of it."""
+    schedule = board.competition.schedule
+    if stage_of(schedule, submitted_at) is not Stage.CONTEST:
+        return None
+    entries = Entry.objects.filter(within(window_of(schedule, Stage.CONTEST)), board=board, epoch=epoch)
+    places = rank(map(run_of, entries), level=level_pairs(board.pk))
+    return places[0].value if places else None
+
+
+def within(window: Window) -> Q:
+    """Entries of submissions that a window holds."""
+    condition = Q()
+    if window.since is not None:
+        condition &= Q(submitted_at__gte=window.since)
+    if window.until is not None:
+        condition &= Q(submitted_at__lt=window.until)
+    return condition
+
+
+def level_pairs(board: int) -> list[tuple[int, int]]:
+    """Candidate and incumbent of each pair on a board whose newest verdict is that they cannot be told apart."""
+    return [pair for pair, outcome in verdicts(board).items() if outcome == REFUSED]
+
+
+def verdicts(board: int) -> dict[tuple[int, int], str]:
+    """(candidate, incumbent) → the newest verdict on them by the problem's current version; only where there is one."""
+    decided = Confirmation.objects.filter(board=board, version=F("board__version"), outcome__in=(CONFIRMED, REFUSED))
+    rows = decided.order_by("id").values_list("candidate", "incumbent", "outcome")
+    return {(candidate, incumbent): outcome for candidate, incumbent, outcome in rows}
+
+
+def mark_of(leader: Sequence[int]) -> str:
+    """What a board says beside who stands first with these runs: "" where nobody was overtaken for it."""
+    newest = Confirmation.objects.filter(candidate__in=leader, cause=RECORD).order_by("-id").first()
+    if newest is None or newest.outcome == REFUSED:
+        return ""
+    return CONFIRMED_MARK if newest.outcome == CONFIRMED else NOT_YET

@@ -1,0 +1,312 @@
+"""Taking first place of a contest from another is confirmed: asked for, claimed under a lease, decided, kept once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, transaction
+from django.test import Client
+
+from leaderboard import pipeline
+from leaderboard.audit.models import Row
+from leaderboard.confirmations.ask import ask_confirmation
+from leaderboard.confirmations.claim import MOST_JUDGED, PAUSE
+from leaderboard.confirmations.models import (
+    AWARD,
+    CONFIRMED,
+    DROPPED,
+    ERROR,
+    FAILED,
+    HELD,
+    RECORD,
+    REFUSED,
+    Confirmation,
+    Found,
+)
+from leaderboard.confirmations.report import expire_leases, outcome_of
+from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging.claim import longest
+from leaderboard.judging.leased import QUEUED, RUNNING, renew
+from leaderboard.judging.runners import create_runner
+from leaderboard.review.models import Finding
+from leaderboard.standings.models import Entry
+from leaderboard.standings.records import CONFIRMED_MARK, NOT_YET, contest_leader, mark_of
+from leaderboard.submissions.models import Submission
+from runner.wire import Job, dump
+from tests.leaderboard import records
+from tests.leaderboard.records import claim, confirm, found
+from tests.leaderboard.stage import Stage, make_runner
+
+
+def overtake(stage: Stage, by: float = 0.8) -> tuple[Submission, Submission]:
+    """Ben leads; ada takes first place."""
+    incumbent, candidate = stage.submit(stage.ben), stage.submit(stage.ada)
+    stage.judge(incumbent, ratio=0.9)
+    stage.judge(candidate, ratio=by)
+    return candidate, incumbent
+
+
+def only() -> Confirmation:
+    return Confirmation.objects.get()
+
+
+def first(stage: Stage) -> int:
+    value = contest_leader(board=stage.board, epoch="", submitted_at=stage.now)
+    assert value is not None
+    return value.submissions[0]
+
+
+def test_who_takes_first_place_from_another_is_confirmed(stage: Stage) -> None:
+    candidate, incumbent = overtake(stage)
+    asked = only()
+    assert (asked.candidate, asked.incumbent, asked.cause) == (candidate, incumbent, RECORD)
+    assert Row.objects.filter(act="ask_confirmation", actor=None).count() == 1
+
+
+def test_who_leads_already_or_ties_is_not(stage: Stage) -> None:
+    stage.judge(stage.submit(stage.ada), ratio=0.9)
+    assert not Confirmation.objects.exists(), "there is nobody to overtake"
+    stage.judge(stage.submit(stage.ada), ratio=0.8)
+    assert not Confirmation.objects.exists(), "she overtakes herself"
+    stage.judge(stage.submit(stage.ben), ratio=0.85)
+    stage.judge(stage.submit(stage.cleo), ratio=0.799)
+    assert not Confirmation.objects.exists(), "a tie takes no place: the earlier one stands first"
+
+
+def test_practice_is_not_confirmed(stage: Stage) -> None:
+    competition = stage.board.competition
+    competition.contest_at = stage.now + timedelta(days=1)
+    competition.practice_at = stage.now - timedelta(days=1)
+    competition.save()
+    overtake(stage)
+    assert not Confirmation.objects.exists()
+
+
+def test_what_a_person_clears_is_confirmed_too(stage: Stage) -> None:
+    stage.judge(stage.submit(stage.ben), ratio=0.9)
+    held = stage.judge(stage.submit(stage.ada), ratio=0.3)
+    assert not Confirmation.objects.exists()
+    pipeline.publish_result(result=held, actor=stage.olga, reason="read it", now=stage.later(1))
+    assert only().candidate_id == held.attempt.submission_id
+
+
+def test_the_job_has_both_sources_and_says_how_many_runs(stage: Stage) -> None:
+    candidate, incumbent = overtake(stage)
+    job = claim(stage)
+    assert job.incumbent is not None
+    assert (job.source, job.incumbent.source, job.runs, job.mode) == (candidate.source, incumbent.source, 5, "ranked")
+    assert (job.attempt_id, job.incumbent.submission_id) == (f"confirmation-{only().pk}", str(incumbent.pk))
+    assert Job.from_json(json.loads(json.dumps(job.to_json()))) == job
+    assert pipeline.claim_work(runner=stage.rex, now=stage.now) is None, "nobody gets it twice"
+    deadline = only().hard_deadline_at
+    assert deadline == stage.now + MOST_JUDGED * longest(stage.board.version.bundle)
+
+
+def test_attempts_come_first_but_a_record_does_not_starve(stage: Stage) -> None:
+    overtake(stage)
+    waits = stage.submit(stage.cleo)
+    job = pipeline.claim_work(runner=stage.rex, now=stage.now)
+    assert job is not None
+    assert job.submission_id == str(waits.pk)
+    stage.submit(stage.cleo)
+    stage.later(pipeline.PATIENCE.total_seconds())
+    assert claim(stage).runs == 5
+
+
+def test_another_hardware_does_not_get_it(stage: Stage) -> None:
+    overtake(stage)
+    assert pipeline.claim_work(runner=make_runner("tess", "H200"), now=stage.now) is None
+
+
+def test_a_confirmed_record_is_marked_so(stage: Stage) -> None:
+    candidate, _ = overtake(stage)
+    assert mark_of([candidate.pk]) == NOT_YET
+    asked = confirm(stage)
+    assert (asked.outcome, asked.found.median_gain, asked.found.wins) == (CONFIRMED, 0.02, 5)
+    assert (mark_of([candidate.pk]), first(stage)) == (CONFIRMED_MARK, candidate.pk)
+
+
+def test_a_refused_record_is_a_tie_and_the_earlier_stands_first(stage: Stage) -> None:
+    candidate, incumbent = overtake(stage)
+    assert first(stage) == candidate.pk
+    assert confirm(stage, told=records.REFUSED).outcome == REFUSED
+    assert (mark_of([candidate.pk]), first(stage)) == ("", incumbent.pk)
+    assert Entry.objects.filter(submission=candidate).exists(), "it ranks, as one of those who are tied"
+
+
+def test_after_a_refusal_a_better_kernel_is_asked_about_again(stage: Stage) -> None:
+    overtake(stage)
+    confirm(stage, told=records.REFUSED)
+    better = stage.submit(stage.ada)
+    stage.judge(better, ratio=0.7)
+    assert Confirmation.objects.get(state=QUEUED).candidate == better
+
+
+def test_who_fails_on_fresh_seeds_waits_for_a_person(stage: Stage) -> None:
+    candidate, _ = overtake(stage)
+    assert confirm(stage, told=records.FAILED, outcome="wrong", reason="values").outcome == FAILED
+    finding = Finding.objects.get()
+    assert (finding.rule, finding.result.attempt.submission) == ("record_failed", candidate)
+    assert not Entry.objects.filter(submission=candidate).exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "report"),
+    [
+        ({"held": True}, {}),
+        ({}, {"flags": ("not_certified",)}),
+        (records.FAILED | {"held": True, "reason": "incumbent_failed"}, {}),
+    ],
+)
+def test_what_was_disturbed_is_held_and_settles_nothing(
+    stage: Stage, told: dict[str, Any], report: dict[str, Any]
+) -> None:
+    candidate, _ = overtake(stage)
+    assert confirm(stage, told=told, **report).outcome == HELD
+    assert (mark_of([candidate.pk]), first(stage)) == (NOT_YET, candidate.pk)
+
+
+def test_a_report_is_kept_once_and_never_changed(stage: Stage) -> None:
+    overtake(stage)
+    job = claim(stage)
+    asked = only()
+    assert pipeline.take_confirmation(pk=asked.pk, runner=stage.rex, report=found(job), now=stage.now)
+    again = found(job, told=records.REFUSED)
+    assert not pipeline.take_confirmation(pk=asked.pk, runner=stage.rex, report=again, now=stage.now)
+    assert only().outcome == CONFIRMED
+    with transaction.atomic(), pytest.raises(DatabaseError, match="never changed"):
+        Found.objects.update(accepted=False)
+
+
+def test_another_runner_or_an_old_token_decides_nothing(stage: Stage) -> None:
+    overtake(stage)
+    job = claim(stage)
+    asked = only()
+    other = make_runner("tess")
+    for runner, report in ((other, found(job)), (stage.rex, found(replace(job, token=1)))):
+        with pytest.raises(StaleLease):
+            pipeline.take_confirmation(pk=asked.pk, runner=runner, report=report, now=stage.now)
+    stage.later(61)
+    assert expire_leases(now=stage.now) == 1
+    assert (only().state, only().losses) == (QUEUED, 1)
+    stage.later(PAUSE.total_seconds())
+    again = claim(stage, other)
+    assert again.token > job.token
+    with pytest.raises(StaleLease):
+        pipeline.take_confirmation(pk=asked.pk, runner=stage.rex, report=found(job), now=stage.now)
+    assert only().state == RUNNING
+
+
+def test_a_renewal_never_passes_the_hard_deadline(stage: Stage) -> None:
+    overtake(stage)
+    job = claim(stage)
+    asked = only()
+    deadline = asked.hard_deadline_at
+    assert deadline is not None
+    asked.lease_expires_at = deadline
+    asked.save()
+    near = deadline - timedelta(seconds=5)
+    assert renew(Confirmation, pk=asked.pk, runner=stage.rex, token=job.token, now=near).expires_in_s == 5
+    with pytest.raises(StaleLease):
+        renew(Confirmation, pk=asked.pk, runner=stage.rex, token=job.token, now=deadline)
+    with pytest.raises(StaleLease):
+        pipeline.take_confirmation(pk=asked.pk, runner=stage.rex, report=found(job), now=deadline)
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {"outcome": "infra_error", "told": None},
+        {"told": records.FAILED | {"reason": "run_failed"}},
+        {"telemetry": "none"},
+    ],
+)
+def test_three_spoiled_tries_say_nothing(stage: Stage, spoiled: dict[str, Any]) -> None:
+    overtake(stage)
+    for _ in range(3):
+        job = claim(stage)
+        report = found(job, **spoiled)
+        if spoiled.get("outcome") == "infra_error":
+            report = replace(report, confirmation={})
+        assert pipeline.take_confirmation(pk=only().pk, runner=stage.rex, report=report, now=stage.now)
+        stage.later(PAUSE.total_seconds() + 1)
+    assert (only().outcome, Found.objects.count()) == (ERROR, 0)
+
+
+@pytest.mark.parametrize(
+    ("told", "field"),
+    [
+        ({"incumbent": "0"}, "incumbent"),
+        ({"accepted": "yes"}, "accepted"),
+        ({"gains": [0.1] * 4, "wins": 4}, "accepted"),
+        ({"gains": [0.1] * 6}, "gains"),
+        ({"gains": [1.0]}, "gains"),
+        ({"least_gain": -0.1}, "accepted"),
+        ({"wins": 6}, "wins"),
+        ({"sentence": ""}, "sentence"),
+        ({"median_gain": True}, "median_gain"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(stage: Stage, told: dict[str, Any], field: str) -> None:
+    overtake(stage)
+    job = claim(stage)
+    with pytest.raises(UserError, match=rf"report\.confirmation\.{field}"):
+        pipeline.take_confirmation(pk=only().pk, runner=stage.rex, report=found(job, told=told), now=stage.now)
+    assert only().state == RUNNING
+
+
+def test_taking_turns_at_the_top_fills_no_queue(stage: Stage) -> None:
+    overtake(stage)
+    for step, owner in enumerate((stage.ben, stage.ada, stage.ben, stage.ada), 1):
+        stage.judge(stage.submit(owner), ratio=0.8 - step / 20)
+    assert Confirmation.objects.filter(state=QUEUED).count() == 1
+    assert Confirmation.objects.filter(outcome=DROPPED).count() == 4
+    claim(stage)
+    stage.judge(stage.submit(stage.ben), ratio=0.5)
+    assert pipeline.claim_work(runner=stage.rex, now=stage.now) is None, "not so soon after the last"
+    stage.later(PAUSE.total_seconds())
+    assert claim(stage)
+
+
+def test_asking_twice_is_one_confirmation(stage: Stage) -> None:
+    candidate, incumbent = overtake(stage)
+    again = ask_confirmation(candidate=candidate, incumbent=incumbent, cause=AWARD, actor=stage.olga, now=stage.now)
+    assert again == only()
+    with pytest.raises(UserError, match="another entrant"):
+        ask_confirmation(candidate=candidate, incumbent=candidate, cause=AWARD, actor=stage.olga, now=stage.now)
+
+
+def test_every_finding_has_an_outcome() -> None:
+    for accepted, held, reason, outcome in (
+        (True, False, "confirmed", CONFIRMED),
+        (True, True, "confirmed", HELD),
+        (False, False, "uncertain", REFUSED),
+        (False, True, "candidate_failed", FAILED),
+    ):
+        assert outcome_of(Found(accepted=accepted, held=held, reason=reason)) == outcome
+
+
+def test_a_runner_does_it_over_http(stage: Stage) -> None:
+    overtake(stage)
+    _, token = create_runner(name="rex-2", hardware="cpu", now=stage.now)
+    client = Client(headers={"authorization": f"Bearer {token}"})
+
+    def post(path: str, sent: object) -> Any:
+        body = sent if isinstance(sent, str) else json.dumps(sent)
+        return client.post(f"/api/runner/v1/{path}", data=body, content_type="application/json")
+
+    Confirmation.objects.update(created_at=stage.now - timedelta(days=9))
+    job = Job.from_json(post("claim", {"hardware": "cpu"}).json())
+    at = f"attempts/{job.attempt_id}"
+    assert post(f"{at}/renew", {"token": job.token}).json()["cancel"] is False
+    assert post(f"{at}/renew", {"token": job.token + 1}).status_code == 409
+    assert post(f"{at}/events", {"token": job.token, "events": []}).status_code == 200
+    assert post(f"{at}/report", dump(found(job)).replace("confirmation-", "confirmation-9")).status_code == 400
+    assert post(f"{at.replace('confirmation', 'admission')}/report", dump(found(job))).status_code in (400, 409)
+    assert post(f"{at}/report", dump(found(job))).json() == {"recorded": True}
+    assert post(f"{at}/report", dump(found(job))).json() == {"recorded": False}
+    assert only().outcome == CONFIRMED
