@@ -1,19 +1,21 @@
 """Pure: which phase a competition is in, whether it takes submissions, and which of them a standing shows at a moment.
 
 All by the time of submission, never by the time of judging. A time that is not set does not bind: a competition
-without any is a contest that never ends.
+without any is a contest that never ends. One without a deadline ends when it is declared final.
 
     practice_at ─ practice ─ contest_at ─ contest ─ freeze_at ─ frozen ─ deadline ─ review ─ final_at ─ open (or final)
 
 A submission belongs to one *stage* for ever: practice, contest or afterwards. Each stage has a standing of its own.
-What was sent while frozen is shown once the standing is revealed, or final.
+What was sent while frozen is shown once the standing is revealed, or final; a reveal that was asked for before the
+deadline happens at the deadline. `board_deadline` is that of one board: it ends the contest there earlier, never later.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Final
 
 
 class Phase(StrEnum):
@@ -59,8 +61,17 @@ class Window:
         return (self.since is None or self.since <= submitted_at) and (self.until is None or submitted_at < self.until)
 
 
+@dataclass(frozen=True)
+class Span:
+    """A phase and how long it lasts: from `since` (included) until `until` (excluded); None: no bound is known."""
+
+    phase: Phase
+    since: datetime | None
+    until: datetime | None
+
+
 def phase_at(schedule: Schedule, moment: datetime) -> Phase:
-    if _is_past(schedule.deadline, moment):
+    if is_over_at(schedule, moment):
         if not _is_past(schedule.final_at, moment):
             return Phase.REVIEW
         return Phase.OPEN if schedule.stays_open else Phase.FINAL
@@ -68,36 +79,56 @@ def phase_at(schedule: Schedule, moment: datetime) -> Phase:
         return Phase.PRACTICE if _is_past(schedule.practice_at, moment) else Phase.BEFORE
     if schedule.practice_at is not None and moment < schedule.practice_at:
         return Phase.BEFORE
-    return Phase.FROZEN if _is_past(schedule.freeze_at, moment) else Phase.CONTEST
+    return Phase.FROZEN if is_frozen_at(schedule, moment) else Phase.CONTEST
 
 
-def stage_of(schedule: Schedule, submitted_at: datetime) -> Stage:
+def timeline(schedule: Schedule) -> list[Span]:
+    """All phases that the times make, one after the other without a gap. Those of length nothing are left out."""
+    times = (schedule.practice_at, schedule.contest_at, schedule.freeze_at, schedule.deadline)
+    marks = sorted({time for time in (*times, schedule.revealed_at, schedule.final_at) if time is not None})
+    spans = [Span(phase_at(schedule, _LONG_AGO), None, None)]
+    for mark in marks:
+        phase = phase_at(schedule, mark)
+        if phase is not spans[-1].phase:
+            spans[-1:] = [replace(spans[-1], until=mark), Span(phase, mark, None)]
+    return spans
+
+
+def span_at(schedule: Schedule, moment: datetime) -> Span:
+    """The phase of this moment; its `until` is the next change."""
+    return next(span for span in timeline(schedule) if span.until is None or moment < span.until)
+
+
+def stage_of(schedule: Schedule, submitted_at: datetime, *, board_deadline: datetime | None = None) -> Stage:
     if schedule.contest_at is not None and submitted_at < schedule.contest_at:
         return Stage.PRACTICE
-    return Stage.AFTERWARDS if _is_past(schedule.deadline, submitted_at) else Stage.CONTEST
+    return Stage.AFTERWARDS if _is_past(closes_at(schedule, board_deadline), submitted_at) else Stage.CONTEST
 
 
-def window_of(schedule: Schedule, stage: Stage) -> Window:
-    """All submissions of a stage."""
-    return {
-        Stage.PRACTICE: Window(until=schedule.contest_at),
-        Stage.CONTEST: Window(since=schedule.contest_at, until=schedule.deadline),
-        Stage.AFTERWARDS: Window(since=schedule.deadline),
-    }[stage]
+def window_of(schedule: Schedule, stage: Stage, *, board_deadline: datetime | None = None) -> Window:
+    """All submissions of a stage. The three windows share no moment and leave none out."""
+    closes = closes_at(schedule, board_deadline)
+    if stage is Stage.PRACTICE:
+        return Window(until=schedule.contest_at or _LONG_AGO)
+    if stage is Stage.CONTEST:
+        return Window(since=schedule.contest_at, until=closes)
+    return Window(since=_latest(closes, schedule.contest_at)) if closes else Window(since=_NEVER)
 
 
-def shown_at(schedule: Schedule, stage: Stage, moment: datetime) -> Window:
+def shown_at(schedule: Schedule, stage: Stage, moment: datetime, *, board_deadline: datetime | None = None) -> Window:
     """Of a stage, the submissions that its public standing counts at this moment."""
-    window = window_of(schedule, stage)
+    window = window_of(schedule, stage, board_deadline=board_deadline)
     if stage is Stage.CONTEST and is_frozen_at(schedule, moment):
-        return Window(since=window.since, until=schedule.freeze_at)
+        return Window(since=window.since, until=_earliest(schedule.freeze_at, window.until))
     return window
 
 
 def is_frozen_at(schedule: Schedule, moment: datetime) -> bool:
     """Whether the public standing of the contest stands still: from the freeze until it is revealed or final."""
-    is_shown = _is_past(schedule.revealed_at, moment) or _is_past(schedule.final_at, moment)
-    return _is_past(schedule.freeze_at, moment) and not is_shown
+    if not _is_past(schedule.freeze_at, moment) or _is_past(schedule.final_at, moment):
+        return False
+    is_contest_on = schedule.deadline is not None and moment < schedule.deadline
+    return is_contest_on or not _is_past(schedule.revealed_at, moment)
 
 
 def current_stage(schedule: Schedule, moment: datetime) -> Stage:
@@ -108,8 +139,8 @@ def current_stage(schedule: Schedule, moment: datetime) -> Stage:
 
 
 def closes_at(schedule: Schedule, board_deadline: datetime | None) -> datetime | None:
-    """When a board stops taking submissions for the contest: at its own deadline or its competition's."""
-    return min((time for time in (schedule.deadline, board_deadline) if time is not None), default=None)
+    """When a board stops taking submissions for the contest: at its own deadline or when its competition ends."""
+    return _earliest(_end(schedule), board_deadline)
 
 
 def takes_at(schedule: Schedule, moment: datetime, *, board_deadline: datetime | None = None) -> bool:
@@ -120,10 +151,29 @@ def takes_at(schedule: Schedule, moment: datetime, *, board_deadline: datetime |
     return phase in TAKING and not _is_past(board_deadline, moment)
 
 
-def is_over_at(schedule: Schedule, moment: datetime) -> bool:
-    """Whether the contest's deadline is past: code and answers may be published."""
-    return _is_past(schedule.deadline, moment)
+def is_over_at(schedule: Schedule, moment: datetime, *, board_deadline: datetime | None = None) -> bool:
+    """Whether the contest is past: code and answers may be published.
+
+    A board that closes early waits for its competition, unless that has no end.
+    """
+    return _is_past(_end(schedule) or board_deadline, moment)
+
+
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)  # nothing was submitted before
+_NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)  # nothing will be submitted from then on
+
+
+def _end(schedule: Schedule) -> datetime | None:
+    return schedule.deadline or schedule.final_at
 
 
 def _is_past(time: datetime | None, moment: datetime) -> bool:
     return time is not None and time <= moment
+
+
+def _earliest(*times: datetime | None) -> datetime | None:
+    return min((time for time in times if time is not None), default=None)
+
+
+def _latest(*times: datetime | None) -> datetime | None:
+    return max((time for time in times if time is not None), default=None)
