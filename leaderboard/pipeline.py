@@ -66,7 +66,9 @@ def submit(
     *, owner: User, board_slug: str, hardware: str, mode: str, filename: str, data: bytes, now: datetime
 ) -> Submission:
     """Take a submission in and queue it. Raises UserError that names the field; never fails for want of the broker."""
-    checked = intake.check(board_slug=board_slug, hardware=hardware, mode=mode, filename=filename, data=data, now=now)
+    checked = intake.check(
+        owner=owner, board_slug=board_slug, hardware=hardware, mode=mode, filename=filename, data=data, now=now
+    )
     check_admitted(checked.board)
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=owner.pk)  # one at a time, or two could share the last place

@@ -15,7 +15,7 @@ from typing import Final
 
 from django.db.models import Count
 
-from leaderboard.competitions.models import Board, BoardQuerySet, Competition, ProblemVersion
+from leaderboard.competitions.models import BoardQuerySet, Competition, ProblemVersion
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.boards import run_of
 from leaderboard.standings.fast_p import Solved
@@ -51,6 +51,7 @@ class Answer:
 class Collection:
     competition: Competition
     hardware: str
+    places: tuple[str, ...]  # all hardware that it is on
     members: tuple[Member, ...]  # by level, then by slug
     left_out: tuple[Member, ...]  # that cannot be judged
 
@@ -93,29 +94,26 @@ class Collection:
         return found
 
 
-def collection(slug: str, hardware: str = "") -> Collection | None:
-    """On this hardware, else on the first; None where there is none."""
-    names = hardware_of(slug)
+def collection(slug: str, boards: BoardQuerySet, hardware: str = "") -> Collection | None:
+    """On this hardware, else on the first, of `boards` alone; None where there is none."""
+    boards = _collected(boards).filter(competition__slug=slug)
+    names = sorted(set(boards.order_by().values_list("hardware", flat=True)))
     chosen = hardware or next(iter(names), "")
     if chosen not in names:
         return None
-    members = sorted(_members(slug, chosen), key=lambda pair: (pair[0].level, pair[0].slug))
+    members = sorted(_members(boards.filter(hardware=chosen)), key=lambda pair: (pair[0].level, pair[0].slug))
     return Collection(
         competition=Competition.objects.get(slug=slug),
         hardware=chosen,
+        places=tuple(names),
         members=tuple(member for member, can_be_judged in members if can_be_judged),
         left_out=tuple(member for member, can_be_judged in members if not can_be_judged),
     )
 
 
-def hardware_of(slug: str) -> list[str]:
-    boards = _boards().filter(competition__slug=slug)
-    return sorted(set(boards.order_by().values_list("hardware", flat=True)))
-
-
-def problems_by_collection() -> dict[int, int]:
-    """Competition → how many problems it has, of those that are ranked by fast_p."""
-    rows = _boards().order_by().values_list("competition").annotate(Count("slug", distinct=True))
+def problems_by_collection(boards: BoardQuerySet) -> dict[int, int]:
+    """Competition → how many of these boards' problems it has, of those that are ranked by fast_p."""
+    rows = _collected(boards).order_by().values_list("competition").annotate(Count("slug", distinct=True))
     return dict(rows)
 
 
@@ -123,14 +121,13 @@ def solved(answers: Mapping[str, Mapping[str, Answer]]) -> dict[str, dict[str, S
     return {name: {slug: answer.solved for slug, answer in found.items()} for name, found in answers.items()}
 
 
-def _boards() -> BoardQuerySet:
-    return Board.objects.filter(version__bundle__interface=MODEL)
+def _collected(boards: BoardQuerySet) -> BoardQuerySet:
+    return boards.filter(version__bundle__interface=MODEL)
 
 
-def _members(slug: str, hardware: str) -> Iterator[tuple[Member, bool]]:
+def _members(boards: BoardQuerySet) -> Iterator[tuple[Member, bool]]:
     columns = ("pk", "version_id", "slug", "problem__title", "version__bundle__level", "version__bundle__unsupported")
-    rows = _boards().filter(competition__slug=slug, hardware=hardware).values_list(*columns)
-    for pk, version, name, title, level, unsupported in rows:
+    for pk, version, name, title, level, unsupported in boards.values_list(*columns):
         yield Member(pk, version, name, title, int(level or 0)), not unsupported
 
 

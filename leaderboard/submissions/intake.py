@@ -15,7 +15,8 @@ from typing import Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Phase, phase_at
-from leaderboard.competitions.models import Board
+from leaderboard.competitions.models import Board, BoardQuerySet
+from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.submissions.directives import read_directives
@@ -39,14 +40,19 @@ class Checked:
     created_at: datetime
 
 
-def check(*, board_slug: str, hardware: str, mode: str, filename: str, data: bytes, now: datetime) -> Checked:
-    """Raises UserError. `board_slug` and `hardware` may be empty where the file's first lines say them."""
+def check(
+    *, owner: User, board_slug: str, hardware: str, mode: str, filename: str, data: bytes, now: datetime
+) -> Checked:
+    """Raises UserError. `board_slug` and `hardware` may be empty where the file's first lines say them.
+
+    A board that the owner may not see does not exist.
+    """
     if filename:
         check_filename(filename)
     source = read_source(data)
     directives = read_directives(source)
-    slug = _board_slug(board_slug, directives.board)
-    board = _board(slug, hardware, directives.hardware)
+    slug = _board_slug(owner, board_slug, directives.board)
+    board = _board(owner, slug, hardware, directives.hardware)
     wanted = board.version.part("submission_name", "submission.py")
     filename = filename or wanted
     check_language(filename, wanted)
@@ -86,24 +92,30 @@ def _closed(board: Board, now: datetime) -> str:
     return f"closed: its deadline was {board.closes_at:%Y-%m-%d %H:%M} UTC"
 
 
-def _board_slug(given: str, directive: str) -> str:
-    known = sorted(set(Board.objects.values_list("slug", flat=True)))
-    if directive and directive not in known:
-        raise UserError(
-            "board",
-            directive,
-            f"the file's directive {_said(directive)} names no board ({_chose(given)}){_near(directive, known)}",
-        )
+def _board_slug(owner: User, given: str, directive: str) -> str:
+    seen = _slugs(boards_seen_by(owner))
+    if directive and directive not in seen:
+        told = f"the file's directive {_said(directive)} names no board ({_chose(given)})"
+        raise UserError("board", directive, told + _near(directive, _listed(owner)))
     slug = given or directive
     if not slug:
-        raise UserError("board", "", f"missing; name one of {_list(known)}")
-    if slug not in known:
-        raise UserError("board", slug, f"no such board: {_said(slug)}{_near(slug, known)}", status=404)
+        raise UserError("board", "", f"missing; name one of {_list(_listed(owner))}")
+    if slug not in seen:
+        raise UserError("board", slug, f"no such board: {_said(slug)}{_near(slug, _listed(owner))}", status=404)
     return slug
 
 
-def _board(slug: str, given: str, directive: tuple[str, ...]) -> Board:
-    boards = {board.hardware: board for board in Board.objects.with_parts().filter(slug=slug)}
+def _listed(owner: User) -> list[str]:
+    """What an answer may name: boards without a place in any list stay unnamed."""
+    return _slugs(boards_seen_by(owner, listed=True))
+
+
+def _slugs(boards: BoardQuerySet) -> list[str]:
+    return sorted(set(boards.order_by().values_list("slug", flat=True)))
+
+
+def _board(owner: User, slug: str, given: str, directive: tuple[str, ...]) -> Board:
+    boards = {board.hardware: board for board in boards_seen_by(owner).with_parts().filter(slug=slug)}
     known = sorted(boards)
     for name in directive:
         if name not in boards:

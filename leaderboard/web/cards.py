@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from django.contrib.auth.models import AnonymousUser
-
-from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
+from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
 from leaderboard.standings.boards import BoardEpoch, RankedEntry, board_entries, board_epochs
 from leaderboard.standings.collection import problems_by_collection
 
@@ -119,25 +117,27 @@ class Preview:
     rows: list[Line]
 
 
-def cards(now: datetime) -> list[Card]:
-    """Every board of the site, one card a slug."""
-    return _cards(Board.objects.with_parts(), now)
+def cards(viewer: Viewer, now: datetime) -> list[Card]:
+    """Every board of the site that is listed for this viewer, one card a slug."""
+    return _cards(boards_seen_by(viewer, listed=True).with_parts(), now)
 
 
-def card(slug: str, now: datetime) -> Card | None:
-    found = _cards(Board.objects.with_parts().filter(slug=slug), now)
+def card(slug: str, viewer: Viewer, now: datetime) -> Card | None:
+    """None where there is none, and where this viewer may not see it."""
+    found = _cards(boards_seen_by(viewer).with_parts().filter(slug=slug), now)
     return found[0] if found else None
 
 
-def groups(now: datetime) -> list[Group]:
+def groups(viewer: Viewer, now: datetime) -> list[Group]:
     """Cards by competition; open boards before closed ones. Of a collection how many problems it has."""
-    counts = problems_by_collection()
+    boards = boards_seen_by(viewer, listed=True)
+    counts = problems_by_collection(boards)
     found: dict[int, Group] = {}
-    for item in _cards(Board.objects.with_parts().exclude(competition__in=list(counts)), now):
+    for item in _cards(boards.with_parts().exclude(competition__in=list(counts)), now):
         found.setdefault(item.competition.pk, Group(item.competition, [])).cards.append(item)
     for group in found.values():
         group.cards.sort(key=lambda item: (not item.is_open, item.title))
-    collections = [Group(one, [], counts[one.pk]) for one in Competition.objects.filter(pk__in=list(counts))]
+    collections = [Group(one, [], counts[one.pk]) for one in competitions_seen_by(viewer).filter(pk__in=list(counts))]
     return sorted([*found.values(), *collections], key=lambda group: group.competition.name)
 
 
@@ -148,7 +148,7 @@ def place_at(place: Place, epoch: str) -> Place | None:
     return replace(place, ranked=tuple(board_entries(place.board, epoch)))
 
 
-def preview(place: Place, viewer: User | AnonymousUser, most: int | None = None) -> Preview:
+def preview(place: Place, viewer: Viewer, most: int | None = None) -> Preview:
     """The first lines of a board, drawn on strips of one common scale."""
     shown = place.ranked[:most]
     longest = max((_extent(ranked) for ranked in shown), default=1.0)
@@ -187,7 +187,7 @@ def _extent(ranked: RankedEntry) -> float:
     return max(ranked.score_us * (1 + (ranked.value.half_width or 0)), ranked.score_us / ranked.value.ratio)
 
 
-def _line(ranked: RankedEntry, viewer: User | AnonymousUser, longest_us: float) -> Line:
+def _line(ranked: RankedEntry, viewer: Viewer, longest_us: float) -> Line:
     entry = ranked.entry
     return Line(
         rank=ranked.rank,

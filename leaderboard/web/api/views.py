@@ -58,15 +58,15 @@ class Me(Private):
 class Boards(Public):
     @extend_schema(responses=serializers.Board(many=True))
     def get(self, request: Request) -> Response:
-        """Every board."""
-        return Response(serializers.Board(cards.cards(timezone.now()), many=True).data)
+        """Every board that is listed for the caller."""
+        return Response(serializers.Board(cards.cards(request.user, timezone.now()), many=True).data)
 
 
 class Board(Public):
     @extend_schema(responses=serializers.BoardDetail)
     def get(self, request: Request, slug: str) -> Response:
         """One board with its problem: description, starter code, reference, public cases."""
-        return Response(serializers.BoardDetail(_card(slug)).data)
+        return Response(serializers.BoardDetail(_card(request, slug)).data)
 
 
 class Entries(Public):
@@ -78,7 +78,7 @@ class Entries(Public):
         """The ranking in the current timing epoch, best first, one line an owner."""
         query = serializers.EntriesQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        place = _card(slug).place(hardware)
+        place = _card(request, slug).place(hardware)
         if place is not None and "epoch" in query.validated_data:
             place = cards.place_at(place, query.validated_data["epoch"])
         if place is None:
@@ -157,8 +157,8 @@ class NotHere(Public):
     post = put = patch = delete = get
 
 
-def _card(slug: str) -> cards.Card:
-    card = cards.card(slug, timezone.now())
+def _card(request: Request, slug: str) -> cards.Card:
+    card = cards.card(slug, request.user, timezone.now())
     if card is None:
         raise Http404
     return card

@@ -18,17 +18,17 @@ CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import i
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "web/home.html", {"groups": cards.groups(timezone.now())})
+    return render(request, "web/home.html", {"groups": cards.groups(request.user, timezone.now())})
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    return render(request, "web/boards.html", {"groups": cards.groups(timezone.now())})
+    return render(request, "web/boards.html", {"groups": cards.groups(request.user, timezone.now())})
 
 
 @require_safe
 def problem(request: HttpRequest, slug: str) -> HttpResponse:
-    card = _card(slug)
+    card = _card(request, slug)
     text = sources.problem_of(card.version)
     context = {
         "card": card,
@@ -47,7 +47,7 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Starter code or a file of the problem, to be saved."""
-    text = sources.downloads(sources.problem_of(_card(slug).version)).get(name)
+    text = sources.downloads(sources.problem_of(_card(request, slug).version)).get(name)
     if text is None:
         raise Http404
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -56,7 +56,7 @@ def file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 @require_safe
 def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
-    card = _card(slug)
+    card = _card(request, slug)
     place = card.place(hardware)
     if place is None:
         raise Http404
@@ -80,8 +80,8 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     return render(request, "web/board.html", context)
 
 
-def _card(slug: str) -> cards.Card:
-    card = cards.card(slug, timezone.now())
+def _card(request: HttpRequest, slug: str) -> cards.Card:
+    card = cards.card(slug, request.user, timezone.now())
     if card is None:
         raise Http404
     return card

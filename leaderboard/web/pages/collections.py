@@ -9,7 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from leaderboard.standings.collection import Answer, Collection, Member, collection, hardware_of, solved
+from leaderboard.competitions.visible import boards_seen_by
+from leaderboard.standings.collection import Answer, Collection, Member, collection, solved
 from leaderboard.standings.fast_p import SHOWN, Solved, relative, score, standings
 from leaderboard.web.curves import plot
 
@@ -65,7 +66,7 @@ def entrant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
 
 def _chosen(request: HttpRequest, slug: str) -> tuple[Collection, str]:
     """The collection on the hardware and the baseline that the address asks for."""
-    found = collection(slug, request.GET.get("hardware", ""))
+    found = collection(slug, boards_seen_by(request.user), request.GET.get("hardware", ""))
     baseline = request.GET.get("baseline", EAGER)
     if found is None or baseline not in (EAGER, COMPILE):
         raise Http404
@@ -76,7 +77,7 @@ def _common(found: Collection, baseline: str) -> dict[str, Any]:
     return {
         "collection": found,
         "hardware": found.hardware,
-        "places": hardware_of(found.competition.slug),
+        "places": found.places,
         "baseline": baseline,
         "baselines": ((EAGER, "eager"), (COMPILE, "torch.compile")),
         "ps": [f"{p:g}" for p in SHOWN],

@@ -36,7 +36,7 @@ MODES: Final = (
 @login_required
 @require_http_methods(["GET", "POST"])
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    card = cards.card(slug, timezone.now())
+    card = cards.card(slug, request.user, timezone.now())
     if card is None:
         raise Http404
     if request.method == "GET":

@@ -1,0 +1,77 @@
+"""The one gate: which competitions and boards a viewer may see. Whatever shows one of them starts from these querysets.
+
+public    everybody sees it, in lists too
+unlisted  everybody who has its address sees it; lists have it for those who are in it only
+closed    only those who are in it see it; for everybody else it does not exist
+
+In it is who used an invite code of it, who competes in it without one (they entered before it was closed), who has a
+role in it, and staff. A code may open some boards alone: who has only such codes sees those boards and no others.
+Revoking a used code takes back what it opened.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import CLOSED, PUBLIC, Board, BoardQuerySet, Competition, InviteCode, Role
+
+Viewer = User | AnonymousUser
+
+
+def competitions_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Competition]:
+    """`listed`: those of a list; else those that answer at their address."""
+    everything = Competition.objects.all()
+    if _sees_all(viewer):
+        return everything
+    is_open = Q(visibility=PUBLIC) if listed else ~Q(visibility=CLOSED)
+    if not _is_known(viewer):
+        return everything.filter(is_open)
+    opened = Exists(_living_codes(viewer, "pk"))
+    return everything.filter(is_open | opened | _has_role(viewer, "pk") | _competes_without_code(viewer, "pk"))
+
+
+def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
+    """`listed`: those of a list; else those that answer at their address."""
+    everything: BoardQuerySet = Board.objects.all()
+    if _sees_all(viewer):
+        return everything
+    if listed:
+        everything = everything.filter(competition__in=competitions_seen_by(viewer, listed=True))
+    is_open = ~Q(competition__visibility=CLOSED)
+    if not _is_known(viewer):
+        return everything.filter(is_open)
+    codes = _living_codes(viewer, "competition")
+    opened = Exists(codes.filter(Q(boards=None) | Q(boards=OuterRef("pk"))))
+    inside = opened | _has_role(viewer, "competition") | _competes_without_code(viewer, "competition")
+    return everything.filter(is_open | inside)
+
+
+def may_see(viewer: Viewer, competition: Competition) -> bool:
+    return competitions_seen_by(viewer).filter(pk=competition.pk).exists()
+
+
+def _sees_all(viewer: Viewer) -> bool:
+    return _is_known(viewer) and (viewer.is_staff or viewer.is_superuser)
+
+
+def _is_known(viewer: Viewer) -> bool:
+    return viewer.is_authenticated and viewer.is_active
+
+
+def _has_role(viewer: Viewer, competition: str) -> Exists:
+    return Exists(Role.objects.filter(user=viewer.pk, competition=OuterRef(competition)))
+
+
+def _living_codes(viewer: Viewer, competition: str) -> QuerySet[InviteCode]:
+    return InviteCode.objects.filter(used_by=viewer.pk, competition=OuterRef(competition), revoked_at=None)
+
+
+def _competes_without_code(viewer: Viewer, competition: str) -> Q:
+    """In an entrant now, and never by a code. Entrants are a room above, so they are asked for by name."""
+    competes = Competition.objects.filter(
+        pk=OuterRef(competition), entrants__memberships__user=viewer.pk, entrants__memberships__left_at=None
+    )
+    codes = InviteCode.objects.filter(used_by=viewer.pk, competition=OuterRef(competition))
+    return Q(Exists(competes)) & ~Q(Exists(codes))

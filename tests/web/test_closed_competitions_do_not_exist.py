@@ -1,0 +1,181 @@
+"""For who is not in it, nothing of a closed competition is anywhere: every public address is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver
+
+from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Board, Competition, InviteCode, Prize, Track
+from leaderboard.errors import UserError
+from leaderboard.web.urls import urlpatterns
+from tests.leaderboard.stage import NOON, Stage, make_board
+
+WORD = "hushhush"  # in everything that the closed competition is called
+NO_SUCH = "nosuchthing"
+
+
+@pytest.fixture
+def closed(stage: Stage) -> Board:
+    """A closed competition with all that one can have: ada competes in it by a code, and has a line on its board."""
+    competition = Competition.objects.create(slug=f"{WORD}-cup", name=f"{WORD} Cup", description=f"About {WORD}.")
+    board = make_board(f"{WORD}-gemm")
+    Board.objects.filter(pk=board.pk).update(competition=competition)
+    board.refresh_from_db()
+    board.problem.title = f"{WORD} product"
+    board.problem.save()
+    Announcement.objects.create(competition=competition, author=stage.olga, title=f"{WORD} begins", created_at=NOON)
+    track = Track.objects.create(competition=competition, slug=f"{WORD}-track", name=f"{WORD} track", kind="overall")
+    Prize.objects.create(track=track, place=1, text=f"a {WORD} mug")
+    stage.judge(stage.submit(stage.ada, board=board))
+    give_code(stage, competition, stage.ada)
+    Competition.objects.filter(pk=competition.pk).update(visibility=CLOSED, rules=f"Rules of {WORD}.")
+    board.competition.refresh_from_db()
+    return board
+
+
+def give_code(stage: Stage, competition: Competition, user: Any, *boards: Board) -> None:
+    code = InviteCode.objects.create(
+        competition=competition,
+        prefix="pfi_",
+        digest=f"{InviteCode.objects.count():064}",
+        created_by=stage.olga,
+        created_at=NOON,
+        used_by=user,
+        used_at=NOON,
+    )
+    code.boards.set(boards)
+
+
+def addresses(slugs: tuple[str, ...], numbers: tuple[int, ...]) -> Iterator[str]:
+    """Every address of the site, with these names wherever it takes one; not those of runners."""
+    for route, kinds in routes(urlpatterns, ""):
+        if not route.startswith("api/runner/"):
+            known = {"int": numbers, "slug": slugs, "str": (*slugs, "cpu", "ada", "reference.py")}
+            choices = [known.get(kind, slugs) for kind in kinds]
+            for chosen in product(*choices):
+                yield "/" + route.format(*chosen)
+
+
+def routes(patterns: list[URLPattern | URLResolver], prefix: str) -> Iterator[tuple[str, list[str]]]:
+    """Each route with {} where it takes something, and of which kind that is."""
+    for one in patterns:
+        if isinstance(one, URLResolver):
+            yield from routes(one.url_patterns, prefix + str(one.pattern))
+        elif hasattr(one.pattern, "_route"):
+            route, kinds = prefix + one.pattern._route, []
+            for name, converter in one.pattern.converters.items():
+                kind = type(converter).__name__.removesuffix("Converter").lower().replace("string", "str")
+                kinds.append(kind)
+                route = route.replace(f"<{kind}:{name}>", "{}")
+            assert "<" not in route, f"this test does not understand {route}"
+            yield route, kinds
+
+
+def told(answer: Any) -> str:
+    body = b"" if answer.streaming else answer.content
+    return body.decode().lower()
+
+
+@pytest.fixture
+def asked(closed: Board) -> list[str]:
+    competition = closed.competition
+    submission = closed.submissions.get()
+    return list(addresses((closed.slug, competition.slug, f"{WORD}-track"), (submission.pk, 1, competition.pk)))
+
+
+@pytest.mark.parametrize("who", [None, "cleo"])
+def test_no_address_tells_a_stranger_of_it(stage, browser, asked, who) -> None:
+    client = browser(getattr(stage, who) if who else None)
+    telling = [address for address in asked if WORD in told(client.get(address))]
+    assert telling == []
+
+
+def test_those_who_are_in_it_are_told(stage, browser, asked) -> None:
+    """Else the test above could not fail."""
+    for person in (stage.ada, stage.olga):
+        client = browser(person)
+        telling = {address for address in asked if WORD in told(client.get(address))}
+        assert {"/", "/boards", f"/boards/{WORD}-gemm", f"/boards/{WORD}-gemm/cpu"} <= telling
+        assert {"/api/v1/boards", f"/api/v1/boards/{WORD}-gemm"} <= telling
+
+
+@pytest.mark.parametrize("who", [None, "cleo"])
+def test_it_answers_as_what_does_not_exist(stage, browser, closed, who) -> None:
+    client = browser(getattr(stage, who) if who else None)
+    pages = ["/boards/{}", "/boards/{}/cpu", "/boards/{}/files/reference.py", "/boards/{}/submit", "/collections/{}"]
+    calls = ["/api/v1/boards/{}", "/api/v1/boards/{}/cpu/entries"]
+    for address in (*pages, *calls):
+        for name in (closed.slug, closed.competition.slug):
+            real, none = client.get(address.format(name)), client.get(address.format(NO_SUCH))
+            assert real.status_code == none.status_code
+            if address in calls:
+                assert (real.status_code, real.content) == (404, none.content)
+
+
+def test_a_stranger_cannot_send_to_it_nor_learn_its_name(stage, tool, closed) -> None:
+    sent = {"hardware": "cpu", "mode": "test", "filename": "kernel.py", "code": "def custom_kernel(data): ..."}
+    client = tool(stage.cleo)
+    real, none = (
+        client.post("/api/v1/submissions", sent | {"board": name}, content_type="application/json")
+        for name in (closed.slug, NO_SUCH)
+    )
+    assert real.status_code == none.status_code == 404
+    assert real.json()["detail"].replace(closed.slug, "") == none.json()["detail"].replace(NO_SUCH, "")
+    near = client.post("/api/v1/submissions", sent | {"board": closed.slug[:-1]}, content_type="application/json")
+    unnamed = client.post("/api/v1/submissions", sent, content_type="application/json")
+    assert closed.slug not in near.content.decode()
+    assert closed.slug not in unnamed.content.decode()
+    named = sent | {"code": f"#!PHOTOFINISH leaderboard {closed.slug}\n" + sent["code"]}
+    directive = client.post("/api/v1/submissions", named, content_type="application/json")
+    assert directive.status_code == 400
+    assert "names no board" in directive.json()["detail"]
+
+
+def test_a_code_may_open_one_board_of_several(stage, browser, closed) -> None:
+    Competition.objects.filter(pk=closed.competition_id).update(rules="")
+    other = make_board(f"{WORD}-sort")
+    Board.objects.filter(pk=other.pk).update(competition=closed.competition)
+    give_code(stage, closed.competition, stage.cleo, other)
+    client = browser(stage.cleo)
+    assert client.get(f"/boards/{other.slug}").status_code == 200
+    assert client.get(f"/boards/{closed.slug}").status_code == 404
+    assert closed.slug not in told(client.get("/boards"))
+    assert {board["slug"] for board in client.get("/api/v1/boards").json()} == {"softmax", other.slug}
+    with pytest.raises(UserError, match="no such board"):
+        stage.submit(stage.cleo, board=closed)
+    stage.submit(stage.cleo, board=other)
+    assert client.get(f"/boards/{closed.slug}").status_code == 404, "entering opens no more than the code did"
+
+
+def test_a_revoked_code_takes_back_what_it_opened(stage, browser, closed) -> None:
+    InviteCode.objects.filter(used_by=stage.ada).update(revoked_at=NOON + timedelta(days=1))
+    assert browser(stage.ada).get(f"/boards/{closed.slug}").status_code == 404
+
+
+def test_who_competed_before_it_was_closed_stays_in_it(stage, browser, closed) -> None:
+    InviteCode.objects.filter(used_by=stage.ada).delete()
+    assert browser(stage.ada).get(f"/boards/{closed.slug}").status_code == 200
+
+
+@pytest.mark.parametrize("role", ["viewer", "reviewer", "owner"])
+def test_who_has_a_role_sees_all_of_it(stage, browser, closed, role) -> None:
+    closed.competition.roles.create(user=stage.cleo, role=role)
+    assert browser(stage.cleo).get(f"/boards/{closed.slug}").status_code == 200
+
+
+def test_an_unlisted_one_is_read_at_its_address_and_in_no_list(stage, browser, closed) -> None:
+    Competition.objects.filter(pk=closed.competition_id).update(visibility=UNLISTED)
+    nobody = browser(None)
+    assert nobody.get(f"/boards/{closed.slug}").status_code == 200
+    assert nobody.get(f"/api/v1/boards/{closed.slug}").status_code == 200
+    for address in ("/", "/boards", "/api/v1/boards"):
+        assert WORD not in told(nobody.get(address))
+        assert WORD in told(browser(stage.ada).get(address)), "who competes in it finds it in lists"
+    with pytest.raises(UserError) as caught:
+        stage.submit(stage.cleo, board=Board(slug="hushhush-gemn", hardware="cpu"))
+    assert closed.slug not in caught.value.message
