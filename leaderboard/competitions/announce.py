@@ -1,0 +1,63 @@
+"""Announcements of a competition: publish, withdraw. One that is withdrawn stays in the table and is shown nowhere."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Announcement, Competition, Role
+from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.visible import Viewer, competitions_seen_by
+from leaderboard.errors import UserError
+
+MAX_TITLE_CHARS: Final = 200
+MAX_TEXT_CHARS: Final = 20_000
+IS_NEWS_FOR: Final = timedelta(days=14)
+
+
+@transaction.atomic
+def publish_announcement(
+    *, competition: Competition, title: str, text: str, actor: User, now: datetime
+) -> Announcement:
+    """`text` is markdown, as a description is."""
+    check_role(actor, competition, Role.OWNER, "announce something")
+    title = title.strip()
+    if not title or len(title) > MAX_TITLE_CHARS or not title.isprintable():
+        raise UserError("title", title, f"expected 1 to {MAX_TITLE_CHARS} printable characters")
+    if len(text) > MAX_TEXT_CHARS or "\x00" in text:
+        raise UserError("text", text, f"expected at most {MAX_TEXT_CHARS:,} characters")
+    announcement = Announcement.objects.create(
+        competition=competition, author=actor, title=title, text=text, created_at=now
+    )
+    record(act="announce", target=announcement, actor=actor, reason=title, now=now)
+    return announcement
+
+
+@transaction.atomic
+def withdraw_announcement(*, announcement: Announcement, actor: User, reason: str, now: datetime) -> bool:
+    """Whether this call withdrew it."""
+    check_role(actor, announcement.competition, Role.OWNER, "withdraw an announcement")
+    check_reason(reason)
+    if not Announcement.objects.filter(pk=announcement.pk, withdrawn_at=None).update(withdrawn_at=now):
+        return False
+    record(act="withdraw_announcement", target=announcement, actor=actor, reason=reason, now=now)
+    return True
+
+
+def announcements_of(competition: Competition) -> QuerySet[Announcement]:
+    """What is shown, newest first."""
+    return Announcement.objects.filter(competition=competition, withdrawn_at=None)
+
+
+def news_for(viewer: Viewer, now: datetime, competition: Competition | None = None) -> Announcement | None:
+    """The newest of the last days, of this competition or of those that are listed for them."""
+    shown = Announcement.objects.filter(withdrawn_at=None, created_at__gt=now - IS_NEWS_FOR)
+    where = competitions_seen_by(viewer, listed=competition is None)
+    where = where.filter(pk=competition.pk) if competition is not None else where
+    return shown.filter(competition__in=where).select_related("competition").first()

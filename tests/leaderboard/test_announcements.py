@@ -1,0 +1,75 @@
+"""An owner announces and withdraws; it is news for 14 days, to those who may see the competition."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+
+from leaderboard.audit.models import Row
+from leaderboard.competitions.announce import (
+    announcements_of,
+    news_for,
+    publish_announcement,
+    withdraw_announcement,
+)
+from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Competition, Role
+from leaderboard.errors import UserError
+from tests.leaderboard.stage import NOON, Stage
+
+
+def announce(stage: Stage, title: str = "It begins", **changes: object) -> Announcement:
+    told = {"title": title, "text": "At **noon**.", "actor": stage.olga, "now": NOON}
+    return publish_announcement(competition=stage.board.competition, **{**told, **changes})  # type: ignore[arg-type]
+
+
+def test_the_newest_comes_first_and_what_is_withdrawn_is_gone(stage: Stage) -> None:
+    first, second = announce(stage, "One"), announce(stage, "Two")
+    competition = stage.board.competition
+    assert list(announcements_of(competition)) == [second, first]
+    assert withdraw_announcement(announcement=second, actor=stage.olga, reason="a mistake", now=NOON)
+    assert not withdraw_announcement(announcement=second, actor=stage.olga, reason="again", now=NOON)
+    assert list(announcements_of(competition)) == [first]
+    assert list(Row.objects.order_by("id").values_list("act", flat=True)) == [
+        "announce",
+        "announce",
+        "withdraw_announcement",
+    ]
+
+
+def test_only_an_owner_announces(stage: Stage) -> None:
+    Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=Role.REVIEWER)
+    with pytest.raises(UserError) as caught:
+        announce(stage, actor=stage.cleo)
+    assert caught.value.status == 403
+    Role.objects.update(role=Role.OWNER)
+    assert announce(stage, actor=stage.cleo).author == stage.cleo
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"title": " "}, "title"), ({"title": "x" * 201}, "title"), ({"text": "x" * 20_001}, "text")],
+)
+def test_limits_are_named(stage: Stage, changes: dict[str, object], field: str) -> None:
+    with pytest.raises(UserError) as caught:
+        announce(stage, **changes)
+    assert caught.value.field == field
+
+
+def test_it_is_news_for_two_weeks(stage: Stage) -> None:
+    announcement = announce(stage)
+    assert news_for(AnonymousUser(), NOON + timedelta(days=13)) == announcement
+    assert news_for(AnonymousUser(), NOON + timedelta(days=14)) is None
+
+
+def test_news_of_what_one_may_not_see_is_none(stage: Stage) -> None:
+    announcement = announce(stage)
+    competition = stage.board.competition
+    Competition.objects.update(visibility=UNLISTED)
+    assert news_for(AnonymousUser(), NOON) is None
+    assert news_for(AnonymousUser(), NOON, competition) == announcement, "at its address it is told"
+    Competition.objects.update(visibility=CLOSED)
+    assert news_for(AnonymousUser(), NOON, competition) is None
+    assert news_for(stage.cleo, NOON, competition) is None
+    assert news_for(stage.olga, NOON) == announcement
