@@ -1,5 +1,6 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
+    enter           redeem a code → rules accepted → entrant
     submit          intake.check → admitted? → quota → entrant → intake.store → enqueue (event, doorbell on commit)
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
@@ -8,12 +9,7 @@
     publish_result  decide → publish
     reject_result   decide → withdraw
     import_set      uploads.apply_upload → a gate for each new version: an admission test
-<<<<<<< HEAD
-    add_board       edit_boards.add_board → the same for its version
-    claim_work      what a runner gets next: an attempt, or an admission test (admissions/) where nothing else waits
-=======
-    claim_work      what a runner gets next: an attempt, or a confirmation or an admission test where nothing else waits
->>>>>>> 28e3a01 (Confirm who takes first place of a contest: five runs beside the incumbent, asked of a runner by the site)
+
 
 The rooms below do not know each other upwards; only this page does.
 """
@@ -32,13 +28,15 @@ from leaderboard.admissions.claim import claim_test
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.imported import ask_for_added, ask_for_imported
 from leaderboard.competitions import edit_boards
+from leaderboard.competitions.invites import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.claim import claim_confirmation
 from leaderboard.confirmations.models import FAILED, RECORD
 from leaderboard.confirmations.report import record_confirmation
-from leaderboard.entrants.enter import enter_alone
+from leaderboard.entrants import enter as entering
+from leaderboard.entrants.models import Entrant
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import Result, Runner
@@ -78,10 +76,20 @@ def submit(
             unfinished_at_once=settings.UNFINISHED_AT_ONCE,
             now=now,
         )
-        entrant = enter_alone(user=owner, competition=checked.board.competition, now=now)
+        entrant = entering.enter_by_submitting(user=owner, competition=checked.board.competition, now=now)
         submission = intake.store(checked, owner=owner, entrant=entrant)
         enqueue(submission=submission, now=now)
     return submission
+
+
+def enter(*, user: User, competition: Competition, code: str, rules_digest: str, now: datetime) -> Entrant:
+    """Enter a competition, or accept its rules anew.
+
+    A code that is good stays used where the rules have yet to be accepted: one has to see them first.
+    """
+    if code:
+        redeem_code(text=code, user=user, now=now)
+    return entering.enter(user=user, competition=competition, accepted=rules_digest, now=now)
 
 
 @transaction.atomic

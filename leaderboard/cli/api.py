@@ -28,7 +28,7 @@ STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site says somethin
 MAX_ANSWER_BYTES: Final = 8_000_000
 READ_TRIES: Final = 4
 BACKOFF_CAP_S: Final = 5.0
-_OUR_PATHS: Final = re.compile(r"(?<!\S)/(?:tokens|submissions|boards|review|sign-in|sign-up|api)\b")
+_OUR_PATHS: Final = re.compile(r"(?<!\S)/(?:tokens|submissions|competitions|boards|review|sign-in|sign-up|api)\b")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,18 @@ class Api:
     def me(self) -> JSON:
         self._need_token()
         return _mapping(self._get("/me"))
+
+    def competitions(self) -> list[JSON]:
+        return _mappings(self._get("/competitions"))
+
+    def competition(self, slug: str) -> JSON:
+        self._need_token()
+        return _mapping(self._get(f"/competitions/{_segment(slug)}"))
+
+    def enter(self, slug: str, *, code: str = "", rules_digest: str = "") -> JSON:
+        self._need_token()
+        body = {"code": code, "rules_digest": rules_digest}
+        return _mapping(self._once("POST", f"/competitions/{_segment(slug)}/enter", json=body))
 
     def boards(self) -> list[JSON]:
         return _mappings(self._get("/boards"))

@@ -15,7 +15,7 @@ from typing import Annotated, Final
 
 import typer
 
-from leaderboard.cli import config, directives, figures, lookup, problem, render
+from leaderboard.cli import config, contests, directives, figures, lookup, problem, render
 from leaderboard.cli.api import JSON, Api, connected
 from leaderboard.cli.config import Account
 from leaderboard.cli.errors import CliError, Misuse
@@ -34,6 +34,8 @@ app = typer.Typer(
 )
 
 app.add_typer(problem.app, name="problem")
+app.command()(contests.competitions)
+app.command()(contests.enter)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Url = Annotated[str, typer.Option("--url", envvar="PHOTOFINISH_URL", help="The site.")]

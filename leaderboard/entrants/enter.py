@@ -1,4 +1,9 @@
-"""Enter a competition as a person alone. Safe to run again: who is in it already stays what they are."""
+"""Enter a competition as a person alone. Safe to run again: who is in it already stays what they are.
+
+Where a competition has rules, entering it means accepting them as they are now; the digest of that text is kept with
+the membership. When the rules change, who accepted older ones is asked again before the next submission. Without rules
+the first submission enters.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,15 @@ import hashlib
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from leaderboard.accounts.models import User
+from leaderboard.audit.record import record
+from leaderboard.competitions.calendar import Phase, phase_at
 from leaderboard.competitions.models import Competition
+from leaderboard.competitions.visible import may_see
 from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.errors import UserError
 
 
 def entrant_of(user: User, competition: Competition) -> Entrant | None:
@@ -24,19 +34,61 @@ def rules_digest(competition: Competition) -> str:
     return "sha256:" + hashlib.sha256(competition.rules.encode()).hexdigest() if competition.rules else ""
 
 
+def has_accepted(user: User, competition: Competition) -> bool:
+    """The rules as they are now; where there are none there is nothing to accept."""
+    rules = rules_digest(competition)
+    return not rules or _membership(user, competition).filter(rules_digest=rules).exists()
+
+
+def page_of(competition: Competition) -> str:
+    return f"/competitions/{competition.slug}"
+
+
+@transaction.atomic
+def enter(*, user: User, competition: Competition, accepted: str, now: datetime) -> Entrant:
+    """Enter, or accept the rules anew. `accepted`: the digest of the rules that they were shown; "" without rules."""
+    if not may_see(user, competition):
+        raise UserError("competition", competition.slug, "no such competition", status=404)
+    known = entrant_of(user, competition)
+    if known is None and phase_at(competition.schedule, now) in (Phase.REVIEW, Phase.FINAL):
+        raise UserError("competition", competition.slug, "its contest is over; nobody enters it now", status=409)
+    rules = rules_digest(competition)
+    if accepted != rules:
+        told = "the rules are other ones than you accepted" if accepted else "the rules have to be accepted"
+        raise UserError("rules_digest", accepted, f"{told}; read them at {page_of(competition)}", status=409)
+    entrant = known or enter_alone(user=user, competition=competition, now=now)
+    mine = _membership(user, competition).exclude(rules_digest=rules).first()
+    if mine is not None and rules:
+        Membership.objects.filter(pk=mine.pk).update(rules_digest=rules)
+        record(act="accept_rules", target=mine, actor=user, reason=rules, now=now)
+    return entrant
+
+
+@transaction.atomic
+def enter_by_submitting(*, user: User, competition: Competition, now: datetime) -> Entrant:
+    """Whom they submit as. Raises UserError where there are rules to be accepted first, and says where."""
+    if not has_accepted(user, competition):
+        is_in = _membership(user, competition).exists()
+        told = "its rules have changed since you accepted them" if is_in else "entering it means accepting its rules"
+        where = f"read and accept them at {page_of(competition)}, then submit again"
+        raise UserError("competition", competition.slug, f"{told}; {where}", status=409)
+    return enter_alone(user=user, competition=competition, now=now)
+
+
 @transaction.atomic
 def enter_alone(*, user: User, competition: Competition, now: datetime) -> Entrant:
+    """Without a question about rules: that is for the acts above to ask."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # twice at once: the second finds the first's
     known = entrant_of(user, competition)
     if known is not None:
         return known
     entrant = Entrant.objects.create(competition=competition, name=user.get_username(), created_at=now)
     Membership.objects.create(
-        entrant=entrant,
-        competition=competition,
-        user=user,
-        role=Membership.CAPTAIN,
-        rules_digest=rules_digest(competition),
-        joined_at=now,
+        entrant=entrant, competition=competition, user=user, role=Membership.CAPTAIN, joined_at=now
     )
     return entrant
+
+
+def _membership(user: User, competition: Competition) -> QuerySet[Membership]:
+    """The one of now, if any."""
+    return Membership.objects.filter(user=user, competition=competition, left_at__isnull=True)

@@ -165,7 +165,7 @@ def _cards(boards: Iterable[Board], now: datetime) -> list[Card]:
 
 def _card(slug: str, boards: list[Board], now: datetime) -> Card:
     first = boards[0]
-    deadlines = [board.deadline for board in boards if board.deadline is not None]
+    deadlines = [closes for board in boards if (closes := board.closes_at) is not None]
     return Card(
         slug=slug,
         title=first.title,

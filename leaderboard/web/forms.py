@@ -97,6 +97,23 @@ class SubmitForm(Described, forms.Form):
         return data
 
 
+class CodeForm(Described, forms.Form):
+    code = forms.CharField(
+        label="Invite code",
+        max_length=128,
+        help_text="It begins with pfi_ and can be used once.",
+        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}),
+        error_messages={"required": "Type the code that you were given."},
+    )
+
+
+class EnterForm(Described, forms.Form):
+    """`rules_digest`: of the rules that were on the page; "" where there were none."""
+
+    rules_digest = forms.CharField(required=False, max_length=80, widget=forms.HiddenInput)
+    accept = forms.BooleanField(required=False, label="I have read these rules and accept them")
+
+
 class DecisionForm(Described, forms.Form):
     act = forms.ChoiceField(choices=[("publish", "Publish"), ("reject", "Reject")])
     reason = forms.CharField(

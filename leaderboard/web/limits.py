@@ -17,6 +17,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from leaderboard.errors import RateLimited
 from leaderboard.web.models import RequestCount
 
 
@@ -33,6 +34,8 @@ SIGN_IN_HERE: Final = Limit("sign-in name+ip", 10, 900)
 SIGN_IN_IP: Final = Limit("sign-in ip", 100, 900)
 SIGN_IN_NAME: Final = Limit("sign-in name", 200, 900)  # generous: nobody may lock another one out cheaply
 SIGN_UP_IP: Final = Limit("sign-up ip", 30, 3600)
+INVITE_USER: Final = Limit("invite code user", 20, 3600)
+INVITE_IP: Final = Limit("invite code ip", 100, 3600)
 API_USER: Final = Limit("api user", 600, 60)
 API_IP: Final = Limit("api ip", 240, 60)
 
@@ -64,6 +67,16 @@ def take(limit: Limit, who: str, now: datetime | None = None) -> int | None:
 def forget(limit: Limit, who: str) -> None:
     """Start over, for a caller who proved to be the right one."""
     RequestCount.objects.filter(key=_key(limit, who)).delete()
+
+
+def check_code_tries(user_pk: int, request: HttpRequest | Request) -> None:
+    """Before an invite code is looked up. Raises RateLimited."""
+    tries = ((INVITE_USER, str(user_pk)), (INVITE_IP, address(request)))
+    waits = [wait for limit, who in tries if (wait := take(limit, who))]
+    if waits:
+        minutes = -(-max(waits) // 60)
+        told = f"too many codes were tried; wait {minutes} minute{'s'[: minutes > 1]}"
+        raise RateLimited("code", "", told, retry_after_s=max(waits))
 
 
 def address(request: HttpRequest | Request) -> str:

@@ -7,8 +7,19 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import stream
 from leaderboard.web.api import admissions as admissions_api
+from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import views as api
-from leaderboard.web.pages import account, admissions, boards, collections, runners, service, sets, submissions
+from leaderboard.web.pages import (
+    account,
+    admissions,
+    boards,
+    collections,
+    competitions,
+    runners,
+    service,
+    sets,
+    submissions,
+)
 from leaderboard.web.pages.organise import boards as organise_boards
 from leaderboard.web.pages.organise import exports as organise_exports
 from leaderboard.web.pages.organise import index as organise
@@ -24,6 +35,10 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/submit", submissions.submit),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
+    path("competitions", competitions.index),
+    path("competitions/<slug:slug>", competitions.detail),
+    path("competitions/<slug:slug>/enter", competitions.enter),
+    path("invite-code", competitions.invite_code),
     path("collections/<slug:slug>", collections.index),
     path("collections/<slug:slug>/<str:username>", collections.entrant),
     path("submissions", submissions.index),
@@ -75,6 +90,9 @@ organisers: list[URLPattern | URLResolver] = [
 ]
 people: list[URLPattern | URLResolver] = [
     path("me", api.Me.as_view()),
+    path("competitions", competitions_api.Competitions.as_view()),
+    path("competitions/<slug:slug>", competitions_api.Competition.as_view()),
+    path("competitions/<slug:slug>/enter", competitions_api.Enter.as_view()),
     path("boards", api.Boards.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),

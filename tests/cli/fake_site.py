@@ -62,6 +62,7 @@ class FakeSite:
             {"rank": 1, "user": "cleo", "score_us": 900.0, "ratio": 0.4, "submitted_at": "2026-01-01T00:00:00Z"},
             {"rank": 2, "user": "ada", "score_us": 1234.5, "ratio": 0.5, "submitted_at": "2026-01-02T03:04:05Z"},
         ]
+        self.competitions: list[dict[str, Any]] = []
         self.verdict: dict[str, Any] = PASSED
         self.username = "ada"
         self.break_stream_after = 0  # events per connection; 0: never broken
@@ -100,12 +101,25 @@ class FakeSite:
             self.polls += 1
             return 200, self.verdict if self.polls > 2 or not self.no_stream else {**self.verdict, "status": "timing"}
         parts = path.split("/")
+        if parts[1] == "competitions":
+            return self.competition(parts[2]) if parts[2:] else (200, self.competitions)
         known = next((board for board in self.boards if path.startswith("/boards") and board["slug"] == parts[2]), None)
         if known is None:
             return 404, NOTHING
         if parts[-1] == "entries":
             return (200, self.entries) if parts[3] in known["hardware"] else (404, NOTHING)
         return 200, known
+
+    def competition(self, slug: str) -> tuple[int, object]:
+        found = next((one for one in self.competitions if one["slug"] == slug), None)
+        return (404, NOTHING) if found is None else (200, found)
+
+    def enter(self, slug: str, body: dict[str, str]) -> tuple[int, object]:
+        self.sent.append(body)
+        status, found = self.competition(slug)
+        if isinstance(found, dict) and status == 200 and body["rules_digest"] != found["rules_digest"]:
+            return 409, {"detail": "rules_digest: the rules have to be accepted", "errors": []}
+        return status, {**found, "you": {"entrant": "ada", "accepted": True}} if isinstance(found, dict) else found
 
     def cancel(self, submission_id: str) -> tuple[int, object]:
         if submission_id != self.verdict["id"]:
@@ -140,6 +154,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if self.path.endswith("/cancel"):
             self._send(*self.site.cancel(self.path.split("/")[-2]))
+            return
+        if self.path.endswith("/enter"):
+            self._send(*self.site.enter(self.path.split("/")[-2], json.loads(body)))
             return
         self.site.sent.append(json.loads(body))
         self._send(201, {"id": self.site.verdict["id"], "status": "queued", "url": "/submissions/7"})

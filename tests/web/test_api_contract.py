@@ -207,6 +207,9 @@ def test_schema_describes_every_call(stage, browser) -> None:
     schema = browser(None).get("/api/schema").json()
     assert set(schema["paths"]) == {
         "/api/v1/me",
+        "/api/v1/competitions",
+        "/api/v1/competitions/{slug}",
+        "/api/v1/competitions/{slug}/enter",
         "/api/v1/boards",
         "/api/v1/boards/{slug}",
         "/api/v1/boards/{slug}/{hardware}/entries",

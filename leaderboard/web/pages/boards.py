@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -9,6 +10,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from leaderboard.admissions.door import refusal
+from leaderboard.competitions.announce import news_for
 from leaderboard.web import cards, sources
 from leaderboard.web.meanings import MEANINGS
 
@@ -18,7 +21,9 @@ CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import i
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "web/home.html", {"groups": cards.groups(request.user, timezone.now())})
+    now = timezone.now()
+    context = {"groups": cards.groups(request.user, now), "news": news_for(request.user, now)}
+    return render(request, "web/home.html", context)
 
 
 @require_safe
@@ -39,6 +44,8 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "tabs": sources.tabs(text),
         "tests": sources.case_names(text.tests),
         "benchmarks": sources.case_names(text.benchmarks),
+        "news": news_for(request.user, timezone.now(), card.competition),
+        "refused": _refused(card.places),
         "previews": [cards.preview(place, request.user, most=PREVIEW_ROWS) for place in card.places],
     }
     return render(request, "web/problem.html", context)
@@ -71,6 +78,8 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
         "card": card,
         "hardware": hardware,
         "preview": preview,
+        "news": news_for(request.user, timezone.now(), card.competition),
+        "refused": _refused([place]),
         "epochs": place.epochs,
         "epoch": next((epoch for epoch in place.epochs if epoch.name == chosen), None),
         "meanings": MEANINGS,
@@ -78,6 +87,12 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
         "how_ranked": cards.HOW_RANKED,
     }
     return render(request, "web/board.html", context)
+
+
+def _refused(places: Iterable[cards.Place]) -> dict[str, str]:
+    """Hardware → why an admission test keeps its board closed; those that it does not are left out."""
+    refusals = {place.hardware: refusal(version_id=place.board.version_id, hardware=place.hardware) for place in places}
+    return {hardware: why for hardware, why in refusals.items() if why}
 
 
 def _card(request: HttpRequest, slug: str) -> cards.Card:

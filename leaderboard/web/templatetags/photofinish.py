@@ -12,9 +12,10 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from leaderboard.competitions.models import Prize, Track
+from leaderboard.competitions.models import Competition, Prize, Track
 from leaderboard.competitions.roles import competitions_of
 from leaderboard.web import figures, markup, prizes
+from leaderboard.web.phases import PhaseShown, phase_shown
 
 IMPORT_CHIPS: Final = {"created": "good", "updated": "good", "unsupported": "warn", "refused": "bad"}
 
@@ -49,6 +50,12 @@ def moment(value: dt.datetime) -> SafeString:
     return format_html(
         '<time datetime="{}">{}</time>', utc.isoformat(timespec="seconds"), utc.strftime("%-d %b %Y, %H:%M UTC")
     )
+
+
+@register.filter
+def phase(competition: Competition) -> PhaseShown:
+    """Where it is now, in words."""
+    return phase_shown(competition.schedule, timezone.now())
 
 
 @register.filter

@@ -107,6 +107,11 @@ export function localTimes(scope) {
     time.dataset.local = "1";
     time.title = at.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   }
+  for (const note of scope.querySelectorAll("[data-local-time]")) {
+    const at = new Date(note.dataset.localTime);
+    if (Number.isNaN(at.getTime()) || at.getTimezoneOffset() === 0) continue; // it is said in UTC already
+    note.textContent = `Where you are: ${at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}.`;
+  }
 }
 
 wireTheme();
