@@ -1,7 +1,7 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
     enter           redeem a code → rules accepted → entrant
-    submit          intake.check → admitted? → quota → entrant → intake.store → enqueue (event, doorbell on commit)
+    submit          intake.check → admitted? → quota → entrant → intake.store, fingerprints → enqueue (event, doorbell)
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
                     … and where that takes first place of a contest: a confirmation is asked for
@@ -43,6 +43,7 @@ from leaderboard.judging.models import Result, Runner
 from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.report import record_report
 from leaderboard.judging.usage import usage_of
+from leaderboard.review import fingerprints
 from leaderboard.review.decide import decide
 from leaderboard.review.failed_record import hold_failed_record
 from leaderboard.review.models import Decision
@@ -68,6 +69,7 @@ def submit(
         owner=owner, board_slug=board_slug, hardware=hardware, mode=mode, filename=filename, data=data, now=now
     )
     check_admitted(checked.board)
+    taken = fingerprints.take(checked.source, checked.board.version)
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=owner.pk)  # one at a time, or two could share the last place
         check_quota(
@@ -78,6 +80,7 @@ def submit(
         )
         entrant = entering.enter_by_submitting(user=owner, competition=checked.board.competition, now=now)
         submission = intake.store(checked, owner=owner, entrant=entrant)
+        fingerprints.keep(taken, submission=submission)
         enqueue(submission=submission, now=now)
     return submission
 

@@ -32,7 +32,8 @@ MAY_READ_ENVIRONMENT = ("leaderboard/env.py", "runner/config.py", "sandbox/insid
 PURE = (
     *("leaderboard/competitions/calendar.py", "leaderboard/review/rules.py", "leaderboard/standings/ranking.py"),
     *("leaderboard/review/measure.py", "leaderboard/review/reading.py", "leaderboard/review/rules_behaviour.py"),
-    *("leaderboard/review/rules_speed.py", "leaderboard/review/thresholds.py"),
+    *("leaderboard/review/rules_speed.py", "leaderboard/review/similarity.py"),
+    "leaderboard/review/thresholds.py",
     *("sandbox/policy.py", "runner/judge/throttle.py", "runner/judge/stats.py", "runner/judge/schedule.py"),
     *("runner/judge/verdict.py", "runner/judge/limits.py", "runner/judge/ceilings.py", "runner/judge/plausible.py"),
     *("runner/judge/arithmetic.py", "runner/judge/datasheet.py", "runner/judge/modes.py"),

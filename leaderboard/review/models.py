@@ -8,10 +8,14 @@ from __future__ import annotations
 from typing import Final
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
+from leaderboard.entrants.models import Entrant
 from leaderboard.judging.models import Result
+from leaderboard.submissions.models import Submission
 
 
 class Finding(models.Model):
@@ -44,6 +48,24 @@ class Measurement(models.Model):
 
     def __str__(self) -> str:
         return f"measurement of result {self.result_id}"
+
+
+class Fingerprint(models.Model):
+    """Of what one submission's source says, for similarity.py; append-only. Written with the submission."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="fingerprint")
+    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="+")  # the submission's
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")  # the submission's
+    version = models.PositiveIntegerField()  # similarity.VERSION
+    prints = ArrayField(models.IntegerField())  # salted with the problem; without what everybody was given
+    opaque_chars = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [GinIndex(fields=["prints"], name="fingerprint_by_print", fastupdate=False)]
+
+    def __str__(self) -> str:
+        return f"fingerprint of submission {self.submission_id}"
 
 
 class Decision(models.Model):

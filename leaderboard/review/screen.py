@@ -18,9 +18,10 @@ from django.db.models.query import QuerySet
 from leaderboard.competitions.models import Competition
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
+from leaderboard.review.fingerprints import source_of
 from leaderboard.review.measure import held_by, worst
 from leaderboard.review.models import Finding, Measurement
-from leaderboard.review.rules import Known, Measured, Reported, Source, measure
+from leaderboard.review.rules import Known, Measured, Reported, measure
 from leaderboard.review.standing import standing_results
 from leaderboard.review.thresholds import USUAL, Thresholds, parse
 from leaderboard.submissions.models import Submission
@@ -35,7 +36,7 @@ def screen(*, result: Result, incumbent_ratio: float | None, now: datetime) -> l
     if result.ratio is None:
         raise ValueError(f"{result} has no ratio: only passing timed results are screened")
     submission = result.attempt.submission
-    measured = measure(_reported(result), _known(result, submission, incumbent_ratio), Source())
+    measured = measure(_reported(result), _known(result, submission, incumbent_ratio), source_of(submission))
     _keep(result, measured, now)
     found = held_by(measured.measures, thresholds_of(submission.board.competition))
     findings = [

@@ -1,0 +1,133 @@
+"""Which earlier submission of somebody else is most like this one: table Fingerprint, and the one query on it.
+
+Fingerprints are taken when a submission is stored, so that what was sent first is known first, whoever is judged
+first. Stored numbers are salted with the problem: a query by any of them meets submissions to that problem only, and
+the index stays fast however many others there are. What the problem gives to everybody is taken off before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from django.db import connection
+
+import problems
+from leaderboard.competitions.models import ProblemVersion
+from leaderboard.entrants.models import Membership
+from leaderboard.review import rules, similarity
+from leaderboard.review.models import Fingerprint
+from leaderboard.submissions.models import Submission
+from leaderboard.submissions.tokens import token_stream
+
+SAMPLES: Final = Path(problems.__file__).parent / "library"  # …/<set>/<problem>/submissions/accepted/
+ASKED: Final = {0: 48, 1: 24}  # how many fingerprints of each kind a query asks for; the smallest are a fair sample
+CANDIDATES: Final = 20  # with the most of these; compared in full
+MOST_SAMPLE_BYTES: Final = 100_000
+
+_SALT: Final = 0x9E3779B97F4A7C15
+
+_QUERY: Final = """
+    SELECT earlier.submission_id, earlier.prints
+    FROM unnest(%(asked)s::integer[]) AS asked (print)
+    JOIN review_fingerprint AS earlier ON earlier.prints @> ARRAY[asked.print]
+    WHERE earlier.version = %(version)s AND earlier.submission_id < %(submission)s
+      AND earlier.entrant_id <> %(entrant)s AND earlier.owner_id <> ALL (%(owners)s)
+    GROUP BY earlier.id
+    ORDER BY count(*) DESC, earlier.submission_id
+    LIMIT %(most)s
+"""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Of a source, as it is stored."""
+
+    prints: list[int]
+    opaque_chars: int
+
+
+def take(source: str, version: ProblemVersion) -> Taken:
+    """The costly part, without the database: half a second for the longest source."""
+    stream = token_stream(source)
+    own = similarity.fingerprints_of(stream) - _given(version.digest)
+    prints = sorted({_salted(value, version.problem_id) for value in own})
+    return Taken(prints, similarity.opaque_chars_of(stream, len(source)))
+
+
+def keep(taken: Taken, *, submission: Submission) -> Fingerprint:
+    return Fingerprint.objects.create(
+        submission=submission,
+        entrant=submission.entrant,
+        owner=submission.owner,
+        version=similarity.VERSION,
+        prints=taken.prints,
+        opaque_chars=taken.opaque_chars,
+    )
+
+
+def source_of(submission: Submission) -> rules.Source:
+    """What the rules want to know of a submission's source; its fingerprints are taken now where they were not yet."""
+    own = Fingerprint.objects.filter(submission=submission, version=similarity.VERSION).first()
+    if own is None:
+        taken = take(submission.source, submission.board.version)
+        prints, opaque_chars = taken.prints, taken.opaque_chars
+    else:
+        prints, opaque_chars = own.prints, own.opaque_chars
+    return rules.Source(likeness=most_similar(frozenset(prints), submission), opaque_chars=opaque_chars)
+
+
+def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | None:
+    """Among what others sent earlier to the same problem; None where nothing is shared, or too little to say."""
+    asked = [value for kind, most in ASKED.items() for value in _smallest(prints, kind, most)]
+    if not asked:
+        return None
+    told: dict[str, int | list[int]] = {
+        "asked": asked,
+        "version": similarity.VERSION,
+        "submission": submission.pk,
+        "entrant": submission.entrant_id,
+        "owners": _company(submission),
+        "most": CANDIDATES,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_QUERY, told)
+        found = [(pk, similarity.likeness(prints, frozenset(theirs))) for pk, theirs in cursor.fetchall()]
+    found = [(pk, like) for pk, like in found if like.share]
+    if not found:
+        return None
+    pk, like = max(found, key=lambda one: (one[1].share, -one[0]))
+    return rules.Likeness(pk, like.share, like.shared, like.of)
+
+
+def _company(submission: Submission) -> list[int]:
+    """Whose code is no other's: the owner, and all who are or were of the same entrant."""
+    mates = Membership.objects.filter(entrant=submission.entrant_id).values_list("user_id", flat=True)
+    return [submission.owner_id, *mates]
+
+
+def _smallest(prints: Set[int], kind: int, most: int) -> list[int]:
+    return sorted(value for value in prints if value & 1 == kind)[:most]
+
+
+def _salted(value: int, problem_id: int) -> int:
+    """Of 32 bits with a sign; the kind stays in the last."""
+    mixed = similarity.mixed((value >> 1) ^ (problem_id * _SALT & ((1 << 61) - 1)))
+    return ((mixed & 0x7FFF_FFFF) << 1 | value & 1) - (1 << 31)
+
+
+@lru_cache(maxsize=256)
+def _given(digest: str) -> frozenset[int]:
+    """Of what a problem gives to everybody: templates, files, baseline, and its public samples."""
+    version = ProblemVersion.objects.get(digest=digest)
+    texts = [*version.part("templates", {}).values(), *version.part("files", {}).values()]
+    texts += [version.part("baseline") or "", *_samples(str(version.part("slug", "")))]
+    return frozenset(value for text in texts for value in similarity.fingerprints(text))
+
+
+def _samples(slug: str) -> list[str]:
+    found = SAMPLES.glob(f"*/{slug}/submissions/accepted/*") if slug.replace("_", "").isalnum() else ()
+    return [path.read_text() for path in sorted(found) if path.is_file() and path.stat().st_size <= MOST_SAMPLE_BYTES]
