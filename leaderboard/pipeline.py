@@ -9,7 +9,8 @@
     publish_result  decide → publish
     reject_result   decide → withdraw
     import_set      uploads.apply_upload → a gate for each new version: an admission test
-
+    add_board       edit_boards.add_board → the same for its version
+    claim_work      what a runner gets next: an attempt, or a confirmation or an admission test where nothing else waits
 
 The rooms below do not know each other upwards; only this page does.
 """
