@@ -23,6 +23,7 @@ YEAR = timedelta(days=365)
 @pytest.fixture
 def original(stage: Stage) -> Competition:
     """With every part that a clone copies, and what it does not: an entrant, a role, a reveal."""
+    stage.submit()
     made = stage.board.competition
     told = {
         "deadline": NOON + WEEK,
@@ -40,7 +41,6 @@ def original(stage: Stage) -> Competition:
     prize = {"place": 1, "amount": Decimal("10.00"), "currency": "EUR", "sponsor": "ACME", "text": ""}
     put_prize(track=track, actor=stage.olga, now=NOON, **prize)
     Role.objects.create(competition=made, user=stage.ben, role=Role.REVIEWER)
-    stage.submit()
     return made
 
 
