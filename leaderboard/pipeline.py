@@ -1,11 +1,12 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
     enter           redeem a code → rules accepted → entrant
-    submit          intake.check → admitted? → quota → entrant → intake.store, fingerprints → enqueue (event, doorbell)
+    submit          intake.check → admitted? → quota → entrant → store, its cost, fingerprints → enqueue (event, bell)
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
                     … and where that takes first place of a contest: a confirmation is asked for
     take_confirmation  keep its verdict; a candidate that failed on fresh seeds is held
+                    what it cost is given back where we failed
     publish_result  decide → publish
     reject_result   decide → withdraw
     import_set      uploads.apply_upload → a gate for each new version: an admission test
@@ -43,7 +44,7 @@ from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import Result, Runner
 from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.report import record_report
-from leaderboard.judging.usage import usage_of
+from leaderboard.judging.usage import give_back_if_ours, usage_of
 from leaderboard.review import fingerprints
 from leaderboard.review.decide import decide
 from leaderboard.review.failed_record import hold_failed_record
@@ -54,6 +55,7 @@ from leaderboard.standings.boards import incumbent_ratio
 from leaderboard.standings.publish import publish, withdraw
 from leaderboard.standings.records import contest_leader
 from leaderboard.submissions import intake
+from leaderboard.submissions.ledger import check_left, spend
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import check_quota
 from runner.wire import Job, Report
@@ -72,15 +74,18 @@ def submit(
     check_admitted(checked.board)
     taken = fingerprints.take(checked.source, checked.board.version)
     with transaction.atomic():
-        User.objects.select_for_update(no_key=True).get(pk=owner.pk)  # one at a time, or two could share the last place
+        # One at a time, or two could share the last place; and by whichever login, it is the account's.
+        owner = User.objects.select_for_update(no_key=True).get(pk=owner.account_id)
         check_quota(
             usage_of(owner, now=now),
             per_hour=settings.SUBMISSIONS_PER_HOUR,
             unfinished_at_once=settings.UNFINISHED_AT_ONCE,
             now=now,
         )
+        check_left(owner=owner, board=checked.board, mode=checked.mode, now=now)
         entrant = entering.enter_by_submitting(user=owner, competition=checked.board.competition, now=now)
         submission = intake.store(checked, owner=owner, entrant=entrant)
+        spend(submission=submission, now=now)
         fingerprints.keep(taken, submission=submission)
         enqueue(submission=submission, now=now)
     return submission
@@ -131,6 +136,7 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     result = record_report(runner=runner, report=report, now=now)
     if result is None:
         return False
+    give_back_if_ours(result.attempt, now=now)
     submission = result.attempt.submission
     if submission.mode == "ranked":
         _settle(result, submission, now)

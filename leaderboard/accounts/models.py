@@ -1,4 +1,7 @@
-"""Tables of people: User and ApiToken. A token's text is shown once and never stored; its digest is."""
+"""Tables of people: User and ApiToken. A token's text is shown once and never stored; its digest is.
+
+A User is a login. One that is linked to another acts as that one, its account (link.py); an account is linked to none.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,29 @@ SCOPES: Final = ("read", "submit")
 
 
 class User(AbstractUser):
+    linked_to = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="other_logins")
+
     class Meta:
         constraints = [
+            models.CheckConstraint(
+                condition=models.Q(linked_to__isnull=True) | ~models.Q(linked_to=models.F("pk")),
+                name="user_is_not_linked_to_itself",
+            ),
             models.UniqueConstraint(
                 Lower("username"),
                 name="user_name_is_unique_in_any_case",
                 violation_error_message="This name is taken.",
-            )
+            ),
         ]
+
+    @property
+    def account_id(self) -> int:
+        return self.linked_to_id or self.pk
+
+    @property
+    def account(self) -> User:
+        """Whom this login acts as."""
+        return self.linked_to or self
 
 
 class ApiToken(models.Model):

@@ -19,7 +19,7 @@ import httpx
 from httpx_sse import EventSource, SSEError
 
 from leaderboard.cli.config import Account, is_loopback
-from leaderboard.cli.errors import Misuse, Refused, SiteProblem
+from leaderboard.cli.errors import CliError, Misuse, Refused, SiteProblem
 
 JSON = dict[str, Any]
 
@@ -89,6 +89,15 @@ class Api:
 
     def entries(self, slug: str, hardware: str) -> list[JSON]:
         return _mappings(self._get(f"/boards/{_segment(slug)}/{_segment(hardware)}/entries"))
+
+    def quota(self, board: str = "") -> list[JSON]:
+        """What the caller may still send: to one board, or wherever something is spent. A hint: [] where it fails."""
+        if not self._has_token:
+            return []
+        try:
+            return _mappings(self._once("GET", "/quota", params={"board": board} if board else None))
+        except CliError:
+            return []
 
     def submissions(self, board: str | None, limit: int) -> list[JSON]:
         self._need_token()

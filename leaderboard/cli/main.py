@@ -110,6 +110,7 @@ def boards(context: typer.Context, as_json: AsJson = False) -> None:
     screen = render.Screen()
     with _site(context) as api:
         found = api.boards()
+        quota = [] if as_json else api.quota()
     if as_json:
         screen.json(found)
         return
@@ -124,6 +125,7 @@ def boards(context: typer.Context, as_json: AsJson = False) -> None:
         for board in found
     ]
     screen.table(("board", "title", "hardware", "deadline", ""), rows, least=("deadline", "title"))
+    _note_short(screen, quota)
 
 
 @app.command()
@@ -181,6 +183,10 @@ def submit(
         where = lookup.choose_hardware(api, slug, hardware or asked.hardware or "")
         sent = api.submit(board=slug, hardware=where, mode=mode, filename=file.name, code=code)
         submission_id = str(sent["id"])
+        if not as_json:
+            _note_short(
+                screen, [one for one in api.quota(slug) if (one.get("hardware"), one.get("mode")) == (where, mode)]
+            )
         if no_wait:
             _show_sent(screen, api, sent, as_json)
             return
@@ -292,6 +298,11 @@ def _watch(screen: render.Screen, api: Api, submission_id: str, quiet: bool) -> 
             f"The submission goes on without you: `photofinish show {line(submission_id, 64)}` has its verdict."
         )
         raise typer.Exit(130) from None
+
+
+def _note_short(screen: render.Screen, quota: list[JSON]) -> None:
+    for note in list(render.short_quotas(quota))[: render.SHOWN_SHORT]:
+        screen.note(note)
 
 
 def _show_sent(screen: render.Screen, api: Api, sent: JSON, as_json: bool) -> None:

@@ -22,11 +22,13 @@ from rich.text import Text
 
 from leaderboard.cli import words
 from leaderboard.cli.api import JSON, ServerEvent
-from leaderboard.cli.figures import interval, microseconds, share, speedup
+from leaderboard.cli.figures import interval, microseconds, moment, share, speedup
 from leaderboard.cli.text import clean, line, plain
 
 SHOWN_CASES: Final = 5
 SHOWN_LOG_LINES: Final = 20
+SHORT: Final = 3  # so few submissions left are worth a word
+SHOWN_SHORT: Final = 20
 
 
 class Screen:
@@ -134,6 +136,17 @@ def _panel(out: Console, title: str, body: list[RenderableType], colour: str) ->
     inside = body if fits else [Text(title, style="bold"), *body]
     panel = Panel(Group(*inside), title=Text(title) if fits else None, title_align="left", border_style=colour)
     out.print(panel, soft_wrap=False)
+
+
+def short_quotas(quota: list[JSON]) -> Iterator[str]:
+    """A line for each board and mode to which little or nothing may still be sent."""
+    for one in quota:
+        left = one.get("left")
+        if not isinstance(left, int) or left >= SHORT or not one.get("next_at"):
+            continue
+        where = f"{line(one.get('board', ''), 64)} on {line(one.get('hardware', ''), 64)}"
+        what = f"{line(one.get('mode', ''), 16)} submissions to {where}"
+        yield f"{left} of {line(one.get('capacity', ''), 16)} {what} left, the next at {moment(one['next_at'])}"
 
 
 def headline(submission: JSON) -> str:

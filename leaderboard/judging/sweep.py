@@ -20,6 +20,7 @@ from leaderboard.judging import events, suspend
 from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import REPLACEMENT, Attempt, Runner
 from leaderboard.judging.states import DONE, LOST, QUEUED, RUNNING, check_move
+from leaderboard.judging.usage import give_back_if_ours
 
 MAX_LOSSES: Final = 3  # the third loss in a row ends the submission as our failure
 HINT: Final = "sweep"
@@ -100,11 +101,12 @@ def _replace(attempt: Attempt, now: datetime) -> None:
 
 
 def _give_up(attempt: Attempt, now: datetime, *, reason: str, why: str) -> None:
-    """Our failure and never "wrong"; it does not count against the quota (judging/usage.py)."""
+    """Our failure and never "wrong"; what it cost of the quota is given back."""
     check_move(attempt.state, DONE)
     attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, "infra_error", reason, now
     attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
     events.append_state(attempt, now=now, message=GIVEN_UP, data={"outcome": "infra_error", "reason": reason})
+    give_back_if_ours(attempt, now=now)
     record(
         act="give_up_attempt",
         target=attempt,

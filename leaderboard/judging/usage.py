@@ -1,22 +1,36 @@
-"""How much of the quota an owner has used. A submission that we failed to judge (infra_error) does not count."""
+"""How much of the quota an owner has used; what is given back of it, where we failed to judge."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
-from leaderboard.judging.models import Attempt
-from leaderboard.submissions.models import Submission
+from leaderboard.judging.models import REJUDGE, Attempt
+from leaderboard.judging.remeasure import is_spoiled
+from leaderboard.submissions.ledger import give_back
+from leaderboard.submissions.models import QuotaLine, Submission
 from leaderboard.submissions.quota import WINDOW, Usage
 
 
 def usage_of(owner: User, *, now: datetime) -> Usage:
-    failed_by_us = Attempt.objects.current().filter(outcome="infra_error").values("submission_id")
     recent = (
-        Submission.objects.filter(owner=owner, created_at__gt=now - WINDOW)
-        .exclude(pk__in=failed_by_us)
+        Submission.objects.filter(owner__in=logins_of(owner), created_at__gt=now - WINDOW)
+        .exclude(quota_lines__act=QuotaLine.GIVEN_BACK)
         .order_by("created_at")
         .values_list("created_at", flat=True)
     )
-    unfinished = Attempt.objects.current().unfinished().filter(submission__owner=owner).count()
+    unfinished = Attempt.objects.current().unfinished().filter(submission__owner__in=logins_of(owner)).count()
     return Usage(recent=list(recent), unfinished=unfinished)
+
+
+def give_back_if_ours(attempt: Attempt, *, now: datetime) -> bool:
+    """Where a submission ends without a verdict by our fault (no attempt follows), what it cost is its owner's again.
+
+    One that is judged again later, by an act of ours, had its verdict before: it gets nothing.
+    """
+    failed = attempt.outcome == "infra_error" or is_spoiled(attempt.outcome, attempt.reason)
+    row = Attempt.objects.filter(submission=attempt.submission_id)
+    if not failed or row.filter(number__gt=attempt.number).exists() or row.filter(cause=REJUDGE).exists():
+        return False
+    return give_back(submission=attempt.submission, now=now)

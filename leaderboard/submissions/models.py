@@ -1,6 +1,11 @@
-"""Table of what was sent. A submission never changes (a trigger refuses it): what became of it is told by attempts."""
+"""Tables of what was sent, and of what that cost. No row of them ever changes (triggers refuse it).
+
+What became of a submission is told by attempts.
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 from django.conf import settings
 from django.db import models
@@ -52,3 +57,34 @@ class Submission(models.Model):
     def kernel(self) -> str:
         """What near-identical submissions of its owner share."""
         return self.code_digest or self.source_digest
+
+
+class QuotaLine(models.Model):
+    """A token of a quota's bucket that was spent, or given back; see ledger.py."""
+
+    SPENT: Final = "spent"
+    GIVEN_BACK: Final = "given_back"
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="quota_lines")
+    board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="quota_lines")
+    mode = models.CharField(max_length=16)
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="quota_lines")
+    act = models.CharField(max_length=16)
+    filled_us = models.BigIntegerField()  # quota.Level.filled right after it, as it was found then
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "act"], name="one_quota_line_a_submission_and_act"),
+            models.CheckConstraint(condition=Q(act__in=("spent", "given_back")), name="quota_act_is_known"),
+            models.CheckConstraint(condition=Q(filled_us__gte=0), name="quota_level_is_not_below_zero"),
+        ]
+        indexes = [models.Index(fields=["user", "board", "mode", "-id"], name="quota_line_by_bucket")]
+
+    def __str__(self) -> str:
+        return f"{self.act} for submission {self.submission_id}"
+
+    @property
+    def tokens(self) -> int:
+        return -1 if self.act == self.SPENT else 1

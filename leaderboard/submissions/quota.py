@@ -1,23 +1,115 @@
-"""Pure: may this owner send one more now?"""
+"""Pure: may this owner send one more now?
+
+Two kinds of limit. Outer ones hold over everything that an owner sends: so many in any hour, so many unfinished. A
+quota is a bucket of tokens for each board and mode: one token a submission, refilled evenly through the day. What is in
+a bucket is never stored but found by replaying what was spent and given back (submissions/ledger.py keeps that).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
-from leaderboard.errors import RateLimited
+from leaderboard.errors import RateLimited, UserError
 
 WINDOW: Final = timedelta(hours=1)
 RETRY_UNFINISHED_S: Final = 30
+DAY: Final = timedelta(days=1)
+MOST: Final = 10_000  # tokens of a bucket, and a day
 
 
 @dataclass(frozen=True)
 class Usage:
     recent: Sequence[datetime]  # submissions of the last WINDOW that count, oldest first
     unfinished: int  # queued or running
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """So many tokens at most; it refills evenly, `per_day` in a day."""
+
+    capacity: int
+    per_day: int
+
+    @property
+    def period(self) -> timedelta:
+        """How long one token takes to come back."""
+        return DAY / self.per_day
+
+    @property
+    def full(self) -> timedelta:
+        return self.capacity * self.period
+
+
+USUAL: Final[Mapping[str, Bucket]] = {  # by mode, on each board
+    "ranked": Bucket(12, 12),
+    "profile": Bucket(24, 24),
+    "benchmark": Bucket(48, 48),
+    "test": Bucket(192, 192),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """Tokens spent (below zero) or given back (above) at a moment."""
+
+    at: datetime
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Level:
+    """What is in a bucket at a moment, as the time that it took to refill so far: exact, where tokens would round."""
+
+    bucket: Bucket
+    filled: timedelta
+    at: datetime
+
+    @property
+    def left(self) -> int:
+        return self.filled // self.bucket.period
+
+    @property
+    def next_at(self) -> datetime | None:
+        """When there will be one token more; None: it is full."""
+        period = self.bucket.period
+        return None if self.filled >= self.bucket.full else self.at + period - self.filled % period
+
+
+def level_at(bucket: Bucket, lines: Iterable[Line], now: datetime, *, opening: Level | None = None) -> Level:
+    """What is left of a bucket that was full before the first line, or as `opening` says; order does not matter.
+
+    Lines of one moment count as one sum. One of the future (another machine's clock) counts as of now.
+    """
+    full, period = bucket.full, bucket.period
+    filled, before = (min(opening.filled, full), min(opening.at, now)) if opening else (full, None)
+    told = sorted((min(line.at, now), line.tokens) for line in lines)
+    for at, together in groupby(told, key=itemgetter(0)):
+        passed = max(at - before, timedelta()) if before else timedelta()
+        before = max(at, before) if before else at
+        tokens = sum(count for _, count in together)
+        filled = max(timedelta(), min(full, min(full, filled + passed) + tokens * period))
+    return Level(bucket, min(full, filled + (now - before)) if before else full, now)
+
+
+def check_bucket(level: Level, *, mode: str, board: str, now: datetime) -> None:
+    """Raises RateLimited where no token is left; `board` as a person would name it."""
+    free_at = level.next_at
+    if level.left or free_at is None:
+        return
+    wait_s = max(1, math.ceil((free_at - now).total_seconds()))
+    raise RateLimited(
+        "mode",
+        mode,
+        f"none left of your {level.bucket.capacity} {mode} submissions to {board}; "
+        f"the next one comes at {free_at:%Y-%m-%d %H:%M:%S} UTC; try again in {wait_s} s",
+        retry_after_s=wait_s,
+    )
 
 
 def check_quota(usage: Usage, *, per_hour: int, unfinished_at_once: int, now: datetime) -> None:
@@ -38,3 +130,34 @@ def check_quota(usage: Usage, *, per_hour: int, unfinished_at_once: int, now: da
             f"{len(usage.recent)} submissions in the last hour; at most {per_hour}; try again in {wait_s} s",
             retry_after_s=wait_s,
         )
+
+
+def parse_quotas(value: object) -> dict[str, Bucket]:
+    """A competition's quotas by mode: USUAL, but for what it says. Raises UserError that names the part.
+
+    {"ranked": 5}                                  5 at once, and 5 a day
+    {"ranked": {"capacity": 20, "per_day": 5}}     20 at once, then 5 a day
+    """
+    if not isinstance(value, Mapping):
+        raise UserError("quotas", value, 'expected an object such as {"ranked": 5}')
+    for mode in value:
+        if mode not in USUAL:
+            raise UserError("quotas", mode, f"no such mode; there are {', '.join(USUAL)}")
+    return {**USUAL, **{mode: _parse_bucket(f"quotas.{mode}", said) for mode, said in value.items()}}
+
+
+def _parse_bucket(name: str, said: object) -> Bucket:
+    if not isinstance(said, Mapping):
+        return Bucket(_whole(name, said), _whole(name, said))
+    unknown = sorted(map(str, set(said) - {"capacity", "per_day"}))
+    if unknown or len(said) != 2:
+        raise UserError(name, ", ".join(unknown), 'expected "capacity" and "per_day", and nothing else')
+    return Bucket(
+        capacity=_whole(f"{name}.capacity", said["capacity"]), per_day=_whole(f"{name}.per_day", said["per_day"])
+    )
+
+
+def _whole(name: str, said: object) -> int:
+    if isinstance(said, bool) or not isinstance(said, int) or not 1 <= said <= MOST:
+        raise UserError(name, said, f"expected a whole number from 1 to {MOST:,}")
+    return said

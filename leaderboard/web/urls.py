@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from leaderboard.web import stream
 from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import competitions as competitions_api
+from leaderboard.web.api import quota as quota_api
 from leaderboard.web.api import views as api
 from leaderboard.web.pages import (
     account,
@@ -96,6 +97,7 @@ people: list[URLPattern | URLResolver] = [
     path("boards", api.Boards.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
+    path("quota", quota_api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),

@@ -63,6 +63,7 @@ class FakeSite:
             {"rank": 2, "user": "ada", "score_us": 1234.5, "ratio": 0.5, "submitted_at": "2026-01-02T03:04:05Z"},
         ]
         self.competitions: list[dict[str, Any]] = []
+        self.quota: list[dict[str, Any]] | None = None  # None: a site that knows no such call
         self.verdict: dict[str, Any] = PASSED
         self.username = "ada"
         self.break_stream_after = 0  # events per connection; 0: never broken
@@ -94,6 +95,8 @@ class FakeSite:
             return 200, {"username": self.username, "token": {"name": "laptop", "scopes": ["read", "submit"]}}
         if path == "/boards":
             return 200, self.boards
+        if path == "/quota" and self.quota is not None:
+            return 200, [row for row in self.quota if row["board"] == query.get("board", [row["board"]])[0]]
         if path == "/submissions":
             wanted = query.get("board", [self.verdict["board"]])[0]
             return 200, [row for row in [self.verdict] if row["board"] == wanted][: int(query["limit"][0])]

@@ -24,6 +24,7 @@ from problems.spec import Problem as Specification
 from runner.wire import Job, Report
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+PLENTY = {"ranked": 10_000, "benchmark": 10_000, "test": 10_000}  # for tests that are about something else
 SOURCE = b"def custom_kernel(data):\n    return data\n"
 
 
@@ -98,7 +99,9 @@ def make_problem(slug: str = "softmax", **changes: Any) -> Specification:
 
 def make_board(slug: str = "softmax", hardware: str = "cpu", **changes: Any) -> Board:
     specification = make_problem(slug)
-    competition, _ = Competition.objects.get_or_create(slug="kernels-101", defaults={"name": "Kernels 101"})
+    competition, _ = Competition.objects.get_or_create(
+        slug="kernels-101", defaults={"name": "Kernels 101", "quotas": PLENTY}
+    )
     problem, _ = Problem.objects.get_or_create(slug=slug, defaults={"title": specification.title})
     version, _ = ProblemVersion.objects.get_or_create(
         digest=specification.digest, defaults={"problem": problem, "bundle": specification.to_bundle()}

@@ -14,7 +14,7 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.judging.models import Attempt, AttemptEvent, Result
 from leaderboard.review.models import Finding
-from leaderboard.submissions.models import Submission
+from leaderboard.submissions.models import QuotaLine, Submission
 from tests.leaderboard.stage import NOON, Stage, current
 
 
@@ -66,10 +66,11 @@ def rows(stage: Stage) -> dict[type[models.Model], models.Model]:
     result = stage.judge(submission, ratio=0.1, score_us=100.0)
     row = record(act="look", target=result, actor=stage.olga, reason="a test", now=NOON)
     some = [submission, result, row, result.findings.get(), stage.board.version, submission.events.first()]
+    some.append(submission.quota_lines.first())
     return {type(one): one for one in some if one is not None}
 
 
-@pytest.mark.parametrize("table", [Submission, Result, Row, Finding, ProblemVersion, AttemptEvent])
+@pytest.mark.parametrize("table", [Submission, Result, Row, Finding, ProblemVersion, AttemptEvent, QuotaLine])
 def test_append_only_rows_are_never_changed_or_deleted(
     rows: dict[type[models.Model], models.Model], table: type[models.Model]
 ) -> None:

@@ -136,6 +136,24 @@ def test_directives_stand_in_for_fields(stage, tool) -> None:
     assert post(tool(stage.ada), board="", hardware="", code=code).status_code == 201
 
 
+def test_quota_is_told_before_and_refused_with_a_time(stage, tool) -> None:
+    type(stage.board.competition).objects.update(quotas={"ranked": 1})
+    client = tool(stage.ada)
+    assert client.get("/api/v1/quota").json() == [], "nothing is spent anywhere"
+    told = {one["mode"]: one for one in client.get("/api/v1/quota?board=softmax").json()}
+    full = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "left": 1, "capacity": 1, "per_day": 1}
+    assert told["ranked"] == full | {"next_at": None}
+    assert set(told) == {"test", "benchmark", "ranked"}
+    assert post(client).status_code == 201
+    (spent,) = client.get("/api/v1/quota").json()
+    assert spent == full | {"left": 0, "next_at": spent["next_at"]}
+    refused = post(client)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (429, "mode")
+    assert 86_000 < int(refused.headers["Retry-After"]) <= 86_400
+    assert spent["next_at"][:16].replace("T", " ") in refused.json()["detail"]
+    assert client.get("/api/v1/quota?board=nope").status_code == 404
+
+
 def test_scopes(stage, tool) -> None:
     reader, sender = tool(stage.ada, "read"), tool(stage.ada, "submit")
     refused = post(reader)
@@ -213,6 +231,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/boards",
         "/api/v1/boards/{slug}",
         "/api/v1/boards/{slug}/{hardware}/entries",
+        "/api/v1/quota",
         "/api/v1/submissions",
         "/api/v1/submissions/{id}",
         "/api/v1/submissions/{id}/cancel",

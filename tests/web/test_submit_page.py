@@ -89,6 +89,20 @@ def test_the_quota_answers_429_with_a_time(stage, browser, settings) -> None:
     assert b"at most 1 may at once" in answer.content
 
 
+def test_what_is_left_is_shown_before_submitting(stage, browser) -> None:
+    type(stage.board.competition).objects.update(quotas={"ranked": 1})
+    client = browser(stage.ada)
+    assert '<span class="figure">1 of 1</span> left</span>' in client.get(ADDRESS).content.decode()
+    assert send(client, mode="ranked").status_code == 302
+    assert '<span class="figure">0 of 1</span> left, the next <time' in client.get(ADDRESS).content.decode()
+    answer = send(client, mode="ranked")
+    page = answer.content.decode()
+    assert (answer.status_code, 'id="id_mode_error"' in page) == (429, True)
+    assert "None left of your 1 ranked submissions to softmax on cpu" in page
+    assert 86_000 < int(answer.headers["Retry-After"]) <= 86_400
+    assert send(client, mode="test").status_code == 302
+
+
 def test_the_choice_of_the_link_is_made_already(stage, browser) -> None:
     page = browser(stage.ada).get(ADDRESS + "?mode=ranked&hardware=cpu").content.decode()
     assert 'value="ranked" checked' in page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -22,11 +22,12 @@ from leaderboard.web import cards, lane, shape, sources
 from leaderboard.web.forms import DecisionForm, SubmitForm
 from leaderboard.web.meanings import MEANINGS, TELEMETRY, UNRANKED
 from leaderboard.web.pages.account import user_of
+from leaderboard.web.quotas import what_is_left
 from leaderboard.web.verdicts import SAID, flags_said
 
 PAGE_ROWS: Final = 50
 REVIEW_ROWS: Final = 200
-MODES: Final = (
+MODES: Final[tuple[dict[str, Any], ...]] = (
     {"value": "test", "title": "Test", "about": "Is it right? Public and secret cases, no timing. The quickest."},
     {"value": "benchmark", "title": "Benchmark", "about": "Tested and timed against the baseline; shown to you only."},
     {"value": "ranked", "title": "Ranked", "about": "Tested and timed on secret inputs; a pass goes to the board."},
@@ -139,8 +140,10 @@ def _first_choice(request: HttpRequest, card: cards.Card) -> dict[str, str]:
 
 def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, status: int = 200) -> HttpResponse:
     form.describe()
+    left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
+    modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
     templates = sources.starters(sources.problem_of(card.version))
-    context = {"card": card, "form": form, "modes": MODES, "templates": templates}
+    context = {"card": card, "form": form, "modes": modes, "templates": templates}
     return render(request, "web/submit.html", context, status=status)
 
 

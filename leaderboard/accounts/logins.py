@@ -1,0 +1,16 @@
+"""One person may have several logins that are one account: those that are linked to it, and its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q, QuerySet
+
+from leaderboard.accounts.models import User
+
+
+def logins_of(user: User | AnonymousUser) -> QuerySet[User, Any]:
+    """Keys of all logins of this person, for a subquery: whatever belongs to one of them is theirs."""
+    account = user.account_id if isinstance(user, User) else None
+    return User.objects.filter(Q(pk=account) | Q(linked_to=account)).order_by().values("pk")

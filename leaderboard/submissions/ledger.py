@@ -1,0 +1,88 @@
+"""What was spent of the quotas and what was given back: rows that are written once and never changed.
+
+What is left is found by replaying them. Calling a submission off, or anything else that its owner can do, writes
+nothing here and so gives nothing back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Board
+from leaderboard.submissions.models import QuotaLine, Submission
+from leaderboard.submissions.quota import Bucket, Level, Line, check_bucket, level_at, parse_quotas
+
+READ_LINES: Final = 50  # of one bucket; what was before them is in the level that the oldest of them tells
+_US: Final = timedelta(microseconds=1)
+
+
+def levels(*, owner: User, boards: Iterable[Board], now: datetime) -> dict[tuple[int, str], Level]:
+    """What this owner has left, by board and mode. One query, however many boards (that know their competition)."""
+    boards = list(boards)
+    lines: dict[tuple[int, str], list[QuotaLine]] = defaultdict(list)
+    for line in _newest_lines(owner, boards):
+        lines[line.board_id, line.mode].append(line)
+    return {
+        (board.pk, mode): _replay(bucket, lines[board.pk, mode], now)
+        for board in boards
+        for mode, bucket in parse_quotas(board.competition.quotas).items()
+    }
+
+
+def boards_spent_on(owner: User) -> list[Board]:
+    """Those of whose quota this owner ever spent something."""
+    spent = QuotaLine.objects.filter(user__in=logins_of(owner)).values("board")
+    return list(Board.objects.with_parts().filter(pk__in=spent))
+
+
+def check_left(*, owner: User, board: Board, mode: str, now: datetime) -> None:
+    """Raises RateLimited. The caller holds the owner's row: two at once must not both find the last token."""
+    level = levels(owner=owner, boards=[board], now=now)[board.pk, mode]
+    check_bucket(level, mode=mode, board=str(board), now=now)
+
+
+def spend(*, submission: Submission, now: datetime) -> None:
+    """The caller holds the owner's row."""
+    _write(submission, QuotaLine.SPENT, now)
+
+
+def give_back(*, submission: Submission, now: datetime) -> bool:
+    """The token of this submission, once: False where it spent none, or has it back already."""
+    User.objects.select_for_update(no_key=True).get(pk=submission.owner.account_id)
+    if set(submission.quota_lines.values_list("act", flat=True)) != {QuotaLine.SPENT}:
+        return False
+    _write(submission, QuotaLine.GIVEN_BACK, now)
+    return True
+
+
+def _write(submission: Submission, act: str, now: datetime) -> None:
+    board, mode = submission.board, submission.mode
+    known = [line for line in _newest_lines(submission.owner, [board]) if line.mode == mode]
+    line = QuotaLine(
+        user=submission.owner, board=board, mode=mode, submission=submission, act=act, created_at=now, filled_us=0
+    )
+    level = _replay(parse_quotas(board.competition.quotas)[mode], [*known, line], now)
+    line.filled_us = level.filled // _US
+    line.save(force_insert=True)
+
+
+def _newest_lines(owner: User, boards: list[Board]) -> list[QuotaLine]:
+    """The last READ_LINES of each bucket, oldest first."""
+    newest_first = Window(RowNumber(), partition_by=[F("board"), F("mode")], order_by=F("pk").desc())
+    lines = QuotaLine.objects.filter(user__in=logins_of(owner), board__in=boards).annotate(place=newest_first)
+    return list(lines.filter(place__lte=READ_LINES).order_by("pk"))
+
+
+def _replay(bucket: Bucket, lines: list[QuotaLine], now: datetime) -> Level:
+    opening = None
+    if len(lines) >= READ_LINES:
+        opening, lines = Level(bucket, lines[0].filled_us * _US, lines[0].created_at), lines[1:]
+    return level_at(bucket, (Line(line.created_at, line.tokens) for line in lines), now, opening=opening)
