@@ -5,8 +5,8 @@
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
                     … and where that takes first place of a contest: a confirmation is asked for
-    take_confirmation  keep its verdict; a candidate that failed on fresh seeds is held
                     what it cost is given back where we failed
+    take_confirmation  keep its verdict; a candidate that failed on fresh seeds is held
     publish_result  decide → publish
     reject_result   decide → withdraw
     import_set      uploads.apply_upload → a gate for each new version: an admission test

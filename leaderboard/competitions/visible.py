@@ -14,6 +14,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import CLOSED, PUBLIC, Board, BoardQuerySet, Competition, InviteCode, Role
 
@@ -65,13 +66,13 @@ def _has_role(viewer: Viewer, competition: str) -> Exists:
 
 
 def _living_codes(viewer: Viewer, competition: str) -> QuerySet[InviteCode]:
-    return InviteCode.objects.filter(used_by=viewer.pk, competition=OuterRef(competition), revoked_at=None)
+    return InviteCode.objects.filter(used_by__in=logins_of(viewer), competition=OuterRef(competition), revoked_at=None)
 
 
 def _competes_without_code(viewer: Viewer, competition: str) -> Q:
     """In an entrant now, and never by a code. Entrants are a room above, so they are asked for by name."""
     competes = Competition.objects.filter(
-        pk=OuterRef(competition), entrants__memberships__user=viewer.pk, entrants__memberships__left_at=None
+        pk=OuterRef(competition), entrants__memberships__user__in=logins_of(viewer), entrants__memberships__left_at=None
     )
-    codes = InviteCode.objects.filter(used_by=viewer.pk, competition=OuterRef(competition))
+    codes = InviteCode.objects.filter(used_by__in=logins_of(viewer), competition=OuterRef(competition))
     return Q(Exists(competes)) & ~Q(Exists(codes))

@@ -13,20 +13,21 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Phase, phase_at
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.visible import may_see
+from leaderboard.entrants.checks import checked_division, lock_names, lock_person, membership_of
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.errors import UserError
 
 
 def entrant_of(user: User, competition: Competition) -> Entrant | None:
-    """Whom they compete as now; None: they have not entered."""
-    return Entrant.objects.filter(
-        competition=competition, memberships__user=user, memberships__left_at__isnull=True
-    ).first()
+    """Whom they compete as now, by whichever of their logins; None: they have not entered."""
+    member = membership_of(user, competition)
+    return member.entrant if member else None
 
 
 def rules_digest(competition: Competition) -> str:
@@ -76,19 +77,50 @@ def enter_by_submitting(*, user: User, competition: Competition, now: datetime) 
 
 
 @transaction.atomic
-def enter_alone(*, user: User, competition: Competition, now: datetime) -> Entrant:
-    """Without a question about rules: that is for the acts above to ask."""
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # twice at once: the second finds the first's
-    known = entrant_of(user, competition)
+def enter_alone(
+    *, user: User, competition: Competition, now: datetime, division: str = "", model_name: str = ""
+) -> Entrant:
+    """Without a question about rules: that is for the acts above to ask.
+
+    Who left a team is again the entrant that they were alone. `division`: "": people, where that is one.
+    """
+    person = lock_person(user)
+    known = entrant_of(person, competition)
     if known is not None:
         return known
-    entrant = Entrant.objects.create(competition=competition, name=user.get_username(), created_at=now)
+    entrant = _alone_before(person, competition) or _new_entrant(person, competition, division, model_name, now)
     Membership.objects.create(
-        entrant=entrant, competition=competition, user=user, role=Membership.CAPTAIN, joined_at=now
+        entrant=entrant, competition=competition, user=person, role=Membership.CAPTAIN, joined_at=now
     )
     return entrant
 
 
 def _membership(user: User, competition: Competition) -> QuerySet[Membership]:
     """The one of now, if any."""
-    return Membership.objects.filter(user=user, competition=competition, left_at__isnull=True)
+    return Membership.objects.filter(user__in=logins_of(user), competition=competition, left_at__isnull=True)
+
+
+def _alone_before(person: User, competition: Competition) -> Entrant | None:
+    alone = Entrant.objects.filter(competition=competition, is_team=False, memberships__user__in=logins_of(person))
+    return alone.order_by("pk").first()
+
+
+def _new_entrant(person: User, competition: Competition, division: str, model_name: str, now: datetime) -> Entrant:
+    division, model_name = checked_division(competition, division, model_name)
+    lock_names(competition)
+    return Entrant.objects.create(
+        competition=competition,
+        name=_free_name(person, competition),
+        division=division,
+        model_name=model_name,
+        created_at=now,
+    )
+
+
+def _free_name(person: User, competition: Competition) -> str:
+    """Their username; a team that took it before there was this user keeps it."""
+    username = person.get_username()
+    taken = Entrant.objects.filter(competition=competition, name__istartswith=username).values_list("name", flat=True)
+    known = {name.lower() for name in taken}
+    names = (username, *(f"{username} ({count})" for count in range(2, len(known) + 3)))
+    return next(name for name in names if name.lower() not in known)

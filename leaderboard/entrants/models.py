@@ -21,6 +21,7 @@ class Entrant(models.Model):
     name = models.CharField(max_length=150)
     is_team = models.BooleanField(default=False)
     pseudonym = models.CharField(max_length=150, blank=True)  # shown instead of the name; "": the name is shown
+    revealed_at = models.DateTimeField(null=True, blank=True)  # since then the name is shown beside the pseudonym
     division = models.CharField(max_length=16, default=HUMAN)
     model_name = models.CharField(max_length=128, blank=True)  # of the agent, in division agent and mixed
     affiliation = models.CharField(max_length=128, blank=True)
@@ -50,6 +51,8 @@ class Entrant(models.Model):
     @property
     def shown_name(self) -> str:
         """What the public reads."""
+        if self.pseudonym and self.revealed_at:
+            return f"{self.name} (was {self.pseudonym})"
         return self.pseudonym or self.name
 
 

@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 
 from leaderboard.accounts.models import SCOPES, User
+from leaderboard.entrants.checks import is_team_name
 from problems.errors import ProblemError
 from problems.spec import MAX_GPUS, as_words
 
@@ -47,11 +48,16 @@ class SignInForm(Described, AuthenticationForm):
     }
 
 
+def is_no_team(username: str) -> None:
+    if is_team_name(username):
+        raise forms.ValidationError("This name is taken.")
+
+
 class SignUpForm(Described, _UserCreationForm):
     username = forms.CharField(
         max_length=MAX_NAME_CHARS,
         help_text=NAME_RULE,
-        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE)],
+        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE), is_no_team],
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}),
     )
 

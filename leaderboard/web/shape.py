@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Role
+from leaderboard.entrants.models import Membership
 from leaderboard.judging.states import CANCELLED, FINISHED
 from leaderboard.standings.boards import Standing
 from leaderboard.standings.status import SubmissionStatus, status_of, statuses_of
@@ -35,9 +38,22 @@ _STATUS_FIELDS: Final = (
 
 
 def visible_to(user: User) -> QuerySet[Submission]:
-    """What this person may see: everything for an organiser, else their own. Strangers meet a 404."""
-    every = Submission.objects.select_related("owner", "board__problem")
-    return every if user.is_staff or user.is_superuser else every.filter(owner=user)
+    """What this person may see; strangers meet a 404.
+
+    Staff everything; whoever has a role in a competition, all that was sent to it; everybody their own and what was
+    sent for the teams that they are in now, by whom and when ever.
+    """
+    every = Submission.objects.select_related("owner", "entrant", "board__problem")
+    if user.is_staff or user.is_superuser:
+        return every
+    organised = Role.objects.filter(user=user).values("competition")
+    mine = Membership.objects.filter(user__in=logins_of(user), left_at=None).values("entrant")
+    return every.filter(Q(owner__in=logins_of(user)) | Q(entrant__in=mine) | Q(board__competition__in=organised))
+
+
+def sent_by(user: User) -> QuerySet[Submission]:
+    """This person's own, by any of their logins."""
+    return Submission.objects.select_related("owner", "entrant", "board__problem").filter(owner__in=logins_of(user))
 
 
 class Shown:
@@ -54,6 +70,7 @@ class Shown:
         self.filename = submission.filename
         self.code = submission.source
         self.owner = submission.owner.get_username()
+        self.team = submission.entrant.name if submission.entrant.is_team else ""
         self.created_at = submission.created_at
         self.url = f"/submissions/{submission.pk}"
         self.events = f"/api/v1/submissions/{submission.pk}/events"

@@ -20,6 +20,7 @@ from leaderboard.web.pages import (
     service,
     sets,
     submissions,
+    teams,
 )
 from leaderboard.web.pages.organise import boards as organise_boards
 from leaderboard.web.pages.organise import exports as organise_exports
@@ -42,6 +43,8 @@ pages: list[URLPattern | URLResolver] = [
     path("invite-code", competitions.invite_code),
     path("collections/<slug:slug>", collections.index),
     path("collections/<slug:slug>/<str:username>", collections.entrant),
+    path("competitions/<slug:slug>/team", teams.mine),
+    path("competitions/<slug:slug>/team/<slug:name>", teams.act),
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
     path("submissions/<int:pk>/cancel", submissions.cancel),

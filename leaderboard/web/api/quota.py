@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from leaderboard.competitions.models import Board
+from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api.views import Private
 from leaderboard.web.quotas import what_is_left
@@ -45,7 +45,7 @@ class Quota(Private):
         if not slug:
             left = what_is_left(caller, boards_spent_on(caller), now)
             return Response(Left([one for one in left if one.next_at is not None], many=True).data)
-        boards = list(Board.objects.with_parts().filter(slug=slug))
+        boards = list(boards_seen_by(caller).with_parts().filter(slug=slug))
         if not boards:
             raise Http404
         return Response(Left(what_is_left(caller, boards, now), many=True).data)

@@ -102,7 +102,7 @@ class Submissions(Private):
         query = serializers.Page(data=request.query_params)
         query.is_valid(raise_exception=True)
         wanted = query.validated_data
-        mine = shape.visible_to(self.caller(request)).filter(owner=self.caller(request))
+        mine = shape.sent_by(self.caller(request))
         if wanted.get("board"):
             mine = mine.filter(board__slug=wanted["board"])
         start = wanted["offset"]

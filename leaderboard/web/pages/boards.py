@@ -10,8 +10,10 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from leaderboard.accounts.models import User
 from leaderboard.admissions.door import refusal
 from leaderboard.competitions.announce import news_for
+from leaderboard.entrants.invites import open_invites_of
 from leaderboard.web import cards, sources
 from leaderboard.web.meanings import MEANINGS
 
@@ -22,7 +24,11 @@ CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import i
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    context = {"groups": cards.groups(request.user, now), "news": news_for(request.user, now)}
+    context = {
+        "groups": cards.groups(request.user, now),
+        "news": news_for(request.user, now),
+        "invites": open_invites_of(request.user) if isinstance(request.user, User) else (),
+    }
     return render(request, "web/home.html", context)
 
 

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from leaderboard import pipeline
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel as cancel_attempt
+from leaderboard.judging.cancel import may_cancel
 from leaderboard.judging.models import AttemptEvent, Result
 from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.review.models import Decision, Finding
@@ -65,7 +66,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 def index(request: HttpRequest) -> HttpResponse:
     offset = int(given) if (given := request.GET.get("offset", "0")).isascii() and given.isdigit() else 0
     offset = min(offset, 1_000_000)
-    mine = shape.visible_to(user_of(request)).filter(owner=user_of(request))[offset : offset + PAGE_ROWS + 1]
+    mine = shape.sent_by(user_of(request))[offset : offset + PAGE_ROWS + 1]
     subs = shape.shown_list(mine)
     context = {
         "subs": subs[:PAGE_ROWS],
@@ -171,6 +172,7 @@ def _detail_page(
         decision_form.describe()
     context = {
         "sub": item,
+        "may_cancel": may_cancel(item.submission, user_of(request)) and not item.is_finished,
         "stations": lane.stations(item, current),
         "said": SAID,
         "last_message": said[-1] if said else SAID.get(item.status, ""),

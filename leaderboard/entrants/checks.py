@@ -1,0 +1,114 @@
+"""What the acts of this room ask before they write: who speaks for an entrant, may its people change, is a name free.
+
+An act locks in this order, so that no two wait for each other: people, then the competition, then the entrant.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import CharField, Func, Q, QuerySet, Value
+from django.db.models.functions import Lower
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.competitions.calendar import is_over_at
+from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
+from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants.names import LOOKALIKES, clean_text, look
+from leaderboard.errors import UserError
+
+MAX_MODEL_CHARS = 128
+
+
+def lock_person(user: User) -> User:
+    """Their account, held: whatever they do at once in another window comes after this."""
+    return User.objects.select_for_update(no_key=True).get(pk=user.account_id)
+
+
+def lock_names(competition: Competition) -> None:
+    """Nobody else takes a name in this competition until we are done."""
+    Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
+
+
+def lock_entrant(entrant: Entrant) -> Entrant:
+    return Entrant.objects.select_for_update(of=("self",)).select_related("competition").get(pk=entrant.pk)
+
+
+def members_of(entrant: Entrant) -> QuerySet[Membership]:
+    """Who is in it now, in the order in which they came."""
+    return Membership.objects.filter(entrant=entrant, left_at=None).select_related("user")
+
+
+def membership_of(user: User, competition: Competition) -> Membership | None:
+    """Theirs now, by whichever of their logins."""
+    present = Membership.objects.filter(competition=competition, user__in=logins_of(user), left_at=None)
+    return present.select_related("entrant__competition").first()
+
+
+def check_member(entrant: Entrant, user: User) -> Membership:
+    member = members_of(entrant).filter(user__in=logins_of(user)).first()
+    if member is None:
+        raise UserError("entrant", entrant.name, "you are not in it", status=403)
+    return member
+
+
+def check_captain(entrant: Entrant, user: User, act: str) -> Membership:
+    member = check_member(entrant, user)
+    if member.role != Membership.CAPTAIN:
+        raise UserError("actor", user.get_username(), f"only the captain of {entrant.name} may {act}", status=403)
+    return member
+
+
+def check_people_may_change(competition: Competition, now: datetime) -> None:
+    merge_deadline = competition.merge_deadline
+    if merge_deadline is not None and merge_deadline <= now:
+        said = f"teams do not change any more since {merge_deadline:%Y-%m-%d %H:%M} UTC"
+        raise UserError("team", competition.slug, said, status=409)
+    check_not_over(competition, now)
+
+
+def check_not_over(competition: Competition, now: datetime) -> None:
+    if is_over_at(competition.schedule, now):
+        raise UserError("competition", competition.slug, "its contest is over", status=409)
+
+
+def check_name_is_free(competition: Competition, field: str, name: str, *, without: Entrant | None = None) -> None:
+    """Nobody else's username, and no name or pseudonym of this competition, nor one that only looks different."""
+    wanted = look(name)
+    usernames = User.objects.alias(
+        look=Func(Lower("username"), *map(Value, LOOKALIKES), function="translate", output_field=CharField())
+    )
+    if usernames.filter(look=wanted).exists():
+        raise UserError(field, name, "this is somebody's user name, or looks like one; choose another")
+    others = Entrant.objects.filter(competition=competition).exclude(pk=without.pk if without else 0)
+    taken = others.values_list("name", "pseudonym")
+    if any(wanted in (look(known), look(pseudonym)) for known, pseudonym in taken):
+        raise UserError(field, name, "this name is taken here, or looks like one that is; choose another")
+
+
+def is_team_name(username: str) -> bool:
+    """Whether a team or a pseudonym has this name anywhere: then nobody can sign up under it."""
+    folded = Entrant.objects.alias(low_name=Lower("name"), low_pseudonym=Lower("pseudonym"))
+    given = Q(is_team=True, low_name=username.lower()) | Q(low_pseudonym=username.lower())
+    return folded.filter(given).exists()
+
+
+def checked_division(competition: Competition, division: str, model_name: str) -> tuple[str, str]:
+    """A division of this competition with its model; "": people by themselves, where that is one."""
+    if not division and HUMAN not in competition.divisions:
+        where = f"say which at /competitions/{competition.slug}/team"
+        raise UserError(
+            "division", "", f"this competition is for {_listed(competition.divisions)}; {where}", status=409
+        )
+    division = division or HUMAN
+    if division not in competition.divisions:
+        raise UserError("division", division, f"no such division here; there is {_listed(competition.divisions)}")
+    model_name = clean_text("model_name", model_name, most=MAX_MODEL_CHARS)
+    if division in (AGENT, MIXED) and not model_name:
+        raise UserError("model_name", "", "name the model that writes the code")
+    return division, model_name if division != HUMAN else ""
+
+
+def _listed(divisions: list[str]) -> str:
+    return ", ".join(divisions)

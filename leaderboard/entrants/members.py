@@ -1,0 +1,100 @@
+"""Who is in an entrant: join, leave, be removed, hand the captain over. What somebody sent stays where it was sent for.
+
+A membership that ended stays as a row with its end, and is what says which was somebody's own entrant.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Competition
+from leaderboard.entrants import checks
+from leaderboard.entrants.models import Entrant, Membership, TeamInvite
+from leaderboard.errors import UserError
+
+
+def join(*, entrant: Entrant, person: User, role: str, now: datetime) -> Membership:
+    """For the acts of this room, which hold the person's row: they leave what they were in and are in this one.
+
+    The rules that they accepted before go with them; where they accepted none they are asked before they submit.
+    """
+    before = Membership.objects.filter(competition=entrant.competition, user__in=logins_of(person)).order_by("-pk")
+    accepted = before.values_list("rules_digest", flat=True).first() or ""
+    before.filter(left_at=None).update(left_at=now)
+    return Membership.objects.create(
+        entrant=entrant,
+        competition=entrant.competition,
+        user=person,
+        role=role,
+        rules_digest=accepted,
+        joined_at=now,
+    )
+
+
+@transaction.atomic
+def leave(*, user: User, competition: Competition, now: datetime) -> None:
+    """Out of the team, or of the competition. Who submits again enters again, as the entrant that they were alone."""
+    person = checks.lock_person(user)
+    member = checks.membership_of(person, competition)
+    if member is None:
+        raise UserError("competition", competition.slug, "you are not in it", status=409)
+    entrant = checks.lock_entrant(member.entrant)
+    member = checks.check_member(entrant, person)  # as it is now that nobody else can change it
+    checks.check_people_may_change(competition, now)
+    is_last = not checks.members_of(entrant).exclude(pk=member.pk).exists()
+    if member.role == Membership.CAPTAIN and not is_last:
+        raise UserError("team", entrant.name, "you are its captain; make another member captain first", status=409)
+    _end(member, now)
+    if is_last:
+        TeamInvite.objects.filter(entrant=entrant, answer="").update(answer=TeamInvite.WITHDRAWN, answered_at=now)
+    record(act="leave_entrant", target=entrant, actor=person, reason="", now=now)
+
+
+@transaction.atomic
+def remove_member(*, entrant: Entrant, username: str, actor: User, now: datetime) -> None:
+    team = checks.lock_entrant(entrant)
+    captain = checks.check_captain(team, actor, "remove a member")
+    checks.check_people_may_change(team.competition, now)
+    member = _named(team, username)
+    if member.pk == captain.pk:
+        raise UserError("username", username, "you are its captain; hand that over, then leave", status=409)
+    _end(member, now)
+    after = {"username": member.user.get_username()}
+    record(act="remove_member", target=team, actor=actor, reason="", now=now, after=after)
+
+
+@transaction.atomic
+def hand_over(*, entrant: Entrant, username: str, actor: User, now: datetime) -> None:
+    """Another member is captain from now on; who was it stays a member."""
+    team = checks.lock_entrant(entrant)
+    captain = checks.check_captain(team, actor, "make another one captain")
+    member = _named(team, username)
+    if member.pk == captain.pk:
+        raise UserError("username", username, "is its captain already", status=409)
+    Membership.objects.filter(pk=captain.pk).update(role=Membership.MEMBER)
+    Membership.objects.filter(pk=member.pk).update(role=Membership.CAPTAIN)
+    record(
+        act="hand_over_captain",
+        target=team,
+        actor=actor,
+        reason="",
+        now=now,
+        before={"captain": captain.user.get_username()},
+        after={"captain": member.user.get_username()},
+    )
+
+
+def _named(team: Entrant, username: str) -> Membership:
+    member = checks.members_of(team).filter(user__username=username).first()
+    if member is None:
+        raise UserError("username", username, f"is not in {team.name}", status=404)
+    return member
+
+
+def _end(member: Membership, now: datetime) -> None:
+    Membership.objects.filter(pk=member.pk, left_at=None).update(left_at=now)

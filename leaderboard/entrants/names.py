@@ -1,0 +1,55 @@
+"""Pure: names that people give to teams and to themselves. Two names that look the same are the same name."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+from leaderboard.errors import UserError
+
+MAX_NAME_CHARS: Final = 50
+MAX_MARKS: Final = 2  # accents on one letter
+# Letters of other scripts that look like Latin ones in their own case; the common ones, not every one that there is.
+_LATIN: Final = str.maketrans(
+    "АВЕЅІЈКМНОРСТУХԚԜасԁеһіјӏорԛѕуԝхкүΑΒΕΖΗΙΚΜΝΟΡΤΥΧανορικυχωɑɡı",
+    "ABESIJKMHOPCTYXQWacdehijlopqsywxkyABEZHIKMNOPTYXavopikuxwagi",
+)
+LOOKALIKES: Final = ("i1|0", "lllo")  # after casefold, for SQL's translate() as well
+_DIGITS: Final = str.maketrans(*LOOKALIKES)
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters and marks that show nothing
+
+
+def clean_text(field: str, text: str, *, most: int) -> str:
+    """One line of text as it is kept: NFKC, single spaces. Raises UserError for what nobody can see or type again."""
+    if len(text) > 4 * most:  # before any work on it
+        raise UserError(field, text, f"at most {most} characters")
+    clean = " ".join(unicodedata.normalize("NFKC", text).split())
+    if len(clean) > most:
+        raise UserError(field, text, f"at most {most} characters")
+    for char in clean:
+        if char in _BLANK or unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+            raise UserError(field, text, f"has a character that cannot be seen (U+{ord(char):04X}); leave it out")
+    if _most_marks(clean) > MAX_MARKS:
+        raise UserError(field, text, "has too many accents on one letter")
+    return clean
+
+
+def clean_name(field: str, text: str) -> str:
+    name = clean_text(field, text, most=MAX_NAME_CHARS)
+    if not any(char.isalnum() for char in name):
+        raise UserError(field, text, f"expected 1 to {MAX_NAME_CHARS} characters, with a letter or a digit")
+    return name
+
+
+def look(name: str) -> str:
+    """The same for two names that a reader could take for each other."""
+    folded = unicodedata.normalize("NFKC", name).translate(_LATIN).casefold()
+    return " ".join(folded.translate(_DIGITS).split())
+
+
+def _most_marks(text: str) -> int:
+    run = most = 0
+    for char in unicodedata.normalize("NFD", text):
+        run = run + 1 if unicodedata.category(char) in ("Mn", "Me") else 0
+        most = max(most, run)
+    return most

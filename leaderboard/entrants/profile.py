@@ -1,0 +1,110 @@
+"""What an entrant says of itself: division, affiliation, pseudonym, eligibility. The captain's acts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.audit.record import record
+from leaderboard.competitions.calendar import Stage, window_of
+from leaderboard.competitions.models import Competition, Track
+from leaderboard.entrants import checks
+from leaderboard.entrants.models import Entrant
+from leaderboard.entrants.names import clean_name, clean_text
+from leaderboard.errors import UserError
+
+MAX_AFFILIATION_CHARS: Final = 128
+
+
+def division_is_fixed(entrant: Entrant) -> bool:
+    """By the first ranked submission of the contest."""
+    window = window_of(entrant.competition.schedule, Stage.CONTEST)
+    sent = entrant.submissions.filter(mode="ranked")
+    if window.since is not None:
+        sent = sent.filter(created_at__gte=window.since)
+    if window.until is not None:
+        sent = sent.filter(created_at__lt=window.until)
+    return sent.exists()
+
+
+@transaction.atomic
+def choose_division(*, entrant: Entrant, actor: User, division: str, model_name: str, now: datetime) -> None:
+    found = _captains(entrant, actor, "choose its division")
+    if division_is_fixed(found):
+        said = "it is fixed since your first ranked submission of the contest; an organiser can tell you more"
+        raise UserError("division", division, said, status=409)
+    if not division:
+        raise UserError("division", "", "choose one")
+    division, model_name = checks.checked_division(found.competition, division, model_name)
+    _say(found, actor, now, "choose_division", division=division, model_name=model_name)
+
+
+@transaction.atomic
+def say_affiliation(*, entrant: Entrant, actor: User, affiliation: str, now: datetime) -> None:
+    found = _captains(entrant, actor, "say its affiliation")
+    text = clean_text("affiliation", affiliation, most=MAX_AFFILIATION_CHARS)
+    _say(found, actor, now, "say_affiliation", affiliation=text)
+
+
+@transaction.atomic
+def take_pseudonym(*, entrant: Entrant, actor: User, pseudonym: str, now: datetime) -> None:
+    """Once: who reads the board can rely on it that one name is one entrant."""
+    checks.lock_names(entrant.competition)
+    found = _captains(entrant, actor, "choose its pseudonym")
+    checks.check_not_over(found.competition, now)
+    if found.pseudonym:
+        raise UserError("pseudonym", pseudonym, f"you have one: {found.pseudonym}; it stays the same", status=409)
+    name = clean_name("pseudonym", pseudonym)
+    checks.check_name_is_free(found.competition, "pseudonym", name, without=found)
+    if name.casefold() == found.name.casefold():
+        raise UserError("pseudonym", pseudonym, "this is your name; choose another")
+    _say(found, actor, now, "take_pseudonym", pseudonym=name)
+
+
+@transaction.atomic
+def reveal(*, entrant: Entrant, actor: User, now: datetime) -> None:
+    """The name is shown with the pseudonym from now on. Nothing takes back what others have read."""
+    found = _captains(entrant, actor, "reveal its name")
+    if not found.pseudonym or found.revealed_at:
+        raise UserError("pseudonym", found.pseudonym, "there is nothing to reveal", status=409)
+    found.revealed_at = now
+    found.save(update_fields=["revealed_at"])
+    record(act="reveal_entrant", target=found, actor=actor, reason="", now=now)
+
+
+def tracks_to_declare(competition: Competition) -> list[Track]:
+    return list(competition.tracks.exclude(eligibility=""))
+
+
+@transaction.atomic
+def declare(*, entrant: Entrant, actor: User, tracks: Collection[str], now: datetime) -> None:
+    """For exactly these tracks they say that they are eligible, as the track asks it."""
+    found = _captains(entrant, actor, "declare that it is eligible")
+    final_at = found.competition.final_at
+    if final_at is not None and final_at <= now:
+        raise UserError("declared", "", "the competition is final", status=409)
+    known = {track.slug for track in tracks_to_declare(found.competition)}
+    unknown = sorted(set(tracks) - known)
+    if unknown:
+        raise UserError("declared", ", ".join(unknown), "no such track asks for it")
+    _say(found, actor, now, "declare_eligibility", declared=sorted(set(tracks)))
+
+
+def _captains(entrant: Entrant, actor: User, act: str) -> Entrant:
+    found = checks.lock_entrant(entrant)
+    checks.check_captain(found, actor, act)
+    return found
+
+
+def _say(entrant: Entrant, actor: User, now: datetime, act: str, **said: Any) -> None:
+    before = {name: getattr(entrant, name) for name in said}
+    if before == said:
+        return
+    for name, value in said.items():
+        setattr(entrant, name, value)
+    entrant.save(update_fields=list(said))
+    record(act=act, target=entrant, actor=actor, reason="", now=now, before=before, after=said)

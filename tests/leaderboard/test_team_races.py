@@ -1,0 +1,79 @@
+"""Two at once: the second finds what the first did."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Competition
+from leaderboard.entrants import invites
+from leaderboard.entrants.checks import members_of
+from leaderboard.entrants.teams import create_team
+from leaderboard.errors import UserError
+from tests.leaderboard.stage import Stage
+
+
+@pytest.fixture
+def competition(live_stage: Stage) -> Competition:
+    Competition.objects.update(max_team_size=2)
+    live_stage.board.competition.refresh_from_db()
+    return live_stage.board.competition
+
+
+def while_first_is_open(first: Callable[[], Any], second: Callable[[], Any]) -> list[str]:
+    """Do the second while the first has not committed; answers what the second was refused with."""
+    refused: list[str] = []
+
+    def act() -> None:
+        try:
+            second()
+        except UserError as error:
+            refused.append(error.message)
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=act)
+    with transaction.atomic():
+        first()
+        other.start()
+        other.join(0.3)
+        assert other.is_alive(), "the second waits until the first has committed"
+    other.join(20)
+    return refused
+
+
+def test_two_who_accept_at_once_do_not_share_the_last_place(live_stage: Stage, competition: Competition) -> None:
+    team = create_team(user=live_stage.ada, competition=competition, name="Fast", now=live_stage.now)
+
+    def asked(user: User) -> int:
+        told = {"entrant": team, "username": user.username, "actor": live_stage.ada, "now": live_stage.now}
+        return invites.invite(**told).pk  # type: ignore[arg-type]
+
+    for_ben, for_cleo = asked(live_stage.ben), asked(live_stage.cleo)
+    refused = while_first_is_open(
+        lambda: invites.accept_invite(invite_id=for_ben, user=live_stage.ben, now=live_stage.now),
+        lambda: invites.accept_invite(invite_id=for_cleo, user=live_stage.cleo, now=live_stage.now),
+    )
+    assert refused == ["is full: a team has at most 2 members"]
+    assert members_of(team).count() == 2
+
+
+def test_two_teams_at_once_do_not_get_the_same_name(live_stage: Stage, competition: Competition) -> None:
+    refused = while_first_is_open(
+        lambda: create_team(user=live_stage.ada, competition=competition, name="Fast", now=live_stage.now),
+        lambda: create_team(user=live_stage.ben, competition=competition, name="FAST", now=live_stage.now),
+    )
+    assert refused == ["this name is taken here, or looks like one that is; choose another"]
+
+
+def test_one_person_in_two_windows_is_in_one_team(live_stage: Stage, competition: Competition) -> None:
+    refused = while_first_is_open(
+        lambda: create_team(user=live_stage.ada, competition=competition, name="Fast", now=live_stage.now),
+        lambda: create_team(user=live_stage.ada, competition=competition, name="Slow", now=live_stage.now),
+    )
+    assert refused == ["you are in a team already; leave it first"]

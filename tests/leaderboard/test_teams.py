@@ -1,0 +1,190 @@
+"""A team: made, joined, left, handed over. What somebody sent stays with the entrant that it was sent for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from leaderboard.accounts.models import User
+from leaderboard.audit.models import Row
+from leaderboard.competitions.models import Competition
+from leaderboard.entrants import invites
+from leaderboard.entrants.checks import is_team_name, members_of
+from leaderboard.entrants.enter import enter_alone, entrant_of
+from leaderboard.entrants.members import hand_over, leave, remove_member
+from leaderboard.entrants.models import Entrant, Membership, TeamInvite
+from leaderboard.entrants.teams import create_team, rename_team
+from leaderboard.errors import UserError
+from tests.leaderboard.stage import Stage
+
+
+@pytest.fixture
+def competition(stage: Stage) -> Competition:
+    """Teams of two, for a week."""
+    found = stage.board.competition
+    found.max_team_size, found.merge_deadline = 2, stage.now + timedelta(days=7)
+    found.deadline = stage.now + timedelta(days=30)
+    found.save()
+    return found
+
+
+def make(stage: Stage, competition: Competition, captain: User | None = None, name: str = "Fast") -> Entrant:
+    return create_team(user=captain or stage.ada, competition=competition, name=name, now=stage.later(1))
+
+
+def ask(stage: Stage, team: Entrant, user: User, actor: User | None = None) -> TeamInvite:
+    return invites.invite(entrant=team, username=user.username, actor=actor or stage.ada, now=stage.later(1))
+
+
+def take_in(stage: Stage, team: Entrant, user: User) -> Membership:
+    return invites.accept_invite(invite_id=ask(stage, team, user).pk, user=user, now=stage.later(1))
+
+
+def names(team: Entrant) -> list[tuple[str, str]]:
+    return [(one.user.username, one.role) for one in members_of(team)]
+
+
+def test_who_makes_a_team_is_its_captain_and_members_join_by_invite(stage: Stage, competition: Competition) -> None:
+    team = make(stage, competition)
+    take_in(stage, team, stage.ben)
+    assert names(team) == [("ada", "captain"), ("ben", "member")]
+    assert stage.submit(stage.ben).entrant == team
+    assert set(Row.objects.values_list("act", flat=True)) == {"create_team", "join_team"}
+
+
+def test_what_was_sent_stays_and_leaving_goes_back_to_one_s_own(stage: Stage, competition: Competition) -> None:
+    alone = stage.submit(stage.ben).entrant
+    team = make(stage, competition)
+    take_in(stage, team, stage.ben)
+    sent = stage.submit(stage.ben)
+    leave(user=stage.ben, competition=competition, now=stage.later(1))
+    assert entrant_of(stage.ben, competition) is None
+    after = stage.submit(stage.ben)
+    sent.refresh_from_db()
+    assert (sent.entrant, after.entrant) == (team, alone)
+    assert names(alone) == [("ben", "captain")]
+
+
+def test_a_full_team_takes_nobody(stage: Stage, competition: Competition) -> None:
+    team = make(stage, competition)
+    waiting = ask(stage, team, stage.cleo)
+    take_in(stage, team, stage.ben)
+    with pytest.raises(UserError, match="at most 2 members"):
+        ask(stage, team, User.objects.create_user("dora"))
+    with pytest.raises(UserError, match="at most 2 members"):
+        invites.accept_invite(invite_id=waiting.pk, user=stage.cleo, now=stage.later(1))
+    remove_member(entrant=team, username="ben", actor=stage.ada, now=stage.later(1))
+    invites.accept_invite(invite_id=waiting.pk, user=stage.cleo, now=stage.later(1))
+
+
+def test_one_is_in_one_team_at_a_time(stage: Stage, competition: Competition) -> None:
+    team, other = make(stage, competition), make(stage, competition, stage.ben, "Faster")
+    with pytest.raises(UserError, match="in a team already"):
+        take_in(stage, team, stage.ben)
+    with pytest.raises(UserError, match="in a team already"):
+        make(stage, competition, stage.ben, "Fastest")
+    assert entrant_of(stage.ben, competition) == other
+
+
+def test_nothing_changes_after_the_merge_deadline(stage: Stage, competition: Competition) -> None:
+    team = make(stage, competition)
+    take_in(stage, team, stage.ben)
+    remove_member(entrant=team, username="ben", actor=stage.ada, now=stage.later(1))
+    waiting = ask(stage, team, stage.ben)
+    assert competition.merge_deadline is not None
+    stage.now = competition.merge_deadline
+    refused = [
+        lambda: invites.accept_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now),
+        lambda: ask(stage, team, stage.cleo),
+        lambda: make(stage, competition, stage.cleo, "Late"),
+        lambda: leave(user=stage.ada, competition=competition, now=stage.now),
+        lambda: remove_member(entrant=team, username="ada", actor=stage.ada, now=stage.now),
+    ]
+    for act in refused:
+        with pytest.raises(UserError, match="do not change any more") as caught:
+            act()
+        assert caught.value.status == 409
+    invites.decline_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now)
+    assert names(team) == [("ada", "captain")]
+
+
+def test_only_the_captain_has_a_say(stage: Stage, competition: Competition) -> None:
+    team = make(stage, competition)
+    take_in(stage, team, stage.ben)
+    for actor in (stage.ben, stage.cleo, stage.olga):
+        refused = [
+            lambda who=actor: ask(stage, team, stage.cleo, who),
+            lambda who=actor: remove_member(entrant=team, username="ada", actor=who, now=stage.now),
+            lambda who=actor: hand_over(entrant=team, username="ben", actor=who, now=stage.now),
+            lambda who=actor: rename_team(entrant=team, actor=who, name="Mine", now=stage.now),
+        ]
+        for act in refused:
+            with pytest.raises(UserError) as caught:
+                act()
+            assert caught.value.status == 403
+    assert names(team) == [("ada", "captain"), ("ben", "member")]
+
+
+def test_the_captain_hands_over_before_leaving(stage: Stage, competition: Competition) -> None:
+    team = make(stage, competition)
+    take_in(stage, team, stage.ben)
+    with pytest.raises(UserError, match="make another member captain first"):
+        leave(user=stage.ada, competition=competition, now=stage.later(1))
+    with pytest.raises(UserError, match="is not in Fast"):
+        hand_over(entrant=team, username="cleo", actor=stage.ada, now=stage.now)
+    hand_over(entrant=team, username="ben", actor=stage.ada, now=stage.later(1))
+    assert sorted(names(team)) == [("ada", "member"), ("ben", "captain")]
+    leave(user=stage.ada, competition=competition, now=stage.later(1))
+    waiting = ask(stage, team, stage.cleo, stage.ben)
+    leave(user=stage.ben, competition=competition, now=stage.later(1))
+    waiting.refresh_from_db()
+    assert (names(team), waiting.answer) == ([], "withdrawn")
+
+
+def test_an_invite_is_answered_once_and_by_whom_it_is_for(stage: Stage, competition: Competition) -> None:
+    team = make(stage, competition)
+    waiting = ask(stage, team, stage.ben)
+    with pytest.raises(UserError, match="is invited already"):
+        ask(stage, team, stage.ben)
+    for act in (invites.accept_invite, invites.decline_invite):
+        with pytest.raises(UserError) as caught:
+            act(invite_id=waiting.pk, user=stage.cleo, now=stage.now)
+        assert caught.value.status == 404
+    invites.withdraw_invite(invite_id=waiting.pk, entrant=team, actor=stage.ada, now=stage.later(1))
+    with pytest.raises(UserError, match="it was withdrawn already"):
+        invites.accept_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now)
+    for _ in range(2):
+        invites.decline_invite(invite_id=ask(stage, team, stage.ben).pk, user=stage.ben, now=stage.later(1))
+    with pytest.raises(UserError, match="3 times"):
+        ask(stage, team, stage.ben)
+
+
+def test_teams_need_a_competition_that_has_them(stage: Stage) -> None:
+    with pytest.raises(UserError, match="everybody competes alone"):
+        make(stage, stage.board.competition)
+
+
+@pytest.mark.parametrize("name", ["ada", "BEN", "Cleo", "bеn", "fast"])
+def test_a_team_takes_nobody_else_s_name(stage: Stage, competition: Competition, name: str) -> None:
+    make(stage, competition)
+    with pytest.raises(UserError) as caught:
+        make(stage, competition, stage.cleo, name)
+    assert caught.value.field == "name"
+
+
+def test_a_team_may_be_renamed_to_what_is_free(stage: Stage, competition: Competition) -> None:
+    team = make(stage, competition)
+    rename_team(entrant=team, actor=stage.ada, name="FAST", now=stage.later(1))
+    with pytest.raises(UserError, match="user name"):
+        rename_team(entrant=team, actor=stage.ada, name="Cleo", now=stage.later(1))
+    team.refresh_from_db()
+    assert team.name == "FAST"
+
+
+def test_a_name_that_a_team_has_is_no_user_s(stage: Stage, competition: Competition) -> None:
+    make(stage, competition, name="Dora")
+    assert is_team_name("dora")
+    assert not is_team_name("ada")
+    late = enter_alone(user=User.objects.create_user("dora"), competition=competition, now=stage.now)
+    assert late.name == "dora (2)"
