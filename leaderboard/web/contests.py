@@ -27,13 +27,6 @@ TIE_RULES: Final = {
     Track.EARLIER: "Among those who cannot be told apart, who was that fast first wins.",
     Track.SHARE: "Those who cannot be told apart share the places that they take, and their prizes.",
 }
-KINDS: Final = {
-    Track.OVERALL: "over all boards",
-    Track.HARDWARE: "over the boards on {hardware}",
-    Track.BOARD: "on {slug} on {hardware}",
-    Track.TAG: "the best on a board tagged {tag}",
-    Track.FIRST_TO_BEAT: "the first to take at most {ratio} of the baseline's time on {slug} on {hardware}",
-}
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,6 @@ class ProblemShown:
 @dataclass(frozen=True)
 class TrackShown:
     track: Track
-    what: str
     who: str  # "" where everybody is
     ties: str
     prizes: list[Prize]
@@ -175,19 +167,10 @@ def _track(track: Track) -> TrackShown:
     some = "" if set(track.divisions) == set(DIVISIONS) else " and ".join(sorted(track.divisions))
     return TrackShown(
         track=track,
-        what=_what(track),
         who=f"For the division{'s'[: len(track.divisions) > 1]} {some}." if some else "",
         ties=TIE_RULES[track.tie_rule],
         prizes=sorted(track.prizes.all(), key=lambda prize: prize.place),
     )
-
-
-def _what(track: Track) -> str:
-    """In words; the kind alone where a parameter is missing yet."""
-    try:
-        return KINDS[track.kind].format(**track.params)
-    except KeyError:
-        return track.kind.replace("_", " ")
 
 
 def _you(viewer: User, competition: Competition, phase: PhaseShown) -> You:

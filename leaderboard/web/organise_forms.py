@@ -11,8 +11,11 @@ from typing import Any, Final
 
 from django import forms
 
+from leaderboard.competitions.announce import MAX_TEXT_CHARS as MAX_ANNOUNCEMENT_CHARS
+from leaderboard.competitions.announce import MAX_TITLE_CHARS
 from leaderboard.competitions.checks import MAX_NAME_CHARS, MAX_TEAM_SIZE, MAX_TEXT_CHARS, TIMES
 from leaderboard.competitions.edit import values_of
+from leaderboard.competitions.invites import MAX_AT_ONCE, MAX_NOTE_CHARS
 from leaderboard.competitions.models import (
     CLOSED,
     DIVISIONS,
@@ -331,4 +334,33 @@ class CloseForm(Described, forms.Form):
         widget=text_area(2),
         label="Why it is closed",
         error_messages={"required": "Say why: the reason is kept with the change."},
+    )
+
+
+class CodesForm(Described, forms.Form):
+    """`boards` of this competition; none chosen: the codes open all of it."""
+
+    count = forms.IntegerField(label="How many", initial=1, min_value=1, max_value=MAX_AT_ONCE)
+    note = forms.CharField(
+        label="Note", required=False, max_length=MAX_NOTE_CHARS, help_text="For whom they are; only organisers see it."
+    )
+    boards = forms.ModelMultipleChoiceField(
+        label="Only these boards",
+        queryset=Board.objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="None chosen: all of the competition, also what is added later.",
+    )
+
+    def __init__(self, competition: Competition, data: Any = None) -> None:
+        super().__init__(data)
+        boards = self.fields["boards"]
+        assert isinstance(boards, forms.ModelMultipleChoiceField)
+        boards.queryset = competition.boards.all()
+
+
+class AnnouncementForm(Described, forms.Form):
+    title = forms.CharField(max_length=MAX_TITLE_CHARS)
+    text = forms.CharField(
+        required=False, max_length=MAX_ANNOUNCEMENT_CHARS, widget=text_area(8), help_text="Markdown, with math."
     )

@@ -23,8 +23,10 @@ from leaderboard.web.pages import (
     teams,
 )
 from leaderboard.web.pages.organise import boards as organise_boards
+from leaderboard.web.pages.organise import codes as organise_codes
 from leaderboard.web.pages.organise import exports as organise_exports
 from leaderboard.web.pages.organise import index as organise
+from leaderboard.web.pages.organise import news as organise_news
 from leaderboard.web.pages.organise import preview as organise_preview
 from leaderboard.web.pages.organise import settings as organise_settings
 from leaderboard.web.pages.organise import state as organise_state
@@ -85,6 +87,10 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/tracks/<int:pk>/remove", organise_tracks.remove),
     path("organise/<slug:slug>/tracks/<int:pk>/prizes", organise_tracks.prize),
     path("organise/<slug:slug>/tracks/<int:pk>/prizes/<int:prize_pk>/remove", organise_tracks.unprize),
+    path("organise/<slug:slug>/codes", organise_codes.index),
+    path("organise/<slug:slug>/codes/<int:pk>/revoke", organise_codes.revoke),
+    path("organise/<slug:slug>/announcements", organise_news.index),
+    path("organise/<slug:slug>/announcements/<int:pk>/withdraw", organise_news.withdraw),
     path("organise/<slug:slug>/state", organise_state.page),
     path("organise/<slug:slug>/state.json", organise_state.data),
     path("organise/<slug:slug>/exports", organise_exports.index),
