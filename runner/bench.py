@@ -21,8 +21,8 @@ from runner.errors import RunnerError
 from runner.execute import execute
 from runner.judge import datasheet, stats
 from runner.judge.ceilings import UNKNOWN_CACHE_BYTES, Ceilings
-from runner.judge.plausible import blocks_ns
 from runner.judge.schedule import A, B, Profile
+from runner.judge.timed_run import blocks_ns
 from runner.wire import Report
 
 __all__ = ["BenchFailed", "Judge", "Measured", "keep_ceilings", "measure_ceilings", "plan", "stored_ceilings"]

@@ -35,7 +35,8 @@ PURE = (
     *("leaderboard/review/rules_speed.py", "leaderboard/review/similarity.py"),
     "leaderboard/review/thresholds.py",
     *("sandbox/policy.py", "runner/judge/throttle.py", "runner/judge/stats.py", "runner/judge/schedule.py"),
-    *("runner/judge/verdict.py", "runner/judge/limits.py", "runner/judge/ceilings.py", "runner/judge/plausible.py"),
+    *("runner/judge/verdict.py", "runner/judge/limits.py", "runner/judge/ceilings.py"),
+    *("runner/judge/plausible.py", "runner/judge/timed_run.py"),
     *("runner/judge/arithmetic.py", "runner/judge/datasheet.py", "runner/judge/modes.py"),
 )
 IMPURE = {"os", "io", "time", "random", "secrets", "socket", "subprocess", "threading", "asyncio", "tempfile", "shutil"}

@@ -8,24 +8,20 @@ Thresholds are set for honest runs: what noise, a faster algorithm or a disturbe
 one honest run in a hundred is held (tests/runner/judge/test_plausible_honest.py simulates them). A bound of an interval
 is compared, never a median: the candidate's upper one, the others' lower ones.
 
-Times here are the certified ones but for one thing: on the judge's wall clock what the way of a call costs is left in,
-on all sides. A constant that a disturbed machine made too large must not make an honest kernel look impossible.
+Which times these are is told by timed_run.py.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from runner.judge import certificate, limits, modes, stats
-from runner.judge.ceilings import Ceilings
+from runner.judge import limits, modes, stats
 from runner.judge.certificate import BASELINE, CANDIDATE
 from runner.judge.schedule import BUSY, I
+from runner.judge.timed_run import Evidence, Run, TimedCase
 
-Evidence = Mapping[str, Any]
 Finding = dict[str, Any]
 
 FASTER_THAN_BEST: Final = 2.0  # than the tuned baseline and the incumbent of this run
@@ -67,96 +63,6 @@ def impossible(evidence: Evidence) -> Finding | None:
                 f"in less than {_us(hard.ns)} ({hard.resource}).",
             )
     return None
-
-
-def blocks_ns(timing: Evidence, evidence: Evidence, side: str) -> list[float]:
-    """Times of this side's valid blocks; see the module's text for what is left in."""
-    whole = {**timing, "idle": [[0] * 7]}
-    other = CANDIDATE if side == BASELINE else side
-    certified = certificate.certify(whole, clock=evidence["clock"], certified=evidence["certified"], side=other)
-    places = (0, 3) if side == BASELINE else (1, 2)
-    return [quad[place] for quad in certified.quads for place in places if quad[place] > 0]
-
-
-@dataclass(frozen=True)
-class TimedCase:
-    """One timed case, with what the run's limits say about it."""
-
-    timing: Evidence
-    evidence: Evidence
-    bounds: Evidence
-
-    @property
-    def name(self) -> str:
-        return str(self.timing["case"])
-
-    @cached_property
-    def candidate(self) -> stats.Estimate | None:
-        return self._estimate(CANDIDATE)
-
-    @cached_property
-    def baseline(self) -> stats.Estimate | None:
-        return self._estimate(BASELINE)
-
-    @cached_property
-    def incumbent(self) -> stats.Estimate | None:
-        return self._estimate(I)
-
-    def limit(self, kind: str) -> limits.Bound | None:
-        """`hard`, `measured` or `legal`."""
-        found = self.bounds.get(kind)
-        return limits.Bound(**found) if found else None
-
-    def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> list[tuple[float, float]]:
-        """(fresh, again) in ns of this side's repeats. `hot`: those before which the cache was left as it was; `near`:
-        those of an input that was not quite the same."""
-        found = [repeat for repeat in self.timing["repeats"] if repeat["side"] == side]
-        pairs = [
-            (self.time_ns(one["fresh"]), self.time_ns(one["again"]))
-            for one in found
-            if (one.get("hot", False), one.get("near", False)) == (hot, near)
-        ]
-        return [pair for pair in pairs if min(pair) > 0]
-
-    def calls(self, side: str, *, over_baseline: bool = True) -> list[float]:
-        """ln of each call's time, over the baseline's in the same quad: then what slows both down is not in it."""
-        found = []
-        for quad in self.timing["quads"]:
-            ours = [block for block in quad["blocks"] if block["side"] == BASELINE]
-            if quad["void"] or len(ours) != 2:
-                continue
-            scale = (
-                stats.median([self.time_ns(call) for block in ours for call in block["calls"]])
-                if over_baseline
-                else 1.0
-            )
-            times = [self.time_ns(call) for block in quad["blocks"] if block["side"] == side for call in block["calls"]]
-            found += [math.log(time / scale) for time in times if scale > 0 and time > 0]
-        return found
-
-    def time_ns(self, sample: Sequence[float]) -> float:
-        return certificate.at_once_ns(
-            sample, 0.0, clock=self.evidence["clock"], certified=bool(self.evidence["certified"])
-        )
-
-    def _estimate(self, side: str) -> stats.Estimate | None:
-        blocks = blocks_ns(self.timing, self.evidence, side)
-        return stats.median_estimate(blocks) if len(blocks) >= 6 else None
-
-
-class Run:
-    """One evidence, read once."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
-        self.limits: Evidence = evidence.get("limits") or {}
-        bounds = {case["case"]: case for case in self.limits.get("cases", ())}
-        self.cases = [TimedCase(timing, evidence, bounds.get(timing["case"], {})) for timing in evidence["timing"]]
-
-    @cached_property
-    def ceilings(self) -> Ceilings | None:
-        stored = self.limits.get("ceilings")
-        return Ceilings.from_json(stored) if stored else None
 
 
 # -- against others and against the hardware -------------------------------------------------------------------------
