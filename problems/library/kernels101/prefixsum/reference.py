@@ -36,8 +36,10 @@ def draw(size: int, seed: int, distribution: str) -> torch.Tensor:
         return normal.mul_(1 / math.sqrt(size))
     if distribution == "positive":  # sums only grow: rounding always goes to the same side for a while
         return normal.abs_().mul_(2 / size)
-    if distribution == "returning":  # differences of size 1 whose sums keep coming back: what is lost stays lost
-        return normal.diff(prepend=normal.new_zeros(1))
+    if distribution == "returning":  # sums that keep coming back to 1 in small steps: what is lost stays lost
+        steps = normal.diff(prepend=normal.new_zeros(1)).mul_(1 / math.sqrt(size))
+        steps[0] += 1
+        return steps
     if distribution == "constant":  # few bits, so that sums of up to 2^20 of them are exact
         return normal.fill_(float(1 + seed % 7) / 2 ** size.bit_length())
     if distribution == "zeros":
