@@ -10,7 +10,7 @@ from django.db import transaction
 
 from leaderboard.errors import IllegalMove, UserError
 from leaderboard.judging import events, lease
-from leaderboard.judging.models import Runner
+from leaderboard.judging.models import AttemptEvent, Runner
 from leaderboard.judging.states import check_move
 from runner.wire import Event
 
@@ -23,7 +23,7 @@ def announce(*, attempt_id: int, runner: Runner, token: int, announced: Sequence
     attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
     lease.check_live(attempt, now=now)
     numbers = [event.seq for event in announced]
-    known = set(attempt.events.filter(seq__in=numbers).values_list("seq", flat=True))
+    known = set(AttemptEvent.every.filter(attempt=attempt, seq__in=numbers).values_list("seq", flat=True))
     fresh = {event.seq: event for event in announced if event.seq not in known}
     began, rows = attempt.state, []
     for seq, event in sorted(fresh.items()):

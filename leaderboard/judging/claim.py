@@ -3,9 +3,10 @@
 Rows that another claim is taking at this moment are skipped, so two runners never get the same attempt and never wait
 for each other. The order is fair rather than first come first served:
 
-1. what is re-judged comes last;
+1. what is re-judged comes last, and last of that what is judged in the shadow, for which nobody waits;
 2. the owner who was served least on this hardware (running now, or claimed within FAIR_WINDOW) comes first, so one who
-   sends ten at once takes turns with everybody else even where a single runner does all the work;
+   sends ten at once takes turns with everybody else even where a single runner does all the work; what an organiser
+   has judged again in the shadow is not served to its owner, so it costs them no turn;
 3. ranked before practice;
 4. then by the time of submission, so an attempt that replaces a lost one keeps its place.
 
@@ -42,6 +43,7 @@ UPDATE judging_attempt AS taken
                SELECT 1
                  FROM judging_attempt AS mine
                 WHERE mine.submission_id = attempt.submission_id AND mine.runner_id = %(runner)s
+                  AND mine.is_shadow = attempt.is_shadow
                   AND mine.outcome = 'unmeasurable')
             OR NOT EXISTS (
                SELECT 1
@@ -52,12 +54,15 @@ UPDATE judging_attempt AS taken
                      SELECT 1
                        FROM judging_attempt AS tried
                       WHERE tried.submission_id = attempt.submission_id AND tried.runner_id = spare.id
+                        AND tried.is_shadow = attempt.is_shadow
                         AND tried.outcome = 'unmeasurable')))
-     ORDER BY attempt.cause = 'rejudge',
+     ORDER BY attempt.is_shadow,
+              attempt.cause = 'rejudge',
               (SELECT count(*)
                  FROM judging_attempt AS other
                  JOIN submissions_submission AS theirs ON theirs.id = other.submission_id
                 WHERE theirs.owner_id = submission.owner_id AND other.hardware = attempt.hardware
+                  AND NOT other.is_shadow
                   AND (other.state = ANY(%(running)s) OR (other.claimed_at > %(since)s AND other.state <> %(lost)s))),
               submission.mode <> 'ranked',
               submission.created_at,

@@ -21,7 +21,7 @@ def enqueue(
     The attempt that was current must be finished and locked by the caller; the database refuses a second current one.
     """
     board = submission.board
-    last = submission.attempts.order_by("-number").first()
+    last = submission.attempts.in_the_open().order_by("-number").first()
     if last is not None:
         submission.attempts.filter(is_current=True).update(is_current=False)
     attempt = Attempt.objects.create(

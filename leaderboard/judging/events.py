@@ -2,12 +2,13 @@
 
 Call it with the attempt's row locked (select_for_update, or updated in this transaction): that is what makes the ids of
 one submission grow in the order in which they become visible, so that a stream may resume after the last id it saw.
-PostgreSQL delivers the notification when the transaction commits, and never otherwise.
+PostgreSQL delivers the notification when the transaction commits, and never otherwise. What is said of an attempt in
+the shadow is kept, marked as such, and wakes nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from django.db import connection
 from leaderboard.judging.models import Attempt, AttemptEvent
 from runner.wire import Event
 
+BATCH: Final = 500  # rows a statement
 CHANNEL: Final = "attempt_events"  # payload: the submission's id
 
 
@@ -28,6 +30,7 @@ def append_state(attempt: Attempt, *, now: datetime, message: str = "", data: di
         state=attempt.state,
         message=message,
         data=data or {},
+        in_shadow=attempt.is_shadow,
         created_at=now,
     )
     _notify(attempt)
@@ -41,6 +44,7 @@ def append_progress(attempt: Attempt, *, now: datetime, message: str) -> None:
         kind=AttemptEvent.PROGRESS,
         state=attempt.state,
         message=message,
+        in_shadow=attempt.is_shadow,
         created_at=now,
     )
     _notify(attempt)
@@ -57,6 +61,7 @@ def append_announced(attempt: Attempt, announced: Iterable[tuple[Event, str]], *
             state=state,
             message=event.message,
             data=event.data,
+            in_shadow=attempt.is_shadow,
             created_at=now,
         )
         for event, state in announced
@@ -67,6 +72,28 @@ def append_announced(attempt: Attempt, announced: Iterable[tuple[Event, str]], *
     return len(rows)
 
 
+def append_states(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
+    """The same of many attempts at once: each is now in its `state`."""
+    rows = [
+        AttemptEvent(
+            submission_id=attempt.submission_id,
+            attempt=attempt,
+            kind=AttemptEvent.STATE,
+            state=attempt.state,
+            message=message,
+            data={"outcome": attempt.outcome, "reason": attempt.reason} if attempt.outcome else {},
+            in_shadow=attempt.is_shadow,
+            created_at=now,
+        )
+        for attempt in attempts
+    ]
+    AttemptEvent.every.bulk_create(rows, batch_size=BATCH)
+    for attempt in attempts:
+        _notify(attempt)
+
+
 def _notify(attempt: Attempt) -> None:
+    if attempt.is_shadow:
+        return
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(attempt.submission_id)])

@@ -1,19 +1,23 @@
-"""Tables of judging: Runner, Attempt, AttemptEvent, Result, Epoch, ReferenceTime.
+"""Tables of judging: Runner, Attempt, AttemptEvent, Result, Epoch, ReferenceTime, RejudgeSet, RejudgeItem.
 
-Always true, by constraint: a submission has at most one current attempt, and only that may be unfinished; an attempt
-has at most one result; one that runs has a runner, a lease and a hard deadline; it has an outcome exactly when it is
-done. Events and results are append-only by trigger. Who writes: the acts beside this file, one module each.
+Always true, by constraint: a submission has at most one current attempt and at most one unfinished shadow attempt a
+re-judging set, and only these may be unfinished; an attempt has at most one result; one that runs has a runner, a lease
+and a hard deadline; it has an outcome exactly when it is done. Events and results are append-only by trigger. Who
+writes: the acts beside this file, one module each.
+
+A shadow attempt is judged like any other and changes nothing that anybody sees, until its set is applied.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from leaderboard.competitions.models import ProblemVersion
+from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.judging.states import DONE, FINISHED, QUEUED, RUNNING, STATES, UNFINISHED
 from leaderboard.submissions.models import Submission
 from runner.wire import OUTCOMES, TELEMETRY
@@ -56,9 +60,57 @@ class Runner(models.Model):
         return self.set_aside_at is not None
 
 
+class RejudgeSet(models.Model):
+    """Submissions that are judged again together, in the shadow; see rejudge_sets.py."""
+
+    OPEN: Final = "open"
+    APPLIED: Final = "applied"
+    DISCARDED: Final = "discarded"
+
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="rejudge_sets")
+    board = models.ForeignKey(Board, on_delete=models.PROTECT, null=True, related_name="+")  # null: of all its boards
+    name = models.CharField(max_length=100)
+    why = models.TextField()
+    selection = models.JSONField()  # rejudge_select.Selection.to_json(): what the submissions were chosen by
+    estimate_s = models.FloatField()  # of machine time, as long as their attempts took before
+    state = models.CharField(max_length=16, default=OPEN)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+    stopped_at = models.DateTimeField(null=True)  # from here on nothing of it is queued
+    settled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["competition", "name"], name="one_rejudge_set_a_name"),
+            models.CheckConstraint(
+                condition=Q(state="open", settled_at__isnull=True, settled_by__isnull=True)
+                | Q(state__in=("applied", "discarded"), settled_at__isnull=False, settled_by__isnull=False),
+                name="rejudge_set_settled_by_somebody",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == self.OPEN
+
+
 class AttemptQuerySet(models.QuerySet["Attempt"]):
     def current(self) -> AttemptQuerySet:
         return self.filter(is_current=True)
+
+    def in_the_open(self) -> AttemptQuerySet:
+        """Those of the submission's own history: not what is, or ever was, in the shadow only."""
+        return self.filter(is_shadow=False)
+
+    def of_line(self, attempt: Attempt) -> AttemptQuerySet:
+        """Those that count on from one another with this one: the submission's own, or those of its set."""
+        row = self.filter(submission=attempt.submission_id, is_shadow=attempt.is_shadow)
+        return row.filter(rejudge_set=attempt.rejudge_set_id) if attempt.is_shadow else row
 
     def unfinished(self) -> AttemptQuerySet:
         return self.filter(state__in=UNFINISHED)
@@ -66,8 +118,10 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
 class Attempt(models.Model):
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="attempts")
-    number = models.PositiveIntegerField()  # 1, 2, 3 … within its submission
+    number = models.PositiveIntegerField()  # 1, 2, 3 … within its submission; in the shadow, within its set
     is_current = models.BooleanField(default=True)
+    is_shadow = models.BooleanField(default=False)  # judged for a set, not applied: nobody sees it
+    rejudge_set = models.ForeignKey(RejudgeSet, on_delete=models.PROTECT, null=True, related_name="attempts")
     cause = models.CharField(max_length=16, default=FIRST)
     losses = models.PositiveIntegerField(default=0)  # attempts before this one that were lost in a row
     hardware = models.CharField(max_length=64)  # the board's, here for the index that a claim uses
@@ -92,9 +146,26 @@ class Attempt(models.Model):
                 fields=["submission"], condition=Q(is_current=True), name="one_current_attempt_a_submission"
             ),
             models.CheckConstraint(
-                condition=~Q(state__in=UNFINISHED) | Q(is_current=True), name="attempt_unfinished_is_current"
+                condition=~Q(state__in=UNFINISHED) | Q(is_current=True) | Q(is_shadow=True),
+                name="attempt_unfinished_is_current_or_shadow",
             ),
-            models.UniqueConstraint(fields=["submission", "number"], name="attempt_numbers_are_unique"),
+            models.CheckConstraint(
+                condition=Q(is_shadow=False) | Q(is_current=False, rejudge_set__isnull=False),
+                name="attempt_in_the_shadow_has_a_set",
+            ),
+            models.UniqueConstraint(
+                fields=["submission", "rejudge_set"],
+                condition=Q(is_shadow=True, state__in=UNFINISHED),
+                name="one_shadow_attempt_a_submission_and_set",
+            ),
+            models.UniqueConstraint(
+                fields=["submission", "number"], condition=Q(is_shadow=False), name="attempt_numbers_are_unique"
+            ),
+            models.UniqueConstraint(
+                fields=["submission", "rejudge_set", "number"],
+                condition=Q(is_shadow=True),
+                name="shadow_attempt_numbers_are_unique",
+            ),
             models.CheckConstraint(condition=Q(state__in=STATES), name="attempt_state_is_known"),
             models.CheckConstraint(condition=Q(cause__in=CAUSES), name="attempt_cause_is_known"),
             models.CheckConstraint(
@@ -134,6 +205,13 @@ class Attempt(models.Model):
         return self.state in RUNNING
 
 
+class ToldEvents(models.Manager["AttemptEvent"]):
+    """What was not said in the shadow: a reader that never heard of re-judging shows nothing of it."""
+
+    def get_queryset(self) -> models.QuerySet[AttemptEvent]:
+        return super().get_queryset().filter(in_shadow=False)
+
+
 class AttemptEvent(models.Model):
     """What a watcher sees. The row id is the id of the server-sent event; ids of a submission grow as rows commit."""
 
@@ -147,7 +225,11 @@ class AttemptEvent(models.Model):
     state = models.CharField(max_length=16)  # that the attempt is in from this event on
     message = models.CharField(max_length=500, blank=True)
     data = models.JSONField(default=dict)
+    in_shadow = models.BooleanField(default=False)  # of an attempt that was in the shadow then
     created_at = models.DateTimeField()
+
+    objects = ToldEvents()
+    every = models.Manager["AttemptEvent"]()
 
     class Meta:
         ordering = ["id"]
@@ -243,3 +325,34 @@ class ReferenceTime(models.Model):
 
     def __str__(self) -> str:
         return f"{self.case} on {self.hardware}: {self.median_ns:.0f} ns"
+
+
+class RejudgeItem(models.Model):
+    """One submission of a set: what it was judged to be when the set was made, and what came of it in the shadow."""
+
+    APPLIED: Final = "applied"
+    NEWER: Final = "newer"  # it was judged anew since by other means: that stands
+    REJECTED: Final = "rejected"  # a person rejected what it had: that stands
+    NO_VERDICT: Final = "no_verdict"  # our failure, a spoiled measurement, or cancelled: says nothing of the kernel
+    BECAME: Final = (APPLIED, NEWER, REJECTED, NO_VERDICT)
+
+    rejudge_set = models.ForeignKey(RejudgeSet, on_delete=models.PROTECT, related_name="items")
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
+    before = models.ForeignKey(Attempt, on_delete=models.PROTECT, related_name="+")  # current when the set was made
+    after = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="+")  # the set's newest of it
+    became = models.CharField(max_length=16, blank=True)  # when the set was applied; "": not yet
+    rank_before = models.PositiveIntegerField(null=True)  # on its board, right before it was applied and right after
+    rank_after = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["rejudge_set", "submission"], name="one_rejudge_item_a_submission"),
+            models.CheckConstraint(
+                condition=Q(became__in=("", "applied", "newer", "rejected", "no_verdict")),
+                name="rejudge_item_became_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"submission {self.submission_id} in set {self.rejudge_set_id}"

@@ -1,7 +1,7 @@
 """The baseline's time of a case in an epoch: learned from its first jobs, then frozen, so scores stay comparable.
 
 The site's worker does it after each timed report. It is computed anew from stored results each time, so it may run
-twice or late, and a request that the broker lost is made good by the next.
+twice or late, and a request that the broker lost is made good by the next. What is in the shadow teaches nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,12 @@ def _time_us(case: dict[str, Any]) -> float | None:
 
 def _first_reports(version: ProblemVersion, hardware: str, epoch: str) -> list[list[dict[str, Any]]]:
     results = Result.objects.filter(
-        attempt__version=version, attempt__hardware=hardware, epoch=epoch, outcome="passed", ratio__isnull=False
+        attempt__version=version,
+        attempt__hardware=hardware,
+        attempt__is_shadow=False,
+        epoch=epoch,
+        outcome="passed",
+        ratio__isnull=False,
     )
     return list(results.order_by("id").values_list("report__cases", flat=True)[:JOBS])
 

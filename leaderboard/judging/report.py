@@ -69,7 +69,8 @@ def note_refused(*, attempt_id: int, runner: Runner, token: int, problem: str, n
 
 
 def _keep(attempt: Attempt, report: Report, now: datetime, *, epoch: str) -> Result:
-    open_epoch(hardware=attempt.hardware, name=epoch, now=now)
+    if not attempt.is_shadow:  # else when its set is applied
+        open_epoch(hardware=attempt.hardware, name=epoch, now=now)
     return Result.objects.create(
         attempt=attempt,
         outcome=report.outcome,

@@ -17,8 +17,8 @@ from django.db.models import Count
 from leaderboard import broker
 from leaderboard.audit.record import record
 from leaderboard.judging import events, suspend
-from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import REPLACEMENT, Attempt, Runner
+from leaderboard.judging.shadow import follow
 from leaderboard.judging.states import DONE, LOST, QUEUED, RUNNING, check_move
 from leaderboard.judging.usage import give_back_if_ours
 
@@ -82,7 +82,7 @@ def _lose_one(now: datetime) -> bool:
 
 def _runners_lost(attempt: Attempt) -> int:
     """How many different runners this attempt and the lost ones right before it had."""
-    row = Attempt.objects.filter(submission=attempt.submission_id, number__gte=attempt.number - attempt.losses)
+    row = Attempt.objects.of_line(attempt).filter(number__gte=attempt.number - attempt.losses)
     return row.order_by().values("runner").distinct().count()
 
 
@@ -91,13 +91,7 @@ def _replace(attempt: Attempt, now: datetime) -> None:
     attempt.state, attempt.finished_at = LOST, now
     attempt.save(update_fields=["state", "finished_at"])
     events.append_state(attempt, now=now, message="The runner stopped answering; another try follows")
-    enqueue(
-        submission=attempt.submission,
-        now=now,
-        cause=REPLACEMENT,
-        losses=attempt.losses + 1,
-        message="Queued again, in its old place",
-    )
+    follow(attempt, now=now, cause=REPLACEMENT, losses=attempt.losses + 1, message="Queued again, in its old place")
 
 
 def _give_up(attempt: Attempt, now: datetime, *, reason: str, why: str) -> None:

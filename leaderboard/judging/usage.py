@@ -27,10 +27,16 @@ def usage_of(owner: User, *, now: datetime) -> Usage:
 def give_back_if_ours(attempt: Attempt, *, now: datetime) -> bool:
     """Where a submission ends without a verdict by our fault (no attempt follows), what it cost is its owner's again.
 
-    One that is judged again later, by an act of ours, had its verdict before: it gets nothing.
+    One that is judged again later, by an act of ours, had its verdict before: it gets nothing. What is in the shadow
+    cost nothing.
     """
     failed = attempt.outcome == "infra_error" or is_spoiled(attempt.outcome, attempt.reason)
-    row = Attempt.objects.filter(submission=attempt.submission_id)
-    if not failed or row.filter(number__gt=attempt.number).exists() or row.filter(cause=REJUDGE).exists():
+    row = Attempt.objects.of_line(attempt)
+    if (
+        attempt.is_shadow
+        or not failed
+        or row.filter(number__gt=attempt.number).exists()
+        or row.filter(cause=REJUDGE).exists()
+    ):
         return False
     return give_back(submission=attempt.submission, now=now)

@@ -43,14 +43,16 @@ def within(window: Window) -> Q:
     return condition
 
 
-def level_pairs(board: int) -> list[tuple[int, int]]:
-    """Candidate and incumbent of each pair on a board whose newest verdict is that they cannot be told apart."""
-    return [pair for pair, outcome in verdicts(board).items() if outcome == REFUSED]
+def level_pairs(*boards: int) -> list[tuple[int, int]]:
+    """Candidate and incumbent of each pair on these boards whose newest verdict is that they cannot be told apart."""
+    return [pair for pair, outcome in verdicts(*boards).items() if outcome == REFUSED]
 
 
-def verdicts(board: int) -> dict[tuple[int, int], str]:
+def verdicts(*boards: int) -> dict[tuple[int, int], str]:
     """(candidate, incumbent) → the newest verdict on them by the problem's current version; only where there is one."""
-    decided = Confirmation.objects.filter(board=board, version=F("board__version"), outcome__in=(CONFIRMED, REFUSED))
+    decided = Confirmation.objects.filter(
+        board__in=boards, version=F("board__version"), outcome__in=(CONFIRMED, REFUSED)
+    )
     rows = decided.order_by("id").values_list("candidate", "incumbent", "outcome")
     return {(candidate, incumbent): outcome for candidate, incumbent, outcome in rows}
 

@@ -146,7 +146,9 @@ def _submission(row: Any) -> Row:
 
 def _results(competition: Competition, after: int) -> Page:
     rows = (
-        Result.objects.filter(attempt__submission__board__competition=competition, pk__gt=after)
+        Result.objects.filter(
+            attempt__submission__board__competition=competition, attempt__is_shadow=False, pk__gt=after
+        )
         .select_related("attempt__submission__board", "attempt__runner", "attempt__version")
         .defer("report", "attempt__submission__source", "attempt__version__bundle")
     )

@@ -68,6 +68,11 @@ def percent(value: float) -> str:
     return f"{text}{THIN}%"
 
 
+def change(value: float) -> str:
+    """A relative change, signed: -0.123 → "−12.3 %"."""
+    return f"{'−' if value < 0 else '+'}{percent(abs(value))}"
+
+
 def span(delta: dt.timedelta) -> str:
     """The largest fitting unit: "3 days", "5 hours", "40 seconds"."""
     seconds = int(abs(delta.total_seconds()))

@@ -44,7 +44,8 @@ def test_one_result_an_attempt(stage: Stage) -> None:
     ("changes", "constraint"),
     [
         ({"state": "resting"}, "attempt_(state_is_known|has_an_end_when_finished)"),
-        ({"is_current": False}, "attempt_unfinished_is_current"),
+        ({"is_current": False}, "attempt_unfinished_is_current_or_shadow"),
+        ({"is_current": False, "is_shadow": True}, "attempt_in_the_shadow_has_a_set"),
         ({"cause": "boredom"}, "attempt_cause_is_known"),
         ({"state": "done", "finished_at": NOON}, "attempt_has_an_outcome_when_done"),
         ({"outcome": "passed"}, "attempt_has_an_outcome_when_done"),

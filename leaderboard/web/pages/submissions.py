@@ -21,6 +21,7 @@ from leaderboard.review.models import Decision, Finding
 from leaderboard.review.standing import UNDER_REVIEW, held_results
 from leaderboard.web import cards, lane, shape, sources
 from leaderboard.web.forms import DecisionForm, SubmitForm
+from leaderboard.web.judged_again import judged_again
 from leaderboard.web.meanings import MEANINGS, TELEMETRY, UNRANKED
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.quotas import what_is_left
@@ -163,7 +164,7 @@ def _detail_page(
     request: HttpRequest, item: shape.Shown, form: DecisionForm | None = None, status: int = 200
 ) -> HttpResponse:
     events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
-    current = [event for event in events if event.attempt_id == events[-1].attempt_id] if events else []
+    current = list(AttemptEvent.every.filter(attempt=events[-1].attempt_id).order_by("id")) if events else []
     may_decide = user_of(request).is_staff and item.review == UNDER_REVIEW
     result = Result.objects.filter(attempt__submission=item.submission, attempt__is_current=True).first()
     said = [event.message for event in current if event.message and event.state == item.status]
@@ -180,7 +181,10 @@ def _detail_page(
         "lost": sum(event.state == "lost" for event in events),
         "cases": lane.cases_shown(item),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
-        "spoiled": sum(is_spoiled(attempt.outcome, attempt.reason) for attempt in item.submission.attempts.all()),
+        "spoiled": sum(
+            is_spoiled(attempt.outcome, attempt.reason) for attempt in item.submission.attempts.in_the_open()
+        ),
+        "history": judged_again(item.submission),
         "flags": flags_said(item.flags),
         "meanings": MEANINGS,
         "telemetry_said": TELEMETRY.get(item.telemetry, ""),

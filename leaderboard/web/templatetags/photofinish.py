@@ -25,6 +25,7 @@ register.filter("speedup", figures.speedup)
 register.filter("interval", figures.interval)
 register.filter("share", figures.share)
 register.filter("percent", figures.percent)
+register.filter("change", figures.change)
 register.filter("markdown", markup.markdown)
 register.filter("highlight", markup.code)
 
@@ -56,6 +57,12 @@ def moment(value: dt.datetime) -> SafeString:
 def phase(competition: Competition) -> PhaseShown:
     """Where it is now, in words."""
     return phase_shown(competition.schedule, timezone.now())
+
+
+@register.filter
+def span(seconds: float) -> str:
+    """How long: "5 hours"."""
+    return figures.span(dt.timedelta(seconds=seconds))
 
 
 @register.filter

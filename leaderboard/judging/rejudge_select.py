@@ -1,0 +1,97 @@
+"""Which submissions a re-judging set is of: by what their current attempts are, or by a list. At most MOST of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import F, QuerySet
+
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.errors import UserError
+from leaderboard.judging.models import Attempt
+from leaderboard.judging.states import DONE
+
+MOST: Final = 5_000  # submissions of one set
+NAMED: Final = 10  # wrong ids that an answer names
+
+PUBLISHED: Final = "published"  # every line there is
+VERSION: Final = "version"  # ranked, judged by one version of the problem; "": by any but today's
+RUNNER: Final = "runner"  # ranked, whose verdict came from one runner between two times
+LIST: Final = "list"  # these
+KINDS: Final = (PUBLISHED, VERSION, RUNNER, LIST)
+
+
+@dataclass(frozen=True)
+class Selection:
+    kind: str
+    version: str = ""  # digest
+    runner: str = ""  # name
+    since: datetime | None = None
+    until: datetime | None = None
+    ids: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"kind": self.kind}
+        if self.kind == VERSION:
+            told |= {"version": self.version}
+        if self.kind == RUNNER:
+            told |= {"runner": self.runner, "since": _iso(self.since), "until": _iso(self.until)}
+        if self.kind == LIST:
+            told |= {"ids": list(self.ids)}
+        return told
+
+
+def select(
+    selection: Selection, *, competition: Competition, board: Board | None, published: QuerySet[Any]
+) -> list[Attempt]:
+    """Their current attempts, by submission; all are judged. `published`: ids of submissions that have a line.
+
+    Raises UserError where there are none, too many, or a list names what does not belong here or is not judged.
+    """
+    found = Attempt.objects.current().filter(state=DONE, submission__board__competition=competition)
+    if board is not None:
+        found = found.filter(submission__board=board)
+    if selection.kind == PUBLISHED:
+        found = found.filter(submission__in=published)
+    elif selection.kind == VERSION:
+        found = found.filter(submission__mode="ranked")
+        today = F("submission__board__version")
+        found = found.filter(version__digest=selection.version) if selection.version else found.exclude(version=today)
+    elif selection.kind == RUNNER:
+        found = found.filter(submission__mode="ranked", runner__name=selection.runner)
+        found = found.filter(finished_at__gte=selection.since) if selection.since else found
+        found = found.filter(finished_at__lt=selection.until) if selection.until else found
+    elif selection.kind == LIST:
+        found = found.filter(submission__in=selection.ids[: MOST + 1])
+    else:
+        raise UserError("kind", selection.kind, f"choose one of {', '.join(KINDS)}")
+    return _checked(selection, _loaded(found))
+
+
+def estimate_s(attempts: Sequence[Attempt]) -> float:
+    """Machine time: as long as these took before, without waiting."""
+    spans = (one.finished_at - one.claimed_at for one in attempts if one.finished_at and one.claimed_at)
+    return sum(spans, timedelta()).total_seconds()
+
+
+def _loaded(found: QuerySet[Attempt]) -> list[Attempt]:
+    rows = found.select_related("submission__board").defer("submission__source").order_by("submission_id")
+    return list(rows[: MOST + 1])
+
+
+def _checked(selection: Selection, attempts: list[Attempt]) -> list[Attempt]:
+    if len(attempts) > MOST:
+        raise UserError("selection", selection.kind, f"more than {MOST:,} submissions; make several sets of fewer")
+    if missing := sorted(set(selection.ids) - {attempt.submission_id for attempt in attempts}):
+        named = ", ".join(map(str, missing[:NAMED])) + (" …" if len(missing) > NAMED else "")
+        raise UserError("ids", named, f"no judged submission here: {named}; leave them out, or wait for their verdict")
+    if not attempts:
+        raise UserError("selection", selection.kind, "chooses no judged submission; look at what it asks for")
+    return attempts
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

@@ -1,0 +1,190 @@
+"""Named sets of submissions that are judged again in the shadow: make one, stop it, discard it; begin and end applying.
+
+Nothing that anybody sees changes until a set is applied, as one (pipeline.apply_rejudging). Each act locks the set's
+row first, so that of two organisers one waits; doing the same twice changes nothing more. To undo what was applied,
+make another set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Board, Competition, Role
+from leaderboard.competitions.roles import check_role
+from leaderboard.errors import UserError
+from leaderboard.judging import events, shadow
+from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.rejudge_select import MOST, Selection, estimate_s
+from leaderboard.judging.remeasure import is_spoiled
+from leaderboard.judging.states import DONE
+
+MAX_NAME_CHARS: Final = 100
+MOST_OPEN: Final = 20  # sets of one competition at a time
+CALLED_OFF: Final = "The set was settled without it"
+
+
+@transaction.atomic
+def make_set(
+    *,
+    competition: Competition,
+    board: Board | None,
+    name: str,
+    why: str,
+    selection: Selection,
+    attempts: Sequence[Attempt],
+    actor: User,
+    now: datetime,
+) -> RejudgeSet:
+    """Queue the submissions of these attempts, chosen by rejudge_select, to be judged again in the shadow."""
+    check_role(actor, competition, Role.OWNER, "have submissions judged again")
+    check_reason(why)
+    Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # two of one name: the second sees it
+    _check_name(name, competition)
+    if not 0 < len(attempts) <= MOST:
+        raise UserError("selection", len(attempts), f"a set is of 1 to {MOST:,} submissions")
+    chosen = RejudgeSet.objects.create(
+        competition=competition,
+        board=board,
+        name=name,
+        why=why,
+        selection=selection.to_json(),
+        estimate_s=estimate_s(attempts),
+        created_by=actor,
+        created_at=now,
+    )
+    shadow.enqueue_set(chosen=chosen, currents=attempts, now=now)
+    after = {"name": name, "submissions": len(attempts), "selection": selection.kind}
+    record(act="make_rejudge_set", target=chosen, actor=actor, reason=why, now=now, after=after)
+    return chosen
+
+
+@transaction.atomic
+def stop_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> int:
+    """Call off what is still queued, and queue nothing more; what runs is finished. Answers how many those were."""
+    check_role(actor, chosen.competition, Role.OWNER, "stop a re-judging")
+    check_reason(reason)
+    locked = _lock(chosen)
+    if not locked.is_open:
+        raise UserError("rejudge_set", locked.name, f"is {locked.state} already", status=409)
+    RejudgeSet.objects.filter(pk=locked.pk, stopped_at=None).update(stopped_at=now)
+    queued = shadow.lock_queued(locked)
+    shadow.call_off(queued, now=now, message="The set was stopped")
+    if queued or locked.stopped_at is None:
+        after = {"called_off": len(queued)}
+        record(act="stop_rejudge_set", target=locked, actor=actor, reason=reason, now=now, after=after)
+    return len(queued)
+
+
+@transaction.atomic
+def discard_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> bool:
+    """What came of it stays in the shadow for ever. False: it was discarded already."""
+    check_role(actor, chosen.competition, Role.OWNER, "discard a re-judging")
+    check_reason(reason)
+    locked = _lock(chosen)
+    if locked.state == RejudgeSet.DISCARDED:
+        return False
+    if not locked.is_open:
+        raise UserError("rejudge_set", locked.name, "is applied already; to undo it, make another set", status=409)
+    shadow.call_off(shadow.lock_unfinished(locked), now=now, message=CALLED_OFF)
+    _settle(locked, RejudgeSet.DISCARDED, actor=actor, reason=reason, now=now)
+    return True
+
+
+def begin_applying(
+    *, chosen: RejudgeSet, actor: User, reason: str, leave_out: bool, now: datetime
+) -> list[RejudgeItem] | None:
+    """All items, with the set and what their attempts are locked until the transaction ends. None: applied already.
+
+    Refuses while some are unfinished, unless these are to be left out: then they are called off.
+    """
+    check_role(actor, chosen.competition, Role.OWNER, "apply a re-judging")
+    check_reason(reason)
+    locked = _lock(chosen)
+    if locked.state == RejudgeSet.APPLIED:
+        return None
+    if not locked.is_open:
+        raise UserError("rejudge_set", locked.name, "is discarded; make another set", status=409)
+    unfinished = shadow.lock_unfinished(locked)
+    if unfinished and not leave_out:
+        text = f"{len(unfinished)} of its submissions are not judged yet; wait, or leave them out"
+        raise UserError("leave_out", len(unfinished), text, status=409)
+    shadow.call_off(unfinished, now=now, message=CALLED_OFF)
+    return items_of(locked)
+
+
+def end_applying(
+    *, chosen: RejudgeSet, items: Sequence[RejudgeItem], actor: User, reason: str, told: dict[str, Any], now: datetime
+) -> None:
+    """The items say what became of them and of their ranks; the set is applied."""
+    RejudgeItem.objects.bulk_update(items, ["became", "rank_before", "rank_after"], batch_size=events.BATCH)
+    _settle(chosen, RejudgeSet.APPLIED, actor=actor, reason=reason, now=now, after=told)
+
+
+def items_of(chosen: RejudgeSet) -> list[RejudgeItem]:
+    """With both attempts, their results and versions, and the submission; without sources, reports and bundles."""
+    sides = ("before", "after")
+    found = chosen.items.select_related(
+        "submission__board__competition",
+        "submission__entrant",
+        *(f"{side}__{part}" for side in sides for part in ("result", "version", "runner")),
+    )
+    heavy = [
+        f"{side}__{part}" for side in sides for part in ("result__report", "version__bundle", "runner__fingerprint")
+    ]
+    texts = [f"submission__board__competition__{name}" for name in ("rules", "description")]
+    items = list(found.defer("submission__source", *heavy, *texts).order_by("pk"))
+    for item in items:
+        item.before.submission = item.after.submission = item.submission
+    return items
+
+
+def lock_currents(items: Sequence[RejudgeItem]) -> dict[int, int]:
+    """Submission id → its current attempt's, locked; absent where another act replaced it while we waited."""
+    rows = Attempt.objects.current().filter(submission__in=[item.submission_id for item in items])
+    return dict(rows.order_by("pk").select_for_update().values_list("submission_id", "pk"))
+
+
+def currents_of(chosen: RejudgeSet) -> dict[int, int]:
+    """The same for a page that only looks."""
+    rows = Attempt.objects.current().filter(submission__in=chosen.items.values("submission_id"))
+    return dict(rows.order_by().values_list("submission_id", "pk"))
+
+
+def fate_of(item: RejudgeItem, *, current_id: int | None, is_rejected: bool) -> str:
+    """Pure: what applying makes of a finished item. `is_rejected`: a person rejected what the submission has now."""
+    after = item.after
+    if after.state != DONE or after.outcome == "infra_error" or is_spoiled(after.outcome, after.reason):
+        return RejudgeItem.NO_VERDICT
+    if current_id != item.before_id:
+        return RejudgeItem.NEWER
+    return RejudgeItem.REJECTED if is_rejected else RejudgeItem.APPLIED
+
+
+def _lock(chosen: RejudgeSet) -> RejudgeSet:
+    """Not against the keys of attempts that follow lost ones: who makes these holds what we wait for next."""
+    return RejudgeSet.objects.select_for_update(no_key=True).get(pk=chosen.pk)
+
+
+def _settle(
+    chosen: RejudgeSet, state: str, *, actor: User, reason: str, now: datetime, after: dict[str, Any] | None = None
+) -> None:
+    RejudgeSet.objects.filter(pk=chosen.pk).update(state=state, settled_by=actor, settled_at=now)
+    act = {RejudgeSet.APPLIED: "apply_rejudge_set", RejudgeSet.DISCARDED: "discard_rejudge_set"}[state]
+    record(act=act, target=chosen, actor=actor, reason=reason, now=now, before={"state": "open"}, after=after)
+
+
+def _check_name(name: str, competition: Competition) -> None:
+    if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
+        raise UserError("name", name, f"use 1 to {MAX_NAME_CHARS} characters on one line")
+    known = RejudgeSet.objects.filter(competition=competition)
+    if known.filter(name=name).exists():
+        raise UserError("name", name, f"{competition} has a set of this name; choose another", status=409)
+    if known.filter(state=RejudgeSet.OPEN).count() >= MOST_OPEN:
+        raise UserError("name", name, f"{MOST_OPEN} sets are open; apply or discard one first", status=409)

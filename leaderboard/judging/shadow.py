@@ -1,0 +1,105 @@
+"""Attempts that nobody sees: made for a re-judging set, replaced within it, and in the end made current or left there.
+
+Who makes another one of a set holds the lock on the unfinished one that it follows; who settles a set therefore locks
+these, and looks again until no other has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from django.db import transaction
+from django.db.models import Max
+
+from leaderboard.judging import events
+from leaderboard.judging.enqueue import enqueue, ring_for
+from leaderboard.judging.models import REJUDGE, Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.states import CANCELLED, QUEUED, UNFINISHED, check_move
+from leaderboard.submissions.models import Submission
+
+
+def follow(attempt: Attempt, *, now: datetime, cause: str, losses: int = 0, message: str = "") -> Attempt | None:
+    """The next attempt after a finished one that the caller has locked: in the open, or within its set.
+
+    None where the set was stopped meanwhile.
+    """
+    if not attempt.is_shadow:
+        return enqueue(submission=attempt.submission, now=now, cause=cause, losses=losses, message=message)
+    assert attempt.rejudge_set is not None
+    if attempt.rejudge_set.stopped_at is not None:
+        return None
+    fresh = _shadow(attempt.submission, attempt.rejudge_set, attempt.number + 1, now)
+    fresh.cause, fresh.losses = cause, losses
+    fresh.save()
+    RejudgeItem.objects.filter(after=attempt).update(after=fresh)
+    events.append_state(fresh, now=now, message=message)
+    transaction.on_commit(lambda: ring_for(fresh))
+    return fresh
+
+
+def enqueue_set(*, chosen: RejudgeSet, currents: Sequence[Attempt], now: datetime) -> None:
+    """A shadow attempt for the submission of each of these current ones, judged by its board's version of today."""
+    fresh = [_shadow(current.submission, chosen, 1, now) for current in currents]
+    Attempt.objects.bulk_create(fresh, batch_size=events.BATCH)
+    RejudgeItem.objects.bulk_create(
+        [
+            RejudgeItem(rejudge_set=chosen, submission_id=current.submission_id, before=current, after=attempt)
+            for current, attempt in zip(currents, fresh, strict=True)
+        ],
+        batch_size=events.BATCH,
+    )
+    events.append_states(fresh, now=now, message="Queued to be judged again in the shadow")
+    first = {attempt.hardware: attempt for attempt in reversed(fresh)}  # one ring each; the sweeper rings for the rest
+    for attempt in first.values():
+        transaction.on_commit(partial(ring_for, attempt))
+
+
+def lock_unfinished(chosen: RejudgeSet) -> list[Attempt]:
+    """All that a runner could still report or a sweep replace, locked until the transaction ends."""
+    shadows = chosen.attempts.filter(is_shadow=True, state__in=UNFINISHED).order_by("pk")
+    locked: dict[int, Attempt] = {}
+    while set(shadows.values_list("pk", flat=True)) - set(locked):
+        locked = {attempt.pk: attempt for attempt in shadows.select_for_update()}
+    return list(locked.values())
+
+
+def lock_queued(chosen: RejudgeSet) -> list[Attempt]:
+    return list(chosen.attempts.filter(is_shadow=True, state=QUEUED).order_by("pk").select_for_update())
+
+
+def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
+    """Cancel what the caller has locked; a runner that has one of them learns so when it renews."""
+    for attempt in attempts:
+        check_move(attempt.state, CANCELLED)
+        attempt.state, attempt.finished_at = CANCELLED, now
+    Attempt.objects.bulk_update(attempts, ["state", "finished_at"], batch_size=events.BATCH)
+    events.append_states(attempts, now=now, message=message)
+
+
+def bring_to_light(shadows: Sequence[Attempt], *, now: datetime) -> None:
+    """These become the current attempts of their submissions; the caller has locked those that are current now."""
+    submissions = [shadow.submission_id for shadow in shadows]
+    opened = Attempt.objects.in_the_open().filter(submission__in=submissions)
+    last = dict(opened.order_by().values_list("submission").annotate(Max("number")))
+    opened.current().update(is_current=False)
+    for shadow in shadows:
+        shadow.number, shadow.is_shadow, shadow.is_current = last[shadow.submission_id] + 1, False, True
+    Attempt.objects.bulk_update(shadows, ["number", "is_shadow", "is_current"], batch_size=events.BATCH)
+    events.append_states(shadows, now=now, message="Judged again")
+
+
+def _shadow(submission: Submission, chosen: RejudgeSet, number: int, now: datetime) -> Attempt:
+    board = submission.board
+    return Attempt(
+        submission=submission,
+        number=number,
+        is_current=False,
+        is_shadow=True,
+        rejudge_set=chosen,
+        cause=REJUDGE,
+        hardware=board.hardware,
+        version_id=board.version_id,
+        created_at=now,
+    )

@@ -1,0 +1,291 @@
+"""What a re-judging set would change: each submission before and after, the boards as they are and as they would be.
+
+Reads and never writes; a fixed number of queries however large the set. Which results would be held for review is not
+foretold here: pipeline.try_rejudging goes through with it and takes it back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from django.db.models import QuerySet
+
+from leaderboard.competitions.calendar import Stage, stage_of
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet, Result
+from leaderboard.judging.rejudge_sets import currents_of, fate_of, items_of
+from leaderboard.judging.states import UNFINISHED
+from leaderboard.review.models import Decision
+from leaderboard.standings.admission import refusal
+from leaderboard.standings.models import Entry
+from leaderboard.standings.ranking import TIE, Run, rank
+from leaderboard.standings.records import level_pairs
+
+PODIUM: Final = 3
+
+
+class Line(NamedTuple):
+    """A line of a board, published or as it would be."""
+
+    board_id: int
+    stage: Stage
+    epoch: str
+    run: Run
+    name: str  # its entrant's
+
+
+@dataclass(frozen=True)
+class Table:
+    """One board and stage, in the epoch that it ranks."""
+
+    epoch: str
+    ranks: Mapping[int, int]  # submission id → its rank; absent: behind a faster one of its entrant
+    podium: tuple[str, ...]
+    submissions: frozenset[int]  # all that have a line here
+
+
+NO_TABLE: Final = Table("", {}, (), frozenset())
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One submission of the set."""
+
+    item: RejudgeItem
+    fate: str  # of RejudgeItem.BECAME; "": not judged yet
+    before: Result | None
+    after: Result | None
+    rank_before: int | None
+    rank_after: int | None
+
+    @property
+    def same_verdict(self) -> bool:
+        return self.item.before.outcome == self.item.after.outcome
+
+    @property
+    def factor(self) -> float | None:
+        """The ratio to the baseline after / before; below 1 is faster now."""
+        if self.before is None or self.after is None or not self.before.ratio or not self.after.ratio:
+            return None
+        return self.after.ratio / self.before.ratio
+
+    @property
+    def change(self) -> float | None:
+        """Relative change of the time; below 0 is faster now."""
+        return None if self.factor is None else self.factor - 1
+
+    @property
+    def beyond_noise(self) -> bool:
+        return self.factor is not None and differ(
+            self.factor, *(side.half_width for side in (self.before, self.after) if side is not None)
+        )
+
+    @property
+    def other_epoch(self) -> bool:
+        return bool(self.before and self.after and self.before.ratio and self.before.epoch != self.after.epoch)
+
+    @property
+    def moved(self) -> bool:
+        return self.rank_before != self.rank_after
+
+
+@dataclass(frozen=True)
+class BoardChange:
+    board: Board
+    stage: Stage
+    before: Table
+    after: Table
+    left_behind: int  # lines that the board ranks now and would only keep in an epoch that it does not rank
+
+    @property
+    def podium(self) -> list[tuple[int, str, str]]:
+        """The places that change: place, who has it, who would."""
+        pairs = [(_at(self.before.podium, place), _at(self.after.podium, place)) for place in range(PODIUM)]
+        return [(place + 1, old, new) for place, (old, new) in enumerate(pairs) if old != new]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    rows: list[Difference]
+    boards: list[BoardChange]
+
+    @property
+    def left_behind(self) -> int:
+        return sum(change.left_behind for change in self.boards)
+
+    @property
+    def judged(self) -> int:
+        return sum(1 for row in self.rows if row.fate)
+
+    @property
+    def podium_moves(self) -> int:
+        return sum(len(change.podium) for change in self.boards)
+
+
+def differ(factor: float, *half_widths: float | None) -> bool:
+    """Pure: are two values of one kernel further apart than their intervals and two jobs of one kernel explain?"""
+    noise = math.hypot(*(width or 0.0 for width in half_widths))
+    return abs(math.log(factor)) > max(TIE, noise)
+
+
+def compare(chosen: RejudgeSet, *, items: Sequence[RejudgeItem] | None = None) -> Comparison:
+    """As of now; of a set that was applied, what came of each and its ranks at that moment."""
+    items = items_of(chosen) if items is None else items
+    fates = fates_of(items, currents_of(chosen))
+    changes = board_changes(items, fates)
+    places = {(change.board.pk, change.stage): change for change in changes}
+    return Comparison([_difference(item, fates[item.pk], places) for item in items], changes)
+
+
+def fates_of(items: Sequence[RejudgeItem], currents: Mapping[int, int]) -> dict[int, str]:
+    """Item id → what applying would make of it, or made; "" while it is not judged."""
+    rejected = _rejected(item.before_id for item in items)
+    return {
+        item.pk: item.became
+        or (
+            ""
+            if item.after.state in UNFINISHED
+            else fate_of(item, current_id=currents.get(item.submission_id), is_rejected=item.before_id in rejected)
+        )
+        for item in items
+    }
+
+
+def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> list[BoardChange]:
+    """Every board and stage that the set has submissions of, as it is and as it would be."""
+    boards = {item.submission.board_id: item.submission.board for item in items}
+    lines = {line.run.submission_id: line for line in _published(boards)}
+    changed = [item for item in items if fates[item.pk] == RejudgeItem.APPLIED and not item.became]
+    would = dict(lines)
+    for item in changed:
+        would.pop(item.submission_id, None)
+        if (line := _line_of(item, boards[item.submission.board_id])) is not None:
+            would[item.submission_id] = line
+    newest, level = _epochs_newest_first(boards.values()), level_pairs(*boards)
+    before, after = (_tables(found.values(), boards, newest, level) for found in (lines, would))
+    changes = []
+    for board_id, stage in sorted(before | after):
+        old, new = (tables.get((board_id, stage), NO_TABLE) for tables in (before, after))
+        changes.append(BoardChange(boards[board_id], stage, old, new, _left_behind(old, new, would)))
+    return changes
+
+
+def ranks_of(items: Iterable[RejudgeItem], changes: Iterable[BoardChange]) -> dict[int, int | None]:
+    """Item id → the rank of its submission as the boards are."""
+    ranks = {pk: place for change in changes for pk, place in change.before.ranks.items()}
+    return {item.pk: ranks.get(item.submission_id) for item in items}
+
+
+def published_in(competition: Competition, board: Board | None) -> QuerySet[Any]:
+    """The ids of the submissions that have a line."""
+    lines = Entry.objects.filter(board__competition=competition)
+    return (lines if board is None else lines.filter(board=board)).values("submission_id")
+
+
+def current_epoch(names: Iterable[str], newest_first: Sequence[str]) -> str:
+    """Pure: which of these a board ranks. One that nobody opened yet is newer than all; "" is of before epochs."""
+    known = {name: place for place, name in enumerate(newest_first)}
+    return min(names, key=lambda name: (name == "", known.get(name, -1), name))
+
+
+def _difference(item: RejudgeItem, fate: str, places: Mapping[tuple[int, Stage], BoardChange]) -> Difference:
+    submission = item.submission
+    here = (submission.board_id, stage_of(submission.board.competition.schedule, submission.created_at))
+    change = places.get(here)
+    ranks = (item.rank_before, item.rank_after)
+    if not item.became and change is not None:
+        ranks = (change.before.ranks.get(submission.pk), change.after.ranks.get(submission.pk))
+    return Difference(item, fate, _result_of(item.before), _result_of(item.after), *ranks)
+
+
+def _published(boards: Mapping[int, Board]) -> list[Line]:
+    entries = Entry.objects.filter(board__in=boards).select_related("entrant")
+    return [
+        Line(
+            board_id=entry.board_id,
+            stage=stage_of(boards[entry.board_id].competition.schedule, entry.submitted_at),
+            epoch=entry.epoch,
+            run=Run(
+                ratio=entry.ratio,
+                half_width=entry.half_width,
+                forgeable=entry.forgeable,
+                submitted_at=entry.submitted_at,
+                submission_id=entry.submission_id,
+                entrant_id=entry.entrant_id,
+                code=entry.code_digest,
+            ),
+            name=entry.entrant.shown_name,
+        )
+        for entry in entries
+    ]
+
+
+def _line_of(item: RejudgeItem, board: Board) -> Line | None:
+    """The line that the shadow result would have; None: it would have none."""
+    submission, result = item.submission, _result_of(item.after)
+    if submission.mode != "ranked" or result is None or not result.ratio or refusal(telemetry=result.telemetry):
+        return None
+    run = Run(
+        ratio=result.ratio,
+        half_width=result.half_width,
+        forgeable=result.forgeable,
+        submitted_at=submission.created_at,
+        submission_id=submission.pk,
+        entrant_id=submission.entrant_id,
+        code=submission.kernel,
+    )
+    stage = stage_of(board.competition.schedule, submission.created_at)
+    return Line(board.pk, stage, result.epoch, run, submission.entrant.shown_name)
+
+
+def _tables(
+    lines: Iterable[Line],
+    boards: Mapping[int, Board],
+    newest: Mapping[str, Sequence[str]],
+    level: Sequence[tuple[int, int]],
+) -> dict[tuple[int, Stage], Table]:
+    grouped: dict[tuple[int, Stage], dict[str, list[Line]]] = {}
+    for line in lines:
+        grouped.setdefault((line.board_id, line.stage), {}).setdefault(line.epoch, []).append(line)
+    return {
+        where: _table(epoch, epochs[epoch], level)
+        for where, epochs in grouped.items()
+        for epoch in [current_epoch(epochs, newest.get(boards[where[0]].hardware, ()))]
+    }
+
+
+def _table(epoch: str, lines: Sequence[Line], level: Sequence[tuple[int, int]]) -> Table:
+    names = {line.run.entrant_id: line.name for line in lines}
+    places = rank((line.run for line in lines), level=level)
+    ranks = {pk: place.rank for place in places for pk in place.value.submissions}
+    podium = tuple(names[place.value.entrant_id] for place in places[:PODIUM])
+    return Table(epoch, ranks, podium, frozenset(line.run.submission_id for line in lines))
+
+
+def _left_behind(before: Table, after: Table, would: Mapping[int, Line]) -> int:
+    return sum(1 for pk in before.submissions if pk in would and would[pk].epoch != after.epoch)
+
+
+def _epochs_newest_first(boards: Iterable[Board]) -> dict[str, list[str]]:
+    newest: dict[str, list[str]] = {}
+    known = Epoch.objects.filter(hardware__in={board.hardware for board in boards}).order_by("-current_since", "-pk")
+    for hardware, name in known.values_list("hardware", "name"):
+        newest.setdefault(hardware, []).append(name)
+    return newest
+
+
+def _rejected(attempt_ids: Iterable[int]) -> set[int]:
+    """Those whose result a person rejected."""
+    decisions = Decision.objects.filter(result__attempt__in=list(attempt_ids), act=Decision.REJECT)
+    return set(decisions.values_list("result__attempt_id", flat=True))
+
+
+def _result_of(attempt: Attempt) -> Result | None:
+    return getattr(attempt, "result", None)
+
+
+def _at(names: Sequence[str], place: int) -> str:
+    return names[place] if place < len(names) else ""
