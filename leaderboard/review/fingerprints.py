@@ -31,14 +31,18 @@ MOST_SAMPLE_BYTES: Final = 100_000
 _SALT: Final = 0x9E3779B97F4A7C15
 
 _QUERY: Final = """
-    SELECT earlier.submission_id, earlier.prints
-    FROM unnest(%(asked)s::integer[]) AS asked (print)
-    JOIN review_fingerprint AS earlier ON earlier.prints @> ARRAY[asked.print]
-    WHERE earlier.version = %(version)s AND earlier.submission_id < %(submission)s
-      AND earlier.entrant_id <> %(entrant)s AND earlier.owner_id <> ALL (%(owners)s)
-    GROUP BY earlier.id
-    ORDER BY count(*) DESC, earlier.submission_id
-    LIMIT %(most)s
+    SELECT found.submission_id, found.prints
+    FROM (
+        SELECT earlier.id
+        FROM unnest(%(asked)s::integer[]) AS asked (print)
+        JOIN review_fingerprint AS earlier ON earlier.prints @> ARRAY[asked.print]
+        WHERE earlier.version = %(version)s AND earlier.submission_id < %(submission)s
+          AND earlier.entrant_id <> %(entrant)s AND earlier.owner_id <> ALL (%(owners)s)
+        GROUP BY earlier.id
+        ORDER BY count(*) DESC, earlier.id
+        LIMIT %(most)s
+    ) AS likely
+    JOIN review_fingerprint AS found USING (id)
 """
 
 

@@ -31,6 +31,7 @@ from leaderboard.web.pages.organise import news as organise_news
 from leaderboard.web.pages.organise import preview as organise_preview
 from leaderboard.web.pages.organise import settings as organise_settings
 from leaderboard.web.pages.organise import state as organise_state
+from leaderboard.web.pages.organise import thresholds as organise_thresholds
 from leaderboard.web.pages.organise import tracks as organise_tracks
 
 pages: list[URLPattern | URLResolver] = [
@@ -100,6 +101,8 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/codes/<int:pk>/revoke", organise_codes.revoke),
     path("organise/<slug:slug>/announcements", organise_news.index),
     path("organise/<slug:slug>/announcements/<int:pk>/withdraw", organise_news.withdraw),
+    path("organise/<slug:slug>/thresholds", organise_thresholds.edit),
+    path("competitions/<slug:slug>/thresholds", organise_thresholds.named),
     path("organise/<slug:slug>/state", organise_state.page),
     path("organise/<slug:slug>/state.json", organise_state.data),
     path("organise/<slug:slug>/exports", organise_exports.index),

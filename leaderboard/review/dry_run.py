@@ -1,0 +1,125 @@
+"""What other thresholds would have held or released, over what the rules measured on a competition's results. Pure but
+for `measured_of`, which streams the stored numbers: no report is read again.
+
+A result that was screened before its measures were kept is not among them, and the run says how many these are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from django.db.models import QuerySet
+
+from leaderboard.competitions.models import Competition
+from leaderboard.judging.models import Result
+from leaderboard.review.thresholds import RULES, Thresholds
+
+MOST_RESULTS: Final = 20_000  # the newest
+MOST_LINES: Final = 200
+CHUNK: Final = 500
+
+HELD: Final = "held"
+RELEASED: Final = "released"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One current ranked pass. `values`: rule → number; None, which holds, where there was none."""
+
+    submission_id: int
+    who: str
+    board: str
+    ratio: float
+    values: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one rule does to a result under new thresholds."""
+
+    rule: str
+    value: float | None
+    change: str  # HELD: it does now; RELEASED: it did; "": it holds either way
+
+
+@dataclass(frozen=True)
+class Line:
+    """A result that would be held though it was not, or the other way round, or by other rules."""
+
+    measured: Measured
+    change: str  # HELD, RELEASED, or "": it stays held, by other rules
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class DryRun:
+    looked: int = 0
+    held_before: int = 0
+    held_after: int = 0
+    lines: list[Line] = field(default_factory=list)
+    left_off: int = 0  # lines beyond MOST_LINES
+    by_rule: Counter[tuple[str, str]] = field(default_factory=Counter)  # (rule, change) → results
+
+
+def dry_run(results: Iterable[Measured], before: Thresholds, after: Thresholds) -> DryRun:
+    run = DryRun()
+    for one in results:
+        was, would = holding(one.values, before), holding(one.values, after)
+        run.looked += 1
+        run.held_before += bool(was)
+        run.held_after += bool(would)
+        if was != would:
+            _note(run, one, was, would)
+    return run
+
+
+def holding(values: Mapping[str, float | None], thresholds: Thresholds) -> frozenset[str]:
+    """Which rules hold what was measured; one that is no rule any more holds nothing."""
+    known = ((name, math.nan if value is None else value) for name, value in values.items() if name in RULES)
+    return frozenset(name for name, value in known if RULES[name].holds(value, thresholds[name]))
+
+
+def measured_of(competition: Competition) -> Iterator[Measured]:
+    """Of this competition's newest results, a few at a time."""
+    rows = _current(competition).filter(measurement__isnull=False).order_by("-pk")
+    told = rows.values_list(
+        "attempt__submission_id",
+        "attempt__submission__entrant__name",
+        "attempt__submission__board__slug",
+        "attempt__submission__board__hardware",
+        "ratio",
+        "measurement__values",
+    )[:MOST_RESULTS]
+    for submission_id, who, slug, hardware, ratio, values in told.iterator(chunk_size=CHUNK):
+        yield Measured(submission_id, who, f"{slug} on {hardware}", ratio or 0.0, values)
+
+
+def unmeasured(competition: Competition) -> int:
+    return _current(competition).filter(measurement__isnull=True).count()
+
+
+def _current(competition: Competition) -> QuerySet[Result]:
+    return Result.objects.filter(
+        attempt__is_current=True,
+        attempt__submission__mode="ranked",
+        attempt__submission__board__competition=competition,
+        ratio__isnull=False,
+    )
+
+
+def _note(run: DryRun, one: Measured, was: frozenset[str], would: frozenset[str]) -> None:
+    steps = tuple(
+        Step(rule, one.values[rule], HELD if rule not in was else RELEASED if rule not in would else "")
+        for rule in RULES
+        if rule in was | would
+    )
+    run.by_rule.update((step.rule, step.change) for step in steps if step.change)
+    if len(run.lines) < MOST_LINES:
+        change = HELD if not was else RELEASED if not would else ""
+        run.lines.append(Line(one, change, steps))
+    else:
+        run.left_off += 1
