@@ -12,10 +12,10 @@ from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions.models import Board, BoardQuerySet
 
 
-def ask_for_imported(*, actor: User, now: datetime) -> int:
-    """A gate for each board that this import (of the moment `now`) made or gave a new version; how many those were."""
+def ask_for_imported(*, actor: User | None, now: datetime, gate: bool = True) -> int:
+    """A test of each board that this import (of the moment `now`) made or gave a new version; how many those were."""
     fresh = _never_tested().filter(Q(created_at=now) | Q(version__created_at=now))
-    return _ask(fresh, actor=actor, now=now, gate=True)
+    return _ask(fresh, actor=actor, now=now, gate=gate)
 
 
 def ask_for_added(*, board: Board, actor: User, now: datetime) -> bool:

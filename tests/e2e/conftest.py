@@ -126,7 +126,7 @@ def stage(tmp_path: Path, database: str) -> Iterator[Stage]:
     }
     stage = Stage(tmp_path, url, database, environment)
     stage.manage("migrate", "--verbosity", "0")
-    stage.manage("sync_problems", SET)
+    stage.manage("import_problems", SET, "--admission", "none")
     accounts = json.loads(stage.manage("sample_accounts"))
     environment["PHOTOFINISH_TOKEN"] = accounts["ada"]["token"]
     stage.begin("site", "uvicorn", "leaderboard.asgi:application", "--port", str(port), "--log-level", "warning")

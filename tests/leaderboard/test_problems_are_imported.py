@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from leaderboard.admissions.door import refusals
+from leaderboard.admissions.models import AdmissionTest
 from leaderboard.audit.models import Row
 from leaderboard.competitions.importing import Report, import_sets
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
@@ -182,16 +184,30 @@ def test_files_that_are_no_sets_are_told() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("command", ["import_problems", "sync_problems"])
-def test_the_sample_set_is_brought_in_by_both_names_of_the_command(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    call_command(command, LIBRARY / "kernels101.yaml")
+def test_the_sample_set_is_brought_in_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("import_problems", LIBRARY / "kernels101.yaml")
     said = capsys.readouterr().out
     assert "kernels101.yaml: Kernels 101: created" in said
     assert re.search(r"^  vectoradd +created +cpu", said, re.MULTILINE)
     assert re.search(r"^[1-9]\d* created\n\Z", said, re.MULTILINE)
     assert Competition.objects.get().slug == "kernels-101"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("asked", "gates", "is_open"),
+    [((), {True}, False), (("--admission", "open"), {False}, True), (("--admission", "none"), set(), True)],
+)
+def test_what_the_command_brings_in_has_to_pass_its_admission_test(
+    asked: tuple[str, ...], gates: set[bool], is_open: bool
+) -> None:
+    call_command("import_problems", LIBRARY / "kernels101.yaml", *asked, verbosity=0)
+    boards = list(Board.objects.all())
+    assert set(AdmissionTest.objects.values_list("gate", flat=True)) == gates
+    assert AdmissionTest.objects.count() in (0, len(boards))
+    assert {not why for why in refusals(boards).values()} == {is_open}
+    call_command("import_problems", LIBRARY / "kernels101.yaml", *asked, verbosity=0)
+    assert AdmissionTest.objects.count() in (0, len(boards)), "nothing is new, so nothing is asked again"
 
 
 @pytest.mark.django_db

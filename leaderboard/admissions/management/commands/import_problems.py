@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 from django.utils import timezone
 
+from leaderboard.admissions.imported import ask_for_imported
 from leaderboard.competitions.importing import Report, SetReport, import_sets
 from leaderboard.competitions.sync import REFUSED, Import, Line
 from problems.errors import ProblemError
-from problems.formats.folders import adapted, read_sets
+from problems.formats.folders import SetFile, adapted, read_sets
 from problems.spec import MAX_GPUS, as_words
+
+GATE: Final = "gate"
+OPEN: Final = "open"
+NONE: Final = "none"
 
 
 class Command(BaseCommand):
@@ -25,6 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--set", default="", metavar="NAME", help="of a folder: only the set of this name or file")
         parser.add_argument("--hardware", default="", metavar="A,B", help="boards on these, not on what the sets name")
         parser.add_argument("--no-deadlines", action="store_true", help="open boards, though the original is over")
+        add_admission(parser)
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
         parser.add_argument("--json", action="store_true", help="the report as JSON")
 
@@ -37,12 +44,30 @@ class Command(BaseCommand):
             ]
         except (OSError, ProblemError) as error:
             raise CommandError(f"{path}: {error}") from None
-        act = Import(actor=None, source=f"manage import_problems {path}", now=timezone.now())
-        report = import_sets(files, act, dry_run=options["dry_run"])
+        report = brought_in(files, f"manage import_problems {path}", options["admission"], dry_run=options["dry_run"])
         said = json.dumps(report.to_json(), indent=1) if options["json"] else "\n".join(lines_of(report))
         self.stdout.write(said)
         if refused := report.counts.get(REFUSED):
             raise CommandError(f"{path}: {refused} refused, the others not; see above")
+
+
+def add_admission(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--admission",
+        choices=(GATE, OPEN, NONE),
+        default=GATE,
+        help="the test that a runner makes of what is new: its boards take submissions once it passed (gate, the "
+        "default), unless it fails (open), or no test is asked for (none)",
+    )
+
+
+def brought_in(files: list[SetFile], source: str, admission: str, *, dry_run: bool) -> Report:
+    act = Import(actor=None, source=source, now=timezone.now())
+    with transaction.atomic():
+        report = import_sets(files, act, dry_run=dry_run)
+        if admission != NONE and not dry_run:
+            ask_for_imported(actor=None, now=act.now, gate=admission == GATE)
+    return report
 
 
 def lines_of(report: Report) -> Iterator[str]:

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 
-from leaderboard.competitions.importing import import_sets
-from leaderboard.competitions.management.commands.import_problems import lines_of
-from leaderboard.competitions.sync import REFUSED, Import
+from leaderboard.admissions.management.commands.import_problems import add_admission, brought_in, lines_of
+from leaderboard.competitions.sync import REFUSED
 from problems.errors import ProblemError
 from problems.formats.folders import SetFile
 from problems.formats.kernelbench import LEVELS, NAME, load_collection
@@ -34,6 +32,7 @@ class Command(BaseCommand):
             "--hardware", type=_words, default=("cpu",), metavar="A,B", help="a board on each of these (default: cpu)"
         )
         parser.add_argument("--name", default=NAME, help=f"of the competition (default: {NAME})")
+        add_admission(parser)
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
         parser.add_argument("--json", action="store_true", help="the report as JSON")
 
@@ -42,8 +41,8 @@ class Command(BaseCommand):
             found = load_collection(path, levels=options["levels"], hardware=options["hardware"], name=options["name"])
         except (OSError, ProblemError) as error:
             raise CommandError(f"{path}: {error}") from None
-        act = Import(actor=None, source=f"manage import_kernelbench {path}", now=timezone.now())
-        report = import_sets([SetFile(path.name, found=found)], act, dry_run=options["dry_run"])
+        files, source = [SetFile(path.name, found=found)], f"manage import_kernelbench {path}"
+        report = brought_in(files, source, options["admission"], dry_run=options["dry_run"])
         said = json.dumps(report.to_json(), indent=1) if options["json"] else "\n".join(lines_of(report))
         self.stdout.write(said)
         if refused := report.counts.get(REFUSED):
