@@ -7,8 +7,8 @@
                     … and where that takes first place of a contest: a confirmation is asked for
                     what it cost is given back where we failed
     take_confirmation  keep its verdict; a candidate that failed on fresh seeds is held
-    publish_result  decide → publish
-    reject_result   decide → withdraw
+    clear_result …  review.decide (a person, once or by two) → publish | withdraw: what the case then comes to
+    suspend_account review.suspend → withdraw all of it; reinstate_account: publish again what may rank
     import_set      uploads.apply_upload → a gate for each new version: an admission test
     add_board       edit_boards.add_board → the same for its version
     apply_rejudging a set out of the shadow: attempts become current → screen → publish | hold | withdraw, as one
@@ -20,26 +20,23 @@ The rooms below do not know each other upwards; only this page does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
 
-from leaderboard import broker
+from leaderboard import broker, line
 from leaderboard.accounts.models import User
 from leaderboard.admissions.claim import claim_test
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.imported import ask_for_added, ask_for_imported
 from leaderboard.competitions import edit_boards
-from leaderboard.competitions.calendar import Stage, stage_of
 from leaderboard.competitions.invites import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
-from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.claim import claim_confirmation
-from leaderboard.confirmations.models import FAILED, RECORD
+from leaderboard.confirmations.models import FAILED
 from leaderboard.confirmations.report import record_confirmation
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
@@ -50,20 +47,16 @@ from leaderboard.judging.epochs import open_epoch
 from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet, Result, Runner
 from leaderboard.judging.rejudge_select import Selection, select
 from leaderboard.judging.rejudge_sets import begin_applying, end_applying, lock_currents
-from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.report import record_report
 from leaderboard.judging.shadow import bring_to_light
 from leaderboard.judging.usage import give_back_if_ours, usage_of
-from leaderboard.review import fingerprints
-from leaderboard.review.decide import decide
+from leaderboard.review import appeal, decide, fingerprints
+from leaderboard.review import suspend as suspending
 from leaderboard.review.failed_record import hold_failed_record
-from leaderboard.review.models import Decision
-from leaderboard.review.screen import screen
-from leaderboard.standings.admission import refusal
-from leaderboard.standings.boards import incumbent_ratio
+from leaderboard.review.models import Case, Decision, Suspension
+from leaderboard.review.open import hold
+from leaderboard.standings.podium import PODIUM, would_rank
 from leaderboard.standings.publish import publish, withdraw
-from leaderboard.standings.ranking import Value
-from leaderboard.standings.records import contest_leader
 from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
 from leaderboard.submissions import intake
 from leaderboard.submissions.ledger import check_left, spend
@@ -83,6 +76,7 @@ def submit(
         owner=owner, board_slug=board_slug, hardware=hardware, mode=mode, filename=filename, data=data, now=now
     )
     check_admitted(checked.board)
+    suspending.check_not_suspended(owner, checked.board.competition)
     taken = fingerprints.take(checked.source, checked.board.version)
     with transaction.atomic():
         # One at a time, or two could share the last place; and by whichever login, it is the account's.
@@ -152,7 +146,7 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     give_back_if_ours(result.attempt, now=now)
     submission = result.attempt.submission
     if submission.mode == "ranked":
-        _settle(result, submission, now)
+        line.settle(result, now)
     if result.ratio is not None:
         _learn_later(result)
     return True
@@ -170,18 +164,101 @@ def take_confirmation(*, pk: int, runner: Runner, report: Report, now: datetime)
 
 
 @transaction.atomic
-def publish_result(*, result: Result, actor: User, reason: str, now: datetime) -> Decision:
-    """An organiser finds a held result sound: it ranks from now on, by its time of submission."""
-    decision = decide(result=result, act=Decision.PUBLISH, actor=actor, reason=reason, now=now)
-    _publish(result, now)
+def clear_result(
+    *, result: Result, actor: User, reason: str, now: datetime, public_reason: str = "", seen: int | None = None
+) -> Decision:
+    """A reviewer finds a held result sound: it ranks, by its time of submission, once all it takes say so."""
+    rank = would_rank(result)
+    on_podium = rank is not None and rank <= PODIUM
+    decision = decide.clear(
+        result=result,
+        actor=actor,
+        reason=reason,
+        now=now,
+        rank=rank,
+        needs_two=on_podium and result.attempt.submission.board.competition.two_person_rule,
+        public_reason=public_reason,
+        seen=seen,
+    )
+    line.stand(result, now)
     return decision
 
 
 @transaction.atomic
-def reject_result(*, result: Result, actor: User, reason: str, now: datetime) -> Decision:
-    decision = decide(result=result, act=Decision.REJECT, actor=actor, reason=reason, now=now)
-    withdraw(submission=result.attempt.submission)
+def reject_result(
+    *,
+    result: Result,
+    actor: User,
+    reason: str,
+    now: datetime,
+    code: str = "other",
+    public_reason: str = "",
+    seen: int | None = None,
+) -> Decision:
+    decision = decide.reject(
+        result=result,
+        actor=actor,
+        code=code,
+        reason=reason,
+        now=now,
+        rank=would_rank(result),
+        public_reason=public_reason,
+        seen=seen,
+    )
+    line.stand(result, now)
     return decision
+
+
+@transaction.atomic
+def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
+    """What was published by the decision goes; what was taken down by it comes back."""
+    decision = decide.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
+    line.stand(result, now)
+    return decision
+
+
+@transaction.atomic
+def overturn_verdict(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
+    decision = decide.overturn(result=result, actor=actor, reason=reason, now=now, seen=seen)
+    line.stand(result, now)
+    return decision
+
+
+@transaction.atomic
+def answer_appeal(
+    *, result: Result, actor: User, granted: bool, reason: str, now: datetime, seen: int | None = None
+) -> Decision:
+    decision = appeal.answer_appeal(result=result, actor=actor, granted=granted, reason=reason, now=now, seen=seen)
+    line.stand(result, now)
+    return decision
+
+
+@transaction.atomic
+def hold_result(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
+    """A reviewer holds what ranks: its line goes until somebody has decided."""
+    case = hold(result=result, actor=actor, reason=reason, now=now)
+    line.stand(result, now)
+    return case
+
+
+@transaction.atomic
+def suspend_account(
+    *, user: User, competition: Competition | None, actor: User, reason: str, now: datetime
+) -> Suspension:
+    """Every line that this account earned goes at once, here or everywhere; those of team mates stay."""
+    row = suspending.suspend(user=user, competition=competition, actor=actor, reason=reason, now=now)
+    line.stand_all(user, competition, now)
+    return row
+
+
+@transaction.atomic
+def reinstate_account(
+    *, user: User, competition: Competition | None, actor: User, reason: str, now: datetime
+) -> Suspension:
+    """What may rank comes back, by its time of submission."""
+    row = suspending.reinstate(user=user, competition=competition, actor=actor, reason=reason, now=now)
+    line.stand_all(user, competition, now)
+    return row
 
 
 def select_for_rejudging(*, selection: Selection, competition: Competition, board: Board | None) -> list[Attempt]:
@@ -234,75 +311,26 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     """All are screened against what stood before, so that the order in which they come plays no part."""
     results = [attempt.result for attempt in attempts]
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
-    sound = {result.pk: _may_rank(result, result.attempt.submission, now) for result in ranked}
+    for result in ranked:
+        line.look(result, now)
+    sound = {result.pk: line.may_rank(result) for result in ranked}
     bring_to_light(attempts, now=now)
     for hardware, epoch in sorted({(result.attempt.hardware, result.epoch) for result in results}):
         open_epoch(hardware=hardware, name=epoch, now=now)
     told: Counter[str] = Counter()
-    leaders = _leaders(result for result in ranked if sound[result.pk])
+    leaders = line.leaders(result for result in ranked if sound[result.pk])
     for result in ranked:
         if sound[result.pk]:
             publish(result=result, now=now)
         else:
             withdraw(submission=result.attempt.submission)
-        could_rank = result.outcome == "passed" and not refusal(telemetry=result.telemetry)
-        told["published" if sound[result.pk] else "held" if could_rank else "failed"] += 1
+        told["published" if sound[result.pk] else "held" if line.could_rank(result) else "failed"] += 1
     for result, first in leaders:
-        _confirm_if_first(result, first, now)
+        line.confirm_if_first(result, first, now)
     timed = {(r.attempt.version_id, r.attempt.hardware, r.epoch): r for r in results if r.ratio is not None}
     for result in timed.values():
         _learn_later(result)
     return told
-
-
-def _settle(result: Result, submission: Submission, now: datetime) -> None:
-    """A line stands only while the newest verdict on its submission is a pass that nothing holds."""
-    if result.outcome == "infra_error" or is_spoiled(result.outcome, result.reason):
-        return  # our failure says nothing about the kernel: what an earlier attempt earned stays
-    if _may_rank(result, submission, now):
-        _publish(result, now)
-    else:
-        withdraw(submission=submission)
-
-
-def _publish(result: Result, now: datetime) -> None:
-    """Its line is on the board; where it takes first place from somebody in a contest, five more runs must show it."""
-    first = _leader(result)
-    publish(result=result, now=now)
-    _confirm_if_first(result, first, now)
-
-
-def _leader(result: Result) -> Value | None:
-    submission = result.attempt.submission
-    return contest_leader(board=submission.board, epoch=result.epoch, submitted_at=submission.created_at)
-
-
-def _leaders(results: Iterable[Result]) -> list[tuple[Result, Value]]:
-    """Who leads each contest that these, not published yet, are of; beside the fastest of them, which may lead next."""
-    fastest: dict[tuple[int, str, Stage], Result] = {}
-    for result in sorted(results, key=lambda result: (result.ratio or 0.0, result.pk), reverse=True):
-        submission = result.attempt.submission
-        stage = stage_of(submission.board.competition.schedule, submission.created_at)
-        fastest[submission.board_id, result.epoch, stage] = result
-    return [(result, first) for result in fastest.values() if (first := _leader(result)) is not None]
-
-
-def _confirm_if_first(result: Result, first: Value | None, now: datetime) -> None:
-    """`first`: who led before this result was published."""
-    submission = result.attempt.submission
-    if first is None or first.entrant_id == submission.entrant_id:
-        return
-    now_first = _leader(result)
-    if now_first is not None and now_first.entrant_id == submission.entrant_id:
-        incumbent = Submission.objects.get(pk=first.submissions[0])
-        ask_confirmation(candidate=submission, incumbent=incumbent, cause=RECORD, actor=None, now=now)
-
-
-def _may_rank(result: Result, submission: Submission, now: datetime) -> bool:
-    if result.outcome != "passed" or refusal(telemetry=result.telemetry):
-        return False
-    best = incumbent_ratio(board=submission.board, epoch=result.epoch, without=submission)
-    return not screen(result=result, incumbent_ratio=best, now=now)
 
 
 def _learn_later(result: Result) -> None:

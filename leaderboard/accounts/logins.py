@@ -12,5 +12,7 @@ from leaderboard.accounts.models import User
 
 def logins_of(user: User | AnonymousUser) -> QuerySet[User, Any]:
     """Keys of all logins of this person, for a subquery: whatever belongs to one of them is theirs."""
-    account = user.account_id if isinstance(user, User) else None
+    if not isinstance(user, User):
+        return User.objects.none().values("pk")  # "linked to nobody" would be everybody
+    account = user.account_id
     return User.objects.filter(Q(pk=account) | Q(linked_to=account)).order_by().values("pk")

@@ -7,8 +7,10 @@ from datetime import datetime
 from django.db import transaction
 
 from leaderboard.accounts.models import User
-from leaderboard.accounts.permissions import check_reason, check_staff
+from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
+from leaderboard.competitions.models import Role
+from leaderboard.competitions.roles import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.models import REJUDGE, Attempt
@@ -18,7 +20,7 @@ from leaderboard.submissions.models import Submission
 
 @transaction.atomic
 def rejudge(*, submission: Submission, actor: User, reason: str, now: datetime) -> Attempt:
-    check_staff(actor, "re-judge a submission")
+    check_role(actor, submission.board.competition, Role.REVIEWER, "re-judge a submission")
     check_reason(reason)
     old = Attempt.objects.select_for_update().get(submission=submission, is_current=True)
     if old.state in UNFINISHED:

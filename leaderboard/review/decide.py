@@ -1,4 +1,8 @@
-"""A person decides on a held result: once, with a reason, on the record. Publishing it is pipeline's next step."""
+"""A person decides on a case, with a reason, on the record; and takes it back. What follows from it is pipeline's.
+
+A case is cleared by one person, or by two different ones where its line would stand on the podium and the competition
+wants that. Neither may be its owner or in their team.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +11,67 @@ from datetime import datetime
 from django.db import transaction
 
 from leaderboard.accounts.models import User
-from leaderboard.accounts.permissions import check_reason, check_staff
-from leaderboard.audit.record import record
+from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.errors import UserError
-from leaderboard.judging.models import Attempt, Result
+from leaderboard.judging.models import Result
+from leaderboard.review import case, log
 from leaderboard.review.models import Decision
+from leaderboard.review.reasons import check_code
 
 
 @transaction.atomic
-def decide(*, result: Result, act: str, actor: User, reason: str, now: datetime) -> Decision:
-    check_staff(actor, f"{act} a held result")
-    check_reason(reason)
-    attempt = Attempt.objects.select_for_update().get(pk=result.attempt_id)  # two organisers at once: one waits here
-    if not result.findings.exists():
-        raise UserError("result", result.pk, "was never held, so there is nothing to decide", status=409)
-    if not attempt.is_current:
-        raise UserError(
-            "result", result.pk, "is of an attempt that was judged again since; see the new one", status=409
-        )
-    if Decision.objects.filter(result=result).exists():
-        raise UserError("result", result.pk, "is decided already", status=409)
-    decision = Decision.objects.create(result=result, actor=actor, act=act, reason=reason, created_at=now)
-    record(
-        act=f"{act}_result",
-        target=result,
-        actor=actor,
-        reason=reason,
-        now=now,
-        before={"review": "under_review"},
-        after={"review": act, "submission": attempt.submission_id},
-    )
-    return decision
+def clear(
+    *,
+    result: Result,
+    actor: User,
+    reason: str,
+    now: datetime,
+    rank: int | None = None,
+    needs_two: bool = False,
+    public_reason: str = "",
+    seen: int | None = None,
+) -> Decision:
+    """`rank`: where its line would stand, as standings.podium says."""
+    check_public(public_reason)
+    taken = log.take(result=result, act=case.CLEAR, actor=actor, reason=reason, now=now, seen=seen)
+    told = {"rank": rank, "needs_two": needs_two, "public_reason": public_reason.strip()}
+    return log.append(taken, act=case.CLEAR, actor=actor, reason=reason, now=now, **told)
+
+
+@transaction.atomic
+def reject(
+    *,
+    result: Result,
+    actor: User,
+    code: str,
+    reason: str,
+    now: datetime,
+    rank: int | None = None,
+    public_reason: str = "",
+    seen: int | None = None,
+) -> Decision:
+    """The owner reads code and reason, and may appeal."""
+    check_code(code)
+    check_public(public_reason)
+    taken = log.take(result=result, act=case.REJECT, actor=actor, reason=reason, now=now, seen=seen)
+    told = {"code": code, "rank": rank, "public_reason": public_reason.strip()}
+    return log.append(taken, act=case.REJECT, actor=actor, reason=reason, now=now, **told)
+
+
+@transaction.atomic
+def overturn(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
+    """A verdict that rejected by itself: the result waits for a decision like any other that is held."""
+    taken = log.take(result=result, act=case.OVERTURN, actor=actor, reason=reason, now=now, seen=seen)
+    return log.append(taken, act=case.OVERTURN, actor=actor, reason=reason, now=now)
+
+
+@transaction.atomic
+def undo(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
+    """The last decision, with an answer or appeal that is about it, counts no longer; it stays in the log."""
+    taken = log.take(result=result, act=case.UNDO, actor=actor, reason=reason, now=now, seen=seen)
+    return log.append(taken, act=case.UNDO, actor=actor, reason=reason, now=now, about_id=taken.standing.last)
+
+
+def check_public(text: str) -> None:
+    if len(text) > MAX_REASON_CHARS or "\x00" in text:
+        raise UserError("public_reason", text, f"has at most {MAX_REASON_CHARS:,} characters")

@@ -9,7 +9,9 @@ import structlog
 
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.judging.models import Result
-from leaderboard.review.models import Decision, Finding
+from leaderboard.review import case
+from leaderboard.review.models import Case, Finding
+from leaderboard.review.open import open_case
 
 RULE: Final = "record_failed"
 
@@ -19,7 +21,7 @@ log = structlog.get_logger(__name__)
 def hold_failed_record(asked: Confirmation, *, now: datetime) -> bool:
     """The candidate's result waits for a person. False where one has decided on it already."""
     result = Result.objects.filter(attempt__submission=asked.candidate_id, attempt__is_current=True).first()
-    if result is None or Decision.objects.filter(result=result).exists():
+    if result is None or Case.objects.filter(result=result).exclude(state__in=case.HELD).exists():
         return False
     Finding.objects.get_or_create(
         result=result,
@@ -30,5 +32,6 @@ def hold_failed_record(asked: Confirmation, *, now: datetime) -> bool:
             "created_at": now,
         },
     )
+    open_case(result=result, now=now)
     log.warning("result_held", result=result.pk, rules=[RULE])
     return True

@@ -1,6 +1,8 @@
-"""Tables of review: a Finding is evidence, a Decision is a person's. Both are append-only; a result is decided once.
+"""Tables of review: Finding (evidence), Measurement, Decision (a line of a log), Case, Suspension.
 
-Measurement keeps what every rule measured on a result, held or not, so that other thresholds can be tried on it.
+Findings, decisions and suspensions are append-only, by trigger. A Case is the one row here that changes: it repeats
+what case.derive says of its log, so that a queue can be asked for it, and log.py alone writes it. Measurement keeps
+what every rule measured on a result, held or not, so that other thresholds can be tried on it.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
+from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.models import Result
+from leaderboard.review import case
 from leaderboard.submissions.models import Submission
 
 
@@ -69,10 +73,78 @@ class Fingerprint(models.Model):
 
 
 class Decision(models.Model):
-    PUBLISH: Final = "publish"
-    REJECT: Final = "reject"
+    """A line of a case's log; what the acts are and do is said by case.py."""
 
-    result = models.OneToOneField(Result, on_delete=models.PROTECT, related_name="decision")
+    result = models.ForeignKey(Result, on_delete=models.PROTECT, related_name="decisions")
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    act = models.CharField(max_length=16)
+    code = models.CharField(max_length=32, blank=True)  # of a rejection: reasons.py; of a label: which
+    reason = models.TextField()  # a rejection's, a question, an answer and an appeal are read by the owner too
+    public_reason = models.TextField(blank=True)  # written for the integrity page; "": nothing is shown there
+    about = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="+")  # undone, answered, …
+    rank = models.PositiveIntegerField(null=True)  # where the line would have stood at this moment; None: nowhere
+    needs_two = models.BooleanField(default=False)  # of "clear": a second person must clear it as well
+    until = models.DateTimeField(null=True)  # of "claim"
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(act__in=case.ACTS), name="decision_act_is_known"),
+            models.CheckConstraint(condition=~Q(reason=""), name="decision_has_a_reason"),
+            models.UniqueConstraint(
+                fields=["about", "act"],
+                condition=Q(act__in=(case.UNDO, case.ANSWER, case.APPEAL)),
+                name="one_undoing_answer_and_appeal_a_decision",
+            ),
+            models.CheckConstraint(
+                condition=Q(act=case.CLAIM, until__isnull=False) | (~Q(act=case.CLAIM) & Q(until__isnull=True)),
+                name="decision_until_of_claims_only",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.act} of result {self.result_id}"
+
+
+class Case(models.Model):
+    """A result that a person looks at, or that its verdict rejected by itself. All below `opened_at` is derived."""
+
+    HELD: Final = "held"  # a rule or a person held it
+    BY_ITSELF: Final = "by_itself"  # its verdict is a rejection that a person may overturn
+    ORIGINS: Final = (HELD, BY_ITSELF)
+
+    result = models.OneToOneField(Result, on_delete=models.PROTECT, primary_key=True, related_name="case")
+    board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="+")
+    origin = models.CharField(max_length=16)
+    opened_at = models.DateTimeField()
+    state = models.CharField(max_length=16)
+    since = models.DateTimeField()  # in this state
+    is_by_itself = models.BooleanField(default=False)  # rejected, and by no person
+    claimed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    claimed_until = models.DateTimeField(null=True)
+    labels = ArrayField(models.CharField(max_length=32), default=list)
+
+    class Meta:
+        ordering = ["opened_at", "result_id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=case.STATES), name="case_state_is_known"),
+            models.CheckConstraint(condition=Q(origin__in=("held", "by_itself")), name="case_origin_is_known"),
+        ]
+        indexes = [models.Index(fields=["board", "state"], name="case_by_board")]
+
+    def __str__(self) -> str:
+        return f"case of result {self.result_id}: {self.state}"
+
+
+class Suspension(models.Model):
+    """An account is closed to competing, or opened again; the newest row of a person and competition counts."""
+
+    SUSPEND: Final = "suspend"
+    REINSTATE: Final = "reinstate"
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="suspensions")
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, null=True, related_name="+")  # None: all
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     act = models.CharField(max_length=16)
     reason = models.TextField()
@@ -81,9 +153,9 @@ class Decision(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.CheckConstraint(condition=Q(act__in=("publish", "reject")), name="decision_act_is_known"),
-            models.CheckConstraint(condition=~Q(reason=""), name="decision_has_a_reason"),
+            models.CheckConstraint(condition=Q(act__in=("suspend", "reinstate")), name="suspension_act_is_known"),
+            models.CheckConstraint(condition=~Q(reason=""), name="suspension_has_a_reason"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.act} of result {self.result_id}"
+        return f"{self.act} {self.user_id}"

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from statistics import median
 from typing import Final
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Q, QuerySet
 
+from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
-from leaderboard.review.models import Decision, Finding
+from leaderboard.review import case
+from leaderboard.review.models import Case, Decision
 
 UNDER_REVIEW: Final = "under_review"
 REJECTED: Final = "rejected"
+
+LOOK_BACK: Final = timedelta(days=30)
+LEAST_DECIDED: Final = 5  # a median of fewer says too much of single ones
 
 
 def held_results() -> QuerySet[Result]:
     """What waits for a person, oldest first."""
     return (
-        Result.objects.filter(findings__isnull=False, decision__isnull=True, attempt__is_current=True)
-        .distinct()
+        Result.objects.filter(case__state__in=case.OPEN, attempt__is_current=True)
         .select_related("attempt__submission__board__problem", "attempt__submission__owner")
         .defer("report")
         .order_by("id")
@@ -25,9 +32,45 @@ def held_results() -> QuerySet[Result]:
 
 
 def standing_results() -> QuerySet[Result]:
-    """Current passes that no rule held, or that a person published: what others may be compared with."""
-    held, published = (
-        Exists(Finding.objects.filter(result=OuterRef("pk"))),
-        Exists(Decision.objects.filter(result=OuterRef("pk"), act=Decision.PUBLISH)),
+    """Current passes that nobody holds, or that were cleared: what others may be compared with."""
+    clean = Q(case__isnull=True) | Q(case__state=case.CLEARED)
+    return Result.objects.filter(clean, attempt__is_current=True, ratio__isnull=False)
+
+
+def reviews_of(attempt_ids: Collection[int]) -> dict[int, str]:
+    """Attempt id → UNDER_REVIEW or REJECTED (by a person); absent: never held, or cleared."""
+    rows = Case.objects.filter(result__attempt__in=attempt_ids, is_by_itself=False)
+    said = {
+        **dict.fromkeys(case.HELD, UNDER_REVIEW),
+        **dict.fromkeys((case.REJECTED, case.APPEALED), REJECTED),
+    }
+    found = rows.values_list("result__attempt_id", "state")
+    return {attempt_id: said[state] for attempt_id, state in found if state in said}
+
+
+def may_stand(result: Result) -> bool:
+    """Whether review lets this result rank: it is no case, or was cleared."""
+    return not Case.objects.filter(result=result).exclude(state=case.CLEARED).exists()
+
+
+def median_wait(competition: Competition, now: datetime) -> timedelta | None:
+    """From a case's opening to its decision, over the last 30 days; None where there are fewer than 5."""
+    waits = decision_waits(competition, since=now - LOOK_BACK, until=now)
+    return timedelta(seconds=median(wait.total_seconds() for wait in waits)) if len(waits) >= LEAST_DECIDED else None
+
+
+def decision_waits(competition: Competition, *, since: datetime | None = None, until: datetime) -> list[timedelta]:
+    """Of each held case that is decided now, by a decision in this time."""
+    rows = Case.objects.filter(
+        board__competition=competition,
+        origin=Case.HELD,
+        state__in=(case.CLEARED, case.REJECTED, case.APPEALED),
     )
-    return Result.objects.filter(~held | published, attempt__is_current=True, ratio__isnull=False)
+    first: dict[int, timedelta] = {}
+    decided = Decision.objects.filter(
+        result__case__in=rows, act__in=(case.CLEAR, case.REJECT), created_at__lt=until
+    ).order_by("-id")
+    for pk, at, opened_at in decided.values_list("result_id", "created_at", "result__case__opened_at"):
+        if since is None or at >= since:
+            first.setdefault(pk, at - opened_at)
+    return list(first.values())

@@ -18,7 +18,7 @@ from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet, Result
 from leaderboard.judging.rejudge_sets import currents_of, fate_of, items_of
 from leaderboard.judging.states import UNFINISHED
-from leaderboard.review.models import Decision
+from leaderboard.review.standing import REJECTED, reviews_of
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import TIE, Run, rank
@@ -279,8 +279,7 @@ def _epochs_newest_first(boards: Iterable[Board]) -> dict[str, list[str]]:
 
 def _rejected(attempt_ids: Iterable[int]) -> set[int]:
     """Those whose result a person rejected."""
-    decisions = Decision.objects.filter(result__attempt__in=list(attempt_ids), act=Decision.REJECT)
-    return set(decisions.values_list("result__attempt_id", flat=True))
+    return {attempt_id for attempt_id, stands in reviews_of(list(attempt_ids)).items() if stands == REJECTED}
 
 
 def _result_of(attempt: Attempt) -> Result | None:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leaderboard.judging.models import Attempt, AttemptEvent, Result
-from leaderboard.review.models import Decision, Finding
-from leaderboard.review.standing import REJECTED, UNDER_REVIEW
+from leaderboard.review.standing import reviews_of
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.boards import Standing, published_times, standing_of
 from leaderboard.submissions.models import Submission
@@ -33,7 +32,7 @@ class SubmissionStatus:
     epoch: str = ""
     flags: list[str] = field(default_factory=list)
     published: bool = False
-    review: str | None = None  # UNDER_REVIEW, REJECTED
+    review: str | None = None  # review.standing: UNDER_REVIEW, REJECTED
     unranked: str | None = None  # why a passing ranked result cannot have a line: a reason of admission.py
     standing: Standing | None = None  # only from `status_of`
     cases: list[dict[str, Any]] = field(default_factory=list)  # only from `status_of`
@@ -51,7 +50,7 @@ def status_of(submission: Submission) -> SubmissionStatus:
     status = _status(
         attempt,
         result,
-        review=_reviews([attempt.pk]).get(attempt.pk),
+        review=reviews_of([attempt.pk]).get(attempt.pk),
         board_us=published_times([submission.pk]).get(submission.pk),
         message=result.message if result else _last_message(attempt),
     )
@@ -66,14 +65,14 @@ def status_of(submission: Submission) -> SubmissionStatus:
 
 
 def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus]:
-    """Submission id → what a list shows, in five queries however many there are."""
+    """Submission id → what a list shows, in four queries however many there are."""
     attempts = list(
         Attempt.objects.current()
         .filter(submission__in=list(submissions))
         .select_related("result", "submission")
         .defer("result__report", "submission__source")
     )
-    reviews = _reviews([attempt.pk for attempt in attempts])
+    reviews = reviews_of([attempt.pk for attempt in attempts])
     times = published_times(attempt.submission_id for attempt in attempts)
     statuses = {}
     for attempt in attempts:
@@ -123,14 +122,6 @@ def _status(
 
 def _result_of(attempt: Attempt) -> Result | None:
     return getattr(attempt, "result", None)
-
-
-def _reviews(attempt_ids: list[int]) -> dict[int, str]:
-    """Attempt id → where its result stands in review; absent: never held, or published by a person."""
-    held = set(Finding.objects.filter(result__attempt_id__in=attempt_ids).values_list("result__attempt_id", flat=True))
-    acts = dict(Decision.objects.filter(result__attempt_id__in=held).values_list("result__attempt_id", "act"))
-    standing = {None: UNDER_REVIEW, Decision.REJECT: REJECTED}
-    return {attempt_id: standing[acts.get(attempt_id)] for attempt_id in held if acts.get(attempt_id) in standing}
 
 
 def _last_message(attempt: Attempt) -> str:

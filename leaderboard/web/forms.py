@@ -33,9 +33,10 @@ class Described:
 
     def describe(self) -> None:
         for name, field in self.fields.items():
-            ids = [f"id_{name}_hint"] if field.help_text else []
+            own = self[name].auto_id  # type: ignore[index]
+            ids = [f"{own}_hint"] if field.help_text else []
             if name in self.errors:
-                ids.append(f"id_{name}_error")
+                ids.append(f"{own}_error")
                 field.widget.attrs["aria-invalid"] = "true"
             if ids:
                 field.widget.attrs["aria-describedby"] = " ".join(ids)
@@ -118,15 +119,6 @@ class EnterForm(Described, forms.Form):
 
     rules_digest = forms.CharField(required=False, max_length=80, widget=forms.HiddenInput)
     accept = forms.BooleanField(required=False, label="I have read these rules and accept them")
-
-
-class DecisionForm(Described, forms.Form):
-    act = forms.ChoiceField(choices=[("publish", "Publish"), ("reject", "Reject")])
-    reason = forms.CharField(
-        max_length=2000,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        error_messages={"required": "Say why: the reason is kept with the decision."},
-    )
 
 
 class SetForm(Described, forms.Form):

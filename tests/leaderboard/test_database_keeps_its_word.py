@@ -13,7 +13,7 @@ from leaderboard.audit.models import Row
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.judging.models import Attempt, AttemptEvent, Result
-from leaderboard.review.models import Finding
+from leaderboard.review.models import Decision, Finding, Suspension
 from leaderboard.submissions.models import QuotaLine, Submission
 from tests.leaderboard.stage import NOON, Stage, current
 
@@ -66,12 +66,25 @@ def rows(stage: Stage) -> dict[type[models.Model], models.Model]:
     submission = stage.submit()
     result = stage.judge(submission, ratio=0.1, score_us=100.0)
     row = record(act="look", target=result, actor=stage.olga, reason="a test", now=NOON)
-    some = [submission, result, row, result.findings.get(), stage.board.version, submission.events.first()]
-    some.append(submission.quota_lines.first())
+    line = Decision.objects.create(result=result, actor=stage.olga, act="note", reason="a test", created_at=NOON)
+    closed = Suspension.objects.create(user=stage.ada, actor=stage.olga, act="suspend", reason="a", created_at=NOON)
+    some = [
+        submission,
+        result,
+        row,
+        result.findings.get(),
+        stage.board.version,
+        submission.events.first(),
+        line,
+        closed,
+        submission.quota_lines.first(),
+    ]
     return {type(one): one for one in some if one is not None}
 
 
-@pytest.mark.parametrize("table", [Submission, Result, Row, Finding, ProblemVersion, AttemptEvent, QuotaLine])
+@pytest.mark.parametrize(
+    "table", [Submission, Result, Row, Finding, Decision, Suspension, ProblemVersion, AttemptEvent, QuotaLine]
+)
 def test_append_only_rows_are_never_changed_or_deleted(
     rows: dict[type[models.Model], models.Model], table: type[models.Model]
 ) -> None:

@@ -55,7 +55,7 @@ def test_the_board_ranks_the_newest_epoch_that_has_lines(stage: Stage) -> None:
     assert (names(stage), standing_of(old).rank) == ([OLD], 1)  # type: ignore[union-attr]
     held = judged(stage, NEW, 0.4)
     assert names(stage) == [OLD], "a result that is held empties no board"
-    pipeline.publish_result(result=held.attempts.get().result, actor=stage.olga, reason="it is sound", now=stage.now)
+    pipeline.clear_result(result=held.attempts.get().result, actor=stage.olga, reason="it is sound", now=stage.now)
     assert names(stage) == [NEW, OLD]
     new = judged(stage, NEW, 0.9, owner=stage.ben)
     assert [line.entry.owner.username for line in entries_of(stage.board)] == ["ada", "ben"]

@@ -85,12 +85,12 @@ def test_the_incumbent_moves_the_bar(stage: Stage) -> None:
 
 def test_a_superuser_publishes_it_on_the_record(stage: Stage) -> None:
     result = hold(stage)
-    pipeline.publish_result(result=result, actor=stage.olga, reason="a real trick", now=stage.now)
+    pipeline.clear_result(result=result, actor=stage.olga, reason="a real trick", now=stage.now)
     seen = status_of(result.attempt.submission)
     assert (seen.published, seen.rank, seen.review) == (True, 1, None)
-    row = Row.objects.get(act="publish_result")
+    row = Row.objects.get(act="clear_result")
     assert (row.actor, row.reason, row.object_id) == (stage.olga, "a real trick", str(result.pk))
-    assert (row.before, row.after["review"]) == ({"review": "under_review"}, "publish")
+    assert (row.before, row.after["review"]) == ({"review": "waiting"}, "cleared")
     assert not held_results().exists()
     assert Entry.objects.get().submitted_at == result.attempt.submission.created_at
 
@@ -107,7 +107,7 @@ def test_a_superuser_rejects_it_on_the_record(stage: Stage) -> None:
 def test_no_competitor_decides(stage: Stage, name: str) -> None:
     result = hold(stage)
     with pytest.raises(UserError) as caught:
-        pipeline.publish_result(result=result, actor=getattr(stage, name), reason="please", now=stage.now)
+        pipeline.clear_result(result=result, actor=getattr(stage, name), reason="please", now=stage.now)
     assert caught.value.status == 403
     assert not Decision.objects.exists()
     assert not Entry.objects.exists()
@@ -116,8 +116,8 @@ def test_no_competitor_decides(stage: Stage, name: str) -> None:
 def test_a_decision_is_made_once(stage: Stage) -> None:
     result = hold(stage)
     pipeline.reject_result(result=result, actor=stage.olga, reason="no", now=stage.now)
-    with pytest.raises(UserError, match="decided already"):
-        pipeline.publish_result(result=result, actor=stage.olga, reason="oh, yes", now=stage.now)
+    with pytest.raises(UserError, match="rejected already; undo that first"):
+        pipeline.clear_result(result=result, actor=stage.olga, reason="oh, yes", now=stage.now)
     assert Decision.objects.get().act == "reject"
     assert Row.objects.count() == 1
     assert not Entry.objects.exists()
@@ -133,7 +133,7 @@ def test_what_was_never_held_needs_no_decision(stage: Stage) -> None:
 def test_a_decision_needs_a_reason(stage: Stage, reason: str) -> None:
     result = hold(stage)
     with pytest.raises(UserError) as caught:
-        pipeline.publish_result(result=result, actor=stage.olga, reason=reason, now=stage.now)
+        pipeline.clear_result(result=result, actor=stage.olga, reason=reason, now=stage.now)
     assert caught.value.field == "reason"
 
 
@@ -142,6 +142,6 @@ def test_a_held_result_that_is_judged_again_is_decided_by_the_new_one(stage: Sta
     submission = result.attempt.submission
     rejudge(submission=submission, actor=stage.olga, reason="check it", now=stage.now)
     with pytest.raises(UserError, match="judged again"):
-        pipeline.publish_result(result=result, actor=stage.olga, reason="fine", now=stage.now)
+        pipeline.clear_result(result=result, actor=stage.olga, reason="fine", now=stage.now)
     stage.judge(submission, ratio=0.9)
     assert status_of(submission).published

@@ -90,7 +90,7 @@ def test_what_a_person_clears_is_confirmed_too(stage: Stage) -> None:
     stage.judge(stage.submit(stage.ben), ratio=0.9)
     held = stage.judge(stage.submit(stage.ada), ratio=0.3)
     assert not Confirmation.objects.exists()
-    pipeline.publish_result(result=held, actor=stage.olga, reason="read it", now=stage.later(1))
+    pipeline.clear_result(result=held, actor=stage.olga, reason="read it", now=stage.later(1))
     assert only().candidate_id == held.attempt.submission_id
 
 

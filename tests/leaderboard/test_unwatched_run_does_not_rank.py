@@ -33,7 +33,7 @@ def test_none_cannot_rank_nor_be_published(stage: Stage, ratio: float) -> None:
         assert (seen.outcome, seen.published, seen.unranked, seen.review) == ("passed", False, "no_telemetry", None)
     assert not Finding.objects.exists()
     with pytest.raises(UserError, match="never held"):
-        pipeline.publish_result(result=result, actor=stage.olga, reason="but it is fast", now=stage.now)
+        pipeline.clear_result(result=result, actor=stage.olga, reason="but it is fast", now=stage.now)
     with pytest.raises(ValueError, match="cannot rank"):
         publish(result=result, now=stage.now)
     assert not Entry.objects.exists()

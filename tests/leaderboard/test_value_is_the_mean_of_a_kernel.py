@@ -116,7 +116,7 @@ def test_what_is_held_or_wrong_or_taken_back_is_not_in_it(stage: Stage) -> None:
     stage.judge(stage.submit(kernel=1), outcome="wrong")
     assert ratio_of(stage) == pytest.approx(math.sqrt(0.9 * 0.8))
 
-    pipeline.publish_result(result=result, actor=stage.olga, reason="it is sound", now=stage.now)
+    pipeline.clear_result(result=result, actor=stage.olga, reason="it is sound", now=stage.now)
     assert ratio_of(stage) == pytest.approx((0.9 * 0.8 * 0.3) ** (1 / 3))
 
     rejudge(submission=held, actor=stage.olga, reason="a bug in the judge", now=stage.now)

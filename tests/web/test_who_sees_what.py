@@ -18,7 +18,8 @@ def test_a_stranger_meets_404_everywhere(stage, browser, stranger) -> None:
     client = browser(getattr(stage, stranger))
     assert {client.get(address).status_code for address in addresses(pk)} == {404}
     assert client.post(f"/submissions/{pk}/cancel").status_code == 404
-    assert client.post(f"/submissions/{pk}/decide", {"act": "publish", "reason": "mine"}).status_code == 404
+    for act in ("answer", "appeal"):
+        assert client.post(f"/submissions/{pk}/{act}", {"text": "mine"}).status_code == 404
 
 
 def test_a_stranger_cannot_tell_a_real_id_from_none(stage, browser) -> None:
@@ -66,18 +67,17 @@ def test_a_held_result_is_invisible_to_others(stage, browser) -> None:
             assert b"200.0" not in client.get(address).content
     assert client.get(f"/api/v1/submissions/{submission.pk}").json()["review"] == "under_review"
     assert b"Under review." in client.get(f"/submissions/{submission.pk}").content
-    assert b'<h2 id="decide">' not in client.get(f"/submissions/{submission.pk}").content
+    assert b"/review/" not in client.get(f"/submissions/{submission.pk}").content
 
 
-def test_an_organiser_publishes_with_a_reason(stage, browser) -> None:
-    submission = stage.submit(stage.ada)
-    stage.judge(submission, **HELD)
+def test_an_organiser_clears_with_a_reason(stage, browser) -> None:
+    result = stage.judge(stage.submit(stage.ada), **HELD)
     olga = browser(stage.olga)
-    assert f"/submissions/{submission.pk}".encode() in olga.get("/review").content
-    mute = olga.post(f"/submissions/{submission.pk}/decide", {"act": "publish", "reason": " "})
+    assert f"/review/{result.pk}".encode() in olga.get("/review").content
+    mute = olga.post(f"/review/{result.pk}/clear", {"reason": " "})
     assert b"Say why" in mute.content
     assert browser(None).get("/api/v1/boards/softmax/cpu/entries").json() == []
-    olga.post(f"/submissions/{submission.pk}/decide", {"act": "publish", "reason": "Read it; it is sound."})
+    olga.post(f"/review/{result.pk}/clear", {"reason": "Read it; it is sound."})
     (entry,) = browser(None).get("/api/v1/boards/softmax/cpu/entries").json()
     assert (entry["user"], entry["rank"], entry["score_us"]) == ("ada", 1, 200.0)
     assert b"Every result that a rule held has been decided." in olga.get("/review").content
@@ -96,28 +96,34 @@ def test_a_flag_is_explained_to_its_owner(stage, browser) -> None:
 
 
 def test_a_rejected_owner_reads_the_reason(stage, browser) -> None:
-    submission = stage.submit(stage.ada)
-    stage.judge(submission, **HELD)
-    browser(stage.olga).post(f"/submissions/{submission.pk}/decide", {"act": "reject", "reason": "It caches outputs."})
-    page = browser(stage.ada).get(f"/submissions/{submission.pk}").content.decode()
-    assert "rejected" in page
-    assert "It caches outputs." in page
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    sent = {"code": "reused_results", "reason": "See line 7."}
+    browser(stage.olga).post(f"/review/{result.pk}/reject", sent)
+    page = browser(stage.ada).get(f"/submissions/{result.attempt.submission_id}").content.decode()
+    assert "A reviewer rejected this result" in page
+    assert "It reuses results of earlier calls" in page
+    assert "See line 7." in page
+    assert "olga" not in page
 
 
 def test_a_second_decision_is_told_off(stage, browser) -> None:
-    submission = stage.submit(stage.ada)
-    stage.judge(submission, **HELD)
-    olga, address = browser(stage.olga), f"/submissions/{submission.pk}/decide"
-    olga.post(address, {"act": "reject", "reason": "No."})
-    assert olga.post(address, {"act": "publish", "reason": "Yes."}).status_code == 409
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    olga = browser(stage.olga)
+    olga.post(f"/review/{result.pk}/reject", {"code": "other", "reason": "No."})
+    assert olga.post(f"/review/{result.pk}/clear", {"reason": "Yes."}).status_code == 409
 
 
-def test_an_owner_cannot_decide(stage, browser) -> None:
-    submission = stage.submit(stage.ada)
-    stage.judge(submission, **HELD)
-    answer = browser(stage.ada).post(f"/submissions/{submission.pk}/decide", {"act": "publish", "reason": "mine"})
-    assert answer.status_code == 403
-    assert browser(stage.ada).get("/review").status_code == 404
+@pytest.mark.parametrize("name", ["ada", "ben", "cleo"])
+def test_a_case_is_none_for_competitors(stage, browser, name) -> None:
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    client = browser(getattr(stage, name))
+    assert client.get("/review").status_code == 404
+    real, none = client.get(f"/review/{result.pk}"), client.get("/review/999999")
+    assert (real.status_code, none.status_code) == (404, 404)
+    for act in ("clear", "reject", "claim", "note", "undo", "rerun", "suspend"):
+        assert client.post(f"/review/{result.pk}/{act}", {"reason": "mine"}).status_code == 404
+    held = {"submission": result.attempt.submission_id, "reason": "x"}
+    assert client.post("/review/hold", held).status_code == 404
     assert browser(None).get("/api/v1/boards/softmax/cpu/entries").json() == []
 
 

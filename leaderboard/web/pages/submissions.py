@@ -1,4 +1,4 @@
-"""Send a submission; see one's own; follow one live; call one off; decide on one that is held."""
+"""Send a submission; see one's own; follow one live; call one off."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from leaderboard import pipeline
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.cancel import may_cancel
-from leaderboard.judging.models import AttemptEvent, Result
+from leaderboard.judging.models import AttemptEvent
 from leaderboard.judging.remeasure import is_spoiled
-from leaderboard.review.models import Decision, Finding
-from leaderboard.review.standing import UNDER_REVIEW, held_results
 from leaderboard.web import cards, lane, shape, sources
-from leaderboard.web.forms import DecisionForm, SubmitForm
+from leaderboard.web.forms import SubmitForm
 from leaderboard.web.judged_again import judged_again
 from leaderboard.web.meanings import MEANINGS, TELEMETRY, UNRANKED
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.quotas import what_is_left
+from leaderboard.web.review_forms import OwnerForm
+from leaderboard.web.review_owner import for_owner
 from leaderboard.web.verdicts import SAID, flags_said
 
 PAGE_ROWS: Final = 50
-REVIEW_ROWS: Final = 200
 MODES: Final[tuple[dict[str, Any], ...]] = (
     {"value": "test", "title": "Test", "about": "Is it right? Public and secret cases, no timing. The quickest."},
     {"value": "benchmark", "title": "Benchmark", "about": "Tested and timed against the baseline; shown to you only."},
@@ -80,13 +79,13 @@ def index(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
-    return _detail_page(request, _visible(request, pk))
+    return detail_page(request, visible(request, pk))
 
 
 @login_required
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    item = _visible(request, pk)
+    item = visible(request, pk)
     try:
         cancel_attempt(
             submission=item.submission, actor=user_of(request), reason="cancelled on its page", now=timezone.now()
@@ -96,39 +95,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(item.url)
 
 
-@login_required
-@require_POST
-def decide(request: HttpRequest, pk: int) -> HttpResponse:
-    item = _visible(request, pk)
-    result = get_object_or_404(Result, attempt__submission=item.submission, attempt__is_current=True)
-    form = DecisionForm(request.POST)
-    if not form.is_valid():
-        return _detail_page(request, item, form)
-    act = {Decision.PUBLISH: pipeline.publish_result, Decision.REJECT: pipeline.reject_result}[form.cleaned_data["act"]]
-    try:
-        act(result=result, actor=user_of(request), reason=form.cleaned_data["reason"], now=timezone.now())
-    except UserError as error:
-        form.add_error("reason" if error.field == "reason" else None, error.message)
-        return _detail_page(request, item, form, status=error.status)
-    messages.success(request, f"Submission {item.id}: {form.cleaned_data['act']}ed.")
-    return redirect(item.url)
-
-
-@login_required
-@require_safe
-def review(request: HttpRequest) -> HttpResponse:
-    if not user_of(request).is_staff:
-        raise Http404
-    results = list(held_results().prefetch_related("findings")[:REVIEW_ROWS])
-    subs = {item.id: item for item in shape.shown_list(result.attempt.submission for result in results)}
-    held = [
-        {"sub": subs[result.attempt.submission_id], "findings": result.findings.all(), "since": result.created_at}
-        for result in results
-    ]
-    return render(request, "web/review.html", {"held": held, "ever_held": Finding.objects.exists()})
-
-
-def _visible(request: HttpRequest, pk: int) -> shape.Shown:
+def visible(request: HttpRequest, pk: int) -> shape.Shown:
     return shape.shown(get_object_or_404(shape.visible_to(user_of(request)), pk=pk))
 
 
@@ -160,17 +127,13 @@ def _not_sent(request: HttpRequest, card: cards.Card, form: SubmitForm, error: U
     return response
 
 
-def _detail_page(
-    request: HttpRequest, item: shape.Shown, form: DecisionForm | None = None, status: int = 200
+def detail_page(
+    request: HttpRequest, item: shape.Shown, owner_form: OwnerForm | None = None, status: int = 200
 ) -> HttpResponse:
+    """Also after an answer or an appeal that was not taken: with what was typed."""
     events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
     current = list(AttemptEvent.every.filter(attempt=events[-1].attempt_id).order_by("id")) if events else []
-    may_decide = user_of(request).is_staff and item.review == UNDER_REVIEW
-    result = Result.objects.filter(attempt__submission=item.submission, attempt__is_current=True).first()
     said = [event.message for event in current if event.message and event.state == item.status]
-    decision_form = (form or DecisionForm()) if may_decide else None
-    if decision_form is not None:
-        decision_form.describe()
     context = {
         "sub": item,
         "may_cancel": may_cancel(item.submission, user_of(request)) and not item.is_finished,
@@ -189,8 +152,6 @@ def _detail_page(
         "meanings": MEANINGS,
         "telemetry_said": TELEMETRY.get(item.telemetry, ""),
         "unranked_said": UNRANKED.get(item.unranked or "", ""),
-        "findings": result.findings.all() if result else [],
-        "decision": Decision.objects.filter(result=result).first() if result else None,
-        "decision_form": decision_form,
+        **for_owner(item.submission, user_of(request), timezone.now(), owner_form),
     }
     return render(request, "web/submission.html", context, status=status)

@@ -71,6 +71,15 @@ def general(value: float) -> str:
     return f"{value:g}"
 
 
+register.filter("span", figures.span)
+
+
+@register.filter
+def get(items: dict[str, Any] | None, name: str) -> Any:
+    """One of a dict, by a name that is known here only."""
+    return (items or {}).get(name)
+
+
 @register.simple_tag(takes_context=True)
 def current(context: RequestContext, prefix: str) -> SafeString:
     """`aria-current` for a link of the navigation whose section this page is in."""

@@ -1,0 +1,115 @@
+"""Whether a result has a line on its board: the one place that publishes and withdraws, whatever the reason.
+
+pipeline.py calls it after a report, a decision, a suspension, a set of re-judgings. A result has a line where its
+numbers can rank, review lets it and its account may compete; it is looked at once, when it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.competitions.calendar import Stage, stage_of
+from leaderboard.competitions.models import Competition
+from leaderboard.confirmations.ask import ask_confirmation
+from leaderboard.confirmations.models import RECORD
+from leaderboard.judging.models import Result
+from leaderboard.judging.remeasure import SPOILED, is_spoiled
+from leaderboard.review.open import note_rejected_before, open_case, rejects_by_itself
+from leaderboard.review.screen import screen
+from leaderboard.review.standing import may_stand
+from leaderboard.review.suspend import is_suspended
+from leaderboard.standings.admission import refusal
+from leaderboard.standings.boards import incumbent_ratio
+from leaderboard.standings.publish import publish, withdraw
+from leaderboard.standings.ranking import Value
+from leaderboard.standings.records import contest_leader
+from leaderboard.submissions.models import Submission
+
+
+def settle(result: Result, now: datetime) -> None:
+    """A line stands only while the newest verdict on its submission is a pass that nothing holds."""
+    if result.outcome == "infra_error" or is_spoiled(result.outcome, result.reason):
+        return  # our failure says nothing about the kernel: what an earlier attempt earned stays
+    look(result, now)
+    stand(result, now)
+
+
+def look(result: Result, now: datetime) -> None:
+    """A case is opened where a person has something to say before it ranks, or may overturn what the verdict says."""
+    if rejects_by_itself(result):
+        open_case(result=result, now=now, by_itself=True)
+    elif could_rank(result):
+        submission = result.attempt.submission
+        best = incumbent_ratio(board=submission.board, epoch=result.epoch, without=submission)
+        findings = screen(result=result, incumbent_ratio=best, now=now)
+        if note_rejected_before(result=result, now=now) is not None or findings:
+            open_case(result=result, now=now)
+
+
+def stand(result: Result, now: datetime) -> None:
+    if may_rank(result):
+        _publish(result, now)
+    else:
+        withdraw(submission=result.attempt.submission)
+
+
+def stand_all(user: User, competition: Competition | None, now: datetime) -> None:
+    """Of every ranked submission of this account, the newest verdict that is not our failure."""
+    results = Result.objects.filter(
+        attempt__submission__owner__in=logins_of(user), attempt__submission__mode="ranked", attempt__is_shadow=False
+    )
+    if competition is not None:
+        results = results.filter(attempt__submission__board__competition=competition)
+    results = results.exclude(outcome="infra_error").exclude(outcome="unmeasurable", reason__in=SPOILED)
+    newest = results.order_by("attempt__submission_id", "-attempt__number").distinct("attempt__submission_id")
+    for result in newest.select_related("attempt__submission__board__competition").defer("report"):
+        stand(result, now)
+
+
+def may_rank(result: Result) -> bool:
+    """It could rank, review lets it, its account may."""
+    submission = result.attempt.submission
+    User.objects.select_for_update(no_key=True).get(pk=submission.owner.account_id)  # not while it is being suspended
+    may = not is_suspended(submission.owner, submission.board.competition)
+    return may and could_rank(result) and may_stand(result)
+
+
+def could_rank(result: Result) -> bool:
+    """Whatever a person thinks of it. One that was rejected by itself has no time, so it cannot, overturned or not."""
+    return result.outcome == "passed" and result.ratio is not None and not refusal(telemetry=result.telemetry)
+
+
+def _publish(result: Result, now: datetime) -> None:
+    """Its line is on the board; where it takes first place from somebody in a contest, five more runs must show it."""
+    first = _leader(result)
+    publish(result=result, now=now)
+    confirm_if_first(result, first, now)
+
+
+def _leader(result: Result) -> Value | None:
+    submission = result.attempt.submission
+    return contest_leader(board=submission.board, epoch=result.epoch, submitted_at=submission.created_at)
+
+
+def leaders(results: Iterable[Result]) -> list[tuple[Result, Value]]:
+    """Who leads each contest that these, not published yet, are of; beside the fastest of them, which may lead next."""
+    fastest: dict[tuple[int, str, Stage], Result] = {}
+    for result in sorted(results, key=lambda result: (result.ratio or 0.0, result.pk), reverse=True):
+        submission = result.attempt.submission
+        stage = stage_of(submission.board.competition.schedule, submission.created_at)
+        fastest[submission.board_id, result.epoch, stage] = result
+    return [(result, first) for result in fastest.values() if (first := _leader(result)) is not None]
+
+
+def confirm_if_first(result: Result, first: Value | None, now: datetime) -> None:
+    """`first`: who led before this result was published."""
+    submission = result.attempt.submission
+    if first is None or first.entrant_id == submission.entrant_id:
+        return
+    now_first = _leader(result)
+    if now_first is not None and now_first.entrant_id == submission.entrant_id:
+        incumbent = Submission.objects.get(pk=first.submissions[0])
+        ask_confirmation(candidate=submission, incumbent=incumbent, cause=RECORD, actor=None, now=now)

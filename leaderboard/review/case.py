@@ -1,0 +1,217 @@
+"""Pure: what the log of a case comes to. One function, `derive`, says where a case stands; nobody keeps it by hand.
+
+    waiting ─ ask ─► asked ─ answer ─► waiting          half_cleared: one of two people has cleared it
+    waiting ─ clear ─► cleared | half_cleared ─ clear by another ─► cleared
+    waiting ─ reject ─► rejected ─ appeal ─► appealed ─ uphold ─► rejected
+                                             appealed ─ grant ─► waiting
+    rejected by itself (impossible, clock mismatch) ─ overturn ─► waiting
+
+An `undo` takes the last decision back with whatever is about it: what is left is exactly the log before it. Rows are
+read in the order of their ids; nothing is ever deleted. A claim, a note, a label changes no state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+WAITING: Final = "waiting"
+ASKED: Final = "asked"
+HALF_CLEARED: Final = "half_cleared"
+CLEARED: Final = "cleared"
+REJECTED: Final = "rejected"
+APPEALED: Final = "appealed"
+STATES: Final = (WAITING, ASKED, HALF_CLEARED, CLEARED, REJECTED, APPEALED)
+OPEN: Final = (WAITING, ASKED, HALF_CLEARED, APPEALED)  # a person has something to do
+HELD: Final = (WAITING, ASKED, HALF_CLEARED)  # "under review" to its owner
+
+CLAIM: Final = "claim"
+RELEASE: Final = "release"
+ASK: Final = "ask"
+ANSWER: Final = "answer"
+CLEAR: Final = "clear"
+REJECT: Final = "reject"
+OVERTURN: Final = "overturn"
+APPEAL: Final = "appeal"
+UPHOLD: Final = "uphold"
+GRANT: Final = "grant"
+UNDO: Final = "undo"
+NOTE: Final = "note"
+LABEL: Final = "label"
+UNLABEL: Final = "unlabel"
+HOLD: Final = "hold"  # a person opened the case
+RERUN: Final = "rerun"
+ACTS: Final = (
+    CLAIM,
+    RELEASE,
+    ASK,
+    ANSWER,
+    CLEAR,
+    REJECT,
+    OVERTURN,
+    APPEAL,
+    UPHOLD,
+    GRANT,
+    UNDO,
+    NOTE,
+    LABEL,
+    UNLABEL,
+    HOLD,
+    RERUN,
+)
+
+UNDOABLE: Final = (ASK, CLEAR, REJECT, OVERTURN, UPHOLD, GRANT)  # what a reviewer decides
+ENDS_CLAIM: Final = (*UNDOABLE, RELEASE)
+FROM: Final = {  # the states in which an act is possible; an act that is not here is possible in all
+    CLAIM: OPEN,
+    ASK: (WAITING, HALF_CLEARED),
+    ANSWER: (ASKED,),
+    CLEAR: HELD,
+    REJECT: HELD,
+    OVERTURN: (REJECTED,),
+    APPEAL: (REJECTED,),
+    UPHOLD: (APPEALED,),
+    GRANT: (APPEALED,),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the log."""
+
+    id: int
+    act: str
+    actor: int
+    at: datetime
+    about: int | None = None  # the line that it undoes, answers or appeals against
+    needs_two: bool = False  # of `clear`: on the podium, where the competition wants two people
+    until: datetime | None = None  # of `claim`
+    code: str = ""  # of `label` and `unlabel`: which; of `reject`: why
+
+
+@dataclass(frozen=True)
+class Claim:
+    by: int
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a case stands. Ids are those of lines of its log; None: there is no such line."""
+
+    state: str
+    since: datetime
+    needs_two: bool = False
+    cleared_by: tuple[int, ...] = ()
+    question: int | None = None  # that waits for its answer
+    rejection: int | None = None  # that stands; None while rejected: by itself
+    appeal: int | None = None  # against this rejection, answered or not
+    last: int | None = None  # what an undo would take back
+    last_by: int | None = None
+    claim: Claim | None = None
+    labels: frozenset[str] = frozenset()
+
+    @property
+    def is_decided(self) -> bool:
+        return self.state in (CLEARED, REJECTED)
+
+    @property
+    def is_by_itself(self) -> bool:
+        """Rejected, and by no person."""
+        return self.state in (REJECTED, APPEALED) and self.rejection is None
+
+    def claim_at(self, moment: datetime) -> Claim | None:
+        return self.claim if self.claim is not None and moment < self.claim.until else None
+
+
+def derive(rows: Iterable[Row], *, opened_at: datetime, by_itself: bool = False) -> Standing:
+    """`by_itself`: the verdict rejected it, no rule held it."""
+    standing = Standing(REJECTED if by_itself else WAITING, opened_at)
+    for row in standing_rows(rows):
+        standing = _after(standing, row)
+    return standing
+
+
+def standing_rows(rows: Iterable[Row]) -> list[Row]:
+    """Those that count: without undone ones, what is about those, and the undoing itself."""
+    ordered = sorted(rows, key=lambda row: row.id)
+    gone = {row.about for row in ordered if row.act == UNDO}
+    kept: list[Row] = []
+    for row in ordered:
+        if row.act == UNDO or row.id in gone or row.about in gone:
+            gone.add(row.id)
+        else:
+            kept.append(row)
+    return kept
+
+
+def _after(before: Standing, row: Row) -> Standing:
+    after = _moved(before, row)
+    if row.act in UNDOABLE:
+        after = replace(after, last=row.id, last_by=row.actor)
+    if row.act in ENDS_CLAIM:
+        after = replace(after, claim=None)
+    return after if after.state == before.state else replace(after, since=row.at)
+
+
+def _moved(before: Standing, row: Row) -> Standing:
+    match row.act:
+        case "claim" if row.until is not None:
+            return replace(before, claim=Claim(row.actor, row.until))
+        case "label":
+            return replace(before, labels=before.labels | {row.code})
+        case "unlabel":
+            return replace(before, labels=before.labels - {row.code})
+        case "ask":
+            return replace(before, state=ASKED, question=row.id)
+        case "answer":
+            return replace(before, state=HALF_CLEARED if before.cleared_by else WAITING, question=None)
+        case "clear":
+            return _cleared(before, row)
+        case "reject":
+            return replace(before, state=REJECTED, rejection=row.id, appeal=None, question=None)
+        case "appeal":
+            return replace(before, state=APPEALED, appeal=row.id)
+        case "uphold":
+            return replace(before, state=REJECTED)
+        case "overturn" | "grant":
+            return replace(before, state=WAITING, rejection=None, appeal=None, cleared_by=(), needs_two=False)
+    return before
+
+
+def _cleared(before: Standing, row: Row) -> Standing:
+    """Two different people, if it took two for any of them."""
+    needs_two = before.needs_two or row.needs_two
+    cleared_by = tuple(dict.fromkeys((*before.cleared_by, row.actor)))
+    enough = len(cleared_by) >= (2 if needs_two else 1)
+    state = CLEARED if enough else HALF_CLEARED
+    return replace(before, state=state, needs_two=needs_two, cleared_by=cleared_by, question=None)
+
+
+def problem(standing: Standing, act: str, *, actor: int, at: datetime) -> str:
+    """Why this act is not possible now; "": it is."""
+    if act in FROM and standing.state not in FROM[act]:
+        return _not_from(standing, act)
+    if act == OVERTURN and not standing.is_by_itself:
+        return "was rejected by a person; undo that decision instead"
+    if act == APPEAL and standing.appeal is not None:
+        return "was appealed already; there is one appeal a decision"
+    if act == CLEAR and actor in standing.cleared_by:
+        return "was cleared by you already; another person must clear it too"
+    if act == UNDO and standing.last is None:
+        return "has no decision that could be undone"
+    claim = standing.claim_at(at)
+    if act in UNDOABLE and claim is not None and claim.by != actor:
+        return "is claimed by another reviewer; take it over first, with a reason"
+    if act == RELEASE and (claim is None or claim.by != actor):
+        return "is not claimed by you"
+    return ""
+
+
+def _not_from(standing: Standing, act: str) -> str:
+    if standing.is_decided and act in (CLEAR, REJECT, ASK, CLAIM):
+        by = " by itself; overturn that first" if standing.is_by_itself else " already; undo that first"
+        return f"is {standing.state}{by}"
+    return f"is {standing.state.replace('_', ' ')}, so there is nothing to {act}"

@@ -1,0 +1,135 @@
+"""A case's log: take hold of it, append one line, and let the case say what the log now comes to. The single writer.
+
+Every act goes through `take` and `append`, in one transaction: who may, the lock, whether it is possible, the line, the
+audit row, the case. Two who act at once are in the order of the lock, and the second is told what the first did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.errors import UserError
+from leaderboard.judging.models import Attempt, Result
+from leaderboard.review import access, case
+from leaderboard.review.models import Case, Decision
+from leaderboard.submissions.models import Submission
+
+MOST_LINES: Final = 500  # of a case's log
+
+SAID: Final = {  # an act, as in "only a reviewer may …"
+    case.CLAIM: "claim a case",
+    case.RELEASE: "release a case",
+    case.ASK: "ask the owner of a held result",
+    case.ANSWER: "answer a reviewer's question",
+    case.CLEAR: "clear a held result",
+    case.REJECT: "reject a held result",
+    case.OVERTURN: "overturn a verdict",
+    case.APPEAL: "appeal against a rejection",
+    case.UPHOLD: "answer an appeal",
+    case.GRANT: "answer an appeal",
+    case.UNDO: "undo a decision",
+    case.NOTE: "write a note on a case",
+    case.LABEL: "label a case",
+    case.UNLABEL: "take a label off a case",
+    case.HOLD: "hold a result",
+    case.RERUN: "have a held result judged again",
+}
+MATTERS: Final = (*case.UNDOABLE, case.ANSWER, case.APPEAL, case.UNDO)  # who decides has read these
+BY_OWNER: Final = (case.ANSWER, case.APPEAL)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A locked case, and where it stood when it was locked."""
+
+    row: Case
+    result: Result
+    submission: Submission
+    standing: case.Standing
+
+
+def take(*, result: Result, act: str, actor: User, reason: str, now: datetime, seen: int | None = None) -> Taken:
+    """Lock the case for this act. `seen`: the last line that the actor knew of; what came after it is told first."""
+    submission = result.attempt.submission
+    check = access.check_party if act in BY_OWNER else access.check_reviewer
+    check(actor, submission, SAID[act])
+    check_reason(reason)
+    attempt = Attempt.objects.select_for_update().get(pk=result.attempt_id)  # two at once: one waits here
+    row = Case.objects.select_for_update().filter(result=result).first()
+    if row is None:
+        raise UserError("result", result.pk, "was never held, so there is nothing to decide", status=409)
+    if not attempt.is_current:
+        said = "is of an attempt that was judged again since; see the new one"
+        raise UserError("result", result.pk, said, status=409)
+    lines = lines_of(result)
+    if len(lines) >= MOST_LINES:
+        raise UserError("result", result.pk, f"has {MOST_LINES} lines in its log, and takes no more", status=409)
+    _check_seen(result, lines, seen)
+    standing = standing_of(row, lines)
+    if problem := case.problem(standing, act, actor=actor.account_id, at=now):
+        raise UserError("result", result.pk, problem, status=409)
+    return Taken(row, result, submission, standing)
+
+
+def append(taken: Taken, *, act: str, actor: User, reason: str, now: datetime, **fields: Any) -> Decision:
+    """The line is the account's, whichever login wrote it: two logins of one person are not two people."""
+    line = Decision.objects.create(
+        result=taken.result, act=act, actor=actor.account, reason=reason, created_at=now, **fields
+    )
+    after = project(taken.row)
+    record(
+        act=f"{act}_result",
+        target=taken.result,
+        actor=actor,
+        reason=reason,
+        now=now,
+        before={"review": taken.standing.state},
+        after={"review": after.state, "submission": taken.submission.pk, "decision": line.pk},
+    )
+    return line
+
+
+def project(row: Case) -> case.Standing:
+    """Write down what the log comes to."""
+    standing = standing_of(row, lines_of(row.result))
+    row.state, row.since, row.is_by_itself = standing.state, standing.since, standing.is_by_itself
+    row.claimed_by_id = standing.claim.by if standing.claim else None
+    row.claimed_until = standing.claim.until if standing.claim else None
+    row.labels = sorted(standing.labels)
+    row.save(update_fields=["state", "since", "is_by_itself", "claimed_by", "claimed_until", "labels"])
+    return standing
+
+
+def lines_of(result: Result) -> list[case.Row]:
+    return [plain(line) for line in Decision.objects.filter(result=result).order_by("id")]
+
+
+def plain(line: Decision) -> case.Row:
+    return case.Row(
+        id=line.pk,
+        act=line.act,
+        actor=line.actor_id,
+        at=line.created_at,
+        about=line.about_id,
+        needs_two=line.needs_two,
+        until=line.until,
+        code=line.code,
+    )
+
+
+def standing_of(row: Case, lines: list[case.Row]) -> case.Standing:
+    return case.derive(lines, opened_at=row.opened_at, by_itself=row.origin == Case.BY_ITSELF)
+
+
+def _check_seen(result: Result, lines: list[case.Row], seen: int | None) -> None:
+    """Who decides has read what others did meanwhile; claims, notes and labels do not matter."""
+    since = [line for line in lines if seen is not None and line.id > seen]
+    told = [line.act for line in since if line.act in MATTERS]
+    if told:
+        said = f"changed while you looked at it ({', '.join(told)}); read what is new, then decide"
+        raise UserError("result", result.pk, said, status=409)

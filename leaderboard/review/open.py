@@ -1,0 +1,93 @@
+"""A case is opened: by a rule's finding, by a verdict that rejects by itself, or by a person. Safe to run again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.errors import UserError
+from leaderboard.judging.models import Attempt, Result
+from leaderboard.review import access, case, log
+from leaderboard.review.models import Case, Decision, Finding
+from leaderboard.submissions.models import Submission
+
+BY_ITSELF: Final = ("impossible", "clock_mismatch")  # reasons of `policy` that reject without a person
+REJECTED_BEFORE: Final = "rejected_before"
+BY_HAND: Final = "by_hand"
+
+
+def open_case(*, result: Result, now: datetime, by_itself: bool = False) -> Case:
+    """The result waits for a person from now on; by itself: it is rejected until a person overturns that."""
+    row, _ = Case.objects.get_or_create(
+        result=result,
+        defaults={
+            "board_id": result.attempt.submission.board_id,
+            "origin": Case.BY_ITSELF if by_itself else Case.HELD,
+            "opened_at": now,
+            "state": case.REJECTED if by_itself else case.WAITING,
+            "since": now,
+            "is_by_itself": by_itself,
+        },
+    )
+    return row
+
+
+def rejects_by_itself(result: Result) -> bool:
+    return result.outcome == "policy" and result.reason in BY_ITSELF
+
+
+def note_rejected_before(*, result: Result, now: datetime) -> Finding | None:
+    """What a person rejected does not rank by being judged, or sent, once more: the next result waits as well."""
+    submission = result.attempt.submission
+    before = _rejected_before(submission, result)
+    if before is None:
+        return None
+    other = before.result.attempt.submission_id
+    whose = (
+        "an earlier result of this submission" if other == submission.pk else f"the same kernel (submission {other})"
+    )
+    return Finding.objects.get_or_create(
+        result=result,
+        rule=REJECTED_BEFORE,
+        defaults={
+            "sentence": f"a person rejected {whose}; read why before you decide otherwise",
+            "figures": {"submission": other, "result": before.result_id},
+            "created_at": now,
+        },
+    )[0]
+
+
+@transaction.atomic
+def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
+    """A person holds what no rule held. What follows (its line goes) is pipeline's."""
+    submission = result.attempt.submission
+    access.check_reviewer(actor, submission, log.SAID[case.HOLD])
+    check_reason(reason)
+    attempt = Attempt.objects.select_for_update().get(pk=result.attempt_id)
+    if Case.objects.filter(result=result).exists():
+        raise UserError("result", result.pk, "is a case already; undo what was decided instead", status=409)
+    if submission.mode != "ranked" or result.outcome != "passed" or not attempt.is_current:
+        raise UserError("result", result.pk, "does not rank, so there is nothing to hold", status=409)
+    Finding.objects.create(
+        result=result, rule=BY_HAND, sentence="a reviewer holds it; the log says why", figures={}, created_at=now
+    )
+    row = open_case(result=result, now=now)
+    Decision.objects.create(result=result, act=case.HOLD, actor=actor.account, reason=reason, created_at=now)
+    after = {"review": row.state, "submission": submission.pk}
+    record(act="hold_result", target=result, actor=actor, reason=reason, now=now, after=after)
+    return row
+
+
+def _rejected_before(submission: Submission, result: Result) -> Case | None:
+    """The newest standing rejection by a person of the same submission, or the same kernel of the same entrant."""
+    same = Case.objects.filter(
+        board=submission.board_id, state__in=(case.REJECTED, case.APPEALED), is_by_itself=False
+    ).exclude(result=result)
+    same = same.filter(result__attempt__submission__entrant=submission.entrant_id)
+    found = same.select_related("result__attempt__submission").defer("result__report").order_by("-result_id")
+    return next((row for row in found if row.result.attempt.submission.kernel == submission.kernel), None)

@@ -1,0 +1,90 @@
+"""An account is suspended from competing, everywhere or in one competition, and reinstated. What follows is pipeline's.
+
+Staff of the site suspend everywhere; the owner of a competition in theirs. Nothing of the account is deleted: while it
+is suspended nothing of it ranks and it sends nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason, check_staff
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Competition, Role
+from leaderboard.competitions.roles import check_role
+from leaderboard.errors import UserError
+from leaderboard.review.models import Suspension
+
+
+@transaction.atomic
+def suspend(*, user: User, competition: Competition | None, actor: User, reason: str, now: datetime) -> Suspension:
+    """`competition` None: all of them. Whichever login is named, the account is meant."""
+    user = _begin(user, competition, actor, reason, "suspend an account")
+    if user.pk == actor.account_id or user.is_staff or user.is_superuser:
+        raise UserError("user", user.get_username(), "is staff or yourself, and cannot be suspended", status=409)
+    if _standing(user, competition):
+        raise UserError("user", user.get_username(), "is suspended already", status=409)
+    return _append(user, competition, Suspension.SUSPEND, actor, reason, now)
+
+
+@transaction.atomic
+def reinstate(*, user: User, competition: Competition | None, actor: User, reason: str, now: datetime) -> Suspension:
+    """Also what stands against logins that were linked to the account since."""
+    user = _begin(user, competition, actor, reason, "reinstate an account")
+    standing = _standing(user, competition)
+    if not standing:
+        raise UserError("user", user.get_username(), "is not suspended", status=409)
+    rows = [_append(row.user, competition, Suspension.REINSTATE, actor, reason, now) for row in standing]
+    return rows[-1]
+
+
+def is_suspended(user: User, competition: Competition) -> bool:
+    return bool(suspensions_of(user, competition))
+
+
+def suspensions_of(user: User, competition: Competition) -> list[Suspension]:
+    """Those that stand here against this account: everywhere, in this competition, both or none."""
+    rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None), user__in=logins_of(user))
+    newest = {(row.user_id, row.competition_id): row for row in rows.select_related("competition").order_by("id")}
+    return [row for row in newest.values() if row.act == Suspension.SUSPEND]
+
+
+def check_not_suspended(user: User, competition: Competition) -> None:
+    """Raises UserError (403)."""
+    for row in suspensions_of(user, competition):
+        where = "everywhere" if row.competition_id is None else f"from {competition}"
+        said = f"this account is suspended {where} since {row.created_at:%Y-%m-%d}: {row.reason}"
+        raise UserError("owner", user.get_username(), said, status=403)
+
+
+def _begin(user: User, competition: Competition | None, actor: User, reason: str, act: str) -> User:
+    """The account, locked: before something is published for it, or after."""
+    if competition is None:
+        check_staff(actor, act)
+    else:
+        check_role(actor, competition, Role.OWNER, act)
+    check_reason(reason)
+    return User.objects.select_for_update(no_key=True).get(pk=user.account_id)
+
+
+def _standing(user: User, competition: Competition | None) -> list[Suspension]:
+    """Of exactly this reach."""
+    rows = Suspension.objects.filter(user__in=logins_of(user), competition=competition).select_related("user")
+    newest = {row.user_id: row for row in rows.order_by("id")}
+    return [row for row in newest.values() if row.act == Suspension.SUSPEND]
+
+
+def _append(
+    user: User, competition: Competition | None, act: str, actor: User, reason: str, now: datetime
+) -> Suspension:
+    row = Suspension.objects.create(
+        user=user, competition=competition, actor=actor, act=act, reason=reason, created_at=now
+    )
+    where = {"competition": None if competition is None else competition.slug}
+    record(act=f"{act}_account", target=user, actor=actor, reason=reason, now=now, after=where)
+    return row

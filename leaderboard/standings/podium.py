@@ -1,0 +1,35 @@
+"""Where a result would stand if it were published now: for review, which asks two people about the podium."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from leaderboard.competitions.calendar import stage_of, window_of
+from leaderboard.judging.models import Result
+from leaderboard.standings.boards import run_of
+from leaderboard.standings.models import Entry
+from leaderboard.standings.ranking import Run, rank
+
+PODIUM: Final = 3
+
+
+def would_rank(result: Result) -> int | None:
+    """Its rank among all lines of its epoch and stage, frozen ones too; None: nowhere, or behind its entrant's own."""
+    if result.ratio is None:
+        return None
+    submission = result.attempt.submission
+    schedule = submission.board.competition.schedule
+    window = window_of(schedule, stage_of(schedule, submission.created_at))
+    entries = Entry.objects.filter(board=submission.board, epoch=result.epoch).exclude(submission=submission)
+    runs = [run_of(entry) for entry in entries if window.holds(entry.submitted_at)]
+    own = Run(
+        ratio=result.ratio,
+        half_width=result.half_width,
+        forgeable=result.forgeable,
+        submitted_at=submission.created_at,
+        submission_id=submission.pk,
+        entrant_id=submission.entrant_id,
+        code=submission.kernel,
+    )
+    places = rank([*runs, own])
+    return next((place.rank for place in places if submission.pk in place.value.submissions), None)

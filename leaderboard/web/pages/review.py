@@ -1,0 +1,159 @@
+"""The reviewers' queue, one page a case, and the owner's answer and appeal. A case is a 404 for whom it is none of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from leaderboard import pipeline
+from leaderboard.errors import UserError
+from leaderboard.judging.models import Result
+from leaderboard.review import appeal as appealing
+from leaderboard.review import ask as asking
+from leaderboard.review.access import cases_for, is_reviewer_anywhere, may_review
+from leaderboard.review.models import Case, Finding
+from leaderboard.web import review_case
+from leaderboard.web.pages.account import user_of
+from leaderboard.web.pages.review_acts import ACTS, DONE
+from leaderboard.web.pages.submissions import detail_page, visible
+from leaderboard.web.review_forms import HoldForm, OwnerForm, form_for
+from leaderboard.web.review_owner import case_of
+from leaderboard.web.review_queue import Filters, queue
+
+
+@login_required
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    return _queue_page(request, HoldForm(auto_id="hold_%s"))
+
+
+@login_required
+@require_POST
+def hold(request: HttpRequest) -> HttpResponse:
+    form = HoldForm(request.POST, auto_id="hold_%s")
+    if not form.is_valid():
+        return _queue_page(request, form, status=400)
+    result = _ranking(request, form.cleaned_data["submission"])
+    try:
+        if result is None:
+            raise UserError("submission", "", "is no result that ranks in a competition that you review", status=404)
+        row = pipeline.hold_result(
+            result=result, actor=user_of(request), reason=form.cleaned_data["reason"], now=timezone.now()
+        )
+    except UserError as error:
+        form.add_error(error.field if error.field in form.fields else None, _sentence(error))
+        return _queue_page(request, form, status=error.status)
+    messages.success(request, "Held: it waits for a decision.")
+    return redirect(f"/review/{row.pk}")
+
+
+@login_required
+@require_safe
+def detail(request: HttpRequest, pk: int) -> HttpResponse:
+    return _page(request, _case(request, pk))
+
+
+@login_required
+@require_POST
+def act(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    row = _case(request, pk)
+    if name not in ACTS:
+        raise Http404
+    form = form_for(name, request.POST)
+    if not form.is_valid():
+        return _page(request, row, {name: form}, status=400)
+    try:
+        ACTS[name](row.result, user_of(request), form.cleaned_data, timezone.now())
+    except UserError as error:
+        form.add_error(error.field if error.field in form.fields else None, _sentence(error))
+        return _page(request, row, {name: form}, status=error.status)
+    messages.success(request, f"{DONE[name]}: submission {row.result.attempt.submission_id}.")
+    return redirect(f"/review/{pk}")
+
+
+@login_required
+@require_POST
+def answer(request: HttpRequest, pk: int) -> HttpResponse:
+    return _by_owner(request, pk, asking.answer, "Your answer was sent to the reviewers.")
+
+
+@login_required
+@require_POST
+def appeal(request: HttpRequest, pk: int) -> HttpResponse:
+    return _by_owner(request, pk, appealing.appeal, "Your appeal was sent; another reviewer will answer it.")
+
+
+def _by_owner(request: HttpRequest, pk: int, act: Any, done: str) -> HttpResponse:
+    item, form = visible(request, pk), OwnerForm(request.POST, auto_id="review_%s")
+    row = case_of(item.submission)
+    if row is None:
+        raise Http404
+    if not form.is_valid():
+        return detail_page(request, item, form, status=400)
+    try:
+        act(result=row.result, actor=user_of(request), text=form.cleaned_data["text"], now=timezone.now())
+    except UserError as error:
+        form.add_error("text", _sentence(error))
+        return detail_page(request, item, form, status=error.status)
+    messages.success(request, done)
+    return redirect(item.url)
+
+
+def _queue_page(request: HttpRequest, hold_form: HoldForm, status: int = 200) -> HttpResponse:
+    if not is_reviewer_anywhere(user_of(request)):
+        raise Http404
+    found = queue(user_of(request), Filters.of(request.GET), timezone.now())
+    hold_form.describe()
+    context = {
+        "queue": found,
+        "ever_held": bool(found.rows) or Finding.objects.exists(),
+        "hold_form": hold_form,
+    }
+    return render(request, "web/review.html", context, status=status)
+
+
+def _ranking(request: HttpRequest, pk: int) -> Result | None:
+    """Of this submission, where this person may review it; None tells a stranger nothing."""
+    found = Result.objects.filter(attempt__submission=pk, attempt__is_current=True)
+    result = found.select_related("attempt__submission__board__competition").first()
+    if result is None:
+        return None
+    return result if may_review(user_of(request), result.attempt.submission) else None
+
+
+def _case(request: HttpRequest, pk: int) -> Case:
+    cases = cases_for(user_of(request)).select_related(
+        "board__competition",
+        "board__problem",
+        "claimed_by",
+        "result__attempt__runner",
+        "result__attempt__submission__owner",
+        "result__attempt__submission__entrant",
+        "result__attempt__submission__board__competition",
+        "result__attempt__submission__board__problem",
+    )
+    return get_object_or_404(cases, pk=pk)
+
+
+def _page(request: HttpRequest, row: Case, wrong: dict[str, Any] | None = None, status: int = 200) -> HttpResponse:
+    """`wrong`: the form of an act that was not done, with what was typed."""
+    context = review_case.context(row, user_of(request), timezone.now())
+    forms = review_case.forms_of(context["acts"], context["last_line"]) | (wrong or {})
+    said_wrong = []
+    for form in (wrong or {}).values():
+        form.describe()
+        said_wrong += [text for texts in form.errors.values() for text in texts]
+    context |= {"forms": forms, "wrong": wrong, "said_wrong": said_wrong}
+    return render(request, "web/review_case.html", context, status=status)
+
+
+def _sentence(error: UserError) -> str:
+    """What was wrong; of the result itself, with what it is about."""
+    text = f"this result {error.message}" if error.field == "result" else error.message
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")

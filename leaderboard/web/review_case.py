@@ -1,0 +1,229 @@
+"""One case with its evidence side by side: what a reviewer's page shows, in a constant number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Role
+from leaderboard.competitions.roles import has_role
+from leaderboard.judging.models import Result
+from leaderboard.review import case, log
+from leaderboard.review.models import Case, Decision, Finding
+from leaderboard.review.reasons import REASONS
+from leaderboard.review.suspend import suspensions_of
+from leaderboard.standings.boards import run_of
+from leaderboard.standings.models import Entry
+from leaderboard.standings.podium import PODIUM, would_rank
+from leaderboard.standings.ranking import pool
+from leaderboard.submissions.models import Submission
+from leaderboard.web import clocks, diffs, evidence, heat, shape
+from leaderboard.web.review_forms import form_for
+from leaderboard.web.review_queue import STATES, TONES, is_claimed, state_at
+
+HISTORY: Final = 20  # of the entrant's submissions on this board
+MOST_DRAWN: Final = 6  # cases whose clocks are drawn
+SAMPLES: Final = 12  # of a finding, as they are shown
+OTHER: Final = "other_submission"  # in a finding's figures: whose code it is like
+WORDS: Final = {
+    case.CLAIM: "claimed it",
+    case.RELEASE: "released it",
+    case.ASK: "asked the owner",
+    case.ANSWER: "answered",
+    case.CLEAR: "cleared it",
+    case.REJECT: "rejected it",
+    case.OVERTURN: "overturned the verdict",
+    case.APPEAL: "appealed",
+    case.UPHOLD: "upheld the rejection",
+    case.GRANT: "granted the appeal",
+    case.UNDO: "undid",
+    case.NOTE: "noted",
+    case.LABEL: "added a label",
+    case.UNLABEL: "took off a label",
+    case.HOLD: "held it by hand",
+    case.RERUN: "had it judged again",
+}
+DECISIONS: Final = (case.CLEAR, case.REJECT, case.ASK, case.OVERTURN, case.GRANT, case.UPHOLD, case.UNDO)
+SHOWN: Final = (  # act, what its button says, its class; in this order
+    (case.CLEAR, "Clear", ""),
+    (case.REJECT, "Reject", "danger"),
+    (case.ASK, "Ask the owner", "quiet"),
+    (case.OVERTURN, "Overturn the verdict", ""),
+    (case.GRANT, "Grant the appeal", ""),
+    (case.UPHOLD, "Uphold the rejection", "danger"),
+    (case.UNDO, "Undo the last decision", "quiet"),
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The code beside another's."""
+
+    title: str
+    other: Submission
+    diff: diffs.Diff
+
+
+def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
+    result = row.result
+    submission = result.attempt.submission
+    lines = list(Decision.objects.filter(result=result).select_related("actor").order_by("id"))
+    standing = log.standing_of(row, [log.plain(line) for line in lines])
+    may_decide = has_role(user, row.board.competition, Role.REVIEWER) and result.attempt.is_current
+    acts = possible(standing, user, now) if may_decide else {}
+    rank = would_rank(result)
+    return {
+        "row": row,
+        "sub": shape.shown(submission),
+        "submission": submission,
+        "result": result,
+        "state": STATES[state_at(row, now)],
+        "tone": TONES[state_at(row, now)],
+        "claimed_by": row.claimed_by if is_claimed(row, now) else None,
+        "is_mine": is_claimed(row, now) and row.claimed_by_id == user.account_id,
+        "standing": standing,
+        "rank": rank,
+        "takes_two": row.board.competition.two_person_rule and rank is not None and rank <= PODIUM,
+        "may_decide": may_decide,
+        "acts": acts,
+        "acts_shown": [shown for shown in SHOWN if shown[0] in acts],
+        "open_states": case.OPEN,
+        "log": told(lines, standing),
+        "last_line": lines[-1].pk if lines else None,
+        "suspensions": suspensions_of(submission.owner, row.board.competition),
+        "may_suspend": has_role(user, row.board.competition, Role.OWNER) and not submission.owner.is_staff,
+        "findings": [shown_finding(finding) for finding in result.findings.all()],
+        **_evidence(result, submission, user),
+    }
+
+
+def possible(standing: case.Standing, user: User, now: datetime) -> dict[str, str]:
+    """Act → why not; "": it can be done now. Only what the case's state has room for."""
+    fitting = [act for act in (*case.UNDOABLE, case.UNDO) if _fits(standing, act)]
+    return {act: case.problem(standing, act, actor=user.account_id, at=now) for act in fitting}
+
+
+def _fits(standing: case.Standing, act: str) -> bool:
+    if act == case.OVERTURN:
+        return standing.state == case.REJECTED and standing.is_by_itself
+    return standing.last is not None if act == case.UNDO else standing.state in case.FROM[act]
+
+
+def told(lines: Sequence[Decision], standing: case.Standing) -> list[dict[str, Any]]:
+    """The log as it is read, the newest first; what was undone is struck through."""
+    kept = {line.id for line in case.standing_rows(log.plain(line) for line in lines)}
+    acts = {line.pk: WORDS[line.act] for line in lines}
+    return [
+        {
+            "line": line,
+            "said": WORDS[line.act],
+            "about": acts.get(line.about_id) if line.act == case.UNDO and line.about_id else "",
+            "code": REASONS.get(line.code, "") if line.act == case.REJECT else "",
+            "is_undone": line.pk not in kept and line.act != case.UNDO,
+            "is_decision": line.act in DECISIONS,
+            "has_text": line.act not in (case.RELEASE,),
+        }
+        for line in reversed(lines)
+    ]
+
+
+def shown_finding(finding: Finding) -> dict[str, Any]:
+    """Its figures as pairs; threshold and samples where the rule kept them."""
+    samples = getattr(finding, "samples", None) or {}
+    return {
+        "finding": finding,
+        "threshold": getattr(finding, "threshold", None),
+        "figures": [(name.replace("_", " "), _short(value)) for name, value in sorted(finding.figures.items())],
+        "samples": [(str(name).replace("_", " "), _short(value)) for name, value in _pairs(samples)][:SAMPLES],
+    }
+
+
+def forms_of(acts: dict[str, str], seen: int | None) -> dict[str, Any]:
+    names = [*acts, case.CLAIM, case.RELEASE, case.NOTE, case.LABEL, case.RERUN, "suspend", "reinstate"]
+    forms = {act: form_for(act, seen=seen) for act in names}
+    for form in forms.values():
+        form.describe()
+    return forms
+
+
+def _evidence(result: Result, submission: Submission, user: User) -> dict[str, Any]:
+    incumbent = _incumbent(result, submission)
+    timed = evidence.timings(result.report)
+    known = evidence.evidence_of(result.report)
+    drawn = [(one, clocks.panels(one)) for one in timed[:MOST_DRAWN]]
+    fingerprint = known.get("fingerprint")
+    return {
+        "case_rows": evidence.case_rows(result.report, incumbent.report if incumbent else None),
+        "incumbent": incumbent.attempt.submission if incumbent else None,
+        "drawn": [(one, panels) for one, panels in drawn if panels],
+        "not_drawn": len(timed) - len(drawn),
+        "strip": heat.strip(timed),
+        "fingerprint": sorted(fingerprint.items())[:16] if isinstance(fingerprint, dict) else [],
+        "compared": _compared(result, submission, user),
+        "history": _history(submission),
+    }
+
+
+def _incumbent(result: Result, submission: Submission) -> Result | None:
+    """The first run of the best kernel that others have on the board, in this epoch."""
+    entries = Entry.objects.filter(board=submission.board_id, epoch=result.epoch)
+    values = pool(run_of(entry) for entry in entries.exclude(entrant=submission.entrant_id))
+    if not values:
+        return None
+    found = Result.objects.filter(attempt__entry__submission=values[0].submissions[0])
+    return found.select_related("attempt__submission__entrant").first()
+
+
+def _compared(result: Result, submission: Submission, user: User) -> list[Compared]:
+    others: list[tuple[str, Submission | None]] = [
+        ("their best before this", _own_best(submission)),
+        ("the most similar other", _similar(result, submission, user)),
+    ]
+    return [
+        Compared(title, other, diffs.unified(other.source, submission.source))
+        for title, other in others
+        if other is not None
+    ]
+
+
+def _own_best(submission: Submission) -> Submission | None:
+    """The entrant's fastest published kernel of before; else the last that they sent to be ranked."""
+    before = Submission.objects.filter(
+        board=submission.board_id, entrant=submission.entrant_id, mode="ranked", pk__lt=submission.pk
+    )
+    fastest = before.filter(entry__isnull=False).order_by("entry__ratio").first()
+    return fastest or before.order_by("-pk").first()
+
+
+def _similar(result: Result, submission: Submission, user: User) -> Submission | None:
+    """As a finding names it; never the code of a competition that this reviewer has no part in."""
+    named = [finding.figures.get(OTHER) for finding in result.findings.all()]
+    pk = next((pk for pk in named if isinstance(pk, int)), 0)
+    other = Submission.objects.filter(pk=pk).select_related("entrant", "board__competition").first()
+    return other if other is not None and has_role(user, other.board.competition, Role.VIEWER) else None
+
+
+def _history(submission: Submission) -> list[shape.Shown]:
+    theirs = Submission.objects.filter(board=submission.board_id, entrant=submission.entrant_id)
+    return shape.shown_list(theirs.select_related("owner", "entrant", "board__problem").order_by("-pk")[:HISTORY])
+
+
+def _pairs(samples: Any) -> list[tuple[Any, Any]]:
+    return sorted(samples.items()) if isinstance(samples, dict) else list(enumerate(samples))
+
+
+def _short(value: object) -> str:
+    """A figure as text: no more digits than help, lists cut."""
+    if isinstance(value, bool) or value is None:
+        return "–" if value is None else ("yes" if value else "no")
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, list):
+        shown = ", ".join(_short(item) for item in value[:SAMPLES])
+        return f"{shown} … ({len(value)})" if len(value) > SAMPLES else shown
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_short(item)}" for key, item in list(value.items())[:SAMPLES])
+    return str(value)[:200]

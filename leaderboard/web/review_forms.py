@@ -1,0 +1,103 @@
+"""What a reviewer types about a case, and what the owner answers. One form an act; each has ids of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django import forms
+
+from leaderboard.review import case
+from leaderboard.review.reasons import REASONS
+from leaderboard.web.forms import Described
+
+TEXT: Final = {"required": "Say why: it is kept with your name and the time."}
+PUBLIC_HINT: Final = "Shown on the integrity page, without names. Leave it empty to show nothing."
+
+
+def _text(*, rows: int = 3, required: bool = True, label: str | None = None, help_text: str = "") -> forms.CharField:
+    return forms.CharField(
+        max_length=2000,
+        required=required,
+        label=label,
+        help_text=help_text,
+        widget=forms.Textarea(attrs={"rows": rows}),
+        error_messages=TEXT,
+    )
+
+
+class _CaseForm(Described, forms.Form):
+    seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+
+class ReasonForm(_CaseForm):
+    reason = _text()
+
+
+class ClearForm(_CaseForm):
+    reason = _text(help_text="What you looked at, and why it is sound.")
+    public_reason = _text(rows=2, required=False, label="In public", help_text=PUBLIC_HINT)
+
+
+class RejectForm(_CaseForm):
+    code = forms.ChoiceField(label="It …", choices=[("", "Choose a reason"), *REASONS.items()])
+    reason = _text(help_text="The owner reads it.")
+    public_reason = _text(rows=2, required=False, label="In public", help_text=PUBLIC_HINT)
+
+
+class AskForm(_CaseForm):
+    reason = _text(label="Question", help_text="The owner reads it and answers on their submission's page.")
+
+
+class NoteForm(_CaseForm):
+    reason = _text(rows=2, label="Note", help_text="For reviewers only.")
+
+
+class LabelForm(_CaseForm):
+    reason = forms.CharField(
+        label="Label", max_length=32, widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"})
+    )
+
+
+class ClaimForm(_CaseForm):
+    reason = _text(rows=2, required=False, label="Why you take it over")
+
+
+class SuspendForm(ReasonForm):
+    everywhere = forms.BooleanField(required=False, label="In every competition")
+
+
+class HoldForm(Described, forms.Form):
+    submission = forms.IntegerField(min_value=1, max_value=2**63 - 1, label="Submission", help_text="Its number.")
+    reason = _text(rows=2)
+
+
+class OwnerForm(Described, forms.Form):
+    text = forms.CharField(
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        error_messages={"required": "Write something first."},
+    )
+
+
+FORMS: Final[dict[str, type[_CaseForm]]] = {
+    case.CLAIM: ClaimForm,
+    case.RELEASE: _CaseForm,
+    case.CLEAR: ClearForm,
+    case.REJECT: RejectForm,
+    case.ASK: AskForm,
+    case.OVERTURN: ReasonForm,
+    case.UPHOLD: ReasonForm,
+    case.GRANT: ReasonForm,
+    case.UNDO: ReasonForm,
+    case.NOTE: NoteForm,
+    case.LABEL: LabelForm,
+    case.UNLABEL: LabelForm,
+    case.RERUN: ReasonForm,
+    "suspend": SuspendForm,
+    "reinstate": SuspendForm,
+}
+
+
+def form_for(act: str, data: Mapping[str, Any] | None = None, *, seen: int | None = None) -> _CaseForm:
+    return FORMS[act](data, auto_id=f"{act}_%s", initial={"seen": seen})

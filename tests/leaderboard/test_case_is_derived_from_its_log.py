@@ -1,0 +1,145 @@
+"""Where a case stands is a pure function of its log: for any acts that were possible one after the other."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leaderboard.review import case
+from leaderboard.review.case import Row, Standing, derive, problem, standing_rows
+from tests.leaderboard.stage import NOON
+
+OWNER = 1
+REVIEWERS = (2, 3, 4)
+BY_OWNER = (case.ANSWER, case.APPEAL)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(case.ACTS), st.sampled_from(REVIEWERS), st.booleans(), st.integers(0, 50)), max_size=25
+)
+
+
+def play(steps: list[tuple[str, int, bool, int]], *, by_itself: bool) -> list[Row]:
+    """What of these steps was possible, as acts would write it."""
+    rows: list[Row] = []
+    at = NOON
+    for act, reviewer, flag, minutes in steps:
+        at += timedelta(minutes=minutes)
+        now = derive(rows, opened_at=NOON, by_itself=by_itself)
+        actor = OWNER if act in BY_OWNER else reviewer
+        if problem(now, act, actor=actor, at=at):
+            continue
+        rows.append(row_of(len(rows) + 1, act, actor, now, needs_two=flag, minutes=minutes))
+    return rows
+
+
+def row_of(pk: int, act: str, actor: int, now: Standing, *, needs_two: bool, minutes: int) -> Row:
+    about = {
+        case.UNDO: now.last,
+        case.ANSWER: now.question,
+        case.APPEAL: now.rejection,
+        case.UPHOLD: now.appeal,
+        case.GRANT: now.appeal,
+    }.get(act)
+    at = NOON + timedelta(seconds=pk)
+    return Row(
+        id=pk,
+        act=act,
+        actor=actor,
+        at=at,
+        about=about,
+        needs_two=needs_two and act == case.CLEAR,
+        until=at + timedelta(minutes=30) if act == case.CLAIM else None,
+        code="odd" if act in (case.LABEL, case.UNLABEL) else "",
+    )
+
+
+@given(STEPS, st.booleans(), st.sampled_from(case.UNDOABLE), st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_undo_restores_exactly_the_state_before(steps, by_itself: bool, act: str, needs_two: bool) -> None:
+    rows = play(steps, by_itself=by_itself)
+    before = derive(rows, opened_at=NOON, by_itself=by_itself)
+    actor = next((one for one in REVIEWERS if not problem(before, act, actor=one, at=NOON + timedelta(days=9))), None)
+    if actor is None:
+        return
+    done = [*rows, row_of(len(rows) + 1, act, actor, before, needs_two=needs_two, minutes=1)]
+    decided = derive(done, opened_at=NOON, by_itself=by_itself)
+    assert decided.last == len(done)
+    assert decided != before
+    undone = [*done, row_of(len(done) + 1, case.UNDO, actor, decided, needs_two=False, minutes=1)]
+    assert derive(undone, opened_at=NOON, by_itself=by_itself) == before
+
+
+@given(STEPS, st.booleans(), st.randoms())
+@settings(max_examples=50, deadline=None)
+def test_the_order_is_that_of_the_ids(steps, by_itself: bool, chance) -> None:
+    rows = play(steps, by_itself=by_itself)
+    mixed = list(rows)
+    chance.shuffle(mixed)
+    told = {"opened_at": NOON, "by_itself": by_itself}
+    assert derive(mixed, **told) == derive(rows, **told)
+
+
+@given(STEPS, st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_what_needs_two_is_cleared_by_two_different_people(steps, by_itself: bool) -> None:
+    rows = play(steps, by_itself=by_itself)
+    now = derive(rows, opened_at=NOON, by_itself=by_itself)
+    clears = [row for row in standing_rows(rows) if row.act == case.CLEAR and row.actor in now.cleared_by]
+    if now.state == case.CLEARED:
+        assert len({row.actor for row in clears}) >= (2 if now.needs_two else 1)
+        assert OWNER not in now.cleared_by
+    if now.state == case.HALF_CLEARED:
+        assert len(now.cleared_by) == 1
+
+
+@given(STEPS, st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_one_appeal_and_one_answer_a_decision(steps, by_itself: bool) -> None:
+    rows = standing_rows(play(steps, by_itself=by_itself))
+    for act in (case.APPEAL, case.ANSWER):
+        about = [row.about for row in rows if row.act == act and row.about is not None]
+        assert len(about) == len(set(about))
+    assert not [row for row in rows if row.act == case.UNDO]
+
+
+def log(*acts: tuple[str, int], needs_two: bool = False) -> Standing:
+    rows: list[Row] = []
+    for act, actor in acts:
+        now = derive(rows, opened_at=NOON)
+        assert not problem(now, act, actor=actor, at=NOON), (act, problem(now, act, actor=actor, at=NOON))
+        rows.append(row_of(len(rows) + 1, act, actor, now, needs_two=needs_two, minutes=1))
+    return derive(rows, opened_at=NOON)
+
+
+def test_the_way_of_a_case() -> None:
+    assert log().state == case.WAITING
+    assert log((case.ASK, 2)).state == case.ASKED
+    assert log((case.ASK, 2), (case.ANSWER, OWNER)).state == case.WAITING
+    assert log((case.CLEAR, 2)).state == case.CLEARED
+    assert log((case.CLEAR, 2), needs_two=True).state == case.HALF_CLEARED
+    assert log((case.CLEAR, 2), (case.ASK, 3), (case.ANSWER, OWNER), needs_two=True).state == case.HALF_CLEARED
+    assert log((case.CLEAR, 2), (case.CLEAR, 3), needs_two=True).state == case.CLEARED
+    assert log((case.REJECT, 2)).state == case.REJECTED
+    assert log((case.REJECT, 2), (case.APPEAL, OWNER)).state == case.APPEALED
+    assert log((case.REJECT, 2), (case.APPEAL, OWNER), (case.UPHOLD, 3)).state == case.REJECTED
+    assert log((case.REJECT, 2), (case.APPEAL, OWNER), (case.GRANT, 3)).state == case.WAITING
+    assert log((case.REJECT, 2), (case.APPEAL, OWNER), (case.UNDO, 3)).state == case.WAITING
+
+
+def test_a_second_clear_by_the_same_person_is_none() -> None:
+    now = log((case.CLEAR, 2), needs_two=True)
+    assert "another person" in problem(now, case.CLEAR, actor=2, at=NOON)
+    assert problem(now, case.CLEAR, actor=3, at=NOON) == ""
+
+
+def test_a_claim_keeps_others_from_deciding_until_it_expires() -> None:
+    now = log((case.CLAIM, 2))
+    assert "claimed by another" in problem(now, case.REJECT, actor=3, at=NOON)
+    assert problem(now, case.REJECT, actor=2, at=NOON) == ""
+    assert problem(now, case.REJECT, actor=3, at=NOON + timedelta(hours=1)) == ""
+
+
+def test_a_rejection_by_the_verdict_is_overturned_and_no_other() -> None:
+    assert derive([], opened_at=NOON, by_itself=True).is_by_itself
+    assert "undo that decision" in problem(log((case.REJECT, 2)), case.OVERTURN, actor=3, at=NOON)

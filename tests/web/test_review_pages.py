@@ -1,0 +1,299 @@
+"""Reviewers find a case in the queue, read its evidence on one page and act there; owners answer on their own page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from leaderboard import pipeline
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Role
+from leaderboard.review.models import Case, Decision, Finding
+
+HELD = {"ratio": 0.2, "score_us": 200.0}
+
+
+def reading(at_ns: int, **told: Any) -> dict[str, Any]:
+    return {"at_ns": at_ns, "clock_mhz": 1700.0 + at_ns, "temperature_c": 50.0, **told}
+
+
+def block(side: str, wall_us: int, inner_us: int, place: int) -> dict[str, Any]:
+    heat = {"before": reading(place), "after": reading(place + 1), "polls": [[place, 0x20 | 1 << 40, 0]]}
+    calls = [[wall_us * 1000 + call, 1, 1, inner_us * 1000 + call, 0, 1, 1] for call in range(3)]
+    return {"side": side, "took_ns": 9, "calls": calls, "heat": heat}
+
+
+def told(**changes: Any) -> dict[str, Any]:
+    """A report with evidence of one case, as a runner sends it."""
+    order = ["baseline", "candidate", "candidate", "baseline"]
+    times = {"baseline": (1000, 900), "candidate": (300, 200)}
+    quads = [
+        {"blocks": [block(side, *times[side], place) for place, side in enumerate(order)], "void": void}
+        for void in ("", "hot")
+    ]
+    limits = {"cases": [{"case": "n=8", "hard": {"resource": "memory", "ns": 100_000}}]}
+    case = {"stage": "time", "name": "n=8", "measured_us": 200.0, "baseline_us": 900.0, "ratio": 0.25}
+    evidence = {
+        "timing": [{"case": "n=8", "quads": quads, "ended": "converged"}],
+        "limits": limits,
+        "fingerprint": {"cpu": "a fine one"},
+    }
+    return HELD | {"cases": (case,), "evidence": evidence} | changes
+
+
+def reviewer(stage, name: str = "rita", role: str = Role.REVIEWER) -> User:
+    user = User.objects.create_user(name)
+    Role.objects.create(competition=stage.board.competition, user=user, role=role)
+    return user
+
+
+def page(client, address: str, status: int = 200) -> str:
+    answer = client.get(address)
+    assert answer.status_code == status
+    return answer.content.decode()
+
+
+def test_a_case_shows_its_evidence_side_by_side(stage, browser) -> None:
+    first = stage.judge(stage.submit(stage.ben), ratio=0.6, cases=({"name": "n=8", "ratio": 0.5},))
+    stage.judge(stage.submit(stage.ada), ratio=0.9)
+    result = stage.judge(stage.submit(stage.ada), **told())
+    figures = {"other_submission": first.attempt.submission_id}
+    Finding.objects.create(result=result, rule="similar", sentence="like it", figures=figures, created_at=stage.now)
+    seen = page(browser(reviewer(stage)), f"/review/{result.pk}")
+    assert "faster_than_best" in seen
+    assert "2.00×" in seen, "against the incumbent: 0.25 / 0.5"
+    assert "50\N{NARROW NO-BREAK SPACE}%" in seen, "of the speed of light: 100 µs / 200 µs"
+    assert "on the judge&#x27;s clock. baseline: 12 calls" in seen
+    assert "on the tenant&#x27;s clock" in seen
+    assert "void: hot" in seen
+    assert "software thermal in 8 of 8 blocks" in seen
+    assert "unknown reason" in seen
+    assert "a fine one" in seen
+    assert "Against their best before this" in seen
+    assert "Against the most similar other" in seen
+    assert '<span class="del">-KERNEL' in seen
+    assert "would be 1" in seen
+
+
+def test_the_code_of_another_competition_is_not_shown(stage, browser) -> None:
+    from leaderboard.competitions.models import Board, Competition
+
+    elsewhere = Competition.objects.create(slug="elsewhere", name="Elsewhere")
+    parts = {"problem": stage.board.problem, "version": stage.board.version, "hardware": "cpu"}
+    board = Board.objects.create(competition=elsewhere, slug="secret", **parts)
+    other = stage.submit(stage.ben, board=board)
+    stage.claim()
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    figures = {"other_submission": other.pk}
+    Finding.objects.create(result=result, rule="similar", sentence="like it", figures=figures, created_at=stage.now)
+    assert "the most similar other" not in page(browser(reviewer(stage)), f"/review/{result.pk}")
+    assert "the most similar other" in page(browser(stage.olga), f"/review/{result.pk}")
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        {"timing": [{"case": 7, "quads": [{"blocks": [{"side": "candidate", "calls": [[1], "x", [True] * 7]}]}]}]},
+        {"timing": [{"quads": [{"blocks": [{"side": "candidate", "calls": [[-5] * 7, [0] * 7]}]}]}]},
+        {"timing": [[], None, {"quads": {"a": 1}}], "limits": [], "fingerprint": "none"},
+        {"timing": "soon", "limits": {"cases": [None, {"hard": 3}]}},
+        {"runs": [{"timing": [{"quads": [{"blocks": [{"side": "candidate", "calls": [], "heat": {"before": 1}}]}]}]}]},
+    ],
+)
+def test_a_report_that_makes_no_sense_is_left_out(stage, browser, evidence) -> None:
+    result = stage.judge(stage.submit(stage.ada), **HELD, evidence=evidence, cases=({"name": [], "ratio": "fast"},))
+    assert "The report keeps no samples" in page(browser(stage.olga), f"/review/{result.pk}")
+
+
+def test_what_a_competitor_wrote_stays_text(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    result = stage.judge(submission, **HELD)
+    browser(stage.olga).post(f"/review/{result.pk}/ask", {"reason": "<b>How?</b>"})
+    browser(stage.ada).post(f"/submissions/{submission.pk}/answer", {"text": "<script>alert(1)</script>"})
+    seen = page(browser(stage.olga), f"/review/{result.pk}")
+    assert "&lt;script&gt;alert(1)" in seen
+    assert "<script>alert" not in seen
+    assert "<b>How" not in page(browser(stage.ada), f"/submissions/{submission.pk}")
+
+
+def test_the_queue_is_filtered_and_oldest_first(stage, browser) -> None:
+    one = stage.judge(stage.submit(stage.ada), **HELD)
+    two = stage.judge(stage.submit(stage.ben), ratio=0.9, flags=("not_certified",))
+    rita = reviewer(stage)
+    client = browser(rita)
+    seen = page(client, "/review")
+    assert seen.index(f"/review/{one.pk}") < seen.index(f"/review/{two.pk}")
+    client.post(f"/review/{one.pk}/label", {"reason": "odd"})
+    client.post(f"/review/{one.pk}/claim")
+    filters = {
+        "rule=not_certified": {two},
+        "label=odd": {one},
+        "mine=1": {one},
+        "state=claimed": {one},
+        "state=cleared": set(),
+        f"board={stage.board.pk}": {one, two},
+        "board=99": set(),
+        "competition=elsewhere": set(),
+        "competition=kernels-101&state=any&page=1": {one, two},
+        "page=2": set(),
+        "page=x&board=x&state=x": {one, two},
+    }
+    for asked, expected in filters.items():
+        listed = page(client, f"/review?{asked}")
+        assert {case for case in (one, two) if f'href="/review/{case.pk}"' in listed} == expected, asked
+    assert "by rita" in page(browser(stage.olga), "/review")
+
+
+def test_the_queue_is_paged_and_asks_a_constant_number_of_questions(stage, browser, monkeypatch) -> None:
+    monkeypatch.setattr("leaderboard.web.review_queue.ROWS", 8)
+    client = browser(reviewer(stage))
+    stage.judge(stage.submit(stage.ada), **HELD)
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        page(client, "/review")
+    for number in range(8):
+        stage.judge(stage.submit(User.objects.create_user(f"user{number}")), **HELD)
+    with CaptureQueriesContext(connection) as many:
+        first = page(client, "/review")
+    assert len(many) == len(few)
+    assert first.count("<tr data-case>") == 8
+    assert "page=2" in first
+    second = page(client, "/review?page=2")
+    assert second.count("<tr data-case>") == 1
+    assert "page=1" in second
+
+
+def test_a_case_asks_a_constant_number_of_questions(stage, browser) -> None:
+    client = browser(reviewer(stage))
+    result = stage.judge(stage.submit(stage.ada), **told())
+    page(client, f"/review/{result.pk}")
+    client.post(f"/review/{result.pk}/note", {"reason": "hm"})
+    with CaptureQueriesContext(connection) as few:
+        page(client, f"/review/{result.pk}")
+    for _ in range(4):
+        client.post(f"/review/{result.pk}/note", {"reason": "hm"})
+        stage.judge(stage.submit(stage.ada), ratio=0.9)
+    with CaptureQueriesContext(connection) as many:
+        page(client, f"/review/{result.pk}")
+    assert abs(len(many) - len(few)) <= 2, "published times of a list are asked for only where there are some"
+
+
+def test_a_viewer_reads_and_does_not_act(stage, browser) -> None:
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    client = browser(reviewer(stage, role=Role.VIEWER))
+    seen = page(client, f"/review/{result.pk}")
+    assert "a reviewer of Kernels 101 decides" in seen
+    assert f'action="/review/{result.pk}/' not in seen
+    assert client.post(f"/review/{result.pk}/clear", {"reason": "x"}).status_code == 403
+    assert client.post("/review/hold", {"submission": 1, "reason": "x"}).status_code == 404
+    assert not Decision.objects.exists()
+
+
+def test_what_cannot_be_done_is_said_beside_its_form(stage, browser) -> None:
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    client = browser(stage.olga)
+    for act, sent, status, said in (
+        ("reject", {"reason": "no"}, 400, "This field is required"),
+        ("reject", {"reason": "no", "code": "ugly"}, 400, "not one of the available choices"),
+        ("label", {"reason": "No good"}, 400, "Is no label"),
+        ("undo", {"reason": "x"}, 409, "no decision that could be undone"),
+        ("grant", {"reason": "x"}, 409, "nothing to grant"),
+        ("release", {}, 409, "not claimed by you"),
+        ("suspend", {"reason": " "}, 400, "Say why"),
+        ("dance", {"reason": "x"}, 404, ""),
+    ):
+        answer = client.post(f"/review/{result.pk}/{act}", sent)
+        assert (answer.status_code, said in answer.content.decode()) == (status, True), act
+    assert Case.objects.get().state == "waiting"
+
+
+def test_two_reviewers_at_once_do_not_both_decide(stage, browser) -> None:
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    rita, olga = browser(reviewer(stage)), browser(stage.olga)
+    seen = {"seen": 0, "reason": "x", "code": "other"}
+    rita.post(f"/review/{result.pk}/ask", seen)
+    late = olga.post(f"/review/{result.pk}/reject", seen)
+    assert late.status_code == 409
+    assert "changed while you looked at it (ask)" in late.content.decode()
+    assert olga.post(f"/review/{result.pk}/reject", seen | {"seen": Decision.objects.get().pk}).status_code == 302
+
+
+def test_an_owner_is_told_asked_and_answers(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    result = stage.judge(submission, **HELD)
+    ada, olga, address = browser(stage.ada), browser(stage.olga), f"/submissions/{submission.pk}"
+    assert "There is nothing you need to do." in page(ada, address)
+    olga.post(f"/review/{result.pk}/note", {"reason": "fishy"})
+    olga.post(f"/review/{result.pk}/ask", {"reason": "How is this possible?"})
+    seen = page(ada, address)
+    assert "How is this possible?" in seen
+    for secret in ("olga", "fishy", "faster_than_best", f"/review/{result.pk}"):
+        assert secret not in seen
+    assert ada.post(f"{address}/answer", {"text": " "}).status_code == 400
+    assert ada.post(f"{address}/answer", {"text": "It sorts first."}).status_code == 302
+    assert "How is this possible?" not in page(ada, address)
+    assert "It sorts first." in page(olga, f"/review/{result.pk}")
+    assert ada.post(f"{address}/answer", {"text": "again"}).status_code == 409
+
+
+def test_an_owner_appeals_once(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    result = stage.judge(submission, **HELD)
+    ada, address = browser(stage.ada), f"/submissions/{submission.pk}"
+    assert ada.post(f"{address}/appeal", {"text": "please"}).status_code == 409
+    pipeline.reject_result(result=result, actor=reviewer(stage), reason="no", now=_now())
+    assert "You can do so once" in page(ada, address)
+    assert ada.post(f"{address}/appeal", {"text": "It is honest."}).status_code == 302
+    assert "It is honest." in page(ada, address)
+    assert ada.post(f"{address}/appeal", {"text": "Really."}).status_code == 409
+    olga = browser(stage.olga)
+    assert "Grant the appeal" in page(olga, f"/review/{result.pk}")
+    olga.post(f"/review/{result.pk}/uphold", {"reason": "It is not."})
+    assert "the rejection stands" in page(ada, address)
+    assert "You can do so once" not in page(ada, address)
+
+
+def test_a_verdict_that_rejected_by_itself_says_what_is_left(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    result = stage.judge(submission, outcome="policy", reason="impossible", message="faster than light")
+    ada, olga, address = browser(stage.ada), browser(stage.olga), f"/submissions/{submission.pk}"
+    assert "The verdict rejected it by itself" not in page(ada, address) or "overturn" in page(ada, address)
+    assert "even cleared it cannot rank" in page(olga, f"/review/{result.pk}")
+    olga.post(f"/review/{result.pk}/overturn", {"reason": "the bytes were declared wrongly"})
+    assert "it has no time, so it cannot rank" in page(ada, address)
+    olga.post(f"/review/{result.pk}/clear", {"reason": "honest"})
+    assert "A person overturned this verdict" in page(ada, address)
+
+
+def test_a_reviewer_holds_a_published_result_by_its_number(stage, browser) -> None:
+    result = stage.judge(stage.submit(stage.ada), ratio=0.9)
+    own = stage.judge(stage.submit(stage.olga), ratio=0.95)
+    client = browser(stage.olga)
+    for pk in (999, own.attempt.submission_id):
+        answer = client.post("/review/hold", {"submission": pk, "reason": "odd"})
+        assert answer.status_code == 404
+        assert "no result that ranks in a competition that you review" in answer.content.decode()
+    client.post("/review/hold", {"submission": result.attempt.submission_id, "reason": "odd"})
+    entries = browser(None).get("/api/v1/boards/softmax/cpu/entries").json()
+    assert [entry["user"] for entry in entries] == ["olga"]
+    assert "held it by hand" in page(client, f"/review/{result.pk}")
+
+
+def test_a_suspended_owner_is_told_on_their_page(stage, browser) -> None:
+    submission = stage.submit(stage.ada)
+    result = stage.judge(submission, **HELD)
+    olga = browser(stage.olga)
+    assert olga.post(f"/review/{result.pk}/suspend", {"reason": "Two accounts.", "everywhere": "on"}).status_code == 302
+    assert "This account is suspended</strong> everywhere" in page(browser(stage.ada), f"/submissions/{submission.pk}")
+    olga.post(f"/review/{result.pk}/reinstate", {"reason": "One is her sister.", "everywhere": "on"})
+    assert "suspended" not in page(browser(stage.ada), f"/submissions/{submission.pk}")
+
+
+def _now() -> Any:
+    from django.utils import timezone
+
+    return timezone.now()
