@@ -18,13 +18,13 @@ _TITLES: Final = {
     Phase.OPEN: "Open again",
 }
 _MEANINGS: Final = {
-    Phase.BEFORE: "Nothing is taken yet.",
-    Phase.PRACTICE: "Practice: does not count. The contest has a standing of its own, which begins empty.",
-    Phase.CONTEST: "What is sent now counts.",
-    Phase.FROZEN: "Frozen: what is sent now counts, and is shown at the reveal.",
-    Phase.REVIEW: "Over: nothing more is taken, and what was sent is looked at before the standing is final.",
-    Phase.FINAL: "Over: the standing is final, and nothing more is taken.",
-    Phase.OPEN: "Over: the standing is final. What is sent now ranks apart from it.",
+    Phase.BEFORE: "nothing is taken yet.",
+    Phase.PRACTICE: "does not count. The contest has a standing of its own, which begins empty.",
+    Phase.CONTEST: "what is sent now counts.",
+    Phase.FROZEN: "what is sent now counts, and is shown at the reveal.",
+    Phase.REVIEW: "nothing more is taken, and what was sent is looked at before the standing is final.",
+    Phase.FINAL: "the standing stands, and nothing more is taken.",
+    Phase.OPEN: "the contest's standing is final; what is sent now ranks apart from it.",
 }
 _CHANGES: Final = {
     Phase.BEFORE: "begins",
@@ -52,7 +52,7 @@ class Step:
 class PhaseShown:
     phase: Phase
     title: str
-    meaning: str
+    meaning: str  # to be said after the title
     tone: str  # of its chip
     is_hidden: bool  # a part of the standing waits for the reveal
     until: datetime | None  # the next change; None: none is known

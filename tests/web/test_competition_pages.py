@@ -74,7 +74,7 @@ def test_a_page_tells_all_of_a_competition(stage, browser, cup) -> None:
     for told in (
         "Fast <strong>kernels</strong>",
         "Be <em>fair</em>",
-        "Practice: does not count",
+        "Does not count.",
         "The contest begins",
         "2,500",
         "from ACME",
@@ -145,9 +145,9 @@ def test_guessing_codes_is_slow(stage, browser, tool) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"contest_at": HOUR, "practice_at": -HOUR}, "Practice: does not count"),
+        ({"contest_at": HOUR, "practice_at": -HOUR}, "Practice:</strong> does not count"),
         ({"freeze_at": -HOUR, "deadline": HOUR}, "shown at the reveal"),
-        ({"contest_at": HOUR}, "Nothing is taken yet"),
+        ({"contest_at": HOUR}, "nothing is taken yet"),
         ({"deadline": -HOUR}, "nothing more is taken"),
     ],
 )
