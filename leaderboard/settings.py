@@ -106,6 +106,7 @@ BROKER_URL = env.text("BROKER_URL")
 
 # --- people ---
 AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["leaderboard.accounts.backend.AccountBackend"]
 LOGIN_URL = "/sign-in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"

@@ -66,6 +66,11 @@ class ApiToken(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     @property
+    def account(self) -> User:
+        """Whom it acts as."""
+        return self.owner.account
+
+    @property
     def is_revoked(self) -> bool:
         return self.revoked_at is not None
 

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
+from django.db.models import QuerySet
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import SCOPES, ApiToken, User
 from leaderboard.accounts.secret import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.audit.record import record
@@ -19,6 +21,11 @@ MAX_NAME_CHARS: Final = 64
 LAST_USE_GRAIN: Final = timedelta(minutes=1)  # `last_used_at` is written at most this often
 
 
+def tokens_of(owner: User) -> QuerySet[ApiToken]:
+    """Those that act as this account: its own, and those of its other logins; without revoked ones."""
+    return ApiToken.objects.filter(owner__in=logins_of(owner), revoked_at=None)
+
+
 def issue_token(*, owner: User, name: str, scopes: Collection[str], now: datetime) -> tuple[ApiToken, str]:
     """A new token and its text, which nothing can show again."""
     name = name.strip()
@@ -27,7 +34,7 @@ def issue_token(*, owner: User, name: str, scopes: Collection[str], now: datetim
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
         raise UserError("scopes", ", ".join(unknown), f"choose one or more of {', '.join(SCOPES)}")
-    if owner.tokens.filter(revoked_at=None).count() >= MAX_TOKENS:
+    if tokens_of(owner).count() >= MAX_TOKENS:
         raise UserError("name", name, f"you have {MAX_TOKENS} tokens; revoke one that you no longer use", status=409)
     secret = make_secret(KIND)
     token = ApiToken.objects.create(
@@ -46,10 +53,12 @@ def find_token(text: str, *, now: datetime) -> ApiToken | None:
     if not text.startswith(KIND) or len(text) > MAX_SECRET_CHARS:
         return None
     token = (
-        ApiToken.objects.select_related("owner")
+        ApiToken.objects.select_related("owner__linked_to")
         .filter(digest=digest_of(text), revoked_at=None, owner__is_active=True)
         .first()
     )
+    if token is not None and not token.account.is_active:
+        return None
     if token is not None and token.last_used_before(now - LAST_USE_GRAIN):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token

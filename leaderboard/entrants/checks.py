@@ -40,10 +40,14 @@ def members_of(entrant: Entrant) -> QuerySet[Membership]:
     return Membership.objects.filter(entrant=entrant, left_at=None).select_related("user")
 
 
-def membership_of(user: User, competition: Competition) -> Membership | None:
+def memberships_of(user: User) -> QuerySet[Membership]:
     """Theirs now, by whichever of their logins."""
-    present = Membership.objects.filter(competition=competition, user__in=logins_of(user), left_at=None)
-    return present.select_related("entrant__competition").first()
+    present = Membership.objects.filter(user__in=logins_of(user), left_at=None)
+    return present.select_related("entrant__competition")
+
+
+def membership_of(user: User, competition: Competition) -> Membership | None:
+    return memberships_of(user).filter(competition=competition).first()
 
 
 def check_member(entrant: Entrant, user: User) -> Membership:

@@ -16,6 +16,7 @@ from typing import Final
 from django.db import connection
 
 import problems
+from leaderboard.accounts.logins import logins_of
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.entrants.models import Membership
 from leaderboard.review import rules, similarity
@@ -108,9 +109,9 @@ def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | N
 
 
 def _company(submission: Submission) -> list[int]:
-    """Whose code is no other's: the owner, and all who are or were of the same entrant."""
+    """Whose code is no other's: the owner by all their logins, and all who are or were of the same entrant."""
     mates = Membership.objects.filter(entrant=submission.entrant_id).values_list("user_id", flat=True)
-    return [submission.owner_id, *mates]
+    return [*logins_of(submission.owner).values_list("pk", flat=True), *mates]
 
 
 def _smallest(prints: Set[int], kind: int, most: int) -> list[int]:

@@ -67,6 +67,34 @@ class SignUpForm(Described, _UserCreationForm):
         fields = ("username",)
 
 
+class LinkForm(Described, forms.Form):
+    """Another login of the same person, proved by its password; and that it is the owner who sits here, by theirs."""
+
+    username = forms.CharField(
+        label="The other login's name",
+        max_length=150,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+    )
+    password = forms.CharField(
+        label="Its password",
+        max_length=4096,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+    )
+    own_password = forms.CharField(
+        label="Your own password",
+        max_length=4096,
+        strip=False,
+        help_text="Of this login, once more.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+    keep = forms.ChoiceField(
+        label="Which name stays",
+        choices=[("", "The older login's"), ("this", "This one's"), ("other", "The other one's")],
+        required=False,
+    )
+
+
 class TokenForm(Described, forms.Form):
     name = forms.CharField(max_length=64, help_text="Where you will use it, such as “laptop”.")
     scopes = forms.MultipleChoiceField(

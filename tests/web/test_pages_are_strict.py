@@ -7,7 +7,7 @@ import re
 import pytest
 
 PUBLIC = ["/", "/boards", "/boards/softmax", "/boards/softmax/cpu", "/sign-in", "/sign-up", "/api/docs"]
-PRIVATE = ["/boards/softmax/submit", "/submissions", "/tokens"]
+PRIVATE = ["/boards/softmax/submit", "/submissions", "/tokens", "/account"]
 INLINE = re.compile(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE)
 
 

@@ -38,7 +38,7 @@ class BearerAuthentication(BaseAuthentication):
         token = find_token(text, now=timezone.now())
         if token is None:
             raise AuthenticationFailed(UNKNOWN)
-        return token.owner, token
+        return token.account, token
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="photofinish"'
@@ -74,7 +74,7 @@ async def reader_of(request: HttpRequest) -> User:
         raise Refused(401, UNKNOWN)
     if "read" not in token.scopes:
         raise Refused(403, "This token has not the scope “read”. Create another one at /tokens.")
-    return token.owner
+    return token.account
 
 
 def bearer_of(header: str) -> str | None:

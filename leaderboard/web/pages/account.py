@@ -13,8 +13,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import ApiToken, User
-from leaderboard.accounts.tokens import issue_token, revoke_token
+from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
 from leaderboard.errors import UserError
 from leaderboard.web import limits
 from leaderboard.web.forms import SignInForm, SignUpForm, TokenForm
@@ -89,7 +90,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    token = get_object_or_404(ApiToken, pk=pk, owner=user_of(request))
+    token = get_object_or_404(ApiToken, pk=pk, owner__in=logins_of(user_of(request)))
     revoke_token(token=token, actor=user_of(request), now=timezone.now())
     return redirect("/tokens")
 
@@ -120,7 +121,7 @@ def _later(request: HttpRequest, form: SignInForm | SignUpForm, wait_s: int) -> 
 
 def _tokens_page(request: HttpRequest, form: TokenForm, **more: str) -> HttpResponse:
     form.describe()
-    living = user_of(request).tokens.filter(revoked_at=None)
+    living = tokens_of(user_of(request))
     return render(request, "web/tokens.html", {"form": form, "tokens": living, "scopes": SCOPES_SAID, **more})
 
 

@@ -1,0 +1,90 @@
+"""Several logins of one person as one account. No row changes its owner: a linked login merely acts as its account.
+
+Whatever asks what belongs to somebody asks for all of their logins (logins.py). Linking is for the person, who proves
+both; taking it back is for an organiser, because it would give somebody two accounts again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.contrib.auth.backends import ModelBackend
+from django.db import transaction
+from django.db.models import Q
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason, check_staff
+from leaderboard.audit.record import record
+from leaderboard.errors import UserError
+
+MAX_LOGINS: Final = 5  # of one account
+NOT_PROVED: Final = "name and password do not belong together; mind upper and lower case in both"
+
+
+def prove(*, username: str, password: str) -> User:
+    """The login with this name and password. Takes as long whether there is one or not."""
+    found = ModelBackend().authenticate(None, username=username, password=password)
+    if not isinstance(found, User):
+        raise UserError("password", "", NOT_PROVED)
+    return found
+
+
+def check_own_password(account: User, password: str) -> None:
+    """Of any of their logins: whoever finds an open window must not add a door of their own."""
+    mine = User.objects.filter(pk__in=logins_of(account), is_active=True)
+    if not any(login.check_password(password) for login in mine):
+        raise UserError("own_password", "", "this is not your password")
+
+
+def lock_both(one: User, other: User) -> tuple[User, User]:
+    """Both accounts with all of their logins, held, in one order for everybody."""
+    rows = User.objects.select_for_update().filter(Q(pk__in=logins_of(one)) | Q(pk__in=logins_of(other)))
+    found = {row.pk: row for row in rows.order_by("pk")}
+    return found[one.pk], found[other.pk]
+
+
+@transaction.atomic
+def link(*, one: User, other: User, keep: str, now: datetime) -> User:
+    """From now on both are one account, which is answered: the older, or the one whose name is `keep`.
+
+    The caller has proved both. Raises UserError where they cannot be linked.
+    """
+    one, other = lock_both(one, other)
+    _check_linkable(one, other)
+    stays = min(one, other, key=lambda user: (user.date_joined, user.pk))
+    if keep:
+        named = {user.get_username(): user for user in (one, other)}
+        if keep not in named:
+            raise UserError("keep", keep, f"choose one of {', '.join(sorted(named))}")
+        stays = named[keep]
+    goes = other if stays.pk == one.pk else one
+    User.objects.filter(pk__in=logins_of(goes)).update(linked_to=stays)
+    record(act="link_login", target=goes, actor=one, reason="", now=now, after={"account": stays.get_username()})
+    return stays
+
+
+@transaction.atomic
+def unlink(*, login: User, actor: User, reason: str, now: datetime) -> None:
+    """An account of its own again. What was sent since it was linked stays with the account that sent it."""
+    check_staff(actor, "unlink a login")
+    check_reason(reason)
+    login = User.objects.select_for_update().get(pk=login.pk)
+    if login.linked_to_id is None:
+        raise UserError("login", login.get_username(), "is linked to no account", status=409)
+    before = {"account": login.account.get_username()}
+    login.linked_to = None
+    login.save(update_fields=["linked_to"])
+    record(act="unlink_login", target=login, actor=actor, reason=reason, now=now, before=before)
+
+
+def _check_linkable(one: User, other: User) -> None:
+    if one.account_id == other.account_id:
+        raise UserError("username", other.get_username(), "is your account already", status=409)
+    if other.linked_to_id is not None:
+        raise UserError("username", other.get_username(), "belongs to another account already", status=409)
+    if any(user.is_staff or user.is_superuser for user in (one, other)):
+        raise UserError("username", other.get_username(), "an organiser's login stays by itself", status=409)
+    if logins_of(one).count() + logins_of(other).count() > MAX_LOGINS:
+        raise UserError("username", other.get_username(), f"an account has at most {MAX_LOGINS} logins", status=409)

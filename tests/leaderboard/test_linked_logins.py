@@ -1,0 +1,154 @@
+"""Two logins of one person are one account: what they sent, their teams and quotas count as one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from leaderboard.accounts.link import MAX_LOGINS, unlink
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.accounts.tokens import find_token, issue_token, tokens_of
+from leaderboard.audit.models import Row
+from leaderboard.competitions.models import Competition, Role
+from leaderboard.entrants.enter import entrant_of
+from leaderboard.entrants.members import leave
+from leaderboard.entrants.one_person import link_logins
+from leaderboard.errors import RateLimited, UserError
+from tests.leaderboard.stage import Stage
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def ada2(stage: Stage) -> User:
+    """Ada's second login, a day younger than her first."""
+    stage.ada.set_password(PASSWORD)
+    stage.ada.save()
+    return User.objects.create_user(
+        "ada2", password=PASSWORD + "2", date_joined=stage.ada.date_joined + timedelta(days=1)
+    )
+
+
+def link(stage: Stage, user: User, other: User, keep: str = "") -> User:
+    own, theirs = (PASSWORD + ("" if one.username == "ada" else one.username[-1]) for one in (user, other))
+    return link_logins(
+        user=user, own_password=own, username=other.username, password=theirs, keep=keep, now=stage.later(1)
+    )
+
+
+def test_the_older_stays_whichever_asks_unless_told(stage: Stage, ada2: User) -> None:
+    assert link(stage, ada2, stage.ada) == stage.ada
+    ada2.refresh_from_db()
+    assert (ada2.account, stage.ada.account) == (stage.ada, stage.ada)
+    assert Row.objects.get(act="link_login").after == {"account": "ada"}
+
+
+def test_the_younger_stays_when_told(stage: Stage, ada2: User) -> None:
+    with pytest.raises(UserError, match="choose one of ada, ada2"):
+        link(stage, stage.ada, ada2, keep="cleo")
+    assert link(stage, stage.ada, ada2, keep="ada2") == ada2
+
+
+def test_both_have_to_be_proved(stage: Stage, ada2: User) -> None:
+    told = {"user": stage.ada, "username": "ada2", "now": stage.now}
+    for own, theirs, field in (("x", PASSWORD + "2", "own_password"), (PASSWORD, "x", "password")):
+        with pytest.raises(UserError) as caught:
+            link_logins(own_password=own, password=theirs, **told)  # type: ignore[arg-type]
+        assert caught.value.field == field
+    with pytest.raises(UserError) as nobody:
+        link_logins(user=stage.ada, own_password=PASSWORD, username="nobody", password="x", now=stage.now)
+    assert nobody.value.message == caught.value.message, "who exists is not told"
+    assert not User.objects.exclude(linked_to=None).exists()
+
+
+def test_what_was_sent_and_who_competes_is_one(stage: Stage, ada2: User) -> None:
+    old = stage.submit(ada2)
+    link(stage, stage.ada, ada2)
+    assert entrant_of(stage.ada, stage.board.competition) == old.entrant
+    new = stage.submit(stage.ada)
+    assert (new.owner, new.entrant) == (stage.ada, old.entrant)
+    ada2.refresh_from_db()
+    assert stage.submit(ada2).owner == stage.ada, "a request that began before it was linked"
+
+
+def test_the_quota_is_one(stage: Stage, ada2: User) -> None:
+    Competition.objects.update(quotas={"ranked": 2})
+    stage.submit(ada2)
+    link(stage, stage.ada, ada2)
+    stage.submit(stage.ada)
+    for login in (stage.ada, User.objects.get(pk=ada2.pk)):
+        with pytest.raises(RateLimited, match="none left of your 2"):
+            stage.submit(login)
+
+
+def test_two_entrants_of_a_running_competition_are_not_linked(stage: Stage, ada2: User) -> None:
+    stage.submit(stage.ada)
+    stage.submit(ada2)
+    with pytest.raises(UserError, match="both of your logins compete in Kernels 101; leave it with one") as caught:
+        link(stage, stage.ada, ada2)
+    assert caught.value.status == 409
+    leave(user=ada2, competition=stage.board.competition, now=stage.later(1))
+    assert link(stage, stage.ada, ada2) == stage.ada
+
+
+def test_two_entrants_of_what_is_over_are_linked(stage: Stage, ada2: User) -> None:
+    mine = stage.submit(stage.ada).entrant
+    stage.submit(ada2)
+    Competition.objects.update(deadline=stage.later(1), final_at=stage.later(1))
+    link(stage, stage.ada, ada2)
+    assert entrant_of(stage.ada, stage.board.competition) == mine
+
+
+def test_tokens_of_the_linked_login_act_as_the_account(stage: Stage, ada2: User) -> None:
+    _, text = issue_token(owner=ada2, name="laptop", scopes=["read"], now=stage.now)
+    link(stage, stage.ada, ada2)
+    token = find_token(text, now=stage.now)
+    assert token is not None
+    assert token.account == stage.ada
+    assert tokens_of(stage.ada).get() == token
+    User.objects.filter(pk=stage.ada.pk).update(is_active=False)
+    assert find_token(text, now=stage.now) is None
+
+
+def test_who_organises_stays_by_themselves(stage: Stage, ada2: User) -> None:
+    Role.objects.create(competition=stage.board.competition, user=ada2, role=Role.VIEWER)
+    with pytest.raises(UserError, match="organises a competition"):
+        link(stage, stage.ada, ada2)
+    Role.objects.all().delete()
+    User.objects.filter(pk=ada2.pk).update(is_staff=True)
+    with pytest.raises(UserError, match="an organiser's login"):
+        link(stage, stage.ada, ada2)
+
+
+def test_links_are_one_step_deep_and_few(stage: Stage, ada2: User) -> None:
+    link(stage, stage.ada, ada2)
+    others = [User.objects.create_user(f"ada{number}", password=f"{PASSWORD}{number}") for number in range(3, 8)]
+    with pytest.raises(UserError, match="belongs to another account"):
+        link(stage, others[0], ada2)
+    with pytest.raises(UserError, match="is your account already"):
+        link(stage, stage.ada, ada2)
+    link(stage, stage.ada, others[0], keep="ada3")
+    account = others[0]
+    assert set(User.objects.filter(linked_to=account)) == {stage.ada, ada2}
+    for other in others[1:3]:
+        link(stage, account, other, keep="ada3")
+    assert logins_of(account).count() == MAX_LOGINS
+    with pytest.raises(UserError, match="at most 5 logins"):
+        link(stage, account, others[3], keep="ada3")
+
+
+def test_only_an_organiser_unlinks(stage: Stage, ada2: User) -> None:
+    link(stage, stage.ada, ada2)
+    with pytest.raises(UserError) as caught:
+        unlink(login=ada2, actor=stage.ada, reason="I want two", now=stage.now)
+    assert caught.value.status == 403
+    call_command("unlink_login", "ada2", by="olga", reason="they are two people")
+    ada2.refresh_from_db()
+    assert ada2.account == ada2
+    with pytest.raises(CommandError, match="is linked to no account"):
+        call_command("unlink_login", "ada2", by="olga", reason="again")
+    with pytest.raises(CommandError, match="no user 'nobody'"):
+        call_command("unlink_login", "nobody", by="olga", reason="why")
