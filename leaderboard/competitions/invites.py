@@ -13,9 +13,10 @@ from typing import Final
 from django.db import transaction
 from django.db.models import QuerySet
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
-from leaderboard.accounts.secret import MAX_SECRET_CHARS, Secret, digest_of, make_secret
+from leaderboard.accounts.secret import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, InviteCode, Role
 from leaderboard.competitions.roles import check_role
@@ -25,6 +26,7 @@ from leaderboard.errors import UserError
 KIND: Final = "pfi_"
 MAX_AT_ONCE: Final = 500
 MAX_UNUSED: Final = 5_000  # of a competition, neither used nor revoked
+MAX_BOARDS: Final = 100  # that a code names
 MAX_NOTE_CHARS: Final = 200
 NOT_GOOD: Final = "this code is not known, already used, or revoked; ask who gave it to you for another one"
 
@@ -43,7 +45,10 @@ def issue_codes(
     check_role(actor, competition, Role.OWNER, "issue invite codes")
     _check(competition, count, boards, note)
     secrets = [make_secret(KIND) for _ in range(count)]
-    codes = InviteCode.objects.bulk_create([_code(secret, competition, note, actor, now) for secret in secrets])
+    told = {"competition": competition, "opens_all": not boards, "note": note, "created_by": actor, "created_at": now}
+    codes = InviteCode.objects.bulk_create(
+        InviteCode(prefix=secret.prefix, digest=secret.digest, **told) for secret in secrets
+    )
     opens = InviteCode.boards.through
     opens.objects.bulk_create(
         [opens(invitecode_id=code.pk, board_id=board.pk) for code in codes for board in boards], batch_size=5_000
@@ -74,14 +79,14 @@ def redeem_code(*, text: str, user: User, now: datetime) -> InviteCode:
     code = _find(text)
     if code is None:
         raise UserError("code", "", NOT_GOOD)
-    if code.used_by_id == user.pk:
+    if code.used_by_id in _logins(user):
         return code
     if code.used_by_id is None and _opens_nothing(code, user):
         told = f"you already see all that this code opens of {code.competition}; keep it for somebody else"
         raise UserError("code", "", told, status=409)
     is_ours = InviteCode.objects.filter(pk=code.pk, used_by=None, revoked_at=None).update(used_by=user, used_at=now)
     code.refresh_from_db(fields=["used_by", "used_at"])
-    if code.used_by_id != user.pk:
+    if code.used_by_id not in _logins(user):
         raise UserError("code", "", NOT_GOOD)  # another one came first
     if is_ours:
         record(act="redeem_invite_code", target=code, actor=user, reason=f"code {code.prefix}", now=now)
@@ -114,20 +119,11 @@ def _check(competition: Competition, count: int, boards: Collection[Board], note
         raise UserError("count", count, told, status=409)
     if len(note) > MAX_NOTE_CHARS or (note and not note.isprintable()):
         raise UserError("note", note, f"expected at most {MAX_NOTE_CHARS} printable characters")
+    if len(boards) > MAX_BOARDS:
+        raise UserError("boards", len(boards), f"name at most {MAX_BOARDS}, or none: then all of it is opened")
     for board in boards:
         if board.competition_id != competition.pk:
             raise UserError("boards", str(board), f"no board of {competition}; choose among its own")
-
-
-def _code(secret: Secret, competition: Competition, note: str, actor: User, now: datetime) -> InviteCode:
-    return InviteCode(
-        competition=competition,
-        prefix=secret.prefix,
-        digest=secret.digest,
-        note=note,
-        created_by=actor,
-        created_at=now,
-    )
 
 
 def _find(text: str) -> InviteCode | None:
@@ -137,9 +133,10 @@ def _find(text: str) -> InviteCode | None:
     return InviteCode.objects.select_related("competition").filter(digest=digest_of(text), revoked_at=None).first()
 
 
+def _logins(user: User) -> set[int]:
+    return {login["pk"] for login in logins_of(user)}
+
+
 def _opens_nothing(code: InviteCode, user: User) -> bool:
-    named = set(code.boards.values_list("pk", flat=True))
-    seen = boards_seen_by(user).filter(competition=code.competition_id)
-    if named:
-        return seen.filter(pk__in=named).count() == len(named)
-    return may_see(user, code.competition) and seen.count() == code.competition.boards.count()
+    opens = code.competition.boards.all() if code.opens_all else code.boards.all()
+    return may_see(user, code.competition) and not opens.exclude(pk__in=boards_seen_by(user)).exists()

@@ -219,7 +219,8 @@ class InviteCode(models.Model):
     """Lets one person enter a closed competition, once. Its text is shown once and never stored; its digest is."""
 
     competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="invite_codes")
-    boards = models.ManyToManyField(Board, related_name="+")  # that it opens; none named: all of the competition
+    opens_all = models.BooleanField(default=False)  # of the competition, also what is added later; else `boards`
+    boards = models.ManyToManyField(Board, related_name="+")
     prefix = models.CharField(max_length=16)
     digest = models.CharField(max_length=64, unique=True)
     note = models.CharField(max_length=200, blank=True)  # for whom

@@ -44,7 +44,7 @@ def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
     if not _is_known(viewer):
         return everything.filter(is_open)
     codes = _living_codes(viewer, "competition")
-    opened = Exists(codes.filter(Q(boards=None) | Q(boards=OuterRef("pk"))))
+    opened = Exists(codes.filter(Q(opens_all=True) | Q(boards=OuterRef("pk"))))
     inside = opened | _has_role(viewer, "competition") | _competes_without_code(viewer, "competition")
     return everything.filter(is_open | inside)
 

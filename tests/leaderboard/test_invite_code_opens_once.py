@@ -10,6 +10,7 @@ from django.db import connection
 
 from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
+from leaderboard.competitions.edit_boards import remove_board
 from leaderboard.competitions.invites import NOT_GOOD, codes_of, issue_codes, redeem_code, revoke_code
 from leaderboard.competitions.models import CLOSED, Board, Competition, InviteCode, Role
 from leaderboard.competitions.visible import boards_seen_by, competitions_seen_by, may_see
@@ -131,6 +132,22 @@ def test_a_code_opens_no_board_of_another_competition(stage: Stage, closed: Comp
     other = Competition.objects.create(slug="other", name="Other")
     with pytest.raises(UserError, match="no board of Other"):
         issue_codes(competition=other, count=1, boards=[stage.board], actor=stage.olga, now=NOON)
+
+
+def test_a_code_for_a_board_that_is_removed_opens_nothing_more(stage: Stage, closed: Competition) -> None:
+    other = make_board("vectoradd")
+    redeem(stage.ada, issue(stage, closed, other)[0])
+    remove_board(board=other, actor=stage.olga, now=NOON)
+    assert not boards_seen_by(stage.ada).exists()
+
+
+def test_a_linked_login_is_the_same_person(stage: Stage, closed: Competition) -> None:
+    (text,) = issue(stage, closed)
+    redeem(stage.ada, text)
+    User.objects.filter(pk=stage.ben.pk).update(linked_to=stage.ada)
+    ben = User.objects.get(pk=stage.ben.pk)
+    assert may_see(ben, closed)
+    assert redeem(ben, text).used_by == stage.ada
 
 
 def test_a_role_sees_it_while_it_lasts(stage: Stage, closed: Competition) -> None:

@@ -41,6 +41,7 @@ def closed(stage: Stage) -> Board:
 def give_code(stage: Stage, competition: Competition, user: Any, *boards: Board) -> None:
     code = InviteCode.objects.create(
         competition=competition,
+        opens_all=not boards,
         prefix="pfi_",
         digest=f"{InviteCode.objects.count():064}",
         created_by=stage.olga,

@@ -112,6 +112,7 @@ def test_entering_with_rules(stage, browser, cup) -> None:
 
 def test_submitting_first_says_where_the_rules_are(stage, browser, cup) -> None:
     change(cup, rules="Be fair.")
+    assert "First the rules" in page(browser(stage.ada), "/boards/softmax/submit")
     sent = {"hardware": "cpu", "mode": "test", "code": "def custom_kernel(data): return data"}
     answer = browser(stage.ada).post("/boards/softmax/submit", sent)
     assert answer.status_code == 409

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard import pipeline
+from leaderboard.entrants.enter import has_accepted
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.cancel import may_cancel
@@ -112,7 +113,8 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
     templates = sources.starters(sources.problem_of(card.version))
-    context = {"card": card, "form": form, "modes": modes, "templates": templates}
+    must_accept = not has_accepted(user_of(request), card.competition)
+    context = {"card": card, "form": form, "modes": modes, "templates": templates, "must_accept": must_accept}
     return render(request, "web/submit.html", context, status=status)
 
 
