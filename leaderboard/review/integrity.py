@@ -1,0 +1,173 @@
+"""What the public learns of the review of a competition: numbers and reasons, never who was meant.
+
+Everything is as of the last midnight (UTC), and until the standing is final a number under 5 is said as that: else
+somebody who watches the page and the board could tell whose result was held, and when. A rule that held fewer than 5 is
+counted with the others. Of podium places, a decision is told where its reviewer wrote a text for that, once nothing can
+come of an appeal any more, and never of a submission that the public standing does not count yet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from statistics import median
+from typing import Final
+
+from django.db.models import Count, Exists, OuterRef, QuerySet
+
+from leaderboard.competitions.calendar import is_frozen_at
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.judging.models import REJUDGE, Attempt
+from leaderboard.review import case
+from leaderboard.review.appeal import WITHIN
+from leaderboard.review.models import Case, Decision, Finding
+from leaderboard.review.standing import decision_waits
+
+LEAST: Final = 5  # the smallest number that is said before the standing is final
+PODIUM: Final = 3  # as standings.podium; a room above this one
+MOST_TOLD: Final = 100  # decisions on podium places, the newest
+OTHERS: Final = ""  # in place of a rule's name: all that held fewer than LEAST
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of the results that a rule held. `again`: judged again before anybody decided."""
+
+    rule: str
+    held: int
+    cleared: int
+    rejected: int
+    waiting: int
+    again: int
+
+
+@dataclass(frozen=True)
+class Told:
+    """A decision on a podium place."""
+
+    board: Board
+    place: int
+    is_cleared: bool
+    by_two: bool
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Integrity:
+    as_of: datetime
+    is_exact: bool  # the standing is final
+    rules: list[Outcomes]
+    total: Outcomes  # each result once
+    by_itself: Outcomes
+    median_wait: timedelta | None
+    rejudged: int
+    appeals: int
+    granted: int
+    upheld: int
+    podium: list[Told]
+
+
+def integrity(competition: Competition, boards: QuerySet[Board], now: datetime) -> Integrity:
+    """`boards`: those that the reader may see."""
+    as_of = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    is_exact = competition.final_at is not None and competition.final_at <= now
+    cases = Case.objects.filter(board__competition=competition, opened_at__lt=as_of)
+    waits = decision_waits(competition, until=as_of)
+    log = Decision.objects.filter(result__case__board__competition=competition, created_at__lt=as_of)
+    acts = Counter(_standing(log).values_list("act", flat=True))
+    rejudged = Attempt.objects.filter(
+        submission__board__competition=competition, cause=REJUDGE, is_shadow=False, created_at__lt=as_of
+    )
+    return Integrity(
+        as_of=as_of,
+        is_exact=is_exact,
+        rules=_by_rule(cases.filter(origin=Case.HELD), is_exact),
+        total=_outcomes("", _states(cases.filter(origin=Case.HELD))),
+        by_itself=_outcomes("", _states(cases.filter(origin=Case.BY_ITSELF))),
+        median_wait=_median(waits) if len(waits) >= LEAST else None,
+        rejudged=rejudged.count(),
+        appeals=acts[case.APPEAL],
+        granted=acts[case.GRANT],
+        upheld=acts[case.UPHOLD],
+        podium=_podium(competition, log.filter(result__case__board__in=boards), now, is_exact=is_exact),
+    )
+
+
+def _standing(log: QuerySet[Decision]) -> QuerySet[Decision]:
+    """Without what was undone, or is about something undone."""
+    undone = Exists(Decision.objects.filter(act=case.UNDO, about=OuterRef("pk")))
+    about_undone = Exists(Decision.objects.filter(act=case.UNDO, about=OuterRef("about")))
+    return log.exclude(act=case.UNDO).filter(~undone, ~about_undone)
+
+
+def _by_rule(cases: QuerySet[Case], is_exact: bool) -> list[Outcomes]:
+    counted = Finding.objects.filter(result__case__in=cases).order_by()
+    rows = counted.values_list("rule", "result__case__state", "result__attempt__is_current").annotate(Count("pk"))
+    found: dict[str, Counter[tuple[str, bool]]] = {}
+    for rule, state, is_current, number in rows:
+        found.setdefault(rule, Counter())[state, is_current] += number
+    if not is_exact:
+        small = [rule for rule, states in found.items() if states.total() < LEAST]
+        others = sum((found.pop(rule) for rule in small), Counter[tuple[str, bool]]())
+        found |= {OTHERS: others} if others else {}
+    known = [_outcomes(rule, states) for rule, states in found.items()]
+    return sorted(known, key=lambda one: (one.rule == OTHERS, -one.held, one.rule))
+
+
+def _states(cases: QuerySet[Case]) -> Counter[tuple[str, bool]]:
+    rows = cases.order_by().values_list("state", "result__attempt__is_current").annotate(Count("pk"))
+    return Counter({(state, is_current): number for state, is_current, number in rows})
+
+
+def _outcomes(rule: str, states: Counter[tuple[str, bool]]) -> Outcomes:
+    def of(*names: str, current: Iterable[bool] = (True, False)) -> int:
+        return sum(states[name, is_current] for name in names for is_current in current)
+
+    return Outcomes(
+        rule=rule,
+        held=states.total(),
+        cleared=of(case.CLEARED),
+        rejected=of(case.REJECTED, case.APPEALED),
+        waiting=of(*case.HELD, current=(True,)),
+        again=of(*case.HELD, current=(False,)),
+    )
+
+
+def _podium(competition: Competition, log: QuerySet[Decision], now: datetime, *, is_exact: bool) -> list[Told]:
+    lines = _standing(log).filter(act__in=(case.CLEAR, case.REJECT), rank__lte=PODIUM).exclude(public_reason="")
+    lines = lines.filter(result__attempt__is_current=True)
+    if is_frozen_at(competition.schedule, now):
+        lines = lines.filter(result__attempt__submission__created_at__lt=competition.freeze_at)
+    upheld = Exists(Decision.objects.filter(result=OuterRef("result"), act=case.UPHOLD, pk__gt=OuterRef("pk")))
+    lines = lines.select_related("result__case__board__problem").annotate(is_upheld=upheld)
+    newest: dict[int, Decision] = {}
+    for line in lines.defer("result__report").order_by("-id"):
+        newest.setdefault(line.result_id, line)
+    return [_told(line) for line in newest.values() if _may_tell(line, now, is_exact=is_exact)][:MOST_TOLD]
+
+
+def _may_tell(line: Decision, now: datetime, *, is_exact: bool) -> bool:
+    """What still stands, and of rejections those that no appeal can change."""
+    state = line.result.case.state
+    if line.act == case.CLEAR:
+        return state == case.CLEARED
+    is_settled = is_exact or getattr(line, "is_upheld", False) or line.created_at + WITHIN <= now
+    return state == case.REJECTED and is_settled
+
+
+def _told(line: Decision) -> Told:
+    return Told(
+        board=line.result.case.board,
+        place=line.rank or 0,
+        is_cleared=line.act == case.CLEAR,
+        by_two=line.needs_two,
+        reason=line.public_reason,
+        at=line.created_at,
+    )
+
+
+def _median(waits: list[timedelta]) -> timedelta:
+    return timedelta(seconds=median(wait.total_seconds() for wait in waits))
