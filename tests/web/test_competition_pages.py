@@ -6,6 +6,8 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from leaderboard.accounts.models import User
@@ -15,6 +17,7 @@ from leaderboard.competitions.invites import issue_codes
 from leaderboard.competitions.models import CLOSED, Competition, Prize, Track
 from leaderboard.entrants.enter import enter_alone, rules_digest
 from leaderboard.entrants.models import Membership
+from tests.leaderboard.stage import make_board
 from tests.web.test_pages_are_strict import check
 
 HOUR = timedelta(hours=1)
@@ -88,6 +91,19 @@ def test_a_page_tells_all_of_a_competition(stage, browser, cup) -> None:
         "/sign-in?next=/competitions/kernels-101",
     ):
         assert told in text
+
+
+def test_its_page_takes_as_many_queries_for_much(stage, browser, cup, django_assert_max_num_queries) -> None:
+    client, address = browser(stage.ada), f"/competitions/{cup.slug}"
+    with CaptureQueriesContext(connection) as few:
+        client.get(address)
+    for number in range(4):
+        make_board(f"board-{number}")
+        track = Track.objects.create(competition=cup, slug=f"track-{number}", name=f"Track {number}", kind="overall")
+        Prize.objects.create(track=track, place=1, text="a mug")
+        publish_announcement(competition=cup, title="News", text="", actor=stage.olga, now=timezone.now())
+    with django_assert_max_num_queries(len(few) + 1):  # the prizes, once there is a track
+        assert "Track 3" in page(client, address)
 
 
 def test_an_announcement_is_news_on_home_and_board(stage, browser, cup) -> None:

@@ -10,7 +10,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-ROBOTS: Final = "User-agent: *\nDisallow: /api/\nDisallow: /submissions\nDisallow: /tokens\nDisallow: /review\n"
+HIDDEN: Final = ("/api/", "/submissions", "/tokens", "/review", "/organise", "/invite-code")
+ROBOTS: Final = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in HIDDEN)
 
 log = structlog.get_logger(__name__)
 
