@@ -33,7 +33,7 @@ PURE = (
     *("leaderboard/competitions/calendar.py", "leaderboard/review/rules.py", "leaderboard/standings/ranking.py"),
     *("leaderboard/review/measure.py", "leaderboard/review/reading.py", "leaderboard/review/rules_behaviour.py"),
     *("leaderboard/review/rules_speed.py", "leaderboard/review/similarity.py"),
-    "leaderboard/review/thresholds.py",
+    *("leaderboard/review/thresholds.py", "leaderboard/submissions/quota.py", "leaderboard/entrants/names.py"),
     *("sandbox/policy.py", "runner/judge/throttle.py", "runner/judge/stats.py", "runner/judge/schedule.py"),
     *("runner/judge/verdict.py", "runner/judge/limits.py", "runner/judge/ceilings.py"),
     *("runner/judge/plausible.py", "runner/judge/timed_run.py"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -144,6 +144,11 @@ def parse_quotas(value: object) -> dict[str, Bucket]:
         if mode not in USUAL:
             raise UserError("quotas", mode, f"no such mode; there are {', '.join(USUAL)}")
     return {**USUAL, **{mode: _parse_bucket(f"quotas.{mode}", said) for mode, said in value.items()}}
+
+
+def unusual(quotas: Mapping[str, Bucket]) -> dict[str, dict[str, int]]:
+    """What parse_quotas has to be told for these: those that are not as usual."""
+    return {mode: asdict(bucket) for mode, bucket in quotas.items() if bucket != USUAL[mode]}
 
 
 def _parse_bucket(name: str, said: object) -> Bucket:

@@ -32,6 +32,7 @@ from leaderboard.web.pages.organise import exports as organise_exports
 from leaderboard.web.pages.organise import index as organise
 from leaderboard.web.pages.organise import news as organise_news
 from leaderboard.web.pages.organise import preview as organise_preview
+from leaderboard.web.pages.organise import quotas as organise_quotas
 from leaderboard.web.pages.organise import settings as organise_settings
 from leaderboard.web.pages.organise import state as organise_state
 from leaderboard.web.pages.organise import thresholds as organise_thresholds
@@ -111,6 +112,7 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/codes/<int:pk>/revoke", organise_codes.revoke),
     path("organise/<slug:slug>/announcements", organise_news.index),
     path("organise/<slug:slug>/announcements/<int:pk>/withdraw", organise_news.withdraw),
+    path("organise/<slug:slug>/quotas", organise_quotas.edit),
     path("organise/<slug:slug>/thresholds", organise_thresholds.edit),
     path("competitions/<slug:slug>/thresholds", organise_thresholds.named),
     path("organise/<slug:slug>/state", organise_state.page),
