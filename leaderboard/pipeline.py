@@ -9,6 +9,7 @@
     take_confirmation  keep its verdict; a candidate that failed on fresh seeds is held
     clear_result …  review.decide (a person, once or by two) → publish | withdraw: what the case then comes to
     suspend_account review.suspend → withdraw all of it; reinstate_account: publish again what may rank
+    retract         (standings/retract.py) its kernel's lines go; restore_entry publishes them again
     import_set      uploads.apply_upload → a gate for each new version: an admission test
     add_board       edit_boards.add_board → the same for its version
     apply_rejudging a set out of the shadow: attempts become current → screen → publish | hold | withdraw, as one
@@ -55,10 +56,11 @@ from leaderboard.review import suspend as suspending
 from leaderboard.review.failed_record import hold_failed_record
 from leaderboard.review.models import Case, Decision, Suspension
 from leaderboard.review.open import hold
-from leaderboard.review.standing import may_stand
+from leaderboard.review.standing import standing_results
 from leaderboard.standings.podium import PODIUM, would_rank
-from leaderboard.standings.publish import publish, withdraw
+from leaderboard.standings.publish import kernel_lines, publish, withdraw
 from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
+from leaderboard.standings.retract import restore
 from leaderboard.submissions import intake
 from leaderboard.submissions.ledger import check_left, spend
 from leaderboard.submissions.models import Submission
@@ -66,16 +68,30 @@ from leaderboard.submissions.quota import check_quota
 from runner.wire import Job, Report
 
 PATIENCE: Final = timedelta(minutes=5)  # an admission test that waits longer comes before attempts
-LEARN_REFERENCE_TIMES: Final = "learn_reference_times"  # actors of leaderboard/actors.py
-ASK_HINT: Final = "ask_hint"
+LEARN_REFERENCE_TIMES: Final = "learn_reference_times"  # an actor of leaderboard/actors.py
 
 
 def submit(
-    *, owner: User, board_slug: str, hardware: str, mode: str, filename: str, data: bytes, now: datetime
+    *,
+    owner: User,
+    board_slug: str,
+    hardware: str,
+    mode: str,
+    filename: str,
+    data: bytes,
+    now: datetime,
+    licence: str = "",
 ) -> Submission:
     """Take a submission in and queue it. Raises UserError that names the field; never fails for want of the broker."""
     checked = intake.check(
-        owner=owner, board_slug=board_slug, hardware=hardware, mode=mode, filename=filename, data=data, now=now
+        owner=owner,
+        board_slug=board_slug,
+        hardware=hardware,
+        mode=mode,
+        filename=filename,
+        data=data,
+        now=now,
+        licence=licence,
     )
     check_admitted(checked.board)
     suspending.check_not_suspended(owner, checked.board.competition)
@@ -149,7 +165,6 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     submission = result.attempt.submission
     if submission.mode == "ranked":
         line.settle(result, now)
-        _ask_hint_later(result)
     if result.ratio is not None:
         _learn_later(result)
     return True
@@ -336,6 +351,22 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     return told
 
 
+@transaction.atomic
+def restore_entry(*, submission: Submission, actor: User, reason: str, now: datetime) -> int:
+    """Undo a retraction: what of the kernel's runs nothing else stands against is published again. Says how many."""
+    if not restore(submission=submission, actor=actor, reason=reason, now=now):
+        return 0
+    runs = standing_results().filter(
+        attempt__submission__mode="ranked",
+        attempt__submission__board=submission.board_id,
+        attempt__submission__entrant=submission.entrant_id,
+    )
+    for run in runs.select_related("attempt__submission__board__competition"):
+        if run.attempt.submission.kernel == submission.kernel:
+            line.stand(run, now)
+    return kernel_lines(submission).count()
+
+
 def _learn_later(result: Result) -> None:
     told = {
         "problem_digest": result.attempt.version.digest,
@@ -343,10 +374,3 @@ def _learn_later(result: Result) -> None:
         "epoch": result.epoch,
     }
     transaction.on_commit(lambda: broker.send_chore(LEARN_REFERENCE_TIMES, **told))
-
-
-def _ask_hint_later(result: Result) -> None:
-    """Words for who reviews it, where it waits for somebody and there is a checker to ask."""
-    if settings.HINT_COMMAND and not may_stand(result):
-        told = {"submission_id": str(result.attempt.submission_id)}
-        transaction.on_commit(lambda: broker.send_chore(ASK_HINT, **told))

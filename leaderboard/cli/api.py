@@ -26,6 +26,7 @@ JSON = dict[str, Any]
 TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)  # seconds
 STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site says something every 15 s
 MAX_ANSWER_BYTES: Final = 8_000_000
+ENTRIES_AT_ONCE: Final = 1_000  # the most that the site gives
 READ_TRIES: Final = 4
 BACKOFF_CAP_S: Final = 5.0
 _OUR_PATHS: Final = re.compile(r"(?<!\S)/(?:tokens|submissions|competitions|boards|review|sign-in|sign-up|api)\b")
@@ -87,8 +88,16 @@ class Api:
     def board(self, slug: str) -> JSON:
         return _mapping(self._get(f"/boards/{_segment(slug)}"))
 
-    def entries(self, slug: str, hardware: str) -> list[JSON]:
-        return _mappings(self._get(f"/boards/{_segment(slug)}/{_segment(hardware)}/entries"))
+    def entries(self, slug: str, hardware: str, most: int) -> list[JSON]:
+        """The first lines of the ranking, fetched a page at a time."""
+        path, found = f"/boards/{_segment(slug)}/{_segment(hardware)}/entries", list[JSON]()
+        while len(found) < most:
+            wanted = min(ENTRIES_AT_ONCE, most - len(found))
+            page = _mappings(self._get(path, {"limit": str(wanted), "offset": str(len(found))}))
+            found += page[:wanted]
+            if len(page) < wanted:
+                break
+        return found
 
     def quota(self, board: str = "") -> list[JSON]:
         """What the caller may still send: to one board, or wherever something is spent. A hint: [] where it fails."""
@@ -107,9 +116,11 @@ class Api:
         self._need_token()
         return _mapping(self._get(f"/submissions/{_segment(submission_id)}"))
 
-    def submit(self, *, board: str, hardware: str, mode: str, filename: str, code: str) -> JSON:
+    def submit(self, *, board: str, hardware: str, mode: str, filename: str, code: str, licence: str = "") -> JSON:
         self._need_token()
         body = {"board": board, "hardware": hardware, "mode": mode, "filename": filename, "code": code}
+        if licence:
+            body["licence"] = licence
         answer = _mapping(self._once("POST", "/submissions", json=body))
         if not isinstance(answer.get("id"), str | int):
             raise SiteProblem(f"{self.url}: took the submission but gave it no id; see it on the site")

@@ -12,6 +12,7 @@ from typing import Final
 from leaderboard.cli.errors import Misuse
 
 WORDS: Final = {"leaderboard": "board", "board": "board", "gpu": "hardware", "gpus": "hardware", "hardware": "hardware"}
+LEFT_TO_THE_SITE: Final = ("licence", "license")
 LOOK_AT_LINES: Final = 50
 _LINE: Final = re.compile(r"^(?:#|//)!(PHOTOFINISH|POPCORN)\b(.*)$")
 
@@ -29,7 +30,7 @@ def read(text: str) -> Directives:
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines()[:LOOK_AT_LINES], start=1):
         match = _LINE.match(line.strip())
-        if match:
+        if match and match.group(2).lower().split()[:1] not in ([word] for word in LEFT_TO_THE_SITE):
             name, value = _parse(number, line.strip(), match.group(2).split())
             if found.get(name, value) != value:
                 raise Misuse(f"line {number}: {line.strip()!r} contradicts {found[name]!r} above; keep one of them")

@@ -43,11 +43,11 @@ def submissions(api: Api, board: str, limit: int) -> list[JSON]:
     return found
 
 
-def entries(api: Api, slug: str, hardware: str) -> list[JSON]:
-    """The ranking of that board; `hardware` may be empty where the board has one only."""
+def entries(api: Api, slug: str, hardware: str, most: int) -> list[JSON]:
+    """The first lines of the ranking of that board; `hardware` may be empty where the board has one only."""
     where = hardware or only_hardware(api, slug)
     with _explained(api, slug, where):
-        return api.entries(slug, where)
+        return api.entries(slug, where, most)
 
 
 def choose_hardware(api: Api, slug: str, asked: str) -> str:

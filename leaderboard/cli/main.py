@@ -139,7 +139,7 @@ def board(
     """Show a board's ranking, best first."""
     screen = render.Screen()
     with _site(context) as api:
-        entries = lookup.entries(api, slug, hardware)[:limit]
+        entries = lookup.entries(api, slug, hardware, limit)
     if as_json:
         screen.json(entries)
         return
@@ -164,6 +164,7 @@ def submit(
     board: Annotated[str, typer.Option(help="Which board; see `photofinish boards`.")] = "",
     hardware: Annotated[str, typer.Option(help="Which hardware; needed where a board has several.")] = "",
     mode: Annotated[str, typer.Option(help="test: is it right; benchmark: timed too; ranked: for the board.")] = "test",
+    licence: Annotated[str, typer.Option(help="Under which the code is published; else the competition's.")] = "",
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Only send; do not wait for the verdict.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -181,7 +182,7 @@ def submit(
         if not slug:
             raise Misuse(f"board: neither --board nor a `#!PHOTOFINISH leaderboard NAME` line in {file.name} names one")
         where = lookup.choose_hardware(api, slug, hardware or asked.hardware or "")
-        sent = api.submit(board=slug, hardware=where, mode=mode, filename=file.name, code=code)
+        sent = api.submit(board=slug, hardware=where, mode=mode, filename=file.name, code=code, licence=licence)
         submission_id = str(sent["id"])
         if not as_json:
             _note_short(

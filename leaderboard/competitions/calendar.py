@@ -138,6 +138,16 @@ def current_stage(schedule: Schedule, moment: datetime) -> Stage:
     return Stage.CONTEST
 
 
+def stages_by(schedule: Schedule, moment: datetime) -> list[Stage]:
+    """Those whose standing there is to be looked at, in their order."""
+    found = [Stage.PRACTICE] if schedule.contest_at is not None else []
+    if schedule.contest_at is None or schedule.contest_at <= moment:
+        found.append(Stage.CONTEST)
+    if phase_at(schedule, moment) is Phase.OPEN:
+        found.append(Stage.AFTERWARDS)
+    return found
+
+
 def closes_at(schedule: Schedule, board_deadline: datetime | None) -> datetime | None:
     """When a board stops taking submissions for the contest: at its own deadline or when its competition ends."""
     return _earliest(_end(schedule), board_deadline)

@@ -56,6 +56,7 @@ class Competition(models.Model):
     scoring = models.CharField(max_length=16, default=GEOMETRIC_MEAN)  # of the standing over all its boards
     two_person_rule = models.BooleanField(default=False)  # two people clear what would stand on the podium
     thresholds = models.JSONField(default=dict, blank=True)  # of review.rules, where they are not the usual ones
+    default_licence = models.CharField(max_length=32, default="MIT")  # SPDX; of code whose sender chooses none
     quotas = models.JSONField(default=dict, blank=True)  # of submissions.quota, by mode, where not the usual ones
     edited = ArrayField(models.CharField(max_length=32), default=list, blank=True)  # here: no import overwrites them
     created_at = models.DateTimeField(default=timezone.now)

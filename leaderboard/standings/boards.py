@@ -1,20 +1,24 @@
 """What pages and the API read of the standings: Entry and nothing else. Times are on the scale of their board.
 
-A board is ranked within one timing epoch, and nothing here ever mixes two: the current one is that of its hardware
-which became current last among those that it has lines of. Lines of earlier epochs stay, to be seen when asked for.
+A board is ranked within one stage of its competition and one timing epoch, and nothing here ever mixes two. Which lines
+are counted at a moment is said by windows.py. The current epoch is that of the board's hardware which became current
+last among those that it shows lines of. Lines of earlier epochs stay, to be seen when asked for.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from leaderboard.competitions.calendar import Stage, Window, current_stage
 from leaderboard.competitions.models import Board
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking import Place, Run, Value, pool, rank, scale_us
+from leaderboard.standings.ranking import Place, Run, Value, pool
+from leaderboard.standings.table import COLUMNS, NO_LINES, Table, Tables, read, run_of
+from leaderboard.standings.windows import inside, is_shown, stage_at, window
 from leaderboard.submissions.models import Submission
 
 
@@ -39,102 +43,158 @@ class RankedEntry:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one published submission stands, with all runs of the same kernel of its owner."""
+    """Where one published submission stands, with all runs of the same kernel of its entrant."""
 
-    rank: int | None  # None: behind a faster kernel of its owner, or of an earlier epoch
+    rank: int | None  # None: behind a faster kernel of its entrant, of an earlier epoch, or not shown yet
     is_tied: bool
     is_current: bool  # of the epoch that the board ranks
+    is_shown: bool  # False: sent while frozen; it counts, and is seen by others from the reveal on
+    stage: Stage
     value: Value
     score_us: float
 
 
-def board_epochs(board: Board) -> list[BoardEpoch]:
-    """Those that this board has lines of, the current one first."""
-    names = set(Entry.objects.filter(board=board).order_by().values_list("epoch", flat=True).distinct())
-    known = Epoch.objects.filter(hardware=board.hardware, name__in=names).order_by("-current_since", "-pk")
-    found: list[tuple[str, datetime | None]] = [(epoch.name, epoch.opened_at) for epoch in known]
-    found += [(name, None) for name in sorted(names - {name for name, _ in found})]
-    return [BoardEpoch(name, since, is_current=not place) for place, (name, since) in enumerate(found)]
+@dataclass(frozen=True)
+class Look:
+    """What one sees of a board in a stage: its epochs, the current one first, and the ranking of each."""
+
+    stage: Stage
+    epochs: tuple[BoardEpoch, ...]
+    tables: Tables
+
+    @property
+    def current(self) -> Table:
+        return self.tables[self.epochs[0].name] if self.epochs else NO_LINES
 
 
-def board_entries(board: Board, epoch: str) -> list[RankedEntry]:
-    """The board in one epoch: best first, one line an entrant."""
-    entries = _entries(board, epoch)
-    if not entries:
-        return []
-    scale = _scale(entries.values())
-    return [_ranked(place, entries, scale) for place in rank(map(run_of, entries.values()))]
+def look(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) -> Look:
+    return looks([board], now=now, stage=stage, in_full=in_full)[board.pk]
 
 
-def standing_of(submission: Submission) -> Standing | None:
-    """None where the submission is not published."""
+def looks(
+    boards: Iterable[Board], *, now: datetime, stage: Stage | None = None, in_full: bool = False
+) -> dict[int, Look]:
+    """Board → what one sees of it, in this stage or in its current one. Four queries at most for any number."""
+    listed = list(boards)
+    stages = {board.pk: stage or current_stage(board.competition.schedule, now) for board in listed}
+    found = read({board.pk: window(board, stages[board.pk], now, in_full=in_full) for board in listed})
+    known = Epoch.objects.filter(hardware__in={board.hardware for board in listed}).order_by("-current_since", "-pk")
+    opened: dict[str, dict[str, datetime]] = defaultdict(dict)
+    for epoch in known if any(found.values()) else ():
+        opened[epoch.hardware][epoch.name] = epoch.opened_at
+    return {
+        board.pk: Look(stages[board.pk], _epochs(found[board.pk], opened[board.hardware]), found[board.pk])
+        for board in listed
+    }
+
+
+def board_epochs(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) -> list[BoardEpoch]:
+    """Those that this board shows lines of, the current one first."""
+    return list(look(board, stage=stage, now=now, in_full=in_full).epochs)
+
+
+def board_entries(
+    board: Board,
+    epoch: str,
+    *,
+    stage: Stage,
+    now: datetime,
+    in_full: bool = False,
+    start: int = 0,
+    most: int | None = None,
+) -> list[RankedEntry]:
+    """The board in one epoch: best first, one line an entrant; `most` of them, from `start` on."""
+    table = look(board, stage=stage, now=now, in_full=in_full).tables.get(epoch, NO_LINES)
+    return lines_of(table, table.places[start : None if most is None else start + most])
+
+
+def lines_of(table: Table, places: Sequence[Place]) -> list[RankedEntry]:
+    """Some of the table's places, with their entries: one query."""
+    return _with_entries([(table, place) for place in places])
+
+
+def leaders_of(tables: Iterable[Table]) -> dict[int, RankedEntry]:
+    """The first line of each table, by its submission: one query for all of them."""
+    found = _with_entries([(table, place) for table in tables for place in table.places[:1]])
+    return {line.value.submissions[0]: line for line in found}
+
+
+def _with_entries(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
+    firsts = [place.value.submissions[0] for _, place in places]
+    rows = Entry.objects.filter(submission__in=firsts).select_related("owner", "entrant") if firsts else ()
+    entries = {entry.submission_id: entry for entry in rows}
+    return [
+        RankedEntry(
+            rank=place.rank,
+            is_tied=place.is_tied,
+            value=place.value,
+            entry=entries[first],
+            score_us=place.value.ratio * table.scale_us,
+            telemetry=table.telemetry[first],
+        )
+        for first, (table, place) in zip(firsts, places, strict=True)
+        if first in entries  # one that was withdrawn a moment ago is gone
+    ]
+
+
+def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
+    """None where the submission is not published. Others are only looked at as far as they are shown."""
+    board = submission.board
+    stage = stage_at(board, submission.created_at)
     epoch = Entry.objects.filter(submission=submission).values_list("epoch", flat=True).first()
     if epoch is None:
         return None
-    entries = _entries(submission.board, epoch)
-    runs = [run_of(entry) for entry in entries.values()]
-    value = next(value for value in pool(runs) if submission.pk in value.submissions)
-    place = next((place for place in rank(runs) if place.value == value), None)
-    is_current = epoch == board_epochs(submission.board)[0].name
+    shown = look(board, stage=stage, now=now)
+    table = shown.tables.get(epoch, NO_LINES)
+    seen = is_shown(board, submission.created_at, now)
+    is_current = not shown.epochs or epoch == shown.epochs[0].name
+    place = next((place for place in table.places if submission.pk in place.value.submissions), None)
+    value, scale_us = _own_value(submission, epoch, window(board, stage, now, in_full=not seen))
     return Standing(
         rank=place.rank if place and is_current else None,
         is_tied=place.is_tied if place and is_current else False,
         is_current=is_current,
+        is_shown=seen,
+        stage=stage,
         value=value,
-        score_us=value.ratio * _scale(entries.values()),
+        score_us=value.ratio * (table.scale_us or scale_us),
     )
 
 
-def published_times(submissions: Iterable[int]) -> dict[int, float]:
-    """Submission id → its time on its board's scale; absent: not published. Two queries however many there are."""
-    published = {entry.submission_id: entry for entry in Entry.objects.filter(submission__in=list(submissions))}
-    scored: dict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
-    rows = Entry.objects.filter(board__in={entry.board_id for entry in published.values()})
-    for board_id, epoch, score_us, ratio in rows.values_list("board_id", "epoch", "score_us", "ratio"):
-        scored[board_id, epoch].append((score_us, ratio))
-    scales = {where: scale_us(pairs) for where, pairs in scored.items()}
-    return {pk: entry.ratio * scales[entry.board_id, entry.epoch] for pk, entry in published.items()}
+def published_times(submissions: Iterable[int], *, now: datetime) -> dict[int, float]:
+    """Submission id → its time on its board's scale; absent: not published. As many queries as there are stages."""
+    published = Entry.objects.filter(submission__in=list(submissions)).select_related("board__competition")
+    by_stage: dict[Stage, list[Entry]] = defaultdict(list)
+    for entry in published:
+        by_stage[stage_at(entry.board, entry.submitted_at)].append(entry)
+    times = {}
+    for stage, entries in by_stage.items():
+        seen = looks({entry.board_id: entry.board for entry in entries}.values(), now=now, stage=stage)
+        for entry in entries:
+            scale_us = seen[entry.board_id].tables.get(entry.epoch, NO_LINES).scale_us
+            times[entry.submission_id] = entry.ratio * scale_us if scale_us else entry.score_us
+    return times
 
 
 def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:
-    """The best published value of a board in this epoch, not counting one submission's run."""
-    entries = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without)
-    return min((value.ratio for value in pool(map(run_of, entries))), default=None)
+    """The best published value of a board in this epoch, of any stage and shown or not, but for one submission's run.
+
+    For screening alone: what it says must reach nobody but reviewers while the board is frozen.
+    """
+    rows = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without).values_list(*COLUMNS)
+    return min((value.ratio for value in pool(Run(*row) for row in rows)), default=None)
 
 
-def _entries(board: Board, epoch: str) -> dict[int, Entry]:
-    rows = Entry.objects.filter(board=board, epoch=epoch).select_related("owner", "entrant")
-    return {entry.submission_id: entry for entry in rows}
+def _own_value(submission: Submission, epoch: str, counted: Window) -> tuple[Value, float]:
+    """Of the runs of its kernel, and the scale of the first: what times are told on where nobody's are shown yet."""
+    same = {"board": submission.board_id, "entrant": submission.entrant_id, "code_digest": submission.kernel}
+    runs = list(Entry.objects.filter(inside(counted), epoch=epoch, **same).order_by("submitted_at", "submission_id"))
+    [value] = pool(map(run_of, runs))
+    return value, runs[0].score_us / runs[0].ratio
 
 
-def run_of(entry: Entry) -> Run:
-    """What ranking.py takes of a line."""
-    return Run(
-        ratio=entry.ratio,
-        half_width=entry.half_width,
-        forgeable=entry.forgeable,
-        submitted_at=entry.submitted_at,
-        submission_id=entry.submission_id,
-        entrant_id=entry.entrant_id,
-        code=entry.code_digest,
-    )
-
-
-def _ranked(place: Place, entries: dict[int, Entry], scale: float) -> RankedEntry:
-    runs = [entries[pk] for pk in place.value.submissions]
-    return RankedEntry(
-        rank=place.rank,
-        is_tied=place.is_tied,
-        value=place.value,
-        entry=runs[0],
-        score_us=place.value.ratio * scale,
-        telemetry=_least([entry.telemetry for entry in runs]),
-    )
-
-
-def _scale(entries: Iterable[Entry]) -> float:
-    return scale_us((entry.score_us, entry.ratio) for entry in entries)
-
-
-def _least(levels: Sequence[str]) -> str:
-    return next(level for level in ("", "none", "mask_only", "full") if level in levels)
+def _epochs(tables: Tables, opened: Mapping[str, datetime]) -> tuple[BoardEpoch, ...]:
+    """`opened`: of this hardware, the current one first."""
+    found: list[tuple[str, datetime | None]] = [(name, since) for name, since in opened.items() if name in tables]
+    found += [(name, None) for name in sorted(tables) if name not in opened]
+    return tuple(BoardEpoch(name, since, is_current=not place) for place, (name, since) in enumerate(found))

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Final
 
 from django.db.models import Count
 
+from leaderboard.competitions.calendar import Window, current_stage
 from leaderboard.competitions.models import BoardQuerySet, Competition, ProblemVersion
 from leaderboard.judging.models import Epoch
-from leaderboard.standings.boards import run_of
 from leaderboard.standings.fast_p import Solved
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Value, pool
+from leaderboard.standings.table import run_of
+from leaderboard.standings.windows import inside_each, window
 from leaderboard.submissions.tokens import code_digest
 from problems.formats.kernelbench import COMPILED
 from problems.spec import MODEL
@@ -54,6 +57,7 @@ class Collection:
     places: tuple[str, ...]  # all hardware that it is on
     members: tuple[Member, ...]  # by level, then by slug
     left_out: tuple[Member, ...]  # that cannot be judged
+    counted: Mapping[int, Window]  # by board: what of its lines is shown
 
     @property
     def levels(self) -> dict[str, int]:
@@ -66,7 +70,9 @@ class Collection:
         newest = Epoch.objects.filter(hardware=self.hardware).order_by("-current_since", "-pk")
         order = {name: place for place, name in enumerate(newest.values_list("name", flat=True))}
         by_epoch: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
-        for entry in Entry.objects.filter(board__in=list(slugs)).select_related("owner", "entrant"):
+        for entry in Entry.objects.filter(inside_each({board: self.counted[board] for board in slugs})).select_related(
+            "owner", "entrant"
+        ):
             by_epoch[slugs[entry.board_id]][entry.epoch].append(entry)
         return {
             slug: found[min(found, key=lambda name: (order.get(name, len(order)), name))]
@@ -94,20 +100,25 @@ class Collection:
         return found
 
 
-def collection(slug: str, boards: BoardQuerySet, hardware: str = "") -> Collection | None:
-    """On this hardware, else on the first, of `boards` alone; None where there is none."""
+def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:
+    """On this hardware, else on the first, of `boards` alone; None where there is none. Of the current stage."""
     boards = _collected(boards).filter(competition__slug=slug)
     names = sorted(set(boards.order_by().values_list("hardware", flat=True)))
     chosen = hardware or next(iter(names), "")
     if chosen not in names:
         return None
+    competition = Competition.objects.get(slug=slug)
     members = sorted(_members(boards.filter(hardware=chosen)), key=lambda pair: (pair[0].level, pair[0].slug))
     return Collection(
-        competition=Competition.objects.get(slug=slug),
+        competition=competition,
         hardware=chosen,
         places=tuple(names),
         members=tuple(member for member, can_be_judged in members if can_be_judged),
         left_out=tuple(member for member, can_be_judged in members if not can_be_judged),
+        counted={
+            board.pk: window(board, current_stage(competition.schedule, now), now)
+            for board in boards.filter(hardware=chosen).select_related("competition").defer("version")
+        },
     )
 
 

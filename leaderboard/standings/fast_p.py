@@ -96,13 +96,13 @@ def standings(solved: Mapping[str, Mapping[str, Solved]], levels: Mapping[str, i
         for entrant, answers in solved.items()
     }
     scores = {entrant: score(answers.values(), len(levels)) for entrant, answers in scored.items()}
-    order = sorted(scores, key=lambda entrant: (_merit(scores[entrant]), entrant))
+    order = sorted(scores, key=lambda entrant: (merit(scores[entrant]), entrant))
     ranks: dict[tuple[float, ...], int] = {}
     for place, entrant in enumerate(order, start=1):
-        ranks.setdefault(_merit(scores[entrant]), place)
+        ranks.setdefault(merit(scores[entrant]), place)
     return [
         Standing(
-            rank=ranks[_merit(scores[entrant])],
+            rank=ranks[merit(scores[entrant])],
             entrant=entrant,
             score=scores[entrant],
             levels=_by_level(scored[entrant], levels),
@@ -142,7 +142,7 @@ def relative(answers: Mapping[str, Solved], baseline: Mapping[str, Solved]) -> d
     return {problem: answer.against(baseline[problem]) for problem, answer in answers.items() if problem in baseline}
 
 
-def _merit(score: Score) -> tuple[float, ...]:
+def merit(score: Score) -> tuple[float, ...]:
     """Smaller is better."""
     at_0, at_1, at_2 = score.fast
     return -at_1, -at_2, -at_0

@@ -1,6 +1,13 @@
-"""The one table that ranking reads. A row is a published line: held, rejected and banned ones are simply not here."""
+"""Entry, the one table that ranking reads: a row is a published line; held, rejected and retracted ones are not here.
+
+Revision says whether a board's lines changed. Retraction is the record of kernels taken off their board and put back;
+nothing ranks by it: publish.py heeds it.
+"""
 
 from __future__ import annotations
+
+import uuid
+from typing import Final
 
 from django.conf import settings
 from django.db import models
@@ -40,3 +47,44 @@ class Entry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.entrant_id} on {self.board_id}: {self.score_us:.1f} µs"
+
+
+class Revision(models.Model):
+    """Which state a board's lines are in: another token whenever one is written. Kept by a trigger on Entry's table."""
+
+    board = models.OneToOneField(Board, on_delete=models.PROTECT, primary_key=True, related_name="+")
+    token = models.UUIDField(default=uuid.uuid4)
+
+    def __str__(self) -> str:
+        return f"{self.board_id} at {self.token}"
+
+
+class Retraction(models.Model):
+    """All runs of one kernel of an entrant are taken off a board, or may stand there again: the last row says which.
+
+    Append-only. It is the kernel that is retracted and not a run: else whoever retracts slow runs keeps the lucky ones,
+    and who retracts all of them and sends the same code again has bought a new draw.
+    """
+
+    RETRACT: Final = "retract"
+    RESTORE: Final = "restore"
+
+    board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="+")
+    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="+")
+    code_digest = models.CharField(max_length=80)  # Submission.kernel
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")  # that was asked about
+    act = models.CharField(max_length=16)
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    reason = models.TextField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(act__in=("retract", "restore")), name="retraction_act_is_known"),
+            models.CheckConstraint(condition=~Q(reason=""), name="retraction_has_a_reason"),
+        ]
+        indexes = [models.Index(fields=["entrant", "board", "code_digest"], name="retraction_by_kernel")]
+
+    def __str__(self) -> str:
+        return f"{self.act} of submission {self.submission_id}"

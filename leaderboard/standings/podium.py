@@ -6,9 +6,9 @@ from typing import Final
 
 from leaderboard.competitions.calendar import stage_of, window_of
 from leaderboard.judging.models import Result
-from leaderboard.standings.boards import run_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Run, rank
+from leaderboard.standings.table import run_of
 
 PODIUM: Final = 3
 

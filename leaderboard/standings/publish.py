@@ -1,20 +1,26 @@
-"""The single writer of Entry: publish a result's line, or withdraw a submission's."""
+"""The single writer of Entry: publish a result's line, or withdraw a submission's or a whole kernel's."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
+from django.db.models import QuerySet
+
+from leaderboard.entrants.models import Entrant
 from leaderboard.judging.models import Result
 from leaderboard.standings.admission import refusal
-from leaderboard.standings.models import Entry
+from leaderboard.standings.models import Entry, Retraction
 from leaderboard.submissions.models import Submission
 
 
-def publish(*, result: Result, now: datetime) -> Entry:
-    """The submission's line on its board; one that an earlier attempt had is replaced."""
+def publish(*, result: Result, now: datetime) -> Entry | None:
+    """The submission's line on its board, in place of an earlier attempt's. None: its kernel is retracted."""
     if result.score_us is None or result.ratio is None or refusal(telemetry=result.telemetry):
         raise ValueError(f"{result} cannot rank")
     submission = result.attempt.submission
+    lock_entrant(submission)
+    if is_retracted(submission):
+        return None
     entry, _ = Entry.objects.update_or_create(
         submission=submission,
         defaults={
@@ -40,3 +46,27 @@ def withdraw(*, submission: Submission) -> bool:
     """Take the submission's line off its board, if it has one."""
     deleted, _ = Entry.objects.filter(submission=submission).delete()
     return deleted > 0
+
+
+def withdraw_kernel(submission: Submission) -> int:
+    """Take all runs of the submission's kernel off its board; says how many lines that were."""
+    deleted, _ = kernel_lines(submission).delete()
+    return deleted
+
+
+def kernel_lines(submission: Submission) -> QuerySet[Entry]:
+    """Of all published runs of its kernel."""
+    return Entry.objects.filter(board=submission.board_id, entrant=submission.entrant_id, code_digest=submission.kernel)
+
+
+def lock_entrant(submission: Submission) -> None:
+    """Until the end of the transaction: a kernel is not retracted between the look at that and the line."""
+    Entrant.objects.select_for_update(no_key=True).get(pk=submission.entrant_id)
+
+
+def is_retracted(submission: Submission) -> bool:
+    """Whether its kernel was retracted and not restored since."""
+    rows = Retraction.objects.filter(
+        board=submission.board_id, entrant=submission.entrant_id, code_digest=submission.kernel
+    )
+    return rows.order_by("-id").values_list("act", flat=True).first() == Retraction.RETRACT

@@ -64,7 +64,7 @@ def pool(runs: Iterable[Run]) -> list[Value]:
     kernels: dict[Hashable, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.submitted_at, run.submission_id)):
         kernels[run.entrant_id, run.code].append(run)
-    return sorted((_value(same) for same in kernels.values()), key=_order)
+    return sorted((value_of(same) for same in kernels.values()), key=order)
 
 
 def rank(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Place]:
@@ -73,14 +73,14 @@ def rank(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Pla
     entrants: dict[int, list[Value]] = defaultdict(list)
     for value in pool(runs):
         entrants[value.entrant_id].append(value)
-    lines = sorted((values[0] for values in entrants.values()), key=_order)
+    lines = sorted((values[0] for values in entrants.values()), key=order)
     places: list[Place] = []
-    while lines:
-        leader = lines[0]
-        group = lines[: _reach(leader, lines, same)]
-        lines = lines[len(group) :]
+    while len(places) < len(lines):
+        left = len(places)
+        leader = lines[left]
+        group = lines[left : left + _reach(leader, lines, left, same)]
         first, is_tied = len(places) + 1, len(group) > 1
-        group.sort(key=lambda line: _since(leader, entrants[line.entrant_id]))
+        group.sort(key=lambda line: held_since(leader, entrants[line.entrant_id]))
         places += [Place(first, is_tied, line) for line in group]
     return places
 
@@ -92,16 +92,16 @@ def are_tied(leader: Value, other: Value) -> bool:
     return difference < max(TIE, leader.forgeable, other.forgeable) or difference <= noise
 
 
-def _reach(leader: Value, lines: Sequence[Value], same: frozenset[frozenset[int]]) -> int:
-    """How many of the lines, the leader's own the first, share its rank."""
-    reach = 1
-    while reach < len(lines) and are_tied(leader, lines[reach]):
-        reach += 1
-    if not same:
-        return reach
+def _reach(leader: Value, lines: Sequence[Value], first: int, same: frozenset[frozenset[int]]) -> int:
+    """How many of the lines from `first` on, which is the leader's own, share its rank."""
+    end = first + 1
+    while end < len(lines) and are_tied(leader, lines[end]):
+        end += 1
     told = {pk for pair in same if pair & set(leader.submissions) for pk in pair}
-    behind = (number for number, line in enumerate(lines[1:], 2) if told & set(line.submissions))
-    return max(reach, *behind, 0)
+    if told:
+        behind = (at + 1 for at in range(first + 1, len(lines)) if told & set(lines[at].submissions))
+        end = max(end, *behind, 0)
+    return end - first
 
 
 def scale_us(scored: Iterable[tuple[float, float]]) -> float:
@@ -109,7 +109,7 @@ def scale_us(scored: Iterable[tuple[float, float]]) -> float:
     return median(score_us / ratio for score_us, ratio in scored)
 
 
-def _value(runs: Sequence[Run]) -> Value:
+def value_of(runs: Sequence[Run]) -> Value:
     """Of one kernel. Runs are independent, so the interval of their mean is narrower; what can be forged is not."""
     widths = [run.half_width for run in runs if run.half_width is not None]
     is_one = len(runs) == 1  # then its own figures, to the last bit
@@ -129,11 +129,11 @@ def _mean(values: Iterable[float]) -> float:
     return math.fsum(listed) / len(listed)
 
 
-def _order(value: Value) -> tuple[float, datetime, int]:
+def order(value: Value) -> tuple[float, datetime, int]:
     return value.ratio, value.submitted_at, value.submissions[0]
 
 
-def _since(leader: Value, own: Sequence[Value]) -> tuple[datetime, int]:
+def held_since(leader: Value, own: Sequence[Value]) -> tuple[datetime, int]:
     """When its entrant first sent something as fast as the leader: an improvement loses nobody their place in time."""
     return min(
         (value.submitted_at, value.submissions[0]) for value in own if value is own[0] or are_tied(leader, value)

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from django.db.models import F, Q
-
-from leaderboard.competitions.calendar import Stage, Window, stage_of, window_of
+from leaderboard.competitions.calendar import Stage, stage_of, window_of
 from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, RECORD, REFUSED, Confirmation
-from leaderboard.standings.boards import run_of
+from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Value, rank
+from leaderboard.standings.table import run_of
+from leaderboard.standings.windows import inside
 
 NOT_YET: Final = "record not confirmed yet"
 CONFIRMED_MARK: Final = "record confirmed"
@@ -28,33 +28,9 @@ def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value
     schedule = board.competition.schedule
     if stage_of(schedule, submitted_at) is not Stage.CONTEST:
         return None
-    entries = Entry.objects.filter(within(window_of(schedule, Stage.CONTEST)), board=board, epoch=epoch)
-    places = rank(map(run_of, entries), level=level_pairs(board.pk))
+    entries = Entry.objects.filter(inside(window_of(schedule, Stage.CONTEST)), board=board, epoch=epoch)
+    places = rank(map(run_of, entries), level=level_pairs([board.pk]).get(board.pk, ()))
     return places[0].value if places else None
-
-
-def within(window: Window) -> Q:
-    """Entries of submissions that a window holds."""
-    condition = Q()
-    if window.since is not None:
-        condition &= Q(submitted_at__gte=window.since)
-    if window.until is not None:
-        condition &= Q(submitted_at__lt=window.until)
-    return condition
-
-
-def level_pairs(*boards: int) -> list[tuple[int, int]]:
-    """Candidate and incumbent of each pair on these boards whose newest verdict is that they cannot be told apart."""
-    return [pair for pair, outcome in verdicts(*boards).items() if outcome == REFUSED]
-
-
-def verdicts(*boards: int) -> dict[tuple[int, int], str]:
-    """(candidate, incumbent) → the newest verdict on them by the problem's current version; only where there is one."""
-    decided = Confirmation.objects.filter(
-        board__in=boards, version=F("board__version"), outcome__in=(CONFIRMED, REFUSED)
-    )
-    rows = decided.order_by("id").values_list("candidate", "incumbent", "outcome")
-    return {(candidate, incumbent): outcome for candidate, incumbent, outcome in rows}
 
 
 def mark_of(leader: Sequence[int]) -> str:

@@ -20,9 +20,9 @@ from leaderboard.judging.rejudge_sets import currents_of, fate_of, items_of
 from leaderboard.judging.states import UNFINISHED
 from leaderboard.review.standing import REJECTED, reviews_of
 from leaderboard.standings.admission import refusal
+from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import TIE, Run, rank
-from leaderboard.standings.records import level_pairs
 
 PODIUM: Final = 3
 
@@ -164,7 +164,10 @@ def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> lis
         would.pop(item.submission_id, None)
         if (line := _line_of(item, boards[item.submission.board_id])) is not None:
             would[item.submission_id] = line
-    newest, level = _epochs_newest_first(boards.values()), level_pairs(*boards)
+    newest, level = (
+        _epochs_newest_first(boards.values()),
+        [pair for pairs in level_pairs(boards).values() for pair in pairs],
+    )
     before, after = (_tables(found.values(), boards, newest, level) for found in (lines, would))
     changes = []
     for board_id, stage in sorted(before | after):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from leaderboard.judging.models import Attempt, AttemptEvent, Result
@@ -43,7 +44,7 @@ class SubmissionStatus:
         return self.standing.rank if self.standing else None
 
 
-def status_of(submission: Submission) -> SubmissionStatus:
+def status_of(submission: Submission, *, now: datetime) -> SubmissionStatus:
     """Everything, for the page of one submission."""
     attempt = Attempt.objects.current().select_related("result", "submission").get(submission=submission)
     result = _result_of(attempt)
@@ -51,21 +52,21 @@ def status_of(submission: Submission) -> SubmissionStatus:
         attempt,
         result,
         review=reviews_of([attempt.pk]).get(attempt.pk),
-        board_us=published_times([submission.pk]).get(submission.pk),
+        board_us=published_times([submission.pk], now=now).get(submission.pk),
         message=result.message if result else _last_message(attempt),
     )
     if result is None:
         return status
     return replace(
         status,
-        standing=standing_of(submission),
+        standing=standing_of(submission, now=now),
         cases=result.report.get("cases", []),
         logs=result.report.get("logs", {}),
     )
 
 
-def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus]:
-    """Submission id → what a list shows, in four queries however many there are."""
+def statuses_of(submissions: Iterable[Submission], *, now: datetime) -> dict[int, SubmissionStatus]:
+    """Submission id → what a list shows, in as many queries however many there are of a board."""
     attempts = list(
         Attempt.objects.current()
         .filter(submission__in=list(submissions))
@@ -73,7 +74,7 @@ def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus
         .defer("result__report", "submission__source")
     )
     reviews = reviews_of([attempt.pk for attempt in attempts])
-    times = published_times(attempt.submission_id for attempt in attempts)
+    times = published_times([attempt.submission_id for attempt in attempts], now=now)
     statuses = {}
     for attempt in attempts:
         result = _result_of(attempt)

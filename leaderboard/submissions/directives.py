@@ -3,6 +3,7 @@
     #!POPCORN leaderboard softmax
     #!PHOTOFINISH gpu H200
     #!POPCORN gpus H200 B200
+    #!PHOTOFINISH licence Apache-2.0
 
 Only the comment lines at the very top count. What the sender says outside of the file (flags, form fields) wins; a
 directive that makes no sense is an error all the same, because it is more likely a slip than a wish.
@@ -10,7 +11,7 @@ directive that makes no sense is an error all the same, because it is more likel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from leaderboard.errors import UserError
@@ -25,6 +26,7 @@ MAX_NAMES: Final = 16
 class Directives:
     board: str = ""
     hardware: tuple[str, ...] = ()
+    licence: str = ""
 
 
 def read_directives(source: str) -> Directives:
@@ -43,11 +45,12 @@ def read_directives(source: str) -> Directives:
 def _apply(found: Directives, line: str, words: list[str]) -> Directives:
     key, names = (words[0].lower(), words[1:]) if words else ("", [])
     if key == "leaderboard" and len(names) == 1:
-        return Directives(board=names[0], hardware=found.hardware)
+        return replace(found, board=names[0])
     if key == "gpu" and len(names) == 1:
-        return Directives(board=found.board, hardware=(names[0],))
+        return replace(found, hardware=(names[0],))
     if key == "gpus" and 1 <= len(names) <= MAX_NAMES:
-        return Directives(board=found.board, hardware=tuple(names))
-    raise UserError(
-        "code", line, f"this directive is not one of “{MARKS[1]} leaderboard NAME”, “… gpu NAME”, “… gpus NAME NAME”"
-    )
+        return replace(found, hardware=tuple(names))
+    if key in ("licence", "license") and len(names) == 1:
+        return replace(found, licence=names[0])
+    known = "“… gpu NAME”, “… gpus NAME NAME”, “… licence NAME”"
+    raise UserError("code", line, f"this directive is not one of “{MARKS[1]} leaderboard NAME”, {known}")

@@ -20,6 +20,7 @@ from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.submissions.directives import read_directives
+from leaderboard.submissions.licences import check_licence
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.source import check_filename, check_language, read_source
 from leaderboard.submissions.tokens import code_digest
@@ -37,11 +38,20 @@ class Checked:
     filename: str
     source: str
     code_digest: str
+    licence: str
     created_at: datetime
 
 
 def check(
-    *, owner: User, board_slug: str, hardware: str, mode: str, filename: str, data: bytes, now: datetime
+    *,
+    owner: User,
+    board_slug: str,
+    hardware: str,
+    mode: str,
+    filename: str,
+    data: bytes,
+    now: datetime,
+    licence: str = "",
 ) -> Checked:
     """Raises UserError. `board_slug` and `hardware` may be empty where the file's first lines say them.
 
@@ -58,13 +68,20 @@ def check(
     check_language(filename, wanted)
     if mode not in MODES:
         raise UserError("mode", mode, f"no such mode: {_said(mode)}; there are {', '.join(MODES)}")
+    licence = check_licence(licence or directives.licence, default=board.competition.default_licence)
     unsupported = board.version.part("unsupported", "")
     if unsupported:
         raise UserError("board", slug, f"this problem cannot be judged here: {unsupported}", status=409)
     if not board.is_open_at(now):
         raise UserError("board", slug, f"{_closed(board, now)}", status=409)
     return Checked(
-        board=board, mode=mode, filename=filename, source=source, code_digest=code_digest(source), created_at=now
+        board=board,
+        mode=mode,
+        filename=filename,
+        source=source,
+        code_digest=code_digest(source),
+        licence=licence,
+        created_at=now,
     )
 
 
@@ -78,6 +95,7 @@ def store(checked: Checked, *, owner: User, entrant: Entrant) -> Submission:
         filename=checked.filename,
         source=checked.source,
         code_digest=checked.code_digest,
+        licence=checked.licence,
         source_digest="sha256:" + hashlib.sha256(encoded).hexdigest(),
         size_bytes=len(encoded),
         created_at=checked.created_at,

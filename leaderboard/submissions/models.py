@@ -1,6 +1,7 @@
 """Tables of what was sent, and of what that cost. No row of them ever changes (triggers refuse it).
 
-What became of a submission is told by attempts.
+What became of a submission is told by attempts. That its owner publishes its code before everybody's is published is a
+row of its own, CodeRelease, for good.
 """
 
 from __future__ import annotations
@@ -88,3 +89,15 @@ class QuotaLine(models.Model):
     @property
     def tokens(self) -> int:
         return -1 if self.act == self.SPENT else 1
+
+
+class CodeRelease(models.Model):
+    submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="code_release")
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"code of submission {self.submission_id}"

@@ -1,19 +1,17 @@
-"""What pages and API show of boards: cards by competition, and the lines of one board with their strips."""
+"""What pages and API show of boards: cards by competition. All of it in public: nobody's role shows more here."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
-from leaderboard.standings.boards import BoardEpoch, RankedEntry, board_entries, board_epochs
+from leaderboard.standings.boards import BoardEpoch, Look, RankedEntry, leaders_of, looks
 from leaderboard.standings.collection import problems_by_collection
-
-MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
 
 HOW_RANKED: Final = (
     "Ranked by time relative to the baseline in the same run, the mean over all ranked runs of the same kernel; "
@@ -27,40 +25,12 @@ RANKINGS: Final = {
 
 
 @dataclass(frozen=True)
-class Strip:
-    """Where things are on a line's strip, in per cent of the slowest time shown."""
-
-    run: float
-    band_start: float
-    band_width: float
-    base: float | None
-
-
-@dataclass(frozen=True)
-class Line:
-    rank: int  # shared by those who are tied
-    tied: bool
-    user: str
-    own: bool
-    score_us: float
-    ratio: float
-    half_width: float | None
-    forgeable: float
-    telemetry: str
-    runs: int  # in the value
-    epoch: str
-    submitted_at: datetime
-    submission: int
-    strip: Strip
-
-
-@dataclass(frozen=True)
 class Place:
-    """One hardware of a card: its board, the epochs that it has lines of, and what is ranked in the current one."""
+    """One hardware of a card: its board, and what is ranked in the current stage and epoch."""
 
     board: Board
-    epochs: tuple[BoardEpoch, ...]
-    ranked: tuple[RankedEntry, ...]
+    look: Look
+    leader: RankedEntry | None
 
     @property
     def hardware(self) -> str:
@@ -68,11 +38,11 @@ class Place:
 
     @property
     def entries(self) -> int:
-        return len(self.ranked)
+        return len(self.look.current.places)
 
     @property
-    def leader(self) -> RankedEntry | None:
-        return self.ranked[0] if self.ranked else None
+    def epochs(self) -> tuple[BoardEpoch, ...]:
+        return self.look.epochs
 
 
 @dataclass(frozen=True)
@@ -111,12 +81,6 @@ class Group:
     problems: int = 0  # of a collection: it has a page of its own, and no card a problem
 
 
-@dataclass(frozen=True)
-class Preview:
-    hardware: str
-    rows: list[Line]
-
-
 def cards(viewer: Viewer, now: datetime) -> list[Card]:
     """Every board of the site that is listed for this viewer, one card a slug."""
     return _cards(boards_seen_by(viewer, listed=True).with_parts(), now)
@@ -141,29 +105,21 @@ def groups(viewer: Viewer, now: datetime) -> list[Group]:
     return sorted([*found.values(), *collections], key=lambda group: group.competition.name)
 
 
-def place_at(place: Place, epoch: str) -> Place | None:
-    """The board in another epoch; None where it has no line of that."""
-    if epoch not in {known.name for known in place.epochs}:
-        return None
-    return replace(place, ranked=tuple(board_entries(place.board, epoch)))
-
-
-def preview(place: Place, viewer: Viewer, most: int | None = None) -> Preview:
-    """The first lines of a board, drawn on strips of one common scale."""
-    shown = place.ranked[:most]
-    longest = max((_extent(ranked) for ranked in shown), default=1.0)
-    rows = [_line(ranked, viewer, longest) for ranked in shown]
-    return Preview(hardware=place.hardware, rows=rows)
-
-
 def _cards(boards: Iterable[Board], now: datetime) -> list[Card]:
-    by_slug: dict[str, list[Board]] = defaultdict(list)
-    for board in boards:
-        by_slug[board.slug].append(board)
-    return [_card(slug, same, now) for slug, same in sorted(by_slug.items())]
+    listed = list(boards)
+    seen = looks(listed, now=now)
+    leaders = leaders_of([look.current for look in seen.values()])
+    by_slug: dict[str, list[Place]] = defaultdict(list)
+    for board in listed:
+        look = seen[board.pk]
+        first = look.current.places[:1]
+        leader = leaders.get(first[0].value.submissions[0]) if first else None
+        by_slug[board.slug].append(Place(board, look, leader))
+    return [_card(slug, places, now) for slug, places in sorted(by_slug.items())]
 
 
-def _card(slug: str, boards: list[Board], now: datetime) -> Card:
+def _card(slug: str, places: list[Place], now: datetime) -> Card:
+    boards = [place.board for place in places]
     first = boards[0]
     deadlines = [closes for board in boards if (closes := board.closes_at) is not None]
     return Card(
@@ -173,46 +129,5 @@ def _card(slug: str, boards: list[Board], now: datetime) -> Card:
         version=first.version,
         deadline=max(deadlines) if len(deadlines) == len(boards) else None,
         is_open=any(board.is_open_at(now) for board in boards),
-        places=tuple(_place(board) for board in boards),
-    )
-
-
-def _place(board: Board) -> Place:
-    epochs = tuple(board_epochs(board))
-    return Place(board, epochs, tuple(board_entries(board, epochs[0].name)) if epochs else ())
-
-
-def _extent(ranked: RankedEntry) -> float:
-    """The slowest thing to be drawn for a line: itself with its interval, or its baseline."""
-    return max(ranked.score_us * (1 + (ranked.value.half_width or 0)), ranked.score_us / ranked.value.ratio)
-
-
-def _line(ranked: RankedEntry, viewer: Viewer, longest_us: float) -> Line:
-    entry = ranked.entry
-    return Line(
-        rank=ranked.rank,
-        tied=ranked.is_tied,
-        user=entry.entrant.shown_name,
-        own=entry.owner_id == viewer.pk,
-        score_us=ranked.score_us,
-        ratio=ranked.value.ratio,
-        half_width=ranked.value.half_width,
-        forgeable=ranked.value.forgeable,
-        telemetry=ranked.telemetry,
-        runs=len(ranked.value.submissions),
-        epoch=entry.epoch,
-        submitted_at=entry.submitted_at,
-        submission=entry.submission_id,
-        strip=_strip(ranked, 100 / longest_us),
-    )
-
-
-def _strip(ranked: RankedEntry, scale: float) -> Strip:
-    run, half_width = ranked.score_us * scale, ranked.value.half_width or 0
-    width = max(MIN_BAND, 2 * run * half_width) if half_width else 0.0
-    return Strip(
-        run=round(run, 2),
-        band_start=round(run - width / 2, 2),
-        band_width=round(width, 2),
-        base=round(run / ranked.value.ratio, 2),
+        places=tuple(places),
     )

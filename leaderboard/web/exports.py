@@ -17,11 +17,13 @@ from typing import Any, Final
 from asgiref.sync import sync_to_async
 from django.db import connection
 from django.db.models import Prefetch
+from django.utils import timezone
 
+from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt, Result
-from leaderboard.standings.boards import board_entries, board_epochs
+from leaderboard.standings.boards import BoardEpoch, RankedEntry, lines_of, look
 from leaderboard.submissions.models import Submission
 
 PAGE_ROWS: Final = 500
@@ -175,30 +177,40 @@ def _result(result: Result) -> Row:
 
 def _standings(competition: Competition, after: int) -> Page:
     """A board a page."""
-    board = Board.objects.filter(competition=competition, pk__gt=after).order_by("pk").first()
+    board = (
+        Board.objects.select_related("competition").filter(competition=competition, pk__gt=after).order_by("pk").first()
+    )
     return ([], None) if board is None else (list(_lines(board)), board.pk)
 
 
 def _lines(board: Board) -> Iterator[Row]:
-    for epoch in board_epochs(board):
-        for line in board_entries(board, epoch.name):
-            yield {
-                "board": board.slug,
-                "hardware": board.hardware,
-                "epoch": epoch.name,
-                "is_current_epoch": epoch.is_current,
-                "rank": line.rank,
-                "is_tied": line.is_tied,
-                "entrant": line.entry.entrant_id,
-                "shown_name": line.entry.entrant.shown_name,
-                "submission": line.entry.submission_id,
-                "submitted_at": line.entry.submitted_at,
-                "score_us": line.score_us,
-                "ratio": line.value.ratio,
-                "half_width": line.value.half_width,
-                "forgeable": line.value.forgeable,
-                "runs": len(line.value.submissions),
-            }
+    """Of all stages, with what is frozen: an export is for organisers."""
+    for stage in Stage:
+        seen = look(board, stage=stage, now=timezone.now(), in_full=True)
+        for epoch in seen.epochs:
+            table = seen.tables[epoch.name]
+            yield from (_standing_row(board, stage, epoch, line) for line in lines_of(table, table.places))
+
+
+def _standing_row(board: Board, stage: Stage, epoch: BoardEpoch, line: RankedEntry) -> Row:
+    return {
+        "board": board.slug,
+        "hardware": board.hardware,
+        "stage": stage,
+        "epoch": epoch.name,
+        "is_current_epoch": epoch.is_current,
+        "rank": line.rank,
+        "is_tied": line.is_tied,
+        "entrant": line.entry.entrant_id,
+        "shown_name": line.entry.entrant.shown_name,
+        "submission": line.entry.submission_id,
+        "submitted_at": line.entry.submitted_at,
+        "score_us": line.score_us,
+        "ratio": line.value.ratio,
+        "half_width": line.value.half_width,
+        "forgeable": line.value.forgeable,
+        "runs": len(line.value.submissions),
+    }
 
 
 def _columns(names: str) -> tuple[str, ...]:
@@ -236,8 +248,8 @@ _ALL: Final = (
         "standings",
         "Every board as it ranks now, by timing epoch.",
         _columns(
-            "board hardware epoch is_current_epoch rank is_tied entrant shown_name submission submitted_at score_us"
-            " ratio half_width forgeable runs"
+            "board hardware stage epoch is_current_epoch rank is_tied entrant shown_name submission submitted_at"
+            " score_us ratio half_width forgeable runs"
         ),
         _standings,
     ),

@@ -120,6 +120,7 @@ class SubmitForm(Described, forms.Form):
     filename = forms.CharField(required=False, widget=forms.HiddenInput(attrs={"data-filename": ""}))
     mode = forms.CharField(required=False)
     hardware = forms.CharField(required=False)
+    licence = forms.CharField(required=False)
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

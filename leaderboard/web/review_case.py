@@ -15,10 +15,10 @@ from leaderboard.review import case, log
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.reasons import REASONS
 from leaderboard.review.suspend import suspensions_of
-from leaderboard.standings.boards import run_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.podium import PODIUM, would_rank
 from leaderboard.standings.ranking import pool
+from leaderboard.standings.table import run_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web import clocks, diffs, evidence, heat, shape
 from leaderboard.web.review_forms import form_for

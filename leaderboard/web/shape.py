@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
@@ -43,7 +44,7 @@ def visible_to(user: User) -> QuerySet[Submission]:
     Staff everything; whoever has a role in a competition, all that was sent to it; everybody their own and what was
     sent for the teams that they are in now, by whom and when ever.
     """
-    every = Submission.objects.select_related("owner", "entrant", "board__problem")
+    every = Submission.objects.select_related("owner", "entrant", "board__problem", "board__competition")
     if user.is_staff or user.is_superuser:
         return every
     organised = Role.objects.filter(user=user).values("competition")
@@ -53,7 +54,9 @@ def visible_to(user: User) -> QuerySet[Submission]:
 
 def sent_by(user: User) -> QuerySet[Submission]:
     """This person's own, by any of their logins."""
-    return Submission.objects.select_related("owner", "entrant", "board__problem").filter(owner__in=logins_of(user))
+    return Submission.objects.select_related("owner", "entrant", "board__problem", "board__competition").filter(
+        owner__in=logins_of(user)
+    )
 
 
 class Shown:
@@ -125,12 +128,12 @@ class Shown:
 
 
 def shown(submission: Submission) -> Shown:
-    return Shown(submission, status_of(submission))
+    return Shown(submission, status_of(submission, now=timezone.now()))
 
 
 def shown_list(submissions: Iterable[Submission]) -> list[Shown]:
     found = list(submissions)
-    statuses = statuses_of(found)
+    statuses = statuses_of(found, now=timezone.now())
     return [Shown(submission, statuses[submission.pk]) for submission in found]
 
 
@@ -146,6 +149,7 @@ def to_json(item: Shown, *, with_code: bool = True, details: bool = True) -> dic
         "hardware": item.hardware,
         "mode": item.mode,
         "filename": item.filename,
+        "licence": item.submission.licence,
         "created_at": item.created_at.isoformat(),
         "url": item.url,
         "events": item.events,
@@ -170,4 +174,6 @@ def _value_json(standing: Standing | None) -> dict[str, Any] | None:
         "submissions": list(standing.value.submissions),
         "tied": standing.is_tied,
         "current_epoch": standing.is_current,
+        "stage": standing.stage,
+        "shown": standing.is_shown,
     }

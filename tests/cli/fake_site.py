@@ -110,7 +110,10 @@ class FakeSite:
         if known is None:
             return 404, NOTHING
         if parts[-1] == "entries":
-            return (200, self.entries) if parts[3] in known["hardware"] else (404, NOTHING)
+            if parts[3] not in known["hardware"]:
+                return 404, NOTHING
+            start, most = int(query["offset"][0]), min(1_000, int(query["limit"][0]))
+            return 200, self.entries[start : start + most]
         return 200, known
 
     def competition(self, slug: str) -> tuple[int, object]:

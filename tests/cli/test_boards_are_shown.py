@@ -25,6 +25,13 @@ def test_board_in_a_pipe_is_columns_apart_by_tabs(photofinish: Photofinish) -> N
     assert len(rows) == 3
 
 
+def test_a_long_board_is_fetched_page_by_page(site: FakeSite, photofinish: Photofinish) -> None:
+    site.entries = [{**site.entries[0], "submission": number} for number in range(2_100)]
+    for limit in (2_050, 5_000):
+        told = json.loads(photofinish("board", "softmax", "--json", "--limit", str(limit)).out)
+        assert told == site.entries[:limit]
+
+
 def test_board_is_cut_at_the_limit(photofinish: Photofinish) -> None:
     assert len(json.loads(photofinish("board", "softmax", "--json", "--limit", "1").out)) == 1
 

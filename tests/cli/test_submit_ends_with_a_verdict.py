@@ -36,6 +36,15 @@ def test_pass_shows_time_speed_and_rank(site: FakeSite, photofinish: Photofinish
     ]
 
 
+def test_a_licence_is_sent_along_and_one_in_the_file_is_left_to_the_site(
+    site: FakeSite, photofinish: Photofinish, kernel: Path
+) -> None:
+    kernel.write_text("#!PHOTOFINISH licence CC0-1.0\n" + kernel.read_text())
+    for given in ((), ("--licence", "MIT")):
+        assert photofinish("submit", str(kernel), "--board", "softmax", "--hardware", "cpu", *given).code == 0
+    assert [sent.get("licence") for sent in site.sent] == [None, "MIT"]
+
+
 def test_pass_says_what_ranks_and_how_far_it_can_be_trusted(site: FakeSite, photofinish: Photofinish) -> None:
     value = {"ratio": 0.4, "submissions": [5, 6, 7], "tied": True}
     site.verdict = {**PASSED, "forgeable": 0.0123, "value": value}

@@ -52,7 +52,7 @@ def test_anothers_code_with_other_names_is_held(stage: Stage, source: str) -> No
     assert finding.figures["other_submission"] == first.pk
     assert finding.figures["share"] > 0.9
     assert f"submission {first.pk}" in finding.sentence
-    assert status_of(result.attempt.submission).review == "under_review"
+    assert status_of(result.attempt.submission, now=stage.now).review == "under_review"
 
 
 def test_who_sent_it_first_counts_and_not_who_was_judged_first(stage: Stage) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Board
 from leaderboard.standings.boards import RankedEntry, board_entries, board_epochs, standing_of
 from leaderboard.standings.status import status_of, statuses_of
-from tests.leaderboard.stage import Stage
+from tests.leaderboard.stage import NOON, Stage
 
 
-def entries_of(board: Board) -> list[RankedEntry]:
-    epochs = board_epochs(board)
-    return board_entries(board, epochs[0].name) if epochs else []
+def entries_of(board: Board, stage: CalendarStage = CalendarStage.CONTEST, now: datetime = NOON) -> list[RankedEntry]:
+    board = Board.objects.with_parts().get(pk=board.pk)
+    epochs = board_epochs(board, stage=stage, now=now)
+    return board_entries(board, epochs[0].name, stage=stage, now=now) if epochs else []
 
 
 def test_a_deadline_goes_by_the_time_of_submission(stage: Stage) -> None:
@@ -32,7 +36,7 @@ def test_the_board_shows_the_best_of_each_and_equals_share_a_rank(stage: Stage) 
     stage.judge(slower, score_us=900.0, ratio=0.9)
     shown = [(line.rank, line.is_tied, line.entry.owner.username, line.score_us) for line in entries_of(stage.board)]
     assert shown == [(1, True, "ada", 800.0), (1, True, "ben", 800.0), (3, False, "cleo", 900.0)]
-    standings = [standing_of(it) for it in (worse, better, equal, slower)]
+    standings = [standing_of(it, now=stage.now) for it in (worse, better, equal, slower)]
     assert [it.rank for it in standings if it] == [None, 1, 1, 3]
 
 
@@ -52,7 +56,7 @@ def test_a_submission_tells_the_time_of_its_board(stage: Stage) -> None:
         stage.judge(submission, score_us=0.75 * baseline_us, ratio=0.75)
     timed = stage.submit(stage.ada, mode="benchmark")
     stage.judge(timed, score_us=1500.0, ratio=0.75)
-    told = statuses_of([*submissions, timed])
+    told = statuses_of([*submissions, timed], now=stage.now)
     assert [told[it.pk].score_us for it in submissions] == [750.0] * 3
-    assert status_of(submissions[1]).score_us == 750.0
+    assert status_of(submissions[1], now=stage.now).score_us == 750.0
     assert (told[timed.pk].score_us, told[timed.pk].published) == (1500.0, False)

@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
+from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.judging.epochs import choose_epoch
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.boards import board_entries, board_epochs, incumbent_ratio, published_times, standing_of
@@ -18,6 +19,7 @@ from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.test_board_order import entries_of
 
+CONTEST = CalendarStage.CONTEST
 OLD, NEW = "driver-1", "driver-2"
 
 
@@ -28,11 +30,11 @@ def judged(stage: Stage, epoch: str, ratio: float, **told: object) -> Submission
 
 
 def names(stage: Stage) -> list[str]:
-    return [epoch.name for epoch in board_epochs(stage.board)]
+    return [epoch.name for epoch in board_epochs(stage.board, stage=CONTEST, now=stage.now)]
 
 
 def owners(stage: Stage, epoch: str) -> list[str]:
-    return [line.entry.owner.username for line in board_entries(stage.board, epoch)]
+    return [line.entry.owner.username for line in board_entries(stage.board, epoch, stage=CONTEST, now=stage.now)]
 
 
 def test_no_ranking_holds_lines_of_two_epochs(stage: Stage, settings) -> None:
@@ -41,7 +43,7 @@ def test_no_ranking_holds_lines_of_two_epochs(stage: Stage, settings) -> None:
     for number, (epoch, owner) in enumerate(itertools.product((OLD, NEW, ""), cast)):
         judged(stage, epoch, 0.99 - number / 20, owner=owner, kernel=1)
     for epoch in (OLD, NEW, ""):
-        lines = board_entries(stage.board, epoch)
+        lines = board_entries(stage.board, epoch, stage=CONTEST, now=stage.now)
         assert {line.entry.epoch for line in lines} == {epoch}
         runs = Entry.objects.filter(submission__in=[pk for line in lines for pk in line.value.submissions])
         assert {run.epoch for run in runs} == {epoch}
@@ -52,7 +54,7 @@ def test_no_ranking_holds_lines_of_two_epochs(stage: Stage, settings) -> None:
 
 def test_the_board_ranks_the_newest_epoch_that_has_lines(stage: Stage) -> None:
     old = judged(stage, OLD, 0.6)
-    assert (names(stage), standing_of(old).rank) == ([OLD], 1)  # type: ignore[union-attr]
+    assert (names(stage), standing_of(old, now=stage.now).rank) == ([OLD], 1)  # type: ignore[union-attr]
     held = judged(stage, NEW, 0.4)
     assert names(stage) == [OLD], "a result that is held empties no board"
     pipeline.clear_result(result=held.attempts.get().result, actor=stage.olga, reason="it is sound", now=stage.now)
@@ -60,10 +62,10 @@ def test_the_board_ranks_the_newest_epoch_that_has_lines(stage: Stage) -> None:
     new = judged(stage, NEW, 0.9, owner=stage.ben)
     assert [line.entry.owner.username for line in entries_of(stage.board)] == ["ada", "ben"]
     assert owners(stage, OLD) == ["ada"]
-    standing = standing_of(old)
+    standing = standing_of(old, now=stage.now)
     assert standing is not None
-    assert (standing.rank, standing.is_current, status_of(old).published) == (None, False, True)
-    assert status_of(new).rank == 2
+    assert (standing.rank, standing.is_current, status_of(old, now=stage.now).published) == (None, False, True)
+    assert status_of(new, now=stage.now).rank == 2
 
 
 def test_a_runner_that_was_not_updated_yet_does_not_bring_the_old_one_back(stage: Stage) -> None:
@@ -75,7 +77,7 @@ def test_a_runner_that_was_not_updated_yet_does_not_bring_the_old_one_back(stage
 
 def test_the_same_kernel_has_a_value_in_each(stage: Stage) -> None:
     old, new = judged(stage, OLD, 0.6, kernel=1), judged(stage, NEW, 0.9, kernel=1)
-    assert [standing_of(it).value.ratio for it in (old, new)] == [0.6, 0.9]  # type: ignore[union-attr]
+    assert [standing_of(it, now=stage.now).value.ratio for it in (old, new)] == [0.6, 0.9]  # type: ignore[union-attr]
 
 
 def test_times_are_on_the_scale_of_their_epoch(stage: Stage) -> None:
@@ -83,13 +85,15 @@ def test_times_are_on_the_scale_of_their_epoch(stage: Stage) -> None:
     stage.judge(old, epoch=OLD, ratio=0.9, score_us=900.0)
     new = stage.submit()
     stage.judge(new, epoch=NEW, ratio=0.9, score_us=1800.0)
-    assert published_times([old.pk, new.pk]) == {old.pk: 900.0, new.pk: 1800.0}
+    assert published_times([old.pk, new.pk], now=stage.now) == {old.pk: 900.0, new.pk: 1800.0}
 
 
 def test_a_result_is_held_by_what_is_published_in_its_own_epoch(stage: Stage) -> None:
     judged(stage, OLD, 0.55)
     judged(stage, OLD, 0.3)
-    assert status_of(judged(stage, NEW, 0.45, owner=stage.ben)).review == "under_review", "of the baseline, not of 0.55"
+    assert status_of(judged(stage, NEW, 0.45, owner=stage.ben), now=stage.now).review == "under_review", (
+        "of the baseline, not of 0.55"
+    )
 
 
 def test_an_organiser_brings_an_epoch_back(stage: Stage) -> None:

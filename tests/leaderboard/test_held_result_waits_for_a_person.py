@@ -58,7 +58,7 @@ def test_a_clean_result_is_published_at_once(stage: Stage) -> None:
     submission = stage.submit()
     stage.judge(submission, ratio=0.6)
     assert [line.entry.submission for line in entries_of(stage.board)] == [submission]
-    seen = status_of(submission)
+    seen = status_of(submission, now=stage.now)
     assert (seen.published, seen.rank, seen.review) == (True, 1, None)
 
 
@@ -66,7 +66,7 @@ def test_a_held_result_is_invisible_and_under_review_to_its_owner(stage: Stage) 
     result = hold(stage)
     assert entries_of(stage.board) == []
     submission = result.attempt.submission
-    for seen in (status_of(submission), statuses_of([submission])[submission.pk]):
+    for seen in (status_of(submission, now=stage.now), statuses_of([submission], now=stage.now)[submission.pk]):
         assert (seen.status, seen.outcome, seen.review, seen.published) == ("done", "passed", "under_review", False)
     assert list(held_results()) == [result]
 
@@ -86,7 +86,7 @@ def test_the_incumbent_moves_the_bar(stage: Stage) -> None:
 def test_a_superuser_publishes_it_on_the_record(stage: Stage) -> None:
     result = hold(stage)
     pipeline.clear_result(result=result, actor=stage.olga, reason="a real trick", now=stage.now)
-    seen = status_of(result.attempt.submission)
+    seen = status_of(result.attempt.submission, now=stage.now)
     assert (seen.published, seen.rank, seen.review) == (True, 1, None)
     row = Row.objects.get(act="clear_result")
     assert (row.actor, row.reason, row.object_id) == (stage.olga, "a real trick", str(result.pk))
@@ -98,7 +98,7 @@ def test_a_superuser_publishes_it_on_the_record(stage: Stage) -> None:
 def test_a_superuser_rejects_it_on_the_record(stage: Stage) -> None:
     result = hold(stage)
     pipeline.reject_result(result=result, actor=stage.olga, reason="reads a clock", now=stage.now)
-    assert status_of(result.attempt.submission).review == "rejected"
+    assert status_of(result.attempt.submission, now=stage.now).review == "rejected"
     assert entries_of(stage.board) == []
     assert Row.objects.get(act="reject_result").reason == "reads a clock"
 
@@ -144,4 +144,4 @@ def test_a_held_result_that_is_judged_again_is_decided_by_the_new_one(stage: Sta
     with pytest.raises(UserError, match="judged again"):
         pipeline.clear_result(result=result, actor=stage.olga, reason="fine", now=stage.now)
     stage.judge(submission, ratio=0.9)
-    assert status_of(submission).published
+    assert status_of(submission, now=stage.now).published

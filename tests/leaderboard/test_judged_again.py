@@ -23,7 +23,7 @@ def ranked(stage: Stage) -> Submission:
 
 
 def test_the_old_line_stands_until_there_is_a_new_verdict(stage: Stage, ranked: Submission) -> None:
-    assert status_of(ranked).status == "queued"
+    assert status_of(ranked, now=stage.now).status == "queued"
     assert Entry.objects.get().score_us == 900.0
     stage.judge(ranked, score_us=950.0)
     entry = Entry.objects.get()

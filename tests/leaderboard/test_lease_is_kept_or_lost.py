@@ -73,7 +73,7 @@ def test_a_lost_attempt_is_replaced_once(stage: Stage) -> None:
     assert (lost.state, lost.is_current, lost.outcome) == ("lost", False, "")
     assert (fresh.state, fresh.is_current, fresh.losses, fresh.number) == ("queued", True, 1, 2)
     assert [event.state for event in submission.events.all()] == ["queued", "claimed", "lost", "queued"]
-    assert status_of(submission).status == "queued"
+    assert status_of(submission, now=stage.now).status == "queued"
     with pytest.raises(StaleLease):
         stage.report(job)
 
@@ -104,7 +104,7 @@ def test_the_replacement_is_judged_and_one_result_ranks(stage: Stage) -> None:
     expire_leases(now=stage.later(61))
     stage.judge(submission)
     assert Result.objects.count() == 1
-    assert status_of(submission).rank == 1
+    assert status_of(submission, now=stage.now).rank == 1
 
 
 def test_the_third_loss_is_our_failure_and_never_wrong(stage: Stage) -> None:
@@ -117,7 +117,7 @@ def test_the_third_loss_is_our_failure_and_never_wrong(stage: Stage) -> None:
     assert Attempt.objects.unfinished().count() == 0
     row = Row.objects.get(act="give_up_attempt")
     assert (row.actor, row.object_id) == (None, str(last.pk))
-    seen = status_of(submission)
+    seen = status_of(submission, now=stage.now)
     assert (seen.status, seen.outcome) == ("done", "infra_error")
     assert "our failure" in seen.message
 
@@ -138,7 +138,7 @@ def test_a_cancelled_attempt_tells_its_runner_to_stop(stage: Stage) -> None:
     assert renewed(stage, job).cancel
     with pytest.raises(StaleLease):
         stage.report(job)
-    assert status_of(submission).status == "cancelled"
+    assert status_of(submission, now=stage.now).status == "cancelled"
     with pytest.raises(UserError, match="already cancelled"):
         cancel(submission=submission, actor=stage.ada, reason="again", now=stage.now)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
+from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Role
 from leaderboard.confirmations.models import RECORD, Confirmation
 from leaderboard.errors import StaleLease, UserError
@@ -29,7 +30,7 @@ from leaderboard.standings.status import status_of
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
 from tests.leaderboard.rejudging import apply, everything, heard, judge_shadow, set_of
-from tests.leaderboard.stage import Stage, current
+from tests.leaderboard.stage import NOON, Stage, current
 
 ROW = {"id", "submission_id", "attempt_id", "entrant_id", "published_at"}
 VERDICTS = [  # none is held in one order and not in another: nobody is twice as fast as the best
@@ -58,7 +59,7 @@ def seen_of(submissions: Sequence[Submission]) -> list[Any]:
     lines = {line["submission_id"]: line for line in Entry.objects.values()}
     seen: list[Any] = []
     for submission in submissions:
-        line, status = lines.get(submission.pk, {}), status_of(submission)
+        line, status = lines.get(submission.pk, {}), status_of(submission, now=NOON)
         seen.append({key: line[key] for key in line.keys() - ROW})
         standing = status.standing and (status.standing.rank, status.standing.is_tied, status.standing.value.ratio)
         seen.append((replace(status, standing=None), standing))
@@ -66,7 +67,7 @@ def seen_of(submissions: Sequence[Submission]) -> list[Any]:
 
 
 def statuses(submissions: Sequence[Submission]) -> list[Any]:
-    return [status_of(submission) for submission in submissions]
+    return [status_of(submission, now=NOON) for submission in submissions]
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -119,7 +120,7 @@ def test_a_newly_suspicious_one_goes_to_review_and_a_failed_one_off_the_board(st
     for submission, told in ((fast, {"ratio": 0.1}), (wrong, {"outcome": "wrong"}), (fine, {"ratio": 0.65})):
         judge_shadow(stage, submission, **told)
     assert apply(stage, chosen) == {"applied": 3, "held": 1, "failed": 1, "published": 1}
-    assert status_of(fast).review == "under_review"
+    assert status_of(fast, now=stage.now).review == "under_review"
     assert [(entry.submission_id, entry.ratio) for entry in Entry.objects.all()] == [(fine.pk, 0.65)]
     items = RejudgeItem.objects.order_by("pk").values_list("became", "rank_before", "rank_after")
     assert list(items) == [("applied", 3, None), ("applied", 2, None), ("applied", 1, 1)]
@@ -178,7 +179,7 @@ def test_unfinished_ones_hold_it_up_or_are_left_out(stage: Stage) -> None:
     assert apply(stage, chosen, leave_out=True) == {"applied": 1, "no_verdict": 1, "published": 1}
     with pytest.raises(StaleLease):
         stage.report(late, ratio=0.1)
-    assert [status_of(one).ratio for one in (first, second)] == [0.7, 0.8]
+    assert [status_of(one, now=stage.now).ratio for one in (first, second)] == [0.7, 0.8]
 
 
 def test_what_was_judged_anew_since_stands(stage: Stage) -> None:
@@ -189,7 +190,7 @@ def test_what_was_judged_anew_since_stands(stage: Stage) -> None:
     judge_shadow(stage, other, ratio=0.75)  # whose owner was served less
     judge_shadow(stage, newer, ratio=0.7)
     assert apply(stage, chosen) == {"newer": 1, "applied": 1, "published": 1}
-    assert [status_of(one).ratio for one in (newer, other)] == [0.85, 0.75]
+    assert [status_of(one, now=stage.now).ratio for one in (newer, other)] == [0.85, 0.75]
 
 
 @pytest.mark.parametrize("told", [{"outcome": "infra_error"}, {"outcome": "unmeasurable", "reason": "voids"}])
@@ -199,7 +200,7 @@ def test_what_says_nothing_of_the_kernel_takes_nothing_away(stage: Stage, told: 
     while Attempt.objects.unfinished().exists():
         judge_shadow(stage, submission, **told)
     assert apply(stage, chosen) == {"no_verdict": 1}
-    assert (status_of(submission).rank, current(submission).number) == (1, 1)
+    assert (status_of(submission, now=stage.now).rank, current(submission).number) == (1, 1)
 
 
 def test_what_a_person_rejected_stays_rejected(stage: Stage) -> None:
@@ -209,7 +210,7 @@ def test_what_a_person_rejected_stays_rejected(stage: Stage) -> None:
     chosen = set_of(stage, submission)
     judge_shadow(stage, submission, ratio=0.9)
     assert apply(stage, chosen) == {"rejected": 1}
-    assert (status_of(submission).review, Entry.objects.count()) == ("rejected", 0)
+    assert (status_of(submission, now=stage.now).review, Entry.objects.count()) == ("rejected", 0)
     assert Decision.objects.count() == 1
 
 
@@ -225,8 +226,9 @@ def test_a_board_never_mixes_epochs_nor_loses_lines_unasked(stage: Stage) -> Non
         apply(stage, chosen)
     assert everything() == rows
     apply(stage, chosen, anyway=True)
-    assert [epoch.name for epoch in board_epochs(stage.board)] == ["driver-2", ""]
-    assert [status_of(one).rank for one in (one, two, three)] == [1, 1, None]
+    epochs = board_epochs(stage.board, stage=CalendarStage.CONTEST, now=stage.now)
+    assert [epoch.name for epoch in epochs] == ["driver-2", ""]
+    assert [status_of(one, now=stage.now).rank for one in (one, two, three)] == [1, 1, None]
 
 
 def test_a_whole_board_moves_to_a_new_epoch_unasked(stage: Stage) -> None:
@@ -235,7 +237,7 @@ def test_a_whole_board_moves_to_a_new_epoch_unasked(stage: Stage) -> None:
     for submission in submissions:
         judge_shadow(stage, submission, ratio=0.75, epoch="driver-2")
     assert apply(stage, chosen)
-    assert [status_of(one).rank for one in submissions] == [1, 1]
+    assert [status_of(one, now=stage.now).rank for one in submissions] == [1, 1]
 
 
 @pytest.mark.parametrize("role", [None, Role.VIEWER, Role.REVIEWER])
@@ -292,7 +294,7 @@ def test_two_organisers_and_late_reports_at_once(live_stage: Stage) -> None:
     assert not Attempt.objects.unfinished().exists()
     shadows = Attempt.objects.filter(rejudge_set=chosen).order_by("submission_id", "number")
     assert all(one.number < two.number for one, two in pairwise(shadows) if one.submission_id == two.submission_id)
-    ratios = [status_of(one).ratio for one in submissions]
+    ratios = [status_of(one, now=stage.now).ratio for one in submissions]
     if state == RejudgeSet.DISCARDED:
         assert ratios == [0.9, 0.8, 0.7]
     else:

@@ -31,7 +31,7 @@ def test_it_ends_the_attempt_and_is_kept_whole(stage: Stage) -> None:
     last = submission.events.order_by("id").last()
     assert last is not None
     assert (last.state, last.data) == ("done", {"outcome": "passed", "reason": ""})
-    seen = status_of(submission)
+    seen = status_of(submission, now=stage.now)
     assert (seen.flags, seen.logs) == (["bimodal"], {"stdout": "hello"})
     assert seen.cases == [{"name": "rows=1", "time_us": 1.5}]
 
@@ -104,7 +104,7 @@ def test_what_breaks_the_contract_is_named(stage: Stage, mode: str, told: dict[s
 def test_a_failure_tells_its_owner_why_and_ranks_nowhere(stage: Stage, outcome: str) -> None:
     submission = stage.submit()
     stage.judge(submission, outcome=outcome, reason="shape", message="case rows=1: expected (1, 4), got (4, 1)")
-    seen = status_of(submission)
+    seen = status_of(submission, now=stage.now)
     assert (seen.status, seen.outcome, seen.reason) == ("done", outcome, "shape")
     assert "expected (1, 4)" in seen.message
     assert (seen.published, seen.rank, seen.review) == (False, None, None)
@@ -114,5 +114,5 @@ def test_a_failure_tells_its_owner_why_and_ranks_nowhere(stage: Stage, outcome: 
 def test_practice_passes_without_ranking(stage: Stage, mode: str) -> None:
     submission = stage.submit(mode=mode)
     stage.judge(submission)
-    assert status_of(submission).outcome == "passed"
+    assert status_of(submission, now=stage.now).outcome == "passed"
     assert not Entry.objects.exists()

@@ -111,7 +111,7 @@ def test_the_podium_takes_two_people_where_the_competition_wants_it(stage: Stage
     assert would_rank(result) == 1
     pipeline.clear_result(result=result, actor=rita, reason="sound", now=stage.now)
     assert (state(result), Entry.objects.exists()) == ("half_cleared", False)
-    assert status_of(result.attempt.submission).review == "under_review"
+    assert status_of(result.attempt.submission, now=stage.now).review == "under_review"
     told = {"result": result, "reason": "sound", "now": stage.now}
     refused(409, "another person must clear it", pipeline.clear_result, actor=rita, **told)
     pipeline.clear_result(actor=stage.olga, **told)
@@ -174,7 +174,7 @@ def test_a_claim_is_shown_expires_and_is_taken_over_with_a_reason(stage: Stage) 
 def test_the_owner_is_asked_and_answers_once(stage: Stage) -> None:
     result = hold(stage)
     ask.ask(result=result, actor=stage.olga, question="How is this possible?", now=stage.now)
-    assert (state(result), status_of(result.attempt.submission).review) == ("asked", "under_review")
+    assert (state(result), status_of(result.attempt.submission, now=stage.now).review) == ("asked", "under_review")
     refused(403, "only the owner", ask.answer, result=result, actor=stage.cleo, text="magic", now=stage.now)
     ask.answer(result=result, actor=stage.ada, text="Tensor cores.", now=stage.now)
     assert state(result) == "waiting"
@@ -198,7 +198,7 @@ def test_an_appeal_is_answered_by_somebody_else(stage: Stage) -> None:
     mine = {"result": result, "actor": stage.ada, "now": stage.now}
     refused(403, "only the owner", appeal.appeal, **mine | {"actor": stage.ben}, text="let her")
     appeal.appeal(**mine, text="It does not: see line 3.")
-    assert (state(result), status_of(result.attempt.submission).review) == ("appealed", "rejected")
+    assert (state(result), status_of(result.attempt.submission, now=stage.now).review) == ("appealed", "rejected")
     refused(409, "nothing to appeal", appeal.appeal, **mine, text="and again")
     told = {"result": result, "granted": True, "reason": "right", "now": stage.now}
     refused(403, "another reviewer answers", pipeline.answer_appeal, actor=rita, **told)
@@ -225,7 +225,7 @@ def test_an_impossible_time_rejects_by_itself_and_a_person_overturns_it(stage: S
     refused(409, "by itself; overturn that first", pipeline.clear_result, **told, reason="fine")
     pipeline.overturn_verdict(**told, reason="the bound is wrong")
     assert (state(result), list(held_results())) == ("waiting", [result])
-    assert status_of(result.attempt.submission).review == "under_review"
+    assert status_of(result.attempt.submission, now=stage.now).review == "under_review"
     pipeline.clear_result(**told, reason="sound")
     assert (state(result), Entry.objects.exists()) == ("cleared", False), "it has no time, so it cannot rank"
     pipeline.undo_decision(**told, reason="one")

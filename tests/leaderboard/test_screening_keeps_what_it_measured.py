@@ -30,7 +30,7 @@ def test_a_result_that_nothing_holds_leaves_its_measures(stage: Stage) -> None:
     assert kept.values["one_case_apart"] > 1.0
     assert {name: round(ratio, 1) for name, ratio in kept.case_ratios.items()} == {"n=8": 0.9, "n=9": 0.7}
     assert not Finding.objects.exists()
-    assert status_of(result.attempt.submission).published
+    assert status_of(result.attempt.submission, now=stage.now).published
 
 
 def test_a_finding_keeps_its_threshold_and_samples(stage: Stage) -> None:
@@ -42,7 +42,7 @@ def test_a_finding_keeps_its_threshold_and_samples(stage: Stage) -> None:
 
 def test_a_competition_sets_what_is_held(stage: Stage) -> None:
     set_thresholds(stage, faster_than_best=3)
-    assert status_of(stage.judge(stage.submit(), ratio=0.4).attempt.submission).published
+    assert status_of(stage.judge(stage.submit(), ratio=0.4).attempt.submission, now=stage.now).published
     set_thresholds(stage, faster_than_best=1.2)
     stage.judge(stage.submit(stage.ben), ratio=0.3)
     assert Finding.objects.get().threshold == 1.2
@@ -60,10 +60,13 @@ def test_a_case_is_compared_with_what_stands_and_not_with_what_is_held(stage: St
         return {"ratio": 0.8, "evidence": evidence(*cases, case(candidate=fast * 1e6, name="n=7"), tuned=False)}
 
     stage.judge(stage.submit(stage.ben), **told(0.9))
-    assert status_of(stage.judge(stage.submit(), **told(0.31)).attempt.submission).published
+    assert status_of(stage.judge(stage.submit(), **told(0.31)).attempt.submission, now=stage.now).published
     stage.judge(stage.submit(stage.cleo), **told(0.1))
     assert "case_faster_than_best" in {finding.rule for finding in Finding.objects.all()}
-    assert status_of(stage.judge(stage.submit(stage.ben), **told(0.12)).attempt.submission).review == "under_review"
+    assert (
+        status_of(stage.judge(stage.submit(stage.ben), **told(0.12)).attempt.submission, now=stage.now).review
+        == "under_review"
+    )
 
 
 def test_the_longest_report_is_screened_in_time() -> None:

@@ -34,7 +34,7 @@ def judged(stage: Stage) -> Submission:
 
 
 def test_its_owner_sees_nothing_of_it(stage: Stage, judged: Submission) -> None:
-    status, told = status_of(judged), (heard(judged), submission_json(judged.pk, stage.ada))
+    status, told = status_of(judged, now=stage.now), (heard(judged), submission_json(judged.pk, stage.ada))
     usage, rows = usage_of(stage.ada, now=stage.now), everything()
     set_of(stage, judged)
     job = stage.claim()
@@ -42,7 +42,7 @@ def test_its_owner_sees_nothing_of_it(stage: Stage, judged: Submission) -> None:
     announce(attempt_id=int(job.attempt_id), runner=stage.rex, token=job.token, announced=announced * 2, now=stage.now)
     stage.report(job, outcome="wrong", reason="mismatch", epoch="another")
     assert Result.objects.get(attempt_id=int(job.attempt_id)).outcome == "wrong"
-    assert status_of(judged) == status
+    assert status_of(judged, now=stage.now) == status
     assert (heard(judged), submission_json(judged.pk, stage.ada)) == told
     assert (usage_of(stage.ada, now=stage.now), everything()) == (usage, rows)
     assert AttemptEvent.every.filter(in_shadow=True).count() == 4, "queued, claimed, building, done: kept all the same"
@@ -92,7 +92,7 @@ def test_losses_in_the_shadow_and_in_the_open_are_counted_apart(stage: Stage, ju
     stage.claim()
     expire_leases(now=stage.later(61))
     stage.judge(judged)
-    assert (status_of(judged).status, status_of(judged).attempt) == ("done", 3)
+    assert (status_of(judged, now=stage.now).status, status_of(judged, now=stage.now).attempt) == ("done", 3)
     judge_shadow(stage, judged)
 
 
@@ -104,7 +104,7 @@ def test_a_spoiled_one_is_measured_again_within_the_set(stage: Stage, judged: Su
     assert RejudgeItem.objects.get().after.number == MOST + 1
     rejudge(submission=judged, actor=stage.olga, reason="once more", now=stage.now)
     stage.judge(judged, outcome="unmeasurable", reason="voids")
-    assert status_of(judged).status == "queued", "what happened in the shadow takes no tries away"
+    assert status_of(judged, now=stage.now).status == "queued", "what happened in the shadow takes no tries away"
 
 
 def test_reference_times_learn_nothing_from_it(stage: Stage, judged: Submission) -> None:
@@ -160,7 +160,7 @@ def test_what_is_discarded_stays_in_the_shadow(stage: Stage, judged: Submission)
         stage.report(late)
     assert everything() == rows
     assert not Epoch.objects.exists()
-    assert [status_of(one).published for one in (judged, other)] == [True, True]
+    assert [status_of(one, now=stage.now).published for one in (judged, other)] == [True, True]
 
 
 def _no_notify(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:

@@ -91,6 +91,19 @@ def test_a_much_slower_kernel_of_a_ranked_owner_changes_nothing(board: list[Run]
         assert rank([*board, slower]) == rank(board)
 
 
+@given(boards, near)
+def test_who_comes_later_stands_last_of_its_group_and_moves_nobody_who_is_faster(
+    board: list[Run], ratio: float
+) -> None:
+    """Of those who are slower an order may change: as a leader it parts or ties others than the one before did."""
+    late = Run(ratio, 0.001, None, NOON + timedelta(hours=9), 10**7, 99, "late")
+    before, after = rank(board), rank([*board, late])
+    [group] = [group for group in groups(after) if 99 in [value.entrant_id for value in group]]
+    assert group[-1].entrant_id == 99
+    faster = [[(it.rank, it.value) for it in places if it.value.ratio < ratio] for places in (before, after)]
+    assert faster[0] == faster[1]
+
+
 def line(
     ratio: float, owner: int, hour: int, *, half_width: float = 0.0, forgeable: float = 0.0, code: str = ""
 ) -> Run:

@@ -17,7 +17,7 @@ def test_it_claims_nothing_and_is_not_rung_for_until_hello(live_stage: Stage) ->
     stage = live_stage
     submission = stage.submit()
     stage.judge(submission, set_aside=REASON)
-    assert status_of(submission).published, "what was measured before counts"
+    assert status_of(submission, now=stage.now).published, "what was measured before counts"
     stage.rex.refresh_from_db()
     assert (stage.rex.is_set_aside, stage.rex.set_aside_reason) == (True, REASON)
     assert Row.objects.get(act="set_aside_runner").reason == REASON

@@ -21,7 +21,7 @@ def test_what_was_watched_ranks_and_says_how_much(stage: Stage, level: str) -> N
     stage.judge(submission, telemetry=level, forgeable=0.02)
     (line,) = entries_of(stage.board)
     assert (line.telemetry, line.value.forgeable) == (level, 0.02)
-    seen = status_of(submission)
+    seen = status_of(submission, now=stage.now)
     assert (seen.telemetry, seen.forgeable, seen.unranked) == (level, 0.02, None)
 
 
@@ -29,7 +29,7 @@ def test_what_was_watched_ranks_and_says_how_much(stage: Stage, level: str) -> N
 def test_none_cannot_rank_nor_be_published(stage: Stage, ratio: float) -> None:
     submission = stage.submit()
     result = stage.judge(submission, telemetry="none", ratio=ratio)
-    for seen in (status_of(submission), statuses_of([submission])[submission.pk]):
+    for seen in (status_of(submission, now=stage.now), statuses_of([submission], now=stage.now)[submission.pk]):
         assert (seen.outcome, seen.published, seen.unranked, seen.review) == ("passed", False, "no_telemetry", None)
     assert not Finding.objects.exists()
     with pytest.raises(UserError, match="never held"):
@@ -42,7 +42,7 @@ def test_none_cannot_rank_nor_be_published(stage: Stage, ratio: float) -> None:
 def test_practice_is_not_called_unranked(stage: Stage) -> None:
     submission = stage.submit(mode="benchmark")
     stage.judge(submission, telemetry="none")
-    assert status_of(submission).unranked is None
+    assert status_of(submission, now=stage.now).unranked is None
 
 
 def test_judged_again_where_somebody_watches_it_ranks(stage: Stage) -> None:
@@ -50,7 +50,7 @@ def test_judged_again_where_somebody_watches_it_ranks(stage: Stage) -> None:
     stage.judge(submission, telemetry="none")
     rejudge(submission=submission, actor=stage.olga, reason="on the other host", now=stage.now)
     stage.judge(submission, telemetry="full")
-    assert status_of(submission).rank == 1
+    assert status_of(submission, now=stage.now).rank == 1
 
 
 def test_a_value_is_as_watched_as_its_least_watched_run(stage: Stage) -> None:

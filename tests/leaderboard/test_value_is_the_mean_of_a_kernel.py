@@ -96,7 +96,7 @@ def test_another_kernel_another_owner_and_practice_are_not_in_it(stage: Stage) -
         submission = stage.submit(owner, mode=mode, kernel=kernel)
         told = {} if mode == "test" else {"ratio": 0.8}
         stage.judge(submission, **told)
-    standing = standing_of(first)
+    standing = standing_of(first, now=stage.now)
     assert standing is not None
     assert (standing.value.ratio, standing.value.submissions, standing.rank) == (0.9, (first.pk,), None)
 

@@ -10,6 +10,7 @@ SUBMISSION_FIELDS = set(
     """
     id board hardware mode filename code created_at status outcome reason message score_us ratio half_width forgeable
     telemetry epoch flags cases logs published rank value review unranked url events
+    licence
     """.split()  # noqa: SIM905
 )
 
@@ -54,6 +55,7 @@ def test_entries_are_best_first_one_line_an_owner(stage, browser) -> None:
     assert set(entries[0]) == set(
         """
         rank tied user score_us ratio half_width forgeable telemetry runs epoch submitted_at submission
+        division model_name affiliation team
         """.split()  # noqa: SIM905
     )
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from leaderboard.competitions.calendar import Stage
+from leaderboard.competitions.models import DIVISIONS
 from leaderboard.standings.admission import NO_TELEMETRY
+from leaderboard.submissions.licences import LICENCES
 from leaderboard.web.cards import Card
 from leaderboard.web.sources import REFERENCE
 from runner.wire import MODES, TELEMETRY
+
+MAX_LINES: Final = 1_000
 
 
 class Token(serializers.Serializer[Any]):
@@ -75,7 +80,11 @@ class BoardDetail(Board):
 class Entry(serializers.Serializer[Any]):
     rank = serializers.IntegerField(help_text="Shared by those who are tied: 1, 1, 3.")
     tied = serializers.BooleanField()
-    user = serializers.CharField()
+    user = serializers.CharField(help_text="The name that the entrant is shown by.")
+    division = serializers.CharField(source="entrant.division")
+    model_name = serializers.CharField(source="entrant.model_name", allow_blank=True)
+    affiliation = serializers.CharField(source="entrant.affiliation", allow_blank=True)
+    team = serializers.BooleanField(source="entrant.is_team")
     score_us = serializers.FloatField()
     ratio = serializers.FloatField(help_text="Candidate / baseline, the geometric mean over `runs` of one kernel.")
     half_width = serializers.FloatField(allow_null=True)
@@ -89,6 +98,11 @@ class Entry(serializers.Serializer[Any]):
 
 class EntriesQuery(serializers.Serializer[Any]):
     epoch = serializers.CharField(required=False, allow_blank=True, max_length=64)
+    stage = serializers.ChoiceField(choices=list(Stage), required=False)
+    division = serializers.ChoiceField(choices=DIVISIONS, required=False)
+    full = serializers.BooleanField(default=False)
+    limit = serializers.IntegerField(default=MAX_LINES, min_value=1, max_value=MAX_LINES)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000)
 
 
 class Page(serializers.Serializer[Any]):
@@ -104,6 +118,7 @@ class NewSubmission(serializers.Serializer[Any]):
     hardware = serializers.CharField(max_length=200, allow_blank=True, default="")
     mode = serializers.CharField(max_length=64, help_text=", ".join(MODES))
     filename = serializers.CharField(max_length=255, allow_blank=True, default="")
+    licence = serializers.CharField(max_length=200, allow_blank=True, default="", help_text=", ".join(LICENCES))
     code = serializers.CharField(trim_whitespace=False, allow_blank=True, required=False)
     file = serializers.FileField(required=False, allow_empty_file=True)
 
@@ -131,6 +146,7 @@ class SubmissionSummary(Accepted):
     hardware = serializers.CharField()
     mode = serializers.CharField()
     filename = serializers.CharField()
+    licence = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()
     outcome = serializers.CharField(allow_blank=True)
     reason = serializers.CharField(allow_blank=True)
@@ -155,6 +171,8 @@ class Value(serializers.Serializer[Any]):
     submissions = serializers.ListField(child=serializers.IntegerField())
     tied = serializers.BooleanField()
     current_epoch = serializers.BooleanField()
+    stage = serializers.ChoiceField(choices=list(Stage), help_text="Which ranking it is in.")
+    shown = serializers.BooleanField(help_text="False: sent while frozen, so counted at the reveal.")
 
 
 class Submission(SubmissionSummary):

@@ -18,8 +18,11 @@ from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken, User
+from leaderboard.competitions.calendar import Stage
+from leaderboard.competitions.models import DIVISIONS
+from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel
-from leaderboard.web import cards, shape
+from leaderboard.web import cards, shape, standing
 from leaderboard.web.api import serializers
 from leaderboard.web.api.auth import BearerAuthentication, HasScope
 from leaderboard.web.api.body import BoundedJSON
@@ -71,19 +74,28 @@ class Board(Public):
 
 class Entries(Public):
     @extend_schema(
-        parameters=[OpenApiParameter("epoch", OpenApiTypes.STR, description="An earlier timing epoch of the board.")],
+        parameters=[
+            OpenApiParameter("epoch", OpenApiTypes.STR, description="An earlier timing epoch of the board."),
+            OpenApiParameter("stage", OpenApiTypes.STR, enum=list(Stage), description="Of the competition."),
+            OpenApiParameter("division", OpenApiTypes.STR, enum=DIVISIONS, description="Only entrants of this one."),
+            OpenApiParameter("full", OpenApiTypes.BOOL, description="With what is frozen; for those with a role."),
+            OpenApiParameter("limit", OpenApiTypes.INT, description=f"At most {serializers.MAX_LINES}."),
+            OpenApiParameter("offset", OpenApiTypes.INT),
+        ],
         responses=serializers.Entry(many=True),
     )
     def get(self, request: Request, slug: str, hardware: str) -> Response:
-        """The ranking in the current timing epoch, best first, one line an owner."""
+        """The ranking of the current stage and timing epoch, best first, one line an entrant."""
         query = serializers.EntriesQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         place = _card(request, slug).place(hardware)
-        if place is not None and "epoch" in query.validated_data:
-            place = cards.place_at(place, query.validated_data["epoch"])
-        if place is None:
+        shown = place and standing.show(place.board, _asked(query.validated_data), request.user, timezone.now())
+        if not place or not shown:
             raise Http404
-        return Response(serializers.Entry(cards.preview(place, request.user).rows, many=True).data)
+        if shown.in_full and not standing.may_see_in_full(request.user, place.board):
+            raise UserError("full", True, f"only who has a role in {place.board.competition} sees it in full", 403)
+        headers = {"X-Total-Count": str(shown.total)}
+        return Response(serializers.Entry(shown.rows, many=True).data, headers=headers)
 
 
 class Submissions(Private):
@@ -122,6 +134,7 @@ class Submissions(Private):
             mode=sent["mode"],
             filename=sent["filename"],
             data=sent["data"],
+            licence=sent["licence"],
             now=timezone.now(),
         )
         item = shape.shown(submission)
@@ -155,6 +168,18 @@ class NotHere(Public):
         return body(404, f"There is no such call: {request.path[:200]}. They are listed at /api/docs.")
 
     post = put = patch = delete = get
+
+
+def _asked(query: dict[str, Any]) -> standing.Asked:
+    stage = query.get("stage")
+    return standing.Asked(
+        stage=Stage(stage) if stage else None,
+        epoch=query.get("epoch"),
+        division=query.get("division", ""),
+        in_full=query["full"],
+        start=query["offset"],
+        most=query["limit"],
+    )
 
 
 def _card(request: Request, slug: str) -> cards.Card:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -13,11 +14,16 @@ from django.views.decorators.http import require_safe
 from leaderboard.accounts.models import User
 from leaderboard.admissions.door import refusal
 from leaderboard.competitions.announce import news_for
+from leaderboard.competitions.calendar import Stage
+from leaderboard.competitions.models import DIVISIONS
 from leaderboard.entrants.invites import open_invites_of
-from leaderboard.web import cards, sources
+from leaderboard.standings.boards import lines_of
+from leaderboard.web import cards, sources, standing
 from leaderboard.web.meanings import MEANINGS
+from leaderboard.web.rows import own_entrant, rows
 
 PREVIEW_ROWS: Final = 5
+PAGE_ROWS: Final = 100
 CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import it, a test compares the two
 
 
@@ -52,7 +58,7 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "benchmarks": sources.case_names(text.benchmarks),
         "news": news_for(request.user, timezone.now(), card.competition),
         "refused": _refused(card.places),
-        "previews": [cards.preview(place, request.user, most=PREVIEW_ROWS) for place in card.places],
+        "previews": [_preview(place, own_entrant(request.user, card.competition)) for place in card.places],
     }
     return render(request, "web/problem.html", context)
 
@@ -73,23 +79,21 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     place = card.place(hardware)
     if place is None:
         raise Http404
-    if "epoch" in request.GET:
-        place = cards.place_at(place, request.GET["epoch"])
-        if place is None:
-            raise Http404
-    ranking_by = cards.RANKINGS[card.version.part("ranking_by", "geom")]
-    preview = cards.preview(place, request.user)
-    chosen = request.GET.get("epoch", place.epochs[0].name if place.epochs else "")
+    sees_more = standing.may_see_in_full(request.user, place.board)
+    asked = _asked(request, in_full=sees_more and "public" not in request.GET)
+    shown = standing.show(place.board, asked, request.user, timezone.now())
+    if shown is None:
+        raise Http404
     context = {
         "card": card,
         "hardware": hardware,
-        "preview": preview,
+        "shown": shown,
+        "sees_more": sees_more,
         "news": news_for(request.user, timezone.now(), card.competition),
         "refused": _refused([place]),
-        "epochs": place.epochs,
-        "epoch": next((epoch for epoch in place.epochs if epoch.name == chosen), None),
+        "divisions": DIVISIONS,
         "meanings": MEANINGS,
-        "ranking_by": ranking_by,
+        "ranking_by": cards.RANKINGS[card.version.part("ranking_by", "geom")],
         "how_ranked": cards.HOW_RANKED,
     }
     return render(request, "web/board.html", context)
@@ -99,6 +103,28 @@ def _refused(places: Iterable[cards.Place]) -> dict[str, str]:
     """Hardware → why an admission test keeps its board closed; those that it does not are left out."""
     refusals = {place.hardware: refusal(version_id=place.board.version_id, hardware=place.hardware) for place in places}
     return {hardware: why for hardware, why in refusals.items() if why}
+
+
+def _asked(request: HttpRequest, *, in_full: bool) -> standing.Asked:
+    """Raises Http404 for what no link of ours says."""
+    given = request.GET
+    stage, division, start = given.get("stage"), given.get("division", ""), given.get("from", "0")
+    if stage not in (None, *Stage) or division not in ("", *DIVISIONS) or not re.fullmatch(r"[0-9]{1,6}", start):
+        raise Http404
+    return standing.Asked(
+        stage=Stage(stage) if stage else None,
+        epoch=given.get("epoch"),
+        division=division,
+        in_full=in_full,
+        start=int(start),
+        most=PAGE_ROWS,
+    )
+
+
+def _preview(place: cards.Place, own: int | None) -> dict[str, object]:
+    table = place.look.current
+    ranked = lines_of(table, table.places[:PREVIEW_ROWS])
+    return {"hardware": place.hardware, "rows": rows(ranked, own)}
 
 
 def _card(request: HttpRequest, slug: str) -> cards.Card:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.visible import boards_seen_by
@@ -66,7 +67,7 @@ def entrant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
 
 def _chosen(request: HttpRequest, slug: str) -> tuple[Collection, str]:
     """The collection on the hardware and the baseline that the address asks for."""
-    found = collection(slug, boards_seen_by(request.user), request.GET.get("hardware", ""))
+    found = collection(slug, boards_seen_by(request.user), request.GET.get("hardware", ""), now=timezone.now())
     baseline = request.GET.get("baseline", EAGER)
     if found is None or baseline not in (EAGER, COMPILE):
         raise Http404

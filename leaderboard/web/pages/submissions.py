@@ -18,6 +18,7 @@ from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.cancel import may_cancel
 from leaderboard.judging.models import AttemptEvent
 from leaderboard.judging.remeasure import is_spoiled
+from leaderboard.submissions.licences import LICENCES
 from leaderboard.web import cards, lane, shape, sources
 from leaderboard.web.forms import SubmitForm
 from leaderboard.web.judged_again import judged_again
@@ -55,6 +56,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
             mode=sent["mode"],
             filename=sent["filename"] or sources.problem_of(card.version).submission_name,
             data=sent["source"],
+            licence=sent["licence"],
             now=timezone.now(),
         )
     except UserError as error:
@@ -105,6 +107,7 @@ def _first_choice(request: HttpRequest, card: cards.Card) -> dict[str, str]:
     return {
         "mode": mode if mode in {item["value"] for item in MODES} else "test",
         "hardware": hardware if card.place(hardware) else card.places[0].hardware,
+        "licence": card.competition.default_licence,
     }
 
 
@@ -113,8 +116,14 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
     templates = sources.starters(sources.problem_of(card.version))
-    must_accept = not has_accepted(user_of(request), card.competition)
-    context = {"card": card, "form": form, "modes": modes, "templates": templates, "must_accept": must_accept}
+    context = {
+        "card": card,
+        "form": form,
+        "modes": modes,
+        "templates": templates,
+        "licences": LICENCES,
+        "must_accept": not has_accepted(user_of(request), card.competition),
+    }
     return render(request, "web/submit.html", context, status=status)
 
 

@@ -1,4 +1,5 @@
 import django.db.models.deletion
+from django.conf import settings
 from django.db import migrations, models
 
 from leaderboard.audit.append_only import forbid_changes
@@ -6,23 +7,29 @@ from leaderboard.audit.append_only import forbid_changes
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("review", "0008_suspension"),
+        ("audit", "0002_append_only"),
         ("submissions", "0008_quota_lines_append_only"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="Hint",
+            name="CodeRelease",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("checker", models.CharField(max_length=64)),
-                ("words", models.JSONField(default=list)),
-                ("failure", models.CharField(blank=True, max_length=300)),
                 ("created_at", models.DateTimeField()),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
                 (
                     "submission",
                     models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="hint", to="submissions.submission"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="code_release",
+                        to="submissions.submission",
                     ),
                 ),
             ],
@@ -30,5 +37,5 @@ class Migration(migrations.Migration):
                 "ordering": ["id"],
             },
         ),
-        forbid_changes("review_hint"),
+        forbid_changes("submissions_coderelease"),
     ]

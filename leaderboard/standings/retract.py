@@ -1,0 +1,91 @@
+"""Take a kernel off its board, or let it stand there again. Lines come and go with it in the same transaction, and so
+everywhere at once: boards, overall standings, history and exports all read Entry.
+
+Its owner may retract it until the standing is final; from reviewer on an organiser may at any time, and may undo it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.calendar import Phase, Stage, phase_at
+from leaderboard.competitions.models import Role
+from leaderboard.competitions.roles import check_role, has_role
+from leaderboard.errors import UserError
+from leaderboard.standings.models import Retraction
+from leaderboard.standings.publish import is_retracted, lock_entrant, withdraw_kernel
+from leaderboard.standings.windows import stage_at
+from leaderboard.submissions.models import Submission
+
+BY_OWNER: Final = "retracted by its owner"
+
+
+def may_retract(actor: User, submission: Submission, now: datetime) -> bool:
+    if has_role(actor, submission.board.competition, Role.REVIEWER):
+        return True
+    return actor.is_active and submission.owner_id == actor.pk and not _stands_for_good(submission, now)
+
+
+@transaction.atomic
+def retract(*, submission: Submission, actor: User, reason: str, now: datetime) -> int:
+    """All runs of this submission's kernel; says how many lines went. The same code does not rank again for it."""
+    if not may_retract(actor, submission, now):
+        who = "its owner, until the standing is final, or a reviewer"
+        raise UserError("actor", actor.get_username(), f"only {who} may retract it", status=403)
+    check_reason(reason)
+    lock_entrant(submission)
+    if is_retracted(submission):
+        return 0
+    lines = withdraw_kernel(submission)
+    if not lines:
+        raise UserError("submission", submission.pk, "has no line on its board that could be retracted", status=409)
+    _write(Retraction.RETRACT, submission, actor, reason, now, before=lines, after=0)
+    return lines
+
+
+@transaction.atomic
+def restore(*, submission: Submission, actor: User, reason: str, now: datetime) -> bool:
+    """The kernel may stand on its board again; publishing its lines is pipeline's next step. False: it may already."""
+    check_role(actor, submission.board.competition, Role.REVIEWER, "put a retracted kernel back")
+    check_reason(reason)
+    lock_entrant(submission)
+    if not is_retracted(submission):
+        return False
+    _write(Retraction.RESTORE, submission, actor, reason, now)
+    return True
+
+
+def _stands_for_good(submission: Submission, now: datetime) -> bool:
+    board = submission.board
+    is_over = phase_at(board.competition.schedule, now) in (Phase.FINAL, Phase.OPEN)
+    return is_over and stage_at(board, submission.created_at) is Stage.CONTEST
+
+
+def _write(
+    act: str, submission: Submission, actor: User, reason: str, now: datetime, *, before: int = 0, after: int = 0
+) -> None:
+    Retraction.objects.create(
+        board_id=submission.board_id,
+        entrant_id=submission.entrant_id,
+        code_digest=submission.kernel,
+        submission=submission,
+        act=act,
+        actor=actor,
+        reason=reason,
+        created_at=now,
+    )
+    record(
+        act=f"{act}_entry",
+        target=submission,
+        actor=actor,
+        reason=reason,
+        now=now,
+        before={"lines": before},
+        after={"lines": after},
+    )

@@ -1,0 +1,54 @@
+"""Which published lines somebody sees: those of one stage, as far as its standing is shown at a moment.
+
+The one place that turns calendar.py's windows into queries. Whatever shows lines, counts them or compares with them in
+public goes through here; `in_full` is for those with a role in the competition, who see what is still frozen.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db.models import Q
+
+from leaderboard.competitions.calendar import Stage, Window, shown_at, stage_of, window_of
+from leaderboard.competitions.models import Board
+
+
+def window(board: Board, stage: Stage, now: datetime, *, in_full: bool = False) -> Window:
+    schedule = board.competition.schedule
+    if in_full:
+        return window_of(schedule, stage, board_deadline=board.deadline)
+    return shown_at(schedule, stage, now, board_deadline=board.deadline)
+
+
+def stage_at(board: Board, submitted_at: datetime) -> Stage:
+    """What was sent to this board then belongs to."""
+    return stage_of(board.competition.schedule, submitted_at, board_deadline=board.deadline)
+
+
+def inside(window: Window, field: str = "submitted_at") -> Q:
+    """The same as `Window.holds`, for a query."""
+    condition = Q()
+    if window.since is not None:
+        condition &= Q(**{f"{field}__gte": window.since})
+    if window.until is not None:
+        condition &= Q(**{f"{field}__lt": window.until})
+    return condition
+
+
+def inside_each(windows: Mapping[int, Window]) -> Q:
+    """Lines of any of these boards, of each inside its own window. No board, no line."""
+    boards: dict[Window, list[int]] = defaultdict(list)
+    for board, window in windows.items():
+        boards[window].append(board)
+    condition = Q(pk__in=[])
+    for window, same in boards.items():
+        condition |= Q(inside(window), board__in=same)
+    return condition
+
+
+def is_shown(board: Board, submitted_at: datetime, now: datetime) -> bool:
+    """Whether a line of that time of submission stands in public now; if not, it is counted at the reveal."""
+    return window(board, stage_at(board, submitted_at), now).holds(submitted_at)

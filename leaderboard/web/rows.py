@@ -1,0 +1,95 @@
+"""The lines of a ranking as pages and API show them: who, how fast, how sure; and where each is on its strip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.contrib.auth.models import AnonymousUser
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Competition
+from leaderboard.entrants.enter import entrant_of
+from leaderboard.entrants.models import Entrant
+from leaderboard.standings.boards import RankedEntry
+
+MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Where things are on a line's strip, in per cent of the slowest time shown."""
+
+    run: float
+    band_start: float
+    band_width: float
+    base: float | None
+
+
+@dataclass(frozen=True)
+class Line:
+    rank: int  # shared by those who are tied
+    tied: bool
+    user: str  # the name that the entrant is shown by
+    entrant: Entrant
+    own: bool
+    score_us: float
+    ratio: float
+    half_width: float | None
+    forgeable: float
+    telemetry: str
+    runs: int  # in the value
+    epoch: str
+    submitted_at: datetime
+    submission: int
+    strip: Strip
+
+
+def rows(ranked: Sequence[RankedEntry], own: int | None) -> list[Line]:
+    """On strips of one common scale. `own`: the entrant that the viewer is; None: none of them."""
+    longest = max((_extent(line) for line in ranked), default=1.0)
+    return [_line(line, own, 100 / longest) for line in ranked]
+
+
+def own_entrant(viewer: User | AnonymousUser, competition: Competition) -> int | None:
+    found = entrant_of(viewer, competition) if isinstance(viewer, User) else None
+    return found.pk if found else None
+
+
+def _extent(ranked: RankedEntry) -> float:
+    """The slowest thing to be drawn for a line: itself with its interval, or its baseline."""
+    return max(ranked.score_us * (1 + (ranked.value.half_width or 0)), ranked.score_us / ranked.value.ratio)
+
+
+def _line(ranked: RankedEntry, own: int | None, scale: float) -> Line:
+    entry = ranked.entry
+    return Line(
+        rank=ranked.rank,
+        tied=ranked.is_tied,
+        user=entry.entrant.shown_name,
+        entrant=entry.entrant,
+        own=entry.entrant_id == own,
+        score_us=ranked.score_us,
+        ratio=ranked.value.ratio,
+        half_width=ranked.value.half_width,
+        forgeable=ranked.value.forgeable,
+        telemetry=ranked.telemetry,
+        runs=len(ranked.value.submissions),
+        epoch=entry.epoch,
+        submitted_at=entry.submitted_at,
+        submission=entry.submission_id,
+        strip=_strip(ranked, scale),
+    )
+
+
+def _strip(ranked: RankedEntry, scale: float) -> Strip:
+    run, half_width = ranked.score_us * scale, ranked.value.half_width or 0
+    width = max(MIN_BAND, 2 * run * half_width) if half_width else 0.0
+    return Strip(
+        run=round(run, 2),
+        band_start=round(run - width / 2, 2),
+        band_width=round(width, 2),
+        base=round(run / ranked.value.ratio, 2),
+    )

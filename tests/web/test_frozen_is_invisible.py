@@ -1,0 +1,137 @@
+"""While a board is frozen nobody but its owner and those with a role learns anything of what was sent since."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from leaderboard.competitions.models import Competition, Role
+from tests.web.test_pages_are_strict import check
+
+PUBLIC = (
+    "/",
+    "/boards",
+    "/boards/softmax",
+    "/boards/softmax/cpu",
+    "/boards/softmax/cpu?stage=contest",
+    "/boards/softmax/cpu?division=human",
+    "/boards/softmax/cpu?from=0",
+    "/api/v1/boards",
+    "/api/v1/boards/softmax",
+    "/api/v1/boards/softmax/cpu/entries",
+    "/api/v1/boards/softmax/cpu/entries?stage=contest&division=human&limit=1000",
+)
+
+
+@pytest.fixture
+def frozen(stage):
+    """ada's was sent before the freeze, ben's faster one after it."""
+    stage.now = timezone.now() - timedelta(hours=2)
+    stage.judge(stage.submit(stage.ada), ratio=0.9, score_us=900.0)
+    Competition.objects.update(freeze_at=stage.later(60), deadline=timezone.now() + timedelta(days=1))
+    hidden = stage.submit(stage.ben)
+    stage.judge(hidden, ratio=0.61, score_us=610.0)
+    return hidden
+
+
+def texts(client) -> dict[str, str]:
+    found = {}
+    for address in PUBLIC:
+        answer = client.get(address)
+        assert answer.status_code == 200, address
+        if not address.startswith("/api"):
+            check(answer)
+        found[address] = answer.content.decode()
+    return found
+
+
+@pytest.mark.parametrize("who", [None, "cleo", "ada"])
+def test_no_page_tells_of_it(stage, browser, frozen, who) -> None:
+    client = browser(getattr(stage, who) if who else None)
+    for address, text in texts(client).items():
+        assert not re.search(r"\bben\b", text), address
+        assert "610" not in text, address
+        assert "1.64×" not in text, address
+    board = client.get("/api/v1/boards/softmax/cpu/entries")
+    assert (len(board.json()), board.headers["X-Total-Count"]) == (1, "1")
+    assert client.get("/api/v1/boards").json()[0]["entries"] == {"cpu": 1}
+    assert "<strong>Frozen.</strong>" in client.get("/boards/softmax/cpu").content.decode()
+
+
+def test_the_public_pages_are_those_of_the_freeze(stage, browser, frozen) -> None:
+    before = browser(None).get("/api/v1/boards/softmax/cpu/entries").content
+    stage.judge(stage.submit(stage.cleo), ratio=0.62, score_us=620.0, epoch="driver-9")
+    assert browser(None).get("/api/v1/boards/softmax/cpu/entries").content == before
+    assert "driver-9" not in browser(None).get("/boards/softmax/cpu").content.decode()
+    assert browser(None).get("/boards/softmax/cpu?epoch=driver-9").status_code == 404
+
+
+def test_its_owner_is_told_that_it_counts_and_no_rank(stage, browser, frozen) -> None:
+    page = browser(stage.ben).get(f"/submissions/{frozen.pk}").content.decode()
+    assert "others see it from the reveal on" in page
+    told = browser(stage.ben).get(f"/api/v1/submissions/{frozen.pk}").json()
+    assert (told["rank"], told["published"], told["value"]["shown"]) == (None, True, False)
+    first = browser(stage.ada).get("/api/v1/submissions").json()[0]
+    assert browser(stage.ada).get(f"/api/v1/submissions/{first['id']}").json()["rank"] == 1
+
+
+@pytest.mark.parametrize("role", [*Role.ROLES, None])
+def test_who_has_a_role_sees_the_real_standing_marked_as_such(stage, browser, frozen, role) -> None:
+    if role:
+        Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=role)
+    client = browser(stage.cleo if role else stage.olga)
+    page = client.get("/boards/softmax/cpu").content.decode()
+    assert "The real standing, for organisers." in page
+    assert page.index(">ben") < page.index(">ada")
+    assert ">ben" not in client.get("/boards/softmax/cpu?public=1").content.decode()
+    assert len(client.get("/api/v1/boards/softmax/cpu/entries").json()) == 1, "not unasked: a script may pass it on"
+    assert [line["user"] for line in client.get("/api/v1/boards/softmax/cpu/entries?full=true").json()] == [
+        "ben",
+        "ada",
+    ]
+
+
+def test_a_stranger_does_not_get_it_by_asking(stage, browser, frozen) -> None:
+    for person in (None, stage.cleo, stage.ben):
+        assert browser(person).get("/api/v1/boards/softmax/cpu/entries?full=true").status_code == 403
+
+
+def test_all_of_it_is_shown_at_the_reveal(stage, browser, frozen) -> None:
+    Competition.objects.update(deadline=timezone.now() - timedelta(minutes=1), revealed_at=timezone.now())
+    for address, text in texts(browser(None)).items():
+        if address not in ("/api/v1/boards/softmax",):
+            assert re.search(r"\bben\b", text) or '"cpu":2' in text, address
+    assert "Frozen" not in browser(None).get("/boards/softmax/cpu").content.decode()
+
+
+@pytest.mark.parametrize(
+    "query", ["stage=final", "stage=practice", "division=robot", "from=-1", "from=x", "from=9999999"]
+)
+def test_what_no_link_says_is_not_there(stage, browser, query) -> None:
+    assert browser(None).get(f"/boards/softmax/cpu?{query}").status_code == 404
+
+
+def test_a_division_is_shown_alone_with_the_ranks_of_all(stage, browser) -> None:
+    for owner, ratio in ((stage.ada, 0.9), (stage.ben, 0.8)):
+        stage.judge(stage.submit(owner), ratio=ratio)
+    stage.ada.memberships.get().entrant.__class__.objects.filter(name="ada").update(
+        division="agent", model_name="oracle-7", affiliation="Delphi"
+    )
+    page = browser(None).get("/boards/softmax/cpu?division=agent").content.decode()
+    assert ("oracle-7" in page, "Delphi" in page, ">ben" in page) == (True, True, False)
+    [line] = browser(None).get("/api/v1/boards/softmax/cpu/entries?division=agent").json()
+    assert (line["rank"], line["division"], line["model_name"]) == (2, "agent", "oracle-7")
+
+
+def test_a_long_board_comes_in_pages(stage, browser) -> None:
+    for owner, ratio in ((stage.ada, 0.7), (stage.ben, 0.8), (stage.cleo, 0.9)):
+        stage.judge(stage.submit(owner), ratio=ratio)
+    address = "/api/v1/boards/softmax/cpu/entries?limit=2&offset="
+    pages = [browser(None).get(f"{address}{start}") for start in (0, 2, 4)]
+    assert [[line["user"] for line in page.json()] for page in pages] == [["ada", "ben"], ["cleo"], []]
+    assert {page.headers["X-Total-Count"] for page in pages} == {"3"}
+    assert "Slower" not in browser(None).get("/boards/softmax/cpu").content.decode()
+    assert 'href="?from=0"' in browser(stage.ada).get("/boards/softmax/cpu?from=2").content.decode()
