@@ -49,7 +49,7 @@ def enter(
     """Enter a competition: its rules are shown, and accepted by you. Again where they have changed."""
     screen = render.Screen()
     with connected(config.resolve(*context.obj)) as api:
-        found = _with_code(api, competition, code) if code else api.competition(competition)
+        found = _with_code(api, competition, code) if code else _seen(api, competition)
         if not _is_in(found):
             _check_accepted(screen, api, found, accept_rules)
             found = api.enter(competition, rules_digest=str(found.get("rules_digest") or ""))
@@ -71,6 +71,17 @@ def _with_code(api: Api, competition: str, code: str) -> JSON:
             return api.competition(competition)
         except Refused:
             raise refused from None
+
+
+def _seen(api: Api, competition: str) -> JSON:
+    try:
+        return api.competition(competition)
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        name = line(competition, 64)
+        told = f"competition: you see none called {name!r}; `photofinish competitions` lists them"
+        raise Refused(f"{told}; --code opens a closed one", 404) from None
 
 
 def _is_in(found: JSON) -> bool:

@@ -62,4 +62,4 @@ def test_a_code_goes_first_and_the_rules_are_left(site: FakeSite, cup: object, p
 
 def test_what_does_not_exist_is_said(cup: object, photofinish: Photofinish) -> None:
     ended = photofinish("enter", "no-cup")
-    assert (ended.code, "There is nothing here" in ended.err) == (2, True)
+    assert (ended.code, "you see none called 'no-cup'" in ended.err) == (2, True)
