@@ -111,8 +111,7 @@ def _by_rule(cases: QuerySet[Case], is_exact: bool) -> list[Outcomes]:
         found.setdefault(rule, Counter())[state, is_current] += number
     if not is_exact:
         small = [rule for rule, states in found.items() if states.total() < LEAST]
-        others = sum((found.pop(rule) for rule in small), Counter[tuple[str, bool]]())
-        found |= {OTHERS: others} if others else {}
+        found[OTHERS] = sum((found.pop(rule) for rule in small), Counter[tuple[str, bool]]())  # there, even where empty
     known = [_outcomes(rule, states) for rule, states in found.items()]
     return sorted(known, key=lambda one: (one.rule == OTHERS, -one.held, one.rule))
 

@@ -84,10 +84,14 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
 
 
 def _rejected_before(submission: Submission, result: Result) -> Case | None:
-    """The newest standing rejection by a person of the same submission, or the same kernel of the same entrant."""
-    same = Case.objects.filter(
-        board=submission.board_id, state__in=(case.REJECTED, case.APPEALED), is_by_itself=False
+    """What a person decided last about the same kernel of the same entrant, where that was to reject it."""
+    decided = Case.objects.filter(
+        board=submission.board_id,
+        state__in=(case.CLEARED, case.REJECTED, case.APPEALED),
+        is_by_itself=False,
+        result__attempt__submission__entrant=submission.entrant_id,
     ).exclude(result=result)
-    same = same.filter(result__attempt__submission__entrant=submission.entrant_id)
-    found = same.select_related("result__attempt__submission").defer("result__report").order_by("-result_id")
-    return next((row for row in found if row.result.attempt.submission.kernel == submission.kernel), None)
+    found = decided.select_related("result__attempt__submission").order_by("-since", "-result_id")
+    found = found.defer("result__report", "result__attempt__submission__source")
+    last = next((row for row in found if row.result.attempt.submission.kernel == submission.kernel), None)
+    return last if last is not None and last.state != case.CLEARED else None

@@ -21,6 +21,7 @@ from leaderboard.standings.ranking import pool
 from leaderboard.standings.table import run_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web import clocks, diffs, evidence, heat, shape
+from leaderboard.web.figures import significant
 from leaderboard.web.review_forms import form_for
 from leaderboard.web.review_queue import STATES, TONES, is_claimed, state_at
 
@@ -220,7 +221,7 @@ def _short(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return "–" if value is None else ("yes" if value else "no")
     if isinstance(value, float):
-        return f"{value:,.6g}"
+        return significant(value, 5) if 1e-4 <= abs(value) < 1e12 else f"{value:.5g}"
     if isinstance(value, list):
         shown = ", ".join(_short(item) for item in value[:SAMPLES])
         return f"{shown} … ({len(value)})" if len(value) > SAMPLES else shown

@@ -57,6 +57,7 @@ def test_small_numbers_are_told_when_the_standing_is_final(stage: Stage) -> None
     for number in range(4):
         held(stage, f"user{number}", ratio=0.4 / 3**number)
     assert [one.rule for one in numbers(stage).rules] == [""]
+    assert [one.rule for one in numbers(stage, SOON).rules] == [""], "nothing held looks the same"
     seen = page()
     assert "faster_than_best" not in seen
     assert "&lt; 5" in seen

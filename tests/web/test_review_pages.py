@@ -193,6 +193,23 @@ def test_a_viewer_reads_and_does_not_act(stage, browser) -> None:
     assert not Decision.objects.exists()
 
 
+def test_a_reviewer_of_another_competition_finds_nothing(stage, browser) -> None:
+    from leaderboard.competitions.models import Competition
+
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    elsewhere = Competition.objects.create(slug="elsewhere", name="Elsewhere")
+    Role.objects.create(competition=elsewhere, user=stage.cleo, role=Role.OWNER)
+    client = browser(stage.cleo)
+    assert "Nothing is waiting" in page(client, "/review?state=any")
+    page(client, f"/review/{result.pk}", 404)
+    assert client.post(f"/review/{result.pk}/clear", {"reason": "x"}).status_code == 404
+    held = {"submission": result.attempt.submission_id, "reason": "x"}
+    assert client.post("/review/hold", held).status_code == 404
+    own = stage.judge(stage.submit(stage.olga), **HELD)
+    page(browser(stage.olga), f"/review/{own.pk}", 404)
+    assert f"/review/{own.pk}" not in page(browser(stage.olga), "/review")
+
+
 def test_what_cannot_be_done_is_said_beside_its_form(stage, browser) -> None:
     result = stage.judge(stage.submit(stage.ada), **HELD)
     client = browser(stage.olga)
