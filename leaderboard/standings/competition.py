@@ -1,0 +1,57 @@
+"""The standing over a competition's boards: reads what each of them shows, and counts it as overall.py says.
+
+One stage, each board in its own current epoch, and as far as the public sees it (windows.py) unless asked in full. A
+fixed number of queries, however many boards and lines there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from leaderboard.competitions.calendar import Stage, current_stage
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.entrants.models import Entrant
+from leaderboard.standings.boards import looks
+from leaderboard.standings.overall import Cell, Line, overall
+
+
+@dataclass(frozen=True)
+class Row:
+    line: Line
+    entrant: Entrant
+    cells: tuple[Cell | None, ...]  # a board each, in their order
+
+
+@dataclass(frozen=True)
+class Overall:
+    scoring: str
+    stage: Stage
+    boards: tuple[Board, ...]
+    lines: tuple[Line, ...]
+
+    def rows(self, start: int = 0, most: int | None = None) -> list[Row]:
+        """Some of the lines, with who they are: one query."""
+        lines = self.lines[start : None if most is None else start + most]
+        who = Entrant.objects.in_bulk([line.entrant_id for line in lines])
+        return [
+            Row(line, who[line.entrant_id], tuple(line.cells.get(board.pk) for board in self.boards)) for line in lines
+        ]
+
+
+def overall_standing(
+    competition: Competition,
+    *,
+    boards: Sequence[Board],
+    now: datetime,
+    scoring: str = "",
+    stage: Stage | None = None,
+    in_full: bool = False,
+) -> Overall:
+    """Over these of its boards: all that one may see, those of one hardware, or those with a tag."""
+    stage = stage or current_stage(competition.schedule, now)
+    seen = looks(boards, now=now, stage=stage, in_full=in_full)
+    places = {board.pk: seen[board.pk].current.places for board in boards}
+    scoring = scoring or competition.scoring
+    return Overall(scoring, stage, tuple(boards), tuple(overall(places, scoring)))

@@ -1,0 +1,165 @@
+"""Pure: the standing over several boards, from the places of each. One line an entrant; three ways to count.
+
+points           25, 18, 15, 12, 10, 8, 6, 4, 2, 1 for the first ten places of a board. Who is tied shares the points of
+                 the places that they take together. The interval is what ties could come to: all lost, all won.
+geometric mean   of the speedups over the baseline. A board without a kernel, or with one that is slower than the
+                 baseline, counts as the baseline itself, 1.0. The interval is that of the mean, where each has one.
+fast_p           the share of boards that are surely faster than p times the baseline (fast_p.py): by fast_1, then
+                 fast_2, then fast_0.
+
+Lines that cannot be told apart share a rank: by points and fast_p where they are equal, by the geometric mean as on a
+board, by the leader and within the noise (ranking.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from leaderboard.standings import fast_p
+from leaderboard.standings.fast_p import Solved
+from leaderboard.standings.ranking import Place, Run, Value, rank
+
+POINTS_OF: Final = (25.0, 18.0, 15.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0, 1.0)
+
+POINTS: Final = "points"
+GEOMETRIC_MEAN: Final = "geometric_mean"
+FAST_P: Final = "fast_p"
+
+Boards = Mapping[Hashable, Sequence[Place]]
+
+
+class Cell(NamedTuple):
+    """An entrant on one board."""
+
+    rank: int
+    is_tied: bool
+    value: Value
+    points: float
+
+    @property
+    def speedup(self) -> float:
+        return 1 / self.value.ratio
+
+
+@dataclass(frozen=True)
+class Line:
+    rank: int  # shared by those who cannot be told apart: 1, 1, 3
+    is_tied: bool
+    entrant_id: int
+    score: float  # points, the mean speedup, or fast_1
+    low: float | None  # of its interval; None: not known
+    high: float | None
+    cells: Mapping[Hashable, Cell]  # of the boards that it has a kernel on
+    reached_at: datetime  # when it sent the last of what counts
+
+    @property
+    def solved(self) -> int:
+        return len(self.cells)
+
+
+def overall(boards: Boards, scoring: str) -> list[Line]:
+    """Best first; of those who share a rank, whoever had sent all that counts first."""
+    entrants: dict[int, dict[Hashable, Cell]] = defaultdict(dict)
+    for board, places in boards.items():
+        for place, points in zip(places, _points(places), strict=True):
+            entrants[place.value.entrant_id][board] = Cell(place.rank, place.is_tied, place.value, points)
+    if scoring == POINTS:
+        return _by_points(entrants, boards)
+    if scoring == FAST_P:
+        return _by_fast_p(entrants, boards)
+    return _by_mean(entrants, boards)
+
+
+def _points(places: Sequence[Place]) -> list[float]:
+    """Of each place: the mean over all places that its group takes together."""
+    found: list[float] = []
+    for _, same in groupby(places, key=lambda place: place.rank):
+        size = len(list(same))
+        taken = [_worth(len(found) + at) for at in range(size)]
+        found += [math.fsum(taken) / size] * size
+    return found
+
+
+def _worth(at: int) -> float:
+    return POINTS_OF[at] if at < len(POINTS_OF) else 0.0
+
+
+def _by_points(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[Line]:
+    sizes = {board: _group_sizes(places) for board, places in boards.items()}
+    lines = []
+    for entrant, cells in entrants.items():
+        ends = [(cell.rank - 1, sizes[board][cell.rank]) for board, cell in cells.items()]
+        low = math.fsum(_worth(first + size - 1) for first, size in ends)
+        high = math.fsum(_worth(first) for first, _ in ends)
+        lines.append(_line(entrant, cells, math.fsum(cell.points for cell in cells.values()), low, high))
+    return _shared(lines, lambda line: (-round(line.score, 9),))
+
+
+def _by_fast_p(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[Line]:
+    shares = {entrant: fast_p.score(map(_solved, cells.values()), len(boards)) for entrant, cells in entrants.items()}
+    lines = [_line(entrant, cells, shares[entrant].fast[1], None, None) for entrant, cells in entrants.items()]
+    return _shared(lines, lambda line: fast_p.merit(shares[line.entrant_id]))
+
+
+def _by_mean(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[Line]:
+    """Ranked as one board is, on which everybody has one run: their mean."""
+    lines = {entrant: _mean_line(entrant, cells, len(boards)) for entrant, cells in entrants.items()}
+    runs = [
+        Run(
+            ratio=1 / line.score,
+            half_width=line.high / line.score - 1 if line.high is not None else None,
+            forgeable=math.fsum(cell.value.forgeable for cell in line.cells.values()) / len(boards),
+            submitted_at=line.reached_at,
+            submission_id=entrant,
+            entrant_id=entrant,
+            code="",
+        )
+        for entrant, line in lines.items()
+    ]
+    return [_placed(lines[place.value.entrant_id], place.rank, place.is_tied) for place in rank(runs)]
+
+
+def _mean_line(entrant: int, cells: Mapping[Hashable, Cell], boards: int) -> Line:
+    won = [cell.value for cell in cells.values() if cell.value.ratio < 1]
+    mean = math.exp(math.fsum(-math.log(value.ratio) for value in won) / boards)
+    widths = [value.half_width for value in won if value.half_width is not None]
+    half_width = math.hypot(*widths) / boards if len(widths) == len(won) else None
+    low, high = (None, None) if half_width is None else (mean / (1 + half_width), mean * (1 + half_width))
+    return _line(entrant, cells, mean, low, high)
+
+
+def _line(entrant: int, cells: Mapping[Hashable, Cell], score: float, low: float | None, high: float | None) -> Line:
+    reached_at = max(cell.value.submitted_at for cell in cells.values())
+    return Line(0, False, entrant, score, low, high, cells, reached_at)
+
+
+def _placed(line: Line, place: int, is_tied: bool) -> Line:
+    return Line(place, is_tied, line.entrant_id, line.score, line.low, line.high, line.cells, line.reached_at)
+
+
+def _shared(lines: Sequence[Line], merit: Callable[[Line], tuple[float, ...]]) -> list[Line]:
+    """Smaller merit is better, and equal merit one rank."""
+    order = sorted(lines, key=lambda line: (merit(line), line.reached_at, line.entrant_id))
+    found: list[Line] = []
+    for _, same in groupby(order, key=merit):
+        group = list(same)
+        place = len(found) + 1
+        found += [_placed(line, place, len(group) > 1) for line in group]
+    return found
+
+
+def _group_sizes(places: Sequence[Place]) -> dict[int, int]:
+    sizes: dict[int, int] = defaultdict(int)
+    for place in places:
+        sizes[place.rank] += 1
+    return sizes
+
+
+def _solved(cell: Cell) -> Solved:
+    return Solved(cell.value.ratio, cell.value.half_width, cell.value.forgeable)
