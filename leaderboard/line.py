@@ -77,6 +77,12 @@ def may_rank(result: Result) -> bool:
     return may and could_rank(result) and may_stand(result)
 
 
+def lock_accounts(results: Iterable[Result]) -> None:
+    """All at once and in one order, so that two sets of results never wait for one another."""
+    accounts = {result.attempt.submission.owner.account_id for result in results}
+    list(User.objects.filter(pk__in=accounts).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+
+
 def could_rank(result: Result) -> bool:
     """Whatever a person thinks of it. One that was rejected by itself has no time, so it cannot, overturned or not."""
     return result.outcome == "passed" and result.ratio is not None and not refusal(telemetry=result.telemetry)

@@ -329,6 +329,7 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     """All are screened against what stood before, so that the order in which they come plays no part."""
     results = [attempt.result for attempt in attempts]
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
+    line.lock_accounts(ranked)
     for result in ranked:
         line.look(result, now)
     sound = {result.pk: line.may_rank(result) for result in ranked}

@@ -133,6 +133,7 @@ def items_of(chosen: RejudgeSet) -> list[RejudgeItem]:
     found = chosen.items.select_related(
         "submission__board__competition",
         "submission__entrant",
+        "submission__owner",
         *(f"{side}__{part}" for side in sides for part in ("result", "version", "runner")),
     )
     heavy = [

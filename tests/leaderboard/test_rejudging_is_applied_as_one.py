@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -311,3 +312,12 @@ def test_who_takes_first_place_by_it_is_to_be_confirmed(stage: Stage) -> None:
     apply(stage, chosen)
     asked = Confirmation.objects.get()
     assert (asked.candidate, asked.incumbent, asked.cause) == (second, first, RECORD)
+
+
+def test_two_sets_of_the_same_people_are_applied_at_once(live_stage: Stage) -> None:
+    stage = live_stage
+    submissions = judged(stage, 0.9, 0.8, 0.7) + judged(stage, 0.95, 0.85, 0.75)[::-1]
+    sets = [set_of(stage, *submissions[:3], name="one"), set_of(stage, *submissions[3:], name="two")]
+    for _ in submissions:
+        stage.report(stage.claim(), ratio=0.65)
+    assert at_once(*[partial(apply, stage, one) for one in sets]) == [{"applied": 3, "published": 3}] * 2

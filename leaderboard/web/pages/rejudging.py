@@ -31,7 +31,7 @@ PAGE_ROWS: Final = 50
 PAST_ROWS: Final = 100
 FATES: Final = {
     "": "not judged yet",
-    RejudgeItem.APPLIED: "changes",
+    RejudgeItem.APPLIED: "gets the new verdict",
     RejudgeItem.NEWER: "judged anew since: that stands",
     RejudgeItem.REJECTED: "rejected by a person: that stands",
     RejudgeItem.NO_VERDICT: "no verdict: what it had stands",

@@ -60,7 +60,7 @@ def phase(competition: Competition) -> PhaseShown:
 
 
 @register.filter
-def span(seconds: float) -> str:
+def span_s(seconds: float) -> str:
     """How long: "5 hours"."""
     return figures.span(dt.timedelta(seconds=seconds))
 
