@@ -11,7 +11,7 @@ from datetime import datetime
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
-from leaderboard.competitions.calendar import Stage, stage_of
+from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import RECORD
@@ -26,6 +26,7 @@ from leaderboard.standings.boards import incumbent_ratio
 from leaderboard.standings.publish import publish, withdraw
 from leaderboard.standings.ranking import Value
 from leaderboard.standings.records import contest_leader
+from leaderboard.standings.windows import stage_at
 from leaderboard.submissions.models import Submission
 
 
@@ -105,7 +106,7 @@ def leaders(results: Iterable[Result]) -> list[tuple[Result, Value]]:
     fastest: dict[tuple[int, str, Stage], Result] = {}
     for result in sorted(results, key=lambda result: (result.ratio or 0.0, result.pk), reverse=True):
         submission = result.attempt.submission
-        stage = stage_of(submission.board.competition.schedule, submission.created_at)
+        stage = stage_at(submission.board, submission.created_at)
         fastest[submission.board_id, result.epoch, stage] = result
     return [(result, first) for result in fastest.values() if (first := _leader(result)) is not None]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from leaderboard.competitions.calendar import stage_of, window_of
+from leaderboard.competitions.calendar import window_of
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Run, rank
 from leaderboard.standings.table import run_of
+from leaderboard.standings.windows import stage_at
 
 PODIUM: Final = 3
 
@@ -18,9 +19,10 @@ def would_rank(result: Result) -> int | None:
     if result.ratio is None:
         return None
     submission = result.attempt.submission
-    schedule = submission.board.competition.schedule
-    window = window_of(schedule, stage_of(schedule, submission.created_at))
-    entries = Entry.objects.filter(board=submission.board, epoch=result.epoch).exclude(submission=submission)
+    board = submission.board
+    stage = stage_at(board, submission.created_at)
+    window = window_of(board.competition.schedule, stage, board_deadline=board.deadline)
+    entries = Entry.objects.filter(board=board, epoch=result.epoch).exclude(submission=submission)
     runs = [run_of(entry) for entry in entries if window.holds(entry.submitted_at)]
     own = Run(
         ratio=result.ratio,

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from leaderboard.competitions.calendar import Stage, stage_of, window_of
+from leaderboard.competitions.calendar import Stage, window_of
 from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, RECORD, REFUSED, Confirmation
 from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Value, rank
 from leaderboard.standings.table import run_of
-from leaderboard.standings.windows import inside
+from leaderboard.standings.windows import inside, stage_at
 
 NOT_YET: Final = "record not confirmed yet"
 CONFIRMED_MARK: Final = "record confirmed"
@@ -25,10 +25,10 @@ CONFIRMED_MARK: Final = "record confirmed"
 
 def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value | None:
     """Who stands first in the contest; None where nobody does, or where `submitted_at` lies outside of it."""
-    schedule = board.competition.schedule
-    if stage_of(schedule, submitted_at) is not Stage.CONTEST:
+    if stage_at(board, submitted_at) is not Stage.CONTEST:
         return None
-    entries = Entry.objects.filter(inside(window_of(schedule, Stage.CONTEST)), board=board, epoch=epoch)
+    contest = window_of(board.competition.schedule, Stage.CONTEST, board_deadline=board.deadline)
+    entries = Entry.objects.filter(inside(contest), board=board, epoch=epoch)
     places = rank(map(run_of, entries), level=level_pairs([board.pk]).get(board.pk, ()))
     return places[0].value if places else None
 

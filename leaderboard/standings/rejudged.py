@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import QuerySet
 
-from leaderboard.competitions.calendar import Stage, stage_of
+from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet, Result
 from leaderboard.judging.rejudge_sets import currents_of, fate_of, items_of
@@ -23,6 +23,7 @@ from leaderboard.standings.admission import refusal
 from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import TIE, Run, rank
+from leaderboard.standings.windows import stage_at
 
 PODIUM: Final = 3
 
@@ -196,7 +197,7 @@ def current_epoch(names: Iterable[str], newest_first: Sequence[str]) -> str:
 
 def _difference(item: RejudgeItem, fate: str, places: Mapping[tuple[int, Stage], BoardChange]) -> Difference:
     submission = item.submission
-    here = (submission.board_id, stage_of(submission.board.competition.schedule, submission.created_at))
+    here = (submission.board_id, stage_at(submission.board, submission.created_at))
     change = places.get(here)
     ranks = (item.rank_before, item.rank_after)
     if not item.became and change is not None:
@@ -209,7 +210,7 @@ def _published(boards: Mapping[int, Board]) -> list[Line]:
     return [
         Line(
             board_id=entry.board_id,
-            stage=stage_of(boards[entry.board_id].competition.schedule, entry.submitted_at),
+            stage=stage_at(boards[entry.board_id], entry.submitted_at),
             epoch=entry.epoch,
             run=Run(
                 ratio=entry.ratio,
@@ -240,7 +241,7 @@ def _line_of(item: RejudgeItem, board: Board) -> Line | None:
         entrant_id=submission.entrant_id,
         code=submission.kernel,
     )
-    stage = stage_of(board.competition.schedule, submission.created_at)
+    stage = stage_at(board, submission.created_at)
     return Line(board.pk, stage, result.epoch, run, submission.entrant.shown_name)
 
 
