@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "leaderboard.confirmations",
     "leaderboard.review",
     "leaderboard.standings",
+    "leaderboard.awards",
     "leaderboard.web",
 ]
 MIDDLEWARE = [

@@ -14,6 +14,7 @@ from django.utils.text import slugify
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.checks import MAX_NAME_CHARS, MAX_SLUG_CHARS, check_choice, check_divisions, check_text
+from leaderboard.competitions.currencies import check_money
 from leaderboard.competitions.models import Competition, Prize, Role, Track
 from leaderboard.competitions.plain import changed, plain
 from leaderboard.competitions.roles import check_role
@@ -169,7 +170,9 @@ def _one_of(field: str, given: Mapping[str, Any], known: Iterable[str]) -> str:
 
 
 def check_not_awarded(track: Track) -> None:
-    """What was awarded stays as it was announced."""
+    """What was awarded stays as it was announced. Awards are a room above, so they are asked for by name."""
+    if track.awards.filter(state="announced").exists():
+        raise UserError("track", track.name, "its winners are announced; withdraw that first, and say why", status=409)
 
 
 def _check_prize(place: int, amount: Decimal | None, currency: str, sponsor: str, text: str) -> None:
@@ -177,12 +180,12 @@ def _check_prize(place: int, amount: Decimal | None, currency: str, sponsor: str
         raise UserError("place", place, f"give 1 to {MAX_PLACE}")
     if amount is not None and not 0 < amount <= MAX_AMOUNT:
         raise UserError("amount", amount, "give more than nothing, or leave it empty for a prize without money")
-    if (amount is None) != (currency == "") or not (currency == "" or (currency.isascii() and currency.isalpha())):
+    if (amount is None) != (currency == ""):
         raise UserError(
             "currency", currency, "give the three letters of ISO 4217 (such as EUR) with an amount, else none"
         )
-    if currency and (len(currency) != 3 or not currency.isupper()):
-        raise UserError("currency", currency, "give the three capital letters of ISO 4217, such as EUR")
+    if amount is not None:
+        check_money(amount, currency)
     check_text("sponsor", sponsor, most=128)
     check_text("text", text, most=200)
     if amount is None and not text.strip():

@@ -10,7 +10,7 @@ from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board
-from leaderboard.confirmations.models import DROPPED, RECORD, Confirmation
+from leaderboard.confirmations.models import CONFIRMED, DROPPED, RECORD, REFUSED, Confirmation
 from leaderboard.errors import UserError
 from leaderboard.judging.leased import DONE, QUEUED
 from leaderboard.submissions.models import Submission
@@ -24,6 +24,7 @@ def ask_confirmation(
 ) -> Confirmation:
     """A new one, or that of the same pair which is not finished yet. `actor` None: the site asks by itself.
 
+    What decided a pair is not asked again for a record: a line that comes back took its place already.
     Who may ask for one is said by the act that needs it (pipeline, standings.award).
     """
     if candidate.board_id != incumbent.board_id or candidate.entrant_id == incumbent.entrant_id:
@@ -33,6 +34,9 @@ def ask_confirmation(
     if waiting is not None:
         return waiting
     if cause == RECORD:
+        decided = _decided(board, candidate, incumbent)
+        if decided is not None:
+            return decided
         _drop_overtaken(board, now)
     asked = Confirmation.objects.create(
         board=board,
@@ -48,6 +52,11 @@ def ask_confirmation(
     record(act="ask_confirmation", target=asked, actor=actor, reason="", now=now, after=told)
     transaction.on_commit(lambda: broker.ring(hardware=asked.hardware, hint=asked.attempt_id))
     return asked
+
+
+def _decided(board: Board, candidate: Submission, incumbent: Submission) -> Confirmation | None:
+    of_pair = Confirmation.objects.filter(candidate=candidate, incumbent=incumbent, version=board.version_id)
+    return of_pair.filter(outcome__in=(CONFIRMED, REFUSED)).order_by("-id").first()
 
 
 def _drop_overtaken(board: Board, now: datetime) -> None:

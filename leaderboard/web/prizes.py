@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from leaderboard.awards.told import money
 from leaderboard.competitions.models import Prize, Track
-from leaderboard.web.figures import THIN, significant
+from leaderboard.web.figures import significant
 
 
 def track_said(track: Track) -> str:
@@ -23,6 +24,6 @@ def track_said(track: Track) -> str:
 
 
 def prize_said(prize: Prize) -> str:
-    """Such as "EUR 1,000.00 and a GPU"."""
-    money = f"{prize.currency}{THIN}{prize.amount:,.2f}".removesuffix(".00") if prize.amount is not None else ""
-    return " and ".join(part for part in (money, prize.text) if part) or "–"
+    """Such as "EUR 1,000 and a GPU"."""
+    paid = money(prize.amount, prize.currency) if prize.amount is not None else ""
+    return " and ".join(part for part in (paid, prize.text) if part) or "–"

@@ -13,6 +13,7 @@ from leaderboard.web.api import views as api
 from leaderboard.web.pages import (
     account,
     admissions,
+    awards,
     boards,
     collections,
     competitions,
@@ -122,6 +123,13 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/preview", organise_preview.begin),
     path("preview/leave", organise_preview.leave),
 ]
+prizes: list[URLPattern | URLResolver] = [
+    path("competitions/<slug:slug>/awards", awards.index),
+    path("competitions/<slug:slug>/awards.csv", awards.as_csv),
+    path("competitions/<slug:slug>/awards.json", awards.as_json),
+    path("competitions/<slug:slug>/awards/propose/<slug:track>", awards.propose),
+    path("competitions/<slug:slug>/awards/<int:pk>/<slug:name>", awards.act),
+]
 people: list[URLPattern | URLResolver] = [
     path("me", api.Me.as_view()),
     path("competitions", competitions_api.Competitions.as_view()),
@@ -141,6 +149,7 @@ people: list[URLPattern | URLResolver] = [
 urlpatterns: list[URLPattern | URLResolver] = [
     *pages,
     *organisers,
+    *prizes,
     path("api/v1/", include(people)),
     path("api/runner/v1/", include("leaderboard.web.runner_urls")),
     path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),

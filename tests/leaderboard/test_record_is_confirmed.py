@@ -280,6 +280,15 @@ def test_asking_twice_is_one_confirmation(stage: Stage) -> None:
         ask_confirmation(candidate=candidate, incumbent=candidate, cause=AWARD, actor=stage.olga, now=stage.now)
 
 
+def test_a_line_that_comes_back_is_not_confirmed_twice(stage: Stage) -> None:
+    candidate, _ = overtake(stage)
+    confirm(stage)
+    pipeline.suspend_account(user=stage.ada, competition=None, actor=stage.olga, reason="a mistake", now=stage.now)
+    assert first(stage) != candidate.pk
+    pipeline.reinstate_account(user=stage.ada, competition=None, actor=stage.olga, reason="of ours", now=stage.now)
+    assert (first(stage), Confirmation.objects.count()) == (candidate.pk, 1)
+
+
 def test_every_finding_has_an_outcome() -> None:
     for accepted, held, reason, outcome in (
         (True, False, "confirmed", CONFIRMED),

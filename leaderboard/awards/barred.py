@@ -1,0 +1,65 @@
+"""Which entrants may not win a track, and why: division, what they declared, suspension, a result under review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Q
+
+from leaderboard.awards.standing import boards_of
+from leaderboard.competitions.calendar import Stage
+from leaderboard.competitions.models import Track
+from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.review.standing import held_results
+from leaderboard.review.suspend import suspended_users
+from leaderboard.standings.windows import inside, window
+
+UNDER_REVIEW: Final = "a result of theirs on a board of this track is under review: decide on it, then propose again"
+SUSPENDED: Final = "an account of theirs is suspended or closed"
+
+
+def barred_entrants(track: Track, entrants: Sequence[int], *, now: datetime) -> dict[int, str]:
+    """Of these entrants, those who may not win, each with the first reason that holds."""
+    suspended, held = _suspended(track, entrants), set(held_entrants(track, now=now))
+    found = {}
+    for entrant in Entrant.objects.filter(pk__in=entrants):
+        why = _ineligible(track, entrant)
+        if entrant.pk in suspended:
+            why = SUSPENDED
+        elif entrant.pk in held:
+            why = why or UNDER_REVIEW
+        if why:
+            found[entrant.pk] = why
+    return found
+
+
+def held_entrants(track: Track, *, now: datetime) -> list[int]:
+    """Who has a result of the contest on a board of this track that nobody has decided on."""
+    condition = Q(pk__in=[])
+    for board in boards_of(track):
+        counted = window(board, Stage.CONTEST, now, in_full=True)
+        condition |= Q(inside(counted, "attempt__submission__created_at"), attempt__submission__board=board)
+    held = held_results().filter(condition)
+    return list(held.order_by().values_list("attempt__submission__entrant", flat=True).distinct())
+
+
+def _ineligible(track: Track, entrant: Entrant) -> str:
+    if entrant.division not in track.divisions:
+        return f"division {entrant.division} is not in this track, which is for {_listed(track.divisions)}"
+    if track.eligibility and track.slug not in entrant.declared:
+        return "has not declared to be eligible"
+    return ""
+
+
+def _suspended(track: Track, entrants: Sequence[int]) -> set[int]:
+    """Entrants with a member who is suspended here or everywhere, or whose account is closed."""
+    rows = Membership.objects.filter(entrant__in=entrants, left_at=None)
+    members = list(rows.values_list("entrant", "user", "user__is_active"))
+    barred = suspended_users([user for _, user, _ in members], track.competition)
+    return {entrant for entrant, user, is_active in members if user in barred or not is_active}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,184 @@
+"""The life of an award: propose, confirm, approve, announce, withdraw. Owners of the competition only.
+
+Each act locks the award, looks whether it still follows from the standing and refuses where it does not: a re-judging,
+a retraction, a decision, another prize make a proposal stale, and it must be made again. Two organisers at once: one
+waits for the other's lock and then finds another state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.awards import told
+from leaderboard.awards.barred import held_entrants
+from leaderboard.awards.contested import newest
+from leaderboard.awards.draw import draw
+from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award, Step
+from leaderboard.competitions.calendar import is_frozen_at, is_over_at
+from leaderboard.competitions.models import Announcement, Competition, Role, Track
+from leaderboard.competitions.roles import check_role
+from leaderboard.confirmations import models as confirmations
+from leaderboard.confirmations.ask import ask_confirmation
+from leaderboard.confirmations.models import Confirmation
+from leaderboard.errors import UserError
+from leaderboard.submissions.models import Submission
+
+SETTLED: Final = (confirmations.CONFIRMED, confirmations.REFUSED)  # a refused one made the award stale
+
+
+@transaction.atomic
+def propose_award(*, track: Track, actor: User, now: datetime) -> Award:
+    """A new proposal from the standing as it is now. One that was not announced gives way to it."""
+    competition = _check(track, actor, "propose winners")
+    if not is_over_at(competition.schedule, now):
+        raise _refused(track, "its contest is not over: winners are proposed once the deadline is past")
+    living = Award.objects.select_for_update().filter(track=track).exclude(state=WITHDRAWN).first()
+    if living is not None:
+        if living.state == ANNOUNCED:
+            raise _refused(track, "its winners are announced; withdraw that first, and say why")
+        _step(living, WITHDRAWN, actor, "proposed anew", now)
+    drawn = draw(track, now=now)
+    if not drawn.outcome.winners:
+        raise _refused(track, "nobody who may win it has a line in its standing")
+    award = Award.objects.create(track=track, basis=drawn.basis, content=drawn.to_json(), created_at=now)
+    _step(award, PROPOSED, actor, "", now)
+    return award
+
+
+@transaction.atomic
+def confirm_award(*, award: Award, actor: User, now: datetime, without: str = "") -> int:
+    """Ask runners for what is not confirmed yet, and say how much of that is open; at 0 the award is confirmed.
+
+    `without`: why it is taken as confirmed although runs were made and settled nothing (they were held, or failed).
+    """
+    award = _held(award, (PROPOSED,), actor, "confirm an award", now)
+    missing = [
+        (pair, last)
+        for pair, last in zip(award.content["pairs"], newest(award.content["pairs"]), strict=True)
+        if last is None or last.outcome not in SETTLED
+    ]
+    if missing and without:
+        check_reason(without)
+        _check_all_tried(award, [last for _, last in missing])
+    else:
+        for pair, last in missing:
+            if last is None or last.is_done:
+                _ask(pair, actor, now)
+        if missing:
+            return len(missing)
+    _step(award, CONFIRMED, actor, without, now)
+    return 0
+
+
+@transaction.atomic
+def approve_award(*, award: Award, actor: User, reason: str, now: datetime) -> None:
+    check_reason(reason)
+    award = _held(award, (CONFIRMED,), actor, "approve an award", now)
+    if award.track.competition.two_person_rule and award.steps.filter(state=PROPOSED, actor=actor).exists():
+        raise _refused(award.track, "two people are wanted here: somebody else than who proposed it approves it")
+    if held_entrants(award.track, now=now):
+        raise _refused(award.track, "results on its boards are under review: decide on them first")
+    _step(award, APPROVED, actor, reason, now)
+
+
+@transaction.atomic
+def announce_award(*, award: Award, actor: User, now: datetime) -> Announcement:
+    """The winners are public from now on, and an announcement says so."""
+    award = _held(award, (APPROVED,), actor, "announce an award", now)
+    if is_frozen_at(award.track.competition.schedule, now):
+        raise _refused(award.track, "the standing is frozen: reveal it first, or the winners would tell what it hides")
+    title, text = told.announcement(award)
+    award.announcement = Announcement.objects.create(
+        competition=award.track.competition, author=actor, title=title, text=text, created_at=now
+    )
+    _step(award, ANNOUNCED, actor, "", now)
+    return award.announcement
+
+
+@transaction.atomic
+def withdraw_award(*, award: Award, actor: User, reason: str, now: datetime) -> None:
+    """At any time, with a reason; what was announced is taken back with it."""
+    check_reason(reason)
+    award = _locked(award, actor, "withdraw an award")
+    if award.state == WITHDRAWN:
+        raise _refused(award.track, "it is withdrawn already")
+    if award.announcement is not None:
+        Announcement.objects.filter(pk=award.announcement.pk, withdrawn_at=None).update(withdrawn_at=now)
+    _step(award, WITHDRAWN, actor, reason, now)
+
+
+def is_stale(award: Award, *, now: datetime) -> bool:
+    """Whether drawing again would start from something else."""
+    return draw(award.track, now=now).basis != award.basis
+
+
+def _held(award: Award, states: Collection[str], actor: User, act: str, now: datetime) -> Award:
+    """Locked, in one of these states and still following from the standing. Raises UserError."""
+    award = _locked(award, actor, act)
+    if award.state not in states:
+        raise _refused(
+            award.track, f"it is {award.state}; only what is {' or '.join(states)} can be taken further here"
+        )
+    if is_stale(award, now=now):
+        raise _refused(award.track, "the standing, the prizes or who may win changed since: propose it again")
+    return award
+
+
+def _locked(award: Award, actor: User, act: str) -> Award:
+    _check(award.track, actor, act)
+    return (
+        Award.objects.select_for_update(of=("self",))
+        .select_related("track__competition", "announcement")
+        .get(pk=award.pk)
+    )
+
+
+def _check(track: Track, actor: User, act: str) -> Competition:
+    """One act on a competition's awards at a time."""
+    competition = Competition.objects.select_for_update(no_key=True).get(pk=track.competition_id)
+    check_role(actor, competition, Role.OWNER, act)
+    return competition
+
+
+def _check_all_tried(award: Award, tried: Collection[Confirmation | None]) -> None:
+    if any(last is None or not last.is_done for last in tried):
+        raise _refused(award.track, "runs are still missing: ask for them, and wait until a runner has made them")
+    if any(last is not None and last.outcome == confirmations.FAILED for last in tried):
+        raise _refused(award.track, "a winner failed on fresh seeds: decide on that result first")
+
+
+def _ask(pair: dict[str, Any], actor: User, now: datetime) -> None:
+    rows = Submission.objects.select_related("board").in_bulk([pair["candidate"][0], pair["incumbent"][0]])
+    ask_confirmation(
+        candidate=rows[pair["candidate"][0]],
+        incumbent=rows[pair["incumbent"][0]],
+        cause=confirmations.AWARD,
+        actor=actor,
+        now=now,
+    )
+
+
+def _step(award: Award, state: str, actor: User, reason: str, now: datetime) -> None:
+    before, award.state = award.state, state
+    award.save(update_fields=["state", "announcement"])
+    Step.objects.create(award=award, state=state, actor=actor, reason=reason, created_at=now)
+    record(
+        act=f"award_{state}",
+        target=award,
+        actor=actor,
+        reason=reason,
+        now=now,
+        before={"state": before},
+        after={"state": state, "track": award.track.slug},
+    )
+
+
+def _refused(track: Track, why: str) -> UserError:
+    return UserError("award", track.slug, why, status=409)

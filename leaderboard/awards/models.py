@@ -1,0 +1,68 @@
+"""Tables of awards. An Award is one proposal for one track, from its making to its announcement or withdrawal.
+
+    proposed → confirmed → approved → announced, and from each of them → withdrawn
+
+Always true, by constraint: a track has at most one award that is not withdrawn; an announced one has its announcement.
+What an award says (`content`) never changes; another proposal is another award. Steps are append-only. Who writes:
+life.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from leaderboard.competitions.models import Announcement, Track
+
+PROPOSED: Final = "proposed"
+CONFIRMED: Final = "confirmed"
+APPROVED: Final = "approved"
+ANNOUNCED: Final = "announced"
+WITHDRAWN: Final = "withdrawn"
+STATES: Final = (PROPOSED, CONFIRMED, APPROVED, ANNOUNCED, WITHDRAWN)
+
+
+class Award(models.Model):
+    track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="awards")
+    state = models.CharField(max_length=16, default=PROPOSED)
+    basis = models.CharField(max_length=80)  # digest of all that it follows from; another one now: it is stale
+    content = models.JSONField()  # draw.Drawn.to_json()
+    announcement = models.OneToOneField(Announcement, on_delete=models.PROTECT, null=True, related_name="award")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["track"], condition=~Q(state="withdrawn"), name="one_living_award_a_track"),
+            models.CheckConstraint(condition=Q(state__in=STATES), name="award_state_is_known"),
+            models.CheckConstraint(
+                condition=~Q(state="announced") | Q(announcement__isnull=False), name="award_announced_says_where"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"award {self.pk} ({self.state})"
+
+    @property
+    def winners(self) -> list[dict[str, Any]]:
+        return list(self.content["winners"])
+
+
+class Step(models.Model):
+    """Who took an award to which state, when and why."""
+
+    award = models.ForeignKey(Award, on_delete=models.PROTECT, related_name="steps")
+    state = models.CharField(max_length=16)
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.CheckConstraint(condition=Q(state__in=STATES), name="award_step_state_is_known")]
+
+    def __str__(self) -> str:
+        return f"award {self.award_id}: {self.state}"
