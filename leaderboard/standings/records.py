@@ -12,10 +12,10 @@ from typing import Final
 
 from leaderboard.competitions.calendar import Stage, window_of
 from leaderboard.competitions.models import Board
-from leaderboard.confirmations.models import CONFIRMED, RECORD, REFUSED, Confirmation
+from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
 from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking import Value, rank
+from leaderboard.standings.ranking import Place, Value, rank
 from leaderboard.standings.table import run_of
 from leaderboard.standings.windows import inside, stage_at
 
@@ -33,9 +33,13 @@ def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value
     return places[0].value if places else None
 
 
-def mark_of(leader: Sequence[int]) -> str:
-    """What a board says beside who stands first with these runs: "" where nobody was overtaken for it."""
-    newest = Confirmation.objects.filter(candidate__in=leader, cause=RECORD).order_by("-id").first()
+def marks(first: Sequence[Place]) -> dict[int, str]:
+    """First submission → what a board says of the record of who stands first: one query; nothing where there is none.
+
+    Whoever took first place from nobody is not marked, nor is who did not get it: they are tied.
+    """
+    leader = first[0].value.submissions if first else ()
+    newest = Confirmation.objects.filter(candidate__in=leader).order_by("-id").first() if leader else None
     if newest is None or newest.outcome == REFUSED:
-        return ""
-    return CONFIRMED_MARK if newest.outcome == CONFIRMED else NOT_YET
+        return {}
+    return {leader[0]: CONFIRMED_MARK if newest.outcome == CONFIRMED else NOT_YET}

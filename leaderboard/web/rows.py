@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -16,6 +16,7 @@ from leaderboard.entrants.models import Entrant
 from leaderboard.standings.boards import RankedEntry
 
 MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
+NO_MARKS: Final[Mapping[int, str]] = {}
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,13 @@ class Line:
     submitted_at: datetime
     submission: int
     strip: Strip
+    record: str  # whether first place is confirmed; "": there is nothing to say
 
 
-def rows(ranked: Sequence[RankedEntry], own: int | None) -> list[Line]:
-    """On strips of one common scale. `own`: the entrant that the viewer is; None: none of them."""
+def rows(ranked: Sequence[RankedEntry], own: int | None, marks: Mapping[int, str] = NO_MARKS) -> list[Line]:
+    """On strips of one common scale. `own`: the entrant that the viewer is; None: none of them. `marks`: records'."""
     longest = max((_extent(line) for line in ranked), default=1.0)
-    return [_line(line, own, 100 / longest) for line in ranked]
+    return [_line(line, own, 100 / longest, marks.get(line.entry.submission_id, "")) for line in ranked]
 
 
 def own_entrant(viewer: User | AnonymousUser, competition: Competition) -> int | None:
@@ -63,7 +65,7 @@ def _extent(ranked: RankedEntry) -> float:
     return max(ranked.score_us * (1 + (ranked.value.half_width or 0)), ranked.score_us / ranked.value.ratio)
 
 
-def _line(ranked: RankedEntry, own: int | None, scale: float) -> Line:
+def _line(ranked: RankedEntry, own: int | None, scale: float, record: str) -> Line:
     entry = ranked.entry
     return Line(
         rank=ranked.rank,
@@ -81,6 +83,7 @@ def _line(ranked: RankedEntry, own: int | None, scale: float) -> Line:
         submitted_at=entry.submitted_at,
         submission=entry.submission_id,
         strip=_strip(ranked, scale),
+        record=record,
     )
 
 

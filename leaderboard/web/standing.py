@@ -18,6 +18,7 @@ from leaderboard.competitions.roles import has_role
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.boards import BoardEpoch, lines_of, look
 from leaderboard.standings.ranking import Place
+from leaderboard.standings.records import marks
 from leaderboard.standings.table import NO_LINES, Table
 from leaderboard.web.rows import Line, own_entrant, rows
 
@@ -94,7 +95,7 @@ def show(board: Board, asked: Asked, viewer: User | AnonymousUser, now: datetime
         stages=stages,
         epochs=seen.epochs,
         epoch=epoch,
-        rows=rows(ranked, own),
+        rows=rows(ranked, own, marks(table.places) if stage is Stage.CONTEST else {}),
         total=len(places),
         frozen_at=schedule.freeze_at if frozen else None,
         in_full=in_full,

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.standings.admission import NO_TELEMETRY
+from leaderboard.standings.records import CONFIRMED_MARK, NOT_YET
 from leaderboard.submissions.licences import LICENCES
 from leaderboard.web.cards import Card
 from leaderboard.web.sources import REFERENCE
@@ -94,6 +95,10 @@ class Entry(serializers.Serializer[Any]):
     epoch = serializers.CharField(allow_blank=True)
     submitted_at = serializers.DateTimeField()
     submission = serializers.IntegerField()
+    record = serializers.CharField(
+        allow_blank=True,
+        help_text=f"Of who took first place of a contest from another: {NOT_YET!r} or {CONFIRMED_MARK!r}.",
+    )
 
 
 class EntriesQuery(serializers.Serializer[Any]):
