@@ -1,0 +1,156 @@
+"""One stage with everything that somebody may not see, and everybody who may or may not.
+
+Public competition `kernels-101`: ada and her team mate ben have a published, a held, a rejected and a retracted
+submission. `secret` is closed, `frozen` is frozen with a submission sent since. Each thing that no stranger may read
+has a word of PLANTED in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from leaderboard import pipeline
+from leaderboard.accounts.models import User
+from leaderboard.accounts.tokens import issue_token
+from leaderboard.admissions.ask import ask_test
+from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
+from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.judging.models import Result
+from leaderboard.standings.publish import withdraw
+from leaderboard.submissions.models import Submission
+from tests.leaderboard.stage import Stage, make_problem
+
+WHO = ("anonymous", "competitor", "mate", "stranger", "viewer", "reviewer", "owner", "administrator")
+HOUR = timedelta(hours=1)
+
+HELD = "heldheld"
+REJECTED = "rejectedrejected"
+RETRACTED = "retractedretracted"
+FROZEN = "frozenfrozen"
+SECRET = "secretsecret"
+PLANTED = (HELD, REJECTED, RETRACTED, FROZEN, SECRET)
+
+
+@dataclass
+class Everything:
+    people: dict[str, User | None]
+    keys: dict[str, Any]  # what stands in addresses: {held}, {closed}, …
+
+
+def build(stage: Stage) -> Everything:
+    stage.now = timezone.now() - 3 * HOUR
+    people = _people(stage)
+    _team(stage, people)
+    published = stage.submit(stage.ada)
+    stage.judge(published)
+    held = _sent(stage, HELD, ratio=0.3)
+    rejected = _sent(stage, REJECTED, ratio=0.3)
+    reject(stage, rejected)
+    retracted = _sent(stage, RETRACTED)
+    retract(stage, retracted)
+    own_held = stage.submit(stage.ada)
+    stage.judge(own_held, ratio=0.3)
+    secret = _secret(stage)
+    frozen = _frozen(stage)
+    keys: dict[str, Any] = {
+        "slug": "kernels-101",
+        "board": stage.board.pk,
+        "own": own_held.pk,
+        "published": published.pk,
+        "held": held.pk,
+        "secret": secret.slug,
+        "secret_board": secret.boards.get().pk,
+        "frozen": frozen.pk,
+        **_things(stage, people),
+    }
+    return Everything(people, keys)
+
+
+def reject(stage: Stage, submission: Submission) -> None:
+    pipeline.reject_result(
+        result=_result(submission), actor=stage.olga, reason=f"It is {REJECTED}.", now=stage.later(1)
+    )
+
+
+def retract(stage: Stage, submission: Submission) -> None:
+    """It had a line, and has none any more."""
+    withdraw(submission=submission)
+
+
+def _people(stage: Stage) -> dict[str, User | None]:
+    roles = {role: User.objects.create_user(f"the-{role}") for role in Role.ROLES}
+    for role, user in roles.items():
+        Role.objects.create(competition=stage.board.competition, user=user, role=role)
+    cast = {"competitor": stage.ada, "mate": stage.ben, "stranger": stage.cleo, "administrator": stage.olga}
+    return {"anonymous": None, **cast, **roles}
+
+
+def _team(stage: Stage, people: dict[str, User | None]) -> None:
+    competition = stage.board.competition
+    Competition.objects.filter(pk=competition.pk).update(max_team_size=2)
+    team = Entrant.objects.create(competition=competition, name="Team Ada", is_team=True, created_at=stage.now)
+    for role in (Membership.CAPTAIN, Membership.MEMBER):
+        user = stage.ada if role == Membership.CAPTAIN else stage.ben
+        Membership.objects.create(entrant=team, competition=competition, user=user, role=role, joined_at=stage.now)
+
+
+def _sent(stage: Stage, name: str, board: Board | None = None, **told: Any) -> Submission:
+    """Judged; by somebody of this name, so that no page may name them."""
+    submission = stage.submit(User.objects.create_user(name), board=board)
+    stage.judge(submission, **told)
+    return submission
+
+
+def _secret(stage: Stage) -> Competition:
+    """Closed, with a problem of its own and a published line."""
+    secret = Competition.objects.create(slug=SECRET, name=SECRET, description=SECRET, visibility="closed")
+    board = _board(secret, SECRET)
+    _sent(stage, f"{SECRET}-entrant", board)
+    return secret
+
+
+def _frozen(stage: Stage) -> Submission:
+    frozen = Competition.objects.create(slug="winter", name="Winter")
+    board = _board(frozen, "winter-softmax")
+    _sent(stage, "early", board)
+    frozen.freeze_at = stage.later(1)
+    frozen.deadline = timezone.now() + HOUR
+    frozen.save()
+    return _sent(stage, FROZEN, board)
+
+
+def _board(competition: Competition, slug: str) -> Board:
+    specification = make_problem(slug, title=slug, description=slug)
+    problem = Problem.objects.create(slug=slug, title=slug)
+    version = ProblemVersion.objects.create(
+        digest=specification.digest, problem=problem, bundle=specification.to_bundle()
+    )
+    return Board.objects.create(competition=competition, problem=problem, version=version, slug=slug, hardware="cpu")
+
+
+def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
+    """One row of each kind that an address names."""
+    competition, now = stage.board.competition, stage.now
+    test = ask_test(version=stage.board.version, hardware="cpu", actor=stage.olga, now=now)
+    upload = SetUpload.objects.create(
+        actor=stage.olga, filename="set.zip", digest="x", data=b"x", report={"sets": [], "counts": {}}
+    )
+    token, _ = issue_token(owner=stage.ada, name="laptop", scopes=("read",), now=now)
+    track = Track.objects.create(competition=competition, slug="best", name="Best", kind=Track.OVERALL)
+    prize = track.prizes.create(place=1, text="A card")
+    return {
+        "test": test.pk,
+        "upload": upload.pk,
+        "token": token.pk,
+        "track": track.pk,
+        "prize": prize.pk,
+        "role": Role.objects.get(user=people["viewer"]).pk,
+    }
+
+
+def _result(submission: Submission) -> Result:
+    return Result.objects.get(attempt__submission=submission, attempt__is_current=True)

@@ -1,0 +1,219 @@
+"""Who gets what from every address of the site: anybody, in every role, reading and sending.
+
+TABLE has a line for each address of the URLconf; one that is missing fails the first test. A line says what GET and
+POST answer, one letter for each of WHO (one letter alone: for all of them):
+
+    A  allowed        200, 3xx to another page, or a complaint about what was sent (400, 409, 429)
+    I  asked to sign in   302 to /sign-in on pages, 401 over the API
+    F  forbidden      403
+    N  not there      404
+    M  not that way   405
+
+The second test reads every public address for the words that matrix_stage.py planted in what strangers may not see.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import transaction
+
+from tests.web.addresses import routes
+
+if TYPE_CHECKING:
+    from django.http import HttpResponseBase
+
+    from tests.web.matrix_stage import Everything
+
+WHO = ("anonymous", "competitor", "mate", "stranger", "viewer", "reviewer", "owner", "administrator")
+# letters:  anonymous competitor mate stranger viewer reviewer owner administrator
+
+ALL = "A"
+NOT_SENT = "M"  # nothing is sent there
+SIGNED_IN = "IAAAAAAA"
+SENT_TO_NOBODY = "IMMMMMMM"  # a page for those who are signed in that takes no form
+ANY_ROLE = "INNNAAAA"
+REVIEWERS = "INNNFAAA"
+OWNERS = "INNNFFAA"
+READ_ONLY = "IMMMMMMM"
+STAFF = "INNNNNNA"
+RUNNERS = "I"  # a runner's token, and nobody's session
+
+# route → (address, GET, POST)
+TABLE: dict[str, list[tuple[str, str, str]]] = {
+    "": [("/", ALL, NOT_SENT)],
+    "boards": [("/boards", ALL, NOT_SENT)],
+    "boards/<slug:slug>": [("/boards/softmax", ALL, NOT_SENT)],
+    "boards/<slug:slug>/submit": [("/boards/softmax/submit", SIGNED_IN, SIGNED_IN)],
+    "boards/<slug:slug>/files/<str:name>": [("/boards/softmax/files/reference.py", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>": [("/boards/softmax/cpu", ALL, NOT_SENT)],
+    "collections/<slug:slug>": [("/collections/kernels-101", "N", NOT_SENT)],
+    "collections/<slug:slug>/<str:username>": [("/collections/kernels-101/ada", "N", NOT_SENT)],
+    "submissions": [("/submissions", SIGNED_IN, READ_ONLY)],
+    "submissions/<int:pk>": [
+        ("/submissions/{own}", "IANNAAAA", READ_ONLY),
+        ("/submissions/{held}", "INNNAAAA", READ_ONLY),
+    ],
+    "submissions/<int:pk>/cancel": [("/submissions/{own}/cancel", "IMMMMMMM", "IANNAAAA")],
+    "submissions/<int:pk>/decide": [("/submissions/{own}/decide", "IMMMMMMM", "IANNAAAA")],
+    "review": [("/review", STAFF, READ_ONLY)],
+    "admission": [("/admission", ANY_ROLE, READ_ONLY)],
+    "admission/ask": [("/admission/ask", "IMMMMMMM", "INNNNNNN")],
+    "admission/<int:pk>": [("/admission/{test}", ANY_ROLE, READ_ONLY)],
+    "admission/<int:pk>/override": [("/admission/{test}/override", "IMMMMMMM", ANY_ROLE)],
+    "runners": [("/runners", STAFF, READ_ONLY)],
+    "sets": [("/sets", STAFF, STAFF)],
+    "sets/<int:pk>": [("/sets/{upload}", STAFF, READ_ONLY)],
+    "sets/<int:pk>/apply": [("/sets/{upload}/apply", "IMMMMMMM", STAFF)],
+    "sign-up": [("/sign-up", ALL, ALL)],
+    "sign-in": [("/sign-in", ALL, ALL)],
+    "sign-out": [("/sign-out", "M", ALL)],
+    "tokens": [("/tokens", SIGNED_IN, SIGNED_IN)],
+    "tokens/<int:pk>/revoke": [("/tokens/{token}/revoke", "IMMMMMMM", "IANNNNNN")],
+    "healthz": [("/healthz", ALL, NOT_SENT)],
+    "robots.txt": [("/robots.txt", ALL, NOT_SENT)],
+    "api/docs": [("/api/docs", ALL, NOT_SENT)],
+    "api/schema": [("/api/schema", ALL, NOT_SENT)],
+    # organisers
+    "organise": [("/organise", ANY_ROLE, READ_ONLY)],
+    "organise/new": [("/organise/new", STAFF, STAFF)],
+    "organise/<slug:slug>": [
+        ("/organise/{slug}", ANY_ROLE, READ_ONLY),
+        ("/organise/{secret}", STAFF, READ_ONLY),
+    ],
+    "organise/<slug:slug>/settings": [("/organise/{slug}/settings", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/history": [("/organise/{slug}/history", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/clone": [("/organise/{slug}/clone", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/roles": [("/organise/{slug}/roles", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/roles/<int:pk>/revoke": [("/organise/{slug}/roles/{role}/revoke", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/boards": [("/organise/{slug}/boards", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/boards/<int:pk>": [
+        ("/organise/{slug}/boards/{board}", ANY_ROLE, OWNERS),
+        ("/organise/{slug}/boards/{secret_board}", "IN", "INNNFFNN"),
+    ],
+    "organise/<slug:slug>/boards/<int:pk>/close": [("/organise/{slug}/boards/{board}/close", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/boards/<int:pk>/remove": [("/organise/{slug}/boards/{board}/remove", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/tracks": [("/organise/{slug}/tracks", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/tracks/<int:pk>": [("/organise/{slug}/tracks/{track}", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/tracks/<int:pk>/remove": [("/organise/{slug}/tracks/{track}/remove", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/tracks/<int:pk>/prizes": [("/organise/{slug}/tracks/{track}/prizes", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/tracks/<int:pk>/prizes/<int:prize_pk>/remove": [
+        ("/organise/{slug}/tracks/{track}/prizes/{prize}/remove", "IMMMMMMM", OWNERS)
+    ],
+    "organise/<slug:slug>/state": [("/organise/{slug}/state", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/state.json": [("/organise/{slug}/state.json", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/exports": [("/organise/{slug}/exports", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/exports/<slug:name>.<slug:kind>": [
+        ("/organise/{slug}/exports/entrants.csv", ANY_ROLE, READ_ONLY),
+        ("/organise/{slug}/exports/results.json", ANY_ROLE, READ_ONLY),
+    ],
+    "organise/<slug:slug>/preview": [("/organise/{slug}/preview?x", "IMMMMMMM", "IN")],
+    "preview/leave": [("/preview/leave", "M", ALL)],
+    # the API
+    "api/v1/me": [("/api/v1/me", SIGNED_IN, READ_ONLY)],
+    "api/v1/boards": [("/api/v1/boards", ALL, NOT_SENT)],
+    "api/v1/boards/<slug:slug>": [("/api/v1/boards/softmax", ALL, NOT_SENT)],
+    "api/v1/boards/<slug:slug>/<str:hardware>/entries": [("/api/v1/boards/softmax/cpu/entries", ALL, NOT_SENT)],
+    "api/v1/submissions": [("/api/v1/submissions", SIGNED_IN, SIGNED_IN)],
+    "api/v1/submissions/<int:pk>": [
+        ("/api/v1/submissions/{own}", "IANNAAAA", READ_ONLY),
+        ("/api/v1/submissions/{held}", "INNNAAAA", READ_ONLY),
+    ],
+    "api/v1/submissions/<int:pk>/cancel": [("/api/v1/submissions/{own}/cancel", "IMMMMMMM", "IANNAAAA")],
+    "api/v1/submissions/<int:pk>/events": [("/api/v1/submissions/{own}/events", "IANNAAAA", NOT_SENT)],
+    "api/v1/admission": [("/api/v1/admission", ANY_ROLE, ANY_ROLE)],
+    "api/v1/admission/<int:pk>": [("/api/v1/admission/{test}", ANY_ROLE, "INNNMMMM")],
+    # runners
+    **{
+        f"api/runner/v1/{route}": [
+            (f"/api/runner/v1/{route}".replace("<int:attempt_id>", "1").replace("<int:pk>", "1"), RUNNERS, RUNNERS)
+        ]
+        for route in (
+            *("hello", "claim"),
+            *(f"attempts/<int:attempt_id>/{act}" for act in ("renew", "events", "report")),
+            *(f"attempts/admission-<int:pk>/{act}" for act in ("renew", "events", "report")),
+        )
+    },
+    r"^api(?:/.*)?\Z": [("/api/nothing", "N", "N")],
+}
+PUBLIC_AS_WELL = (
+    *("/boards/{secret}", "/boards/{secret}/cpu", "/boards/winter-softmax/cpu", "/boards/winter-softmax"),
+    *("/api/v1/boards/{secret}", "/api/v1/boards/{secret}/cpu/entries", "/api/v1/boards/winter-softmax/cpu/entries"),
+    *("/submissions/{held}", "/submissions/{frozen}", "/api/v1/submissions/{held}"),
+)
+
+
+@pytest.fixture
+def everything(stage) -> Everything:
+    from tests.web.matrix_stage import build
+
+    return build(stage)
+
+
+def test_every_address_is_in_the_table() -> None:
+    known = set(routes())
+    missing = sorted(known - set(TABLE))
+    assert not missing, f"add to TABLE of tests/web/test_permission_matrix.py who may read and send here: {missing}"
+    assert not sorted(set(TABLE) - known), "TABLE has addresses that the site has not: take them out"
+
+
+def test_everybody_gets_what_the_table_says(everything, browser) -> None:
+    wrong = [
+        f"{who} {method} {address}: {expected} expected, got {got}"
+        for who in WHO
+        for method, address, expected, got in _asked(browser(everything.people[who]), WHO.index(who), everything)
+        if got != expected
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nothing_hidden_is_in_any_public_answer(everything, browser) -> None:
+    from tests.web.matrix_stage import PLANTED
+
+    found = []
+    for who in ("anonymous", "stranger"):
+        client = browser(everything.people[who])
+        client.raise_request_exception = False
+        for address in _readable():
+            answer = client.get(address.format_map(everything.keys))
+            body = b"" if answer.streaming else answer.content
+            assert answer.status_code < 500, address
+            found += [f"{who} {address}: {word}" for word in PLANTED if word.encode() in body]
+    assert not found, "\n".join(found)
+
+
+def _asked(client, place: int, everything: Everything) -> Iterator[tuple[str, str, str, str]]:
+    """Each address once by GET and once by POST, with nothing in it; what that does is taken back."""
+    client.raise_request_exception = False
+    signed_in = client.cookies.output()
+    for address, *expected in itertools.chain.from_iterable(TABLE.values()):
+        for method, letters in zip(("GET", "POST"), expected, strict=True):
+            path = address.format_map(everything.keys)
+            with transaction.atomic():
+                answer = getattr(client, method.lower())(path)
+                transaction.set_rollback(True)
+            if client.cookies.output() != signed_in:  # signing out took them
+                client.cookies.load(signed_in.replace("Set-Cookie: ", ""))
+            yield method, path, _letter_of(letters, place), _said(answer)
+
+
+def _letter_of(letters: str, place: int) -> str:
+    """ "IN": I for the first and N for all others."""
+    return letters[min(place, len(letters) - 1)]
+
+
+def _said(answer: HttpResponseBase) -> str:
+    status = answer.status_code
+    if status == 302 and answer["Location"].startswith("/sign-in"):
+        return "I"
+    return {401: "I", 403: "F", 404: "N", 405: "M"}.get(status, "A" if status < 500 else str(status))
+
+
+def _readable() -> list[str]:
+    return [
+        *(address for lines in TABLE.values() for address, get, _ in lines if get != "M"),
+        *PUBLIC_AS_WELL,
+    ]
