@@ -19,6 +19,7 @@ SCOPES: Final = ("read", "submit")
 
 class User(AbstractUser):
     linked_to = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="other_logins")
+    let_into: int | None = None  # no column: the competition that somebody in a preview is in (web/preview.py)
 
     class Meta:
         constraints = [

@@ -30,7 +30,8 @@ def competitions_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Co
     if not _is_known(viewer):
         return everything.filter(is_open)
     opened = Exists(_living_codes(viewer, "pk"))
-    return everything.filter(is_open | opened | _has_role(viewer, "pk") | _competes_without_code(viewer, "pk"))
+    inside = opened | _has_role(viewer, "pk") | _competes_without_code(viewer, "pk") | Q(pk=viewer.let_into)
+    return everything.filter(is_open | inside)
 
 
 def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
@@ -46,6 +47,7 @@ def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
     codes = _living_codes(viewer, "competition")
     opened = Exists(codes.filter(Q(opens_all=True) | Q(boards=OuterRef("pk"))))
     inside = opened | _has_role(viewer, "competition") | _competes_without_code(viewer, "competition")
+    inside |= Q(competition=viewer.let_into)
     return everything.filter(is_open | inside)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,8 @@ from leaderboard.competitions.models import Announcement, Board, Competition, In
 
 MOST: Final = 200
 SHOWN_CHARS: Final = 80
+_MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[:.\d]*\+00:00$")
+_DIGEST: Final = re.compile(r"^sha256:([0-9a-f]{8})[0-9a-f]{56}$")
 PARTS: Final = (
     (Board, "competition"),
     (Track, "competition"),
@@ -40,38 +43,45 @@ class Line:
     act: str
     reason: str
     changes: tuple[Change, ...]
+    more: int  # that are not among them
 
 
-def of(competition: Competition, *, most: int) -> list[Line]:
-    """In one query, whatever it has."""
+def of(competition: Competition, *, most: int, fields: int = 100) -> list[Line]:
+    """In one query, whatever it has; of each row at most so many fields."""
     wanted = Q(object_type=Competition._meta.label_lower, object_id=str(competition.pk))
     for model, path in PARTS:
         keys = model.objects.filter(**{path: competition}).annotate(key=Cast("pk", CharField())).order_by()
         wanted |= Q(object_type=model._meta.label_lower, object_id__in=keys.values("key"))
-    return [_line(row) for row in Row.objects.filter(wanted).select_related("actor")[:most]]
+    return [_line(row, fields) for row in Row.objects.filter(wanted).select_related("actor")[:most]]
 
 
-def _line(row: Row) -> Line:
+def _line(row: Row, fields: int) -> Line:
+    found = list(_changes(row.before, row.after))
     return Line(
         at=row.created_at,
         who=row.actor.get_username() if row.actor else "the site",
         act=row.act.replace("_", " "),
         reason=row.reason,
-        changes=tuple(_changes(row.before, row.after)),
+        changes=tuple(found[:fields]),
+        more=max(0, len(found) - fields),
     )
 
 
 def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterable[Change]:
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            yield Change(name, _said(before.get(name)), _said(after.get(name)))
+    for name in dict.fromkeys((*after, *before)):
+        old, new = _said(before.get(name)), _said(after.get(name))
+        if old != new:
+            yield Change(name.replace("_", " "), old, new)
 
 
 def _said(value: Any) -> str:
     """Short: whole texts are for the database."""
     if value in (None, "", [], {}):
         return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, str):
+        value = _MOMENT.sub(r"\1 \2 UTC", _DIGEST.sub(r"\1", value))
         return value if len(value) <= SHOWN_CHARS else value[:SHOWN_CHARS] + "…"
     if isinstance(value, list):
         return _said(", ".join(map(str, value)))

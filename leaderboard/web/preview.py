@@ -1,7 +1,8 @@
 """See the site as a stranger or a competitor does: a switch in an organiser's session that only ever lowers rights.
 
 While it is on, every view sees another user (`request.user`): nobody, or a signed-in person whom the database does not
-know, so that all permissions of the real pages apply. Nothing can be sent. It is signed for one person and ends by
+know, so that all permissions of the real pages apply. (This person is let into the one competition that is
+previewed, as somebody with an invite code is.) Nothing can be sent. It is signed for one person and ends by
 itself; whatever is wrong with it, it is off and the organiser has their own rights again.
 """
 
@@ -18,6 +19,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 
 from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Competition
 
 KEY: Final = "preview"  # in the session
 SALT: Final = "photofinish.preview"
@@ -36,10 +38,11 @@ class Preview:
 
     viewer: str
     slug: str
+    competition_id: int
 
 
-def begin(request: HttpRequest, *, viewer: str, slug: str) -> None:
-    told = {"user": request.user.pk, "viewer": viewer, "slug": slug}
+def begin(request: HttpRequest, *, viewer: str, competition: Competition) -> None:
+    told = {"user": request.user.pk, "viewer": viewer, "slug": competition.slug, "competition": competition.pk}
     request.session[KEY] = signing.dumps(told, salt=SALT)
 
 
@@ -77,13 +80,15 @@ def _preview(request: HttpRequest) -> Preview | None:
         return None
     if told["user"] != request.user.pk or told["viewer"] not in VIEWERS:
         return None
-    return Preview(viewer=told["viewer"], slug=told["slug"])
+    return Preview(viewer=told["viewer"], slug=told["slug"], competition_id=told["competition"])
 
 
 def _viewer(preview: Preview) -> User | AnonymousUser:
     if preview.viewer == STRANGER:
         return AnonymousUser()
-    return User(pk=NOBODY_PK, username="a competitor")
+    competitor = User(pk=NOBODY_PK, username="a competitor")
+    competitor.let_into = preview.competition_id
+    return competitor
 
 
 def _see_as(request: HttpRequest, viewer: User | AnonymousUser) -> None:

@@ -22,7 +22,10 @@ SETTINGS = {
     "stays_open": "on",
 }
 TRACK = {"name": "Best of all", "kind": "overall", "divisions": ["human"], "tie_rule": "earlier", "position": "0"}
-PAGES = ("", "/settings", "/history", "/clone", "/roles", "/boards", "/tracks", "/state", "/exports")
+PAGES = (
+    *("", "/settings", "/history", "/clone", "/roles", "/boards", "/tracks", "/codes", "/announcements"),
+    *("/state", "/exports"),
+)
 
 
 @pytest.fixture

@@ -72,8 +72,8 @@ def test_it_never_raises_rights(stage, browser) -> None:
     client = browser(stage.cleo)
     assert client.post("/organise/kernels-101/preview", {"viewer": "stranger"}).status_code == 404
     for told in (
-        {"user": stage.cleo.pk, "viewer": "administrator", "slug": "kernels-101"},
-        {"user": stage.olga.pk, "viewer": "competitor", "slug": "kernels-101"},
+        {"user": stage.cleo.pk, "viewer": "administrator", "slug": "kernels-101", "competition": 1},
+        {"user": stage.olga.pk, "viewer": "competitor", "slug": "kernels-101", "competition": 1},
     ):
         session = client.session
         session[preview.KEY] = signing.dumps(told, salt=preview.SALT)
@@ -91,3 +91,14 @@ def test_a_viewer_may_preview_and_nobody_as_an_organiser(stage, browser) -> None
     assert client.post("/organise/kernels-101/preview", {"viewer": "owner"}).status_code == 404
     begin(client, "stranger")
     assert client.get("/organise/kernels-101").status_code == 302
+
+
+def test_a_closed_competition_is_there_for_a_competitor_and_not_for_a_stranger(stage, browser) -> None:
+    stage.board.competition.visibility = "closed"
+    stage.board.competition.save()
+    client = browser(stage.olga)
+    for viewer, status in (("stranger", 404), ("competitor", 200)):
+        begin(client, viewer)
+        assert client.get("/competitions/kernels-101").status_code == status
+        assert client.get("/boards/softmax").status_code == status
+        client.post("/preview/leave")

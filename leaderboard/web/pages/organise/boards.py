@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -15,10 +15,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from leaderboard import pipeline
 from leaderboard.admissions.door import refusals
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.competitions.calendar import Phase, phase_at
 from leaderboard.competitions.edit_boards import close_board, edit_board, remove_board
-from leaderboard.competitions.models import PUBLIC, Board, Competition, ProblemVersion
-from leaderboard.competitions.roles import competitions_of
+from leaderboard.competitions.models import Board, Competition, ProblemVersion
+from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Runner
 from leaderboard.web.admission_words import chip
@@ -26,14 +25,12 @@ from leaderboard.web.organise_forms import CloseForm, EditBoardForm, NewBoardFor
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.pages.organise.gate import managed, shell, tell
 
-UNSEEN: Final = (Phase.BEFORE,)
-
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def index(request: HttpRequest, slug: str) -> HttpResponse:
     competition = managed(request, slug)
-    form = NewBoardForm(request.POST if request.method == "POST" else None, versions=versions_for(request, competition))
+    form = NewBoardForm(request.POST if request.method == "POST" else None, versions=versions_for(request))
     if request.method == "POST" and form.is_valid():
         try:
             made = pipeline.add_board(
@@ -54,7 +51,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     competition = managed(request, slug)
     board = _found(competition, pk)
     data = request.POST if request.method == "POST" else None
-    form = EditBoardForm.of(board, versions_for(request, competition), data)
+    form = EditBoardForm.of(board, versions_for(request), data)
     if data is not None and form.is_valid():
         told = form.cleaned_data | ({} if "deadline" in form.changed_data else {"deadline": board.deadline})
         try:
@@ -80,7 +77,7 @@ def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         else:
             messages.success(request, f"Closed {board}: what was sent stays.")
             return redirect(f"/organise/{slug}/boards")
-    edit_form = EditBoardForm.of(board, versions_for(request, board.competition))
+    edit_form = EditBoardForm.of(board, versions_for(request))
     return _page(request, board, edit_form, form, status=400)
 
 
@@ -97,18 +94,13 @@ def remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return redirect(f"/organise/{slug}/boards")
 
 
-def versions_for(request: HttpRequest, competition: Competition) -> QuerySet[ProblemVersion]:
+def versions_for(request: HttpRequest) -> QuerySet[ProblemVersion]:
     """What may be chosen: all for staff, else of boards that this person sees anyway. Without their bundles."""
     versions = ProblemVersion.objects.select_related("problem").defer("bundle").order_by("problem__title", "-id")
     user = user_of(request)
     if user.is_staff:
         return versions
-    now = timezone.now()
-    begun = [
-        one.pk for one in Competition.objects.filter(visibility=PUBLIC) if phase_at(one.schedule, now) not in UNSEEN
-    ]
-    seen = Board.objects.filter(competition__in=[*begun, *competitions_of(user).values_list("pk", flat=True)])
-    return versions.filter(pk__in=seen.values("version"))
+    return versions.filter(pk__in=boards_seen_by(user, listed=True).values("version"))
 
 
 def _found(competition: Competition, pk: int) -> Board:

@@ -25,6 +25,7 @@ from leaderboard.web.pages.account import user_of
 from leaderboard.web.pages.organise.gate import PHASES, managed, shell, tell
 
 HISTORY_ROWS: Final = 8
+HISTORY_FIELDS: Final = 3
 STEPS: Final = (
     ("practice_at", "Practice begins"),
     ("contest_at", "Contest begins"),
@@ -102,7 +103,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "steps": [step for step in _steps(competition, now) if step["at"]],
         "waiting": waiting.of(competition, now),
-        "history": history.of(competition, most=HISTORY_ROWS),
+        "history": history.of(competition, most=HISTORY_ROWS, fields=HISTORY_FIELDS),
         "counts": waiting.counts(competition),
     }
     return shell(request, competition, "overview", context)

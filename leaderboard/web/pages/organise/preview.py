@@ -19,7 +19,7 @@ def begin(request: HttpRequest, slug: str) -> HttpResponse:
     viewer = request.POST.get("viewer", "")
     if viewer not in preview.VIEWERS:
         raise Http404
-    preview.begin(request, viewer=viewer, slug=competition.slug)
+    preview.begin(request, viewer=viewer, competition=competition)
     return redirect(f"/competitions/{slug}")
 
 

@@ -70,7 +70,7 @@ def _runner(line: Host, competition: Competition, now: datetime) -> dict[str, An
         "hardware": line.hardware,
         "state": line.state,
         "tone": TONES.get(line.state, ""),
-        "since": ago(line.since, now) if line.since and line.state not in ("idle", "silent") else "",
+        "since": f"for {span(now - line.since)}" if line.since and line.state not in ("idle", "silent") else "",
         "why": line.why,
         "seen": ago(line.seen_at, now) if line.seen_at else "never",
         "doing": f"{line.stage}: {doing}" if doing else "–",

@@ -1,4 +1,4 @@
-// Beside a time that is typed in UTC: the same moment where the reader is.
+// Beside a time that is typed in UTC: the same moment where the reader is. Of a track: only what its kind needs.
 
 function say(input, note) {
   const at = new Date(`${input.value}Z`);
@@ -12,4 +12,15 @@ for (const input of document.querySelectorAll("input[data-utc]")) {
   input.after(note);
   input.addEventListener("input", () => say(input, note));
   say(input, note);
+}
+
+const kind = document.getElementById("id_kind");
+function narrow() {
+  for (const part of document.querySelectorAll("[data-kinds]")) {
+    part.hidden = !part.dataset.kinds.split(" ").includes(kind.value) && !part.querySelector(".error");
+  }
+}
+if (kind) {
+  kind.addEventListener("change", narrow);
+  narrow();
 }
