@@ -17,6 +17,8 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.admissions.ask import ask_test
+from leaderboard.competitions.announce import publish_announcement
+from leaderboard.competitions.invites import issue_codes
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Result
@@ -107,9 +109,12 @@ def _sent(stage: Stage, name: str, board: Board | None = None, **told: Any) -> S
 
 def _secret(stage: Stage) -> Competition:
     """Closed, with a problem of its own and a published line."""
-    secret = Competition.objects.create(slug=SECRET, name=SECRET, description=SECRET, visibility="closed")
+    secret = Competition.objects.create(slug=SECRET, name=SECRET, description=SECRET)
     board = _board(secret, SECRET)
     _sent(stage, f"{SECRET}-entrant", board)
+    secret.visibility = "closed"
+    secret.save()
+    publish_announcement(competition=secret, title=SECRET, text=SECRET, actor=stage.olga, now=timezone.now())
     return secret
 
 
@@ -142,7 +147,11 @@ def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
     token, _ = issue_token(owner=stage.ada, name="laptop", scopes=("read",), now=now)
     track = Track.objects.create(competition=competition, slug="best", name="Best", kind=Track.OVERALL)
     prize = track.prizes.create(place=1, text="A card")
+    (issued,) = issue_codes(competition=competition, count=1, actor=stage.olga, now=now)
+    news = publish_announcement(competition=competition, title="It begins", text="", actor=stage.olga, now=now)
     return {
+        "code": issued.code.pk,
+        "news": news.pk,
         "test": test.pk,
         "upload": upload.pk,
         "token": token.pk,
