@@ -23,6 +23,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt, Result
+from leaderboard.review.models import Decision
 from leaderboard.standings.boards import BoardEpoch, RankedEntry, lines_of, look
 from leaderboard.submissions.models import Submission
 
@@ -213,6 +214,33 @@ def _standing_row(board: Board, stage: Stage, epoch: BoardEpoch, line: RankedEnt
     }
 
 
+def _decisions(competition: Competition, after: int) -> Page:
+    rows = Decision.objects.filter(result__attempt__submission__board__competition=competition, pk__gt=after)
+    rows = rows.select_related("actor", "result__attempt__submission__board")
+    rows = rows.defer("result__report", "result__attempt__submission__source")
+    return _paged(list(rows.order_by("pk")[:PAGE_ROWS]), _decision)
+
+
+def _decision(decision: Decision) -> Row:
+    submission = decision.result.attempt.submission
+    return {
+        "decision": decision.pk,
+        "result": decision.result_id,
+        "submission": submission.pk,
+        "board": submission.board.slug,
+        "hardware": submission.board.hardware,
+        "act": decision.act,
+        "code": decision.code,
+        "actor": decision.actor.get_username(),
+        "reason": decision.reason,
+        "public_reason": decision.public_reason,
+        "about": decision.about_id,
+        "rank": decision.rank,
+        "needs_two": decision.needs_two,
+        "created_at": decision.created_at,
+    }
+
+
 def _columns(names: str) -> tuple[str, ...]:
     return tuple(names.split())
 
@@ -252,6 +280,15 @@ _ALL: Final = (
             " score_us ratio half_width forgeable runs"
         ),
         _standings,
+    ),
+    Export(
+        "decisions",
+        "The log of every case: what reviewers and owners did, when and why.",
+        _columns(
+            "decision result submission board hardware act code actor reason public_reason about rank needs_two"
+            " created_at"
+        ),
+        _decisions,
     ),
 )
 EXPORTS: Final = {export.name: export for export in _ALL}

@@ -9,7 +9,8 @@ from leaderboard.admissions.door import refusals
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Attempt
 from leaderboard.judging.states import QUEUED, RUNNING
-from leaderboard.review.standing import held_results
+from leaderboard.review import case
+from leaderboard.review.models import Case
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,14 @@ def of(competition: Competition, now: datetime) -> list[Waits]:
     """Only what there is; a fixed number of queries."""
     base = f"/organise/{competition.slug}"
     attempts = Attempt.objects.current().filter(submission__board__competition=competition)
-    held = held_results().filter(attempt__submission__board__competition=competition).order_by().count()
+    cases = Case.objects.filter(board__competition=competition, result__attempt__is_current=True)
+    review = f"/review?competition={competition.slug}"
     closed = sum(bool(why) for why in refusals(competition.boards.all()).values())
     unsupported = competition.boards.filter(version__bundle__has_key="unsupported")
     unsupported = unsupported.exclude(version__bundle__unsupported="")
     found = [
-        Waits(held, "held for review", f"/review?competition={competition.slug}"),
+        Waits(cases.filter(state__in=case.HELD).count(), "held for review", review),
+        Waits(cases.filter(state=case.APPEALED).count(), "appealed", f"{review}&state={case.APPEALED}"),
         Waits(closed, "closed by the admission test", f"{base}/boards"),
         Waits(unsupported.count(), "cannot be judged here", f"{base}/boards"),
         Waits(attempts.filter(state=QUEUED).count(), "queued", f"{base}/state", urgent=False),

@@ -21,7 +21,10 @@ from leaderboard.competitions.announce import publish_announcement
 from leaderboard.competitions.invites import issue_codes
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
 from leaderboard.entrants.models import Entrant, Membership
-from leaderboard.judging.models import Result
+from leaderboard.judging.models import Attempt, Result
+from leaderboard.judging.rejudge_select import Selection
+from leaderboard.judging.rejudge_sets import make_set
+from leaderboard.review.models import Case
 from leaderboard.standings.publish import withdraw
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import Stage, make_problem
@@ -67,6 +70,8 @@ def build(stage: Stage) -> Everything:
         "secret": secret.slug,
         "secret_board": secret.boards.get().pk,
         "frozen": frozen.pk,
+        "case": Case.objects.get(result=_result(held)).pk,
+        "secret_case": Case.objects.get(board__competition=secret).pk,
         **_things(stage, people),
     }
     return Everything(people, keys)
@@ -112,6 +117,7 @@ def _secret(stage: Stage) -> Competition:
     secret = Competition.objects.create(slug=SECRET, name=SECRET, description=SECRET)
     board = _board(secret, SECRET)
     _sent(stage, f"{SECRET}-entrant", board)
+    _sent(stage, f"{SECRET}-held", board, ratio=0.3)
     secret.visibility = "closed"
     secret.save()
     publish_announcement(competition=secret, title=SECRET, text=SECRET, actor=stage.olga, now=timezone.now())
@@ -151,6 +157,7 @@ def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
     news = publish_announcement(competition=competition, title="It begins", text="", actor=stage.olga, now=now)
     return {
         "code": issued.code.pk,
+        "rejudge": _rejudge(stage, competition),
         "news": news.pk,
         "test": test.pk,
         "upload": upload.pk,
@@ -159,6 +166,22 @@ def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
         "prize": prize.pk,
         "role": Role.objects.get(user=people["viewer"]).pk,
     }
+
+
+def _rejudge(stage: Stage, competition: Competition) -> int:
+    """A set of what is published, in the shadow."""
+    attempts = list(Attempt.objects.current().filter(submission__board__competition=competition, state="done")[:1])
+    selection = Selection(kind="list", ids=tuple(one.submission_id for one in attempts))
+    return make_set(
+        competition=competition,
+        board=None,
+        name="Once more",
+        why="To see.",
+        selection=selection,
+        attempts=attempts,
+        actor=stage.olga,
+        now=stage.now,
+    ).pk
 
 
 def _result(submission: Submission) -> Result:

@@ -40,6 +40,7 @@ ANY_ROLE = "INNNAAAA"
 REVIEWERS = "INNNFAAA"
 OWNERS = "INNNFFAA"
 READ_ONLY = "IMMMMMMM"
+OWNERS_OR_NONE = "INNNNNAA"
 STAFF = "INNNNNNA"
 OWN = "IAANAAAA"  # of ada and her team
 RUNNERS = "I"  # a runner's token, and nobody's session
@@ -79,8 +80,24 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/submissions/{held}", "INNNAAAA", READ_ONLY),
     ],
     "submissions/<int:pk>/cancel": [("/submissions/{own}/cancel", "IMMMMMMM", OWN)],
-    "submissions/<int:pk>/decide": [("/submissions/{own}/decide", "IMMMMMMM", OWN)],
-    "review": [("/review", STAFF, READ_ONLY)],
+    "submissions/<int:pk>/answer": [("/submissions/{own}/answer", "IMMMMMMM", OWN)],
+    "submissions/<int:pk>/appeal": [("/submissions/{own}/appeal", "IMMMMMMM", OWN)],
+    "review": [("/review", ANY_ROLE, READ_ONLY)],
+    "review/hold": [("/review/hold", "IMMMMMMM", ANY_ROLE)],
+    "review/<int:pk>": [("/review/{case}", ANY_ROLE, READ_ONLY), ("/review/{secret_case}", STAFF, READ_ONLY)],
+    "review/<int:pk>/<slug:name>": [
+        ("/review/{case}/claim", "IMMMMMMM", REVIEWERS),
+        ("/review/{case}/clear", "IMMMMMMM", ANY_ROLE),
+        ("/review/{secret_case}/claim", "IMMMMMMM", STAFF),
+    ],
+    "rejudge": [("/rejudge", ANY_ROLE, READ_ONLY)],
+    "rejudge/new": [("/rejudge/new", OWNERS_OR_NONE, OWNERS_OR_NONE)],
+    "rejudge/<int:pk>": [("/rejudge/{rejudge}", ANY_ROLE, READ_ONLY)],
+    "rejudge/<int:pk>.csv": [("/rejudge/{rejudge}.csv", ANY_ROLE, READ_ONLY)],
+    **{
+        f"rejudge/<int:pk>/{act}": [(f"/rejudge/{{rejudge}}/{act}", "IMMMMMMM", ANY_ROLE)]
+        for act in ("apply", "try", "discard", "stop")
+    },
     "admission": [("/admission", ANY_ROLE, READ_ONLY)],
     "admission/ask": [("/admission/ask", "IMMMMMMM", "INNNNNNN")],
     "admission/<int:pk>": [("/admission/{test}", ANY_ROLE, READ_ONLY)],
@@ -130,6 +147,9 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "organise/<slug:slug>/announcements/<int:pk>/withdraw": [
         ("/organise/{slug}/announcements/{news}/withdraw", "IMMMMMMM", OWNERS)
     ],
+    "organise/<slug:slug>/quotas": [("/organise/{slug}/quotas", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/thresholds": [("/organise/{slug}/thresholds", ANY_ROLE, OWNERS)],
+    "competitions/<slug:slug>/thresholds": [("/competitions/{slug}/thresholds", ALL, NOT_SENT)],
     "organise/<slug:slug>/state": [("/organise/{slug}/state", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/state.json": [("/organise/{slug}/state.json", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/exports": [("/organise/{slug}/exports", ANY_ROLE, READ_ONLY)],

@@ -81,10 +81,10 @@ def get(items: dict[str, Any] | None, name: str) -> Any:
 
 
 @register.simple_tag(takes_context=True)
-def current(context: RequestContext, prefix: str) -> SafeString:
+def current(context: RequestContext, *prefixes: str) -> SafeString:
     """`aria-current` for a link of the navigation whose section this page is in."""
     request: Any = context.get("request")
-    return SafeString('aria-current="page"' if request and request.path.startswith(prefix) else "")
+    return SafeString('aria-current="page"' if request and request.path.startswith(prefixes) else "")
 
 
 @register.simple_tag(takes_context=True)
