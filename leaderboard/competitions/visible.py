@@ -30,7 +30,7 @@ def competitions_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Co
     if not _is_known(viewer):
         return everything.filter(is_open)
     opened = Exists(_living_codes(viewer, "pk"))
-    inside = opened | _has_role(viewer, "pk") | _competes_without_code(viewer, "pk") | Q(pk=viewer.let_into)
+    inside = opened | _has_role(viewer, "pk") | _competes_without_code(viewer, "pk") | Q(pk=_let_into(viewer))
     return everything.filter(is_open | inside)
 
 
@@ -47,12 +47,17 @@ def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
     codes = _living_codes(viewer, "competition")
     opened = Exists(codes.filter(Q(opens_all=True) | Q(boards=OuterRef("pk"))))
     inside = opened | _has_role(viewer, "competition") | _competes_without_code(viewer, "competition")
-    inside |= Q(competition=viewer.let_into)
+    inside |= Q(competition=_let_into(viewer))
     return everything.filter(is_open | inside)
 
 
 def may_see(viewer: Viewer, competition: Competition) -> bool:
     return competitions_seen_by(viewer).filter(pk=competition.pk).exists()
+
+
+def _let_into(viewer: Viewer) -> int | None:
+    """Somebody in a preview, who has no rows of their own, is in the competition that is previewed."""
+    return viewer.let_into if isinstance(viewer, User) else None
 
 
 def _sees_all(viewer: Viewer) -> bool:

@@ -81,8 +81,8 @@ def _said(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        value = _MOMENT.sub(r"\1 \2 UTC", _DIGEST.sub(r"\1", value))
-        return value if len(value) <= SHOWN_CHARS else value[:SHOWN_CHARS] + "…"
+        text = _MOMENT.sub(r"\1 \2 UTC", _DIGEST.sub(r"\1", value))
+        return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
     if isinstance(value, list):
         return _said(", ".join(map(str, value)))
     if isinstance(value, dict):

@@ -95,9 +95,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "rejudge/<int:pk>": [("/rejudge/{rejudge}", ANY_ROLE, READ_ONLY)],
     "rejudge/<int:pk>.csv": [("/rejudge/{rejudge}.csv", ANY_ROLE, READ_ONLY)],
     **{
-        f"rejudge/<int:pk>/{act}": [(f"/rejudge/{{rejudge}}/{act}", "IMMMMMMM", ANY_ROLE)]
-        for act in ("apply", "try", "discard", "stop")
+        f"rejudge/<int:pk>/{act}": [(f"/rejudge/{{rejudge}}/{act}", "IMMMMMMM", ANY_ROLE)]  # a reason is asked first
+        for act in ("apply", "discard", "stop")
     },
+    "rejudge/<int:pk>/try": [("/rejudge/{rejudge}/try", "IMMMMMMM", OWNERS)],
     "admission": [("/admission", ANY_ROLE, READ_ONLY)],
     "admission/ask": [("/admission/ask", "IMMMMMMM", "INNNNNNN")],
     "admission/<int:pk>": [("/admission/{test}", ANY_ROLE, READ_ONLY)],
@@ -110,6 +111,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "sign-in": [("/sign-in", ALL, ALL)],
     "sign-out": [("/sign-out", "M", ALL)],
     "tokens": [("/tokens", SIGNED_IN, SIGNED_IN)],
+    "account": [("/account", SIGNED_IN, READ_ONLY)],
+    "account/link": [("/account/link", "IMMMMMMM", SIGNED_IN)],
     "tokens/<int:pk>/revoke": [("/tokens/{token}/revoke", "IMMMMMMM", "IANNNNNN")],
     "healthz": [("/healthz", ALL, NOT_SENT)],
     "robots.txt": [("/robots.txt", ALL, NOT_SENT)],
