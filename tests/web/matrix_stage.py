@@ -37,7 +37,7 @@ REJECTED = "rejectedrejected"
 RETRACTED = "retractedretracted"
 FROZEN = "frozenfrozen"
 SECRET = "secretsecret"
-PLANTED = (HELD, REJECTED, RETRACTED, SECRET)
+PLANTED = (HELD, REJECTED, RETRACTED, FROZEN, SECRET)
 
 
 @dataclass

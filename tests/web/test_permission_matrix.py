@@ -71,6 +71,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/competitions/{slug}/team/nothing", "IMMMMMMM", "IN"),
         ("/competitions/{secret}/team/create", "IMMMMMMM", STAFF),
     ],
+    "competitions/<slug:slug>/integrity": [
+        ("/competitions/{slug}/integrity", ALL, NOT_SENT),
+        ("/competitions/{secret}/integrity", "NNNNNNNA", NOT_SENT),
+    ],
     "invite-code": [("/invite-code", SIGNED_IN, SIGNED_IN)],
     "collections/<slug:slug>": [("/collections/kernels-101", "N", NOT_SENT)],
     "collections/<slug:slug>/<str:username>": [("/collections/kernels-101/ada", "N", NOT_SENT)],
