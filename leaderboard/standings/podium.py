@@ -6,10 +6,11 @@ from typing import Final
 
 from leaderboard.competitions.calendar import window_of
 from leaderboard.judging.models import Result
+from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Run, rank
 from leaderboard.standings.table import run_of
-from leaderboard.standings.windows import stage_at
+from leaderboard.standings.windows import inside, stage_at
 
 PODIUM: Final = 3
 
@@ -22,8 +23,8 @@ def would_rank(result: Result) -> int | None:
     board = submission.board
     stage = stage_at(board, submission.created_at)
     window = window_of(board.competition.schedule, stage, board_deadline=board.deadline)
-    entries = Entry.objects.filter(board=board, epoch=result.epoch).exclude(submission=submission)
-    runs = [run_of(entry) for entry in entries if window.holds(entry.submitted_at)]
+    entries = Entry.objects.filter(inside(window), board=board, epoch=result.epoch)
+    runs = [run_of(entry) for entry in entries.exclude(submission=submission)]
     own = Run(
         ratio=result.ratio,
         half_width=result.half_width,
@@ -33,5 +34,5 @@ def would_rank(result: Result) -> int | None:
         entrant_id=submission.entrant_id,
         code=submission.kernel,
     )
-    places = rank([*runs, own])
+    places = rank([*runs, own], level=level_pairs([board.pk]).get(board.pk, ()))
     return next((place.rank for place in places if submission.pk in place.value.submissions), None)
