@@ -12,11 +12,13 @@ from leaderboard import env
 env.choose_settings("leaderboard.settings")
 django.setup()
 
-from django.db import connections  # noqa: E402  (Django must be set up first)
+from django.conf import settings  # noqa: E402  (Django must be set up first)
+from django.db import connections  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from leaderboard import broker, pipeline  # noqa: E402
 from leaderboard.judging import reference  # noqa: E402
+from leaderboard.review import hint  # noqa: E402
 
 
 class GiveBackConnections(dramatiq.Middleware):
@@ -33,3 +35,8 @@ dramatiq.set_broker(broker.get_broker())
 @dramatiq.actor(actor_name=pipeline.LEARN_REFERENCE_TIMES, queue_name=broker.SITE_QUEUE, max_retries=3)
 def learn_reference_times(problem_digest: str, hardware: str, epoch: str) -> None:
     reference.learn_reference_times(problem_digest=problem_digest, hardware=hardware, epoch=epoch, now=timezone.now())
+
+
+@dramatiq.actor(actor_name=pipeline.ASK_HINT, queue_name=broker.SITE_QUEUE, max_retries=1)
+def ask_hint(submission_id: str) -> None:
+    hint.ask_hint(submission_id=int(submission_id), command=settings.HINT_COMMAND, now=timezone.now())

@@ -56,7 +56,7 @@ from leaderboard.review import suspend as suspending
 from leaderboard.review.failed_record import hold_failed_record
 from leaderboard.review.models import Case, Decision, Suspension
 from leaderboard.review.open import hold
-from leaderboard.review.standing import standing_results
+from leaderboard.review.standing import may_stand, standing_results
 from leaderboard.standings.podium import PODIUM, would_rank
 from leaderboard.standings.publish import kernel_lines, publish, withdraw
 from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
@@ -68,7 +68,8 @@ from leaderboard.submissions.quota import check_quota
 from runner.wire import Job, Report
 
 PATIENCE: Final = timedelta(minutes=5)  # an admission test that waits longer comes before attempts
-LEARN_REFERENCE_TIMES: Final = "learn_reference_times"  # an actor of leaderboard/actors.py
+LEARN_REFERENCE_TIMES: Final = "learn_reference_times"  # actors of leaderboard/actors.py
+ASK_HINT: Final = "ask_hint"
 
 
 def submit(
@@ -165,6 +166,7 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     submission = result.attempt.submission
     if submission.mode == "ranked":
         line.settle(result, now)
+        _ask_hint_later(result)
     if result.ratio is not None:
         _learn_later(result)
     return True
@@ -375,3 +377,10 @@ def _learn_later(result: Result) -> None:
         "epoch": result.epoch,
     }
     transaction.on_commit(lambda: broker.send_chore(LEARN_REFERENCE_TIMES, **told))
+
+
+def _ask_hint_later(result: Result) -> None:
+    """Words for who reviews it, where it waits for somebody and there is a checker to ask."""
+    if settings.HINT_COMMAND and not may_stand(result):
+        told = {"submission_id": str(result.attempt.submission_id)}
+        transaction.on_commit(lambda: broker.send_chore(ASK_HINT, **told))

@@ -185,6 +185,7 @@ if RENEW_S * 2 > LEASE_S:
         f"RENEW_S={RENEW_S} must be at most half of LEASE_S={LEASE_S}, or one lost packet ends a lease"
     )
 ATTEMPT_OVERHEAD_S = env.seconds("ATTEMPT_OVERHEAD_S", 900, least=1, most=86_400)  # beyond a problem's own timeouts
+HINT_COMMAND = env.words("HINT_COMMAND", ())  # such as `kernelguard --api-mode`: review/hint.py; none: nobody is asked
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
 
 # --- logs: one JSON object a line, the same from Django, the worker and the sweeper ---

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from django.db import connection
+from django.db.models import Q
 
 import problems
-from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.entrants.models import Membership
 from leaderboard.review import rules, similarity
@@ -109,9 +110,11 @@ def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | N
 
 
 def _company(submission: Submission) -> list[int]:
-    """Whose code is no other's: the owner by all their logins, and all who are or were of the same entrant."""
-    mates = Membership.objects.filter(entrant=submission.entrant_id).values_list("user_id", flat=True)
-    return [*logins_of(submission.owner).values_list("pk", flat=True), *mates]
+    """Whose code is no other's: the owner by any login, and all who are or were of the same entrant."""
+    mates = Membership.objects.filter(entrant=submission.entrant_id).values_list("user__linked_to", "user_id")
+    accounts = {submission.owner.account_id, *(linked_to or user_id for linked_to, user_id in mates)}
+    logins = User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts))
+    return list(logins.values_list("pk", flat=True))
 
 
 def _smallest(prints: Set[int], kind: int, most: int) -> list[int]:

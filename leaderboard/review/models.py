@@ -72,6 +72,22 @@ class Fingerprint(models.Model):
         return f"fingerprint of submission {self.submission_id}"
 
 
+class Hint(models.Model):
+    """What a static checker of somebody else says of a held source: advice for reviewers, never a reason to hold."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="hint")
+    checker = models.CharField(max_length=64)  # the program
+    words = models.JSONField(default=list)  # plain texts, bounded
+    failure = models.CharField(max_length=300, blank=True)  # why it gave no answer; "": it gave one
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"hint on submission {self.submission_id}"
+
+
 class Decision(models.Model):
     """A line of a case's log; what the acts are and do is said by case.py."""
 

@@ -5,9 +5,6 @@
 all rules). What is measured is kept whether or not it holds, so that other thresholds can be tried on it (dry_run.py).
 
 The judge's own findings are among the measures, but nothing rests on them: samples are read anew (reading.py).
-
-Two verdicts of the judge reject by themselves, REJECTED_ALONE. They come as outcome `policy` without a ratio; `retold`
-works out of the samples what a person needs who overturns one.
 """
 
 from __future__ import annotations
@@ -20,10 +17,6 @@ from typing import Any, Final
 from leaderboard.review import rules_behaviour, rules_speed
 from leaderboard.review.measure import Measure
 from leaderboard.review.reading import Run, UnreadableError, guarded, read
-
-IMPOSSIBLE: Final = "impossible"
-CLOCK_MISMATCH: Final = "clock_mismatch"
-REJECTED_ALONE: Final = frozenset({("policy", IMPOSSIBLE), ("policy", CLOCK_MISMATCH)})
 
 DISAGREES: Final = 0.10  # the reported ratio is this much better than its samples, beyond its own interval
 
@@ -79,15 +72,6 @@ def measure(reported: Reported, known: Known, source: Source) -> Measured:
         return Measured([*found, Measure("unreadable_evidence", 1.0, f"Its samples cannot be read ({error}).")])
     ratios = {case.name: ratio for run in runs for case in run.cases if (ratio := case.ratio)}
     return Measured(found, ratios)
-
-
-def retold(report: Mapping[str, Any]) -> float | None:
-    """The ratio of a run that was rejected by itself, were its times true; None where samples give none."""
-    try:
-        runs = read(report)
-        return guarded(lambda: runs[0].ratio if runs else None)
-    except UnreadableError:
-        return None
 
 
 def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:

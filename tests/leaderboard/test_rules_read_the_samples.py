@@ -11,14 +11,14 @@ import pytest
 
 from leaderboard.review.measure import Evidence, held_by
 from leaderboard.review.reading import read
-from leaderboard.review.rules import Known, Likeness, Reported, Source, measure, retold
+from leaderboard.review.rules import Known, Likeness, Reported, Source, measure
 from leaderboard.review.thresholds import RULES, USUAL, parse
 from problems.tolerance import Precision
-from runner.judge import plausible
 from runner.judge.ceilings import Ceilings, unmeasured
 from runner.judge.certificate import certify
 from runner.judge.schedule import A, B, differences
 from runner.judge.stats import median, median_estimate
+from runner.judge.timed_run import blocks_ns
 from tests.runner.judge.suspects import bounded, case, evidence, noisy, quad, repeat
 
 NOTHING, PLAIN = Known(), Source()
@@ -222,14 +222,8 @@ def test_our_reading_agrees_with_the_judges() -> None:
         ours = read({"evidence": run})[0].cases[0]
         theirs = certify(timing, clock=clock, certified=True)
         assert ours.ratio == pytest.approx(2.718281828459045 ** median(differences(theirs.quads)))
-        blocks = plausible.blocks_ns(timing, run, B)
+        blocks = blocks_ns(timing, run, B)
         assert ours.blocks_ns(B) == pytest.approx(blocks)
         estimate = median_estimate(blocks)
         assert ours.candidate is not None
         assert (ours.candidate.low, ours.candidate.high) == pytest.approx((estimate.low, estimate.high))
-
-
-def test_the_ratio_of_a_rejected_run_can_be_told_for_who_overturns_it() -> None:
-    assert retold({"evidence": evidence(case(candidate=0.5e6))}) == pytest.approx(0.5, rel=0.02)
-    assert retold({"evidence": {"version": 2}}) is None
-    assert retold({}) is None

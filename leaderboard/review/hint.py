@@ -1,0 +1,161 @@
+"""Ask a static checker of somebody else what it thinks of a held source: words for a reviewer, and nothing more.
+
+Made for `kernelguard --api-mode` (the extra photofinish[hints] pins it), and for anything else that reads a source on
+its standard input and writes JSON: {"matched_patterns": [{"pattern", "severity", "evidence"} …]} or {"hints": [text]}.
+Off unless HINT_COMMAND names it. It is asked by the site's worker, after the result was held: it holds nothing, delays
+nothing, and its silence clears nobody. It runs as a process of its own, without our environment, with limits of time,
+memory and output; what it writes is read as hostile text, for its author is the one who wrote the source.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import structlog
+
+from leaderboard.review.models import Hint
+from leaderboard.submissions.models import Submission
+
+MOST_S: Final = 10.0
+MOST_CPU_S: Final = 8
+MOST_MEMORY_BYTES: Final = 1 << 30  # of address space
+MOST_OUTPUT_BYTES: Final = 64_000
+MOST_FILES: Final = 64
+MOST_WORDS: Final = 20
+MOST_WORD_CHARS: Final = 300
+
+log = structlog.get_logger(__name__)
+
+
+class HintError(Exception):
+    """The checker gave no answer that can be read; the text says why."""
+
+
+def ask_hint(*, submission_id: int, command: Sequence[str], now: datetime) -> Hint | None:
+    """Keep what the checker says of this submission, once. None: there is an answer already, or nobody to ask."""
+    submission = Submission.objects.filter(pk=submission_id, hint__isnull=True).first()
+    if submission is None or not command:
+        return None
+    words: list[str] = []
+    failure = ""
+    try:
+        words = words_of(run_limited(command, submission.source))
+    except HintError as error:
+        failure = str(error)[:MOST_WORD_CHARS]
+        log.warning("hint_failed", submission=submission.pk, problem=failure)
+    hint, _ = Hint.objects.get_or_create(
+        submission=submission,
+        defaults={"checker": os.path.basename(command[0])[:64], "words": words, "failure": failure, "created_at": now},
+    )
+    return hint
+
+
+def words_of(output: bytes) -> list[str]:
+    """At most MOST_WORDS plain texts. Raises HintError for what is no JSON of either kind."""
+    try:
+        told = json.loads(output)
+    except (ValueError, RecursionError):
+        raise HintError("its answer is no JSON") from None
+    if not isinstance(told, dict):
+        raise HintError("its answer is no JSON object")
+    return [_plain(text) for text in _texts(told)][:MOST_WORDS]
+
+
+def run_limited(command: Sequence[str], text: str, *, most_s: float = MOST_S) -> bytes:
+    """What the command writes when it is given this text. Raises HintError."""
+    path = f"{os.path.dirname(sys.executable)}:{os.defpath}"  # beside our own Python, where pip puts it
+    program = shutil.which(command[0], path=path)
+    if program is None:
+        raise HintError(f"there is no program {command[0]!r:.60}")
+    with tempfile.TemporaryFile() as source:
+        source.write(text.encode())
+        source.seek(0)
+        process = subprocess.Popen(
+            [program, *command[1:]],
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"PATH": path, "LANG": "C.UTF-8"},
+            start_new_session=True,
+        )
+        try:
+            _limit(process.pid)
+            output = _read(process, time.monotonic() + most_s)
+            code = process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            raise HintError("it did not end") from None
+        finally:
+            _kill(process)
+    if code:
+        raise HintError(f"it ended with status {code}")
+    return output
+
+
+def _limit(pid: int) -> None:
+    limits = (
+        (resource.RLIMIT_AS, MOST_MEMORY_BYTES),
+        (resource.RLIMIT_CPU, MOST_CPU_S),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, MOST_FILES),
+        (resource.RLIMIT_CORE, 0),
+    )
+    for which, most in limits:
+        try:
+            resource.prlimit(pid, which, (most, most))
+        except ProcessLookupError:
+            return  # it has ended already
+
+
+def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    assert process.stdout is not None
+    output = b""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
+            raise HintError("it took too long")
+        part = os.read(process.stdout.fileno(), 1 << 16)
+        output += part
+        if len(output) > MOST_OUTPUT_BYTES:
+            raise HintError(f"it wrote more than {MOST_OUTPUT_BYTES:,} bytes")
+        if not part:
+            return output
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)  # a session of its own: its children as well
+    except ProcessLookupError:
+        pass
+    assert process.stdout is not None
+    process.stdout.close()
+    process.wait()
+
+
+def _texts(told: dict[str, Any]) -> Iterator[str]:
+    hints, patterns = told.get("hints"), told.get("matched_patterns")
+    if isinstance(hints, list):
+        yield from (text for text in hints if isinstance(text, str))
+    if isinstance(patterns, list):
+        for one in patterns:
+            if isinstance(one, dict):
+                parts = (one.get(name) for name in ("severity", "pattern", "evidence"))
+                yield ": ".join(part for part in parts if isinstance(part, str))
+
+
+def _plain(text: str) -> str:
+    """Printable, on one line, of bounded length."""
+    clean = "".join(letter if letter.isprintable() else " " for letter in text[: 2 * MOST_WORD_CHARS])
+    return " ".join(clean.split())[:MOST_WORD_CHARS]
