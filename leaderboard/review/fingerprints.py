@@ -26,8 +26,7 @@ from leaderboard.submissions.models import Submission
 from leaderboard.submissions.tokens import token_stream
 
 SAMPLES: Final = Path(problems.__file__).parent / "library"  # …/<set>/<problem>/submissions/accepted/
-ASKED: Final = {0: 48, 1: 24}  # how many fingerprints of each kind a query asks for; the smallest are a fair sample
-CANDIDATES: Final = 20  # with the most of these; compared in full
+CANDIDATES: Final = 20  # of which the largest part is shared; compared in full
 MOST_SAMPLE_BYTES: Final = 100_000
 
 _SALT: Final = 0x9E3779B97F4A7C15
@@ -41,7 +40,8 @@ _QUERY: Final = """
         WHERE earlier.version = %(version)s AND earlier.submission_id < %(submission)s
           AND earlier.entrant_id <> %(entrant)s AND earlier.owner_id <> ALL (%(owners)s)
         GROUP BY earlier.id
-        ORDER BY count(*) DESC, earlier.id
+        HAVING count(*) >= %(least)s
+        ORDER BY count(*)::float / least(cardinality(earlier.prints), %(asking)s) DESC, earlier.id
         LIMIT %(most)s
     ) AS likely
     JOIN review_fingerprint AS found USING (id)
@@ -59,9 +59,10 @@ class Taken:
 def take(source: str, version: ProblemVersion) -> Taken:
     """The costly part, without the database: half a second for the longest source."""
     stream = token_stream(source)
-    own = similarity.fingerprints_of(stream) - _given(version.digest)
-    prints = sorted({_salted(value, version.problem_id) for value in own})
-    return Taken(prints, similarity.opaque_chars_of(stream, len(source)))
+    found = similarity.fingerprints_of(stream)
+    prints = sorted({_salted(value, version.problem_id) for value in found - _given(version.digest)})
+    is_whole = len(found) < similarity.MOST_PRINTS
+    return Taken(prints, similarity.opaque_chars_of(stream, len(source)) if is_whole else len(source))
 
 
 def keep(taken: Taken, *, submission: Submission) -> Fingerprint:
@@ -88,11 +89,12 @@ def source_of(submission: Submission) -> rules.Source:
 
 def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | None:
     """Among what others sent earlier to the same problem; None where nothing is shared, or too little to say."""
-    asked = [value for kind, most in ASKED.items() for value in _smallest(prints, kind, most)]
-    if not asked:
+    if not prints:
         return None
     told: dict[str, int | list[int]] = {
-        "asked": asked,
+        "asked": list(prints),
+        "asking": len(prints),
+        "least": similarity.LEAST_STATEMENTS,
         "version": similarity.VERSION,
         "submission": submission.pk,
         "entrant": submission.entrant_id,
@@ -115,10 +117,6 @@ def _company(submission: Submission) -> list[int]:
     accounts = {submission.owner.account_id, *(linked_to or user_id for linked_to, user_id in mates)}
     logins = User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts))
     return list(logins.values_list("pk", flat=True))
-
-
-def _smallest(prints: Set[int], kind: int, most: int) -> list[int]:
-    return sorted(value for value in prints if value & 1 == kind)[:most]
 
 
 def _salted(value: int, problem_id: int) -> int:

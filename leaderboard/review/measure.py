@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -66,7 +67,8 @@ def _evidence(measure: Measure, threshold: float | None) -> Evidence:
         rule=measure.rule,
         threshold=threshold,
         sentence=f"{where}{measure.sentence} {RULES[measure.rule].look}"[:MOST_SENTENCE_CHARS],
-        figures={"value": measure.value if measure.value == measure.value else None, "case": measure.case}
+        figures={"value": None if math.isnan(measure.value) else measure.value}
+        | ({"case": measure.case} if measure.case else {})
         | measure.figures,
         samples=measure.samples,
     )

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from leaderboard.review import rules_behaviour, rules_speed
 from leaderboard.review.measure import Measure
-from leaderboard.review.reading import Run, UnreadableError, guarded, read
+from leaderboard.review.reading import INCUMBENT, Run, UnreadableError, guarded, read
 
 DISAGREES: Final = 0.10  # the reported ratio is this much better than its samples, beyond its own interval
 
@@ -36,9 +36,9 @@ class Reported:
 class Known:
     """What the site knows of the board before this run. Ratios are candidate / baseline, in the same timing epoch."""
 
-    incumbent_ratio: float | None = None  # the best published
+    incumbent_ratio: float | None = None  # the best that stands of others, or that a person cleared
     own_ratio: float | None = None  # of the same entrant, the best before
-    case_ratios: Mapping[str, float] = field(default_factory=dict)  # of results that nobody held, the best of each case
+    case_ratios: Mapping[str, float] = field(default_factory=dict)  # of the same as incumbent_ratio, the best of a case
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,21 @@ def _of_source(reported: Reported, known: Known, source: Source) -> Iterator[Mea
         )
 
 
+def _with_cover(found: Measure, known: Known) -> Measure:
+    """A baseline is nothing to be measured by in a case in which faster results stand."""
+    cover = min(1.0, known.case_ratios.get(found.case, 1.0))
+    against_baseline = found.rule == "faster_than_best" and found.figures.get("best") != INCUMBENT
+    if cover < 1.0 and (against_baseline or found.rule == "faster_than_eager"):
+        return replace(found, value=found.value * cover, figures=found.figures | {"fastest_that_stands": cover})
+    return found
+
+
 LIKE: Final = 0.5  # a source so similar, with a jump, is worth a look
 
 
 def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
     for rule in (*rules_speed.RULES, *rules_behaviour.RULES):
-        yield from rule(run)
+        yield from (_with_cover(found, known) for found in rule(run))
     for case in run.cases:
         best, ratio = known.case_ratios.get(case.name), case.ratio
         if best is not None and ratio:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 import structlog
-from django.db.models import Min
+from django.db.models import Min, Q
 from django.db.models.query import QuerySet
 
 from leaderboard.competitions.models import Competition
@@ -85,11 +85,14 @@ def _known(result: Result, submission: Submission, incumbent_ratio: float | None
         epoch=result.epoch,
     )
     before = before.exclude(attempt__submission=submission)
-    own = before.filter(attempt__submission__entrant=submission.entrant_id)
+    is_own = Q(attempt__submission__entrant=submission.entrant_id)
+    cover = before.filter(~is_own | Q(case__isnull=False))  # its own only where a person cleared it: no ladders
+    covered = cover.aggregate(best=Min("ratio"))["best"]
+    is_known = covered is not None and incumbent_ratio is not None
     return Known(
-        incumbent_ratio=incumbent_ratio,
-        own_ratio=own.aggregate(best=Min("ratio"))["best"],
-        case_ratios=_best_cases(before),
+        incumbent_ratio=max(covered, incumbent_ratio) if is_known else None,
+        own_ratio=before.filter(is_own).aggregate(best=Min("ratio"))["best"],
+        case_ratios=_best_cases(cover),
     )
 
 

@@ -26,14 +26,14 @@ from dataclasses import dataclass
 from itertools import chain, count, groupby
 from typing import Final
 
-from leaderboard.submissions.ctokens import Token, lex_c
+from leaderboard.submissions.ctokens import Token, is_source, lex_c
 from leaderboard.submissions.tokens import LAYOUT, token_stream
 
 VERSION: Final = 1  # of the way of making fingerprints; others are not compared
 K: Final = 12  # tokens of a gram: the least that counts as shared
 W: Final = 6  # grams of a window: K + W - 1 = 17 shared tokens in a row are always seen
 LEAST_STATEMENT: Final = 7  # tokens of a statement that is kept as a whole; shorter ones are everybody's
-MOST_PRINTS: Final = 2_000  # of each kind of one source; of more the smallest are kept, which is a fair sample
+MOST_PRINTS: Final = 6_000  # of one source, some 20,000 tokens; what has more is too long to be compared
 LEAST_PRINTS: Final = 20  # below, a source is too short to say whose it is
 LEAST_STATEMENTS: Final = 8
 LEAST_EMBEDDED: Final = 80  # characters of a literal from which on it is read as code
@@ -48,8 +48,10 @@ _LEAST: Final = {0: LEAST_PRINTS, 1: LEAST_STATEMENTS}  # by the last bit
 _BASE: Final = 1_000_003
 _MASK: Final = (1 << 61) - 1
 _DATA: Final = re.compile(r"[^\s]{40,}")
-_LEAST_NUMBERS: Final = 64
-_NUMBER_CHARS: Final = 4  # of a number in a row of numbers, as if it were a byte of data
+_TEXTS: Final = frozenset({"string", "bytes", "format"})
+_LEAST_TEXT: Final = 400  # characters; shorter ones are messages and options
+_LEAST_ROW: Final = 64  # literals
+_NUMBER_CHARS: Final = 4
 
 Prints = Set[int]
 
@@ -73,7 +75,7 @@ def fingerprints_of(stream: Sequence[Token]) -> frozenset[int]:
     tokens = [token for token in written if token != _END]
     kept = {value << 1 for value in winnow(grams(tokens))}
     whole = {value << 1 | 1 for value in _statements(written)}
-    return frozenset((*sorted(kept)[:MOST_PRINTS], *sorted(whole)[:MOST_PRINTS]))
+    return frozenset(sorted(kept | whole)[:MOST_PRINTS])
 
 
 def likeness(suspect: Prints, other: Prints) -> Likeness:
@@ -155,27 +157,32 @@ def mixed(value: int) -> int:
 
 
 def opaque_chars(source: str) -> int:
-    """Characters of literals that hold data where code is expected: long words without a blank, and rows of numbers.
-
-    A source that cannot be taken apart is opaque as a whole.
-    """
     return opaque_chars_of(token_stream(source), len(source))
 
 
 def opaque_chars_of(tokens: Sequence[Token], size: int) -> int:
+    """Characters of literals that hold data where code is expected: long texts that are no source, long words in those
+    that are, rows of literals. A source of `size` characters that cannot be taken apart is opaque as a whole."""
     if not tokens:
         return size
-    literals = (token.text for token in tokens if token.kind in ("string", "bytes", "format"))
-    words = sum(len(word) for text in literals for word in _DATA.findall(text))
-    return words + _NUMBER_CHARS * sum(length for length in _rows(tokens) if length >= _LEAST_NUMBERS)
+    texts = sum(_data_chars(token.text) for token in tokens if token.kind in _TEXTS)
+    return texts + sum(_rows(tokens))
+
+
+def _data_chars(text: str) -> int:
+    if not is_source(text) and len(text) >= _LEAST_TEXT:
+        return len(text)
+    return sum(len(word) for word in _DATA.findall(text))
 
 
 def _rows(tokens: Sequence[Token]) -> Iterator[int]:
-    """Lengths of rows of literals that only commas and signs part."""
+    """Characters of rows of literals that nothing but commas and signs parts; of texts the short ones, a number as a
+    byte of data is usually written."""
     counted = (token for token in tokens if token.text not in (",", "-") and token.kind != LAYOUT)
-    for is_literal, row in groupby(counted, key=lambda token: token.kind == "literal"):
-        if is_literal:
-            yield sum(1 for _ in row)
+    for is_literal, row in groupby(counted, key=lambda token: token.kind == "literal" or token.kind in _TEXTS):
+        sizes = [_NUMBER_CHARS if one.kind == "literal" else len(one.text) for one in row if is_literal]
+        if len(sizes) >= _LEAST_ROW:
+            yield sum(size for size in sizes if size < _LEAST_TEXT)
 
 
 def _shape(token: Token) -> Iterator[str]:
@@ -190,10 +197,10 @@ def _shape(token: Token) -> Iterator[str]:
             yield token.text
     elif token.text in _KEPT:
         yield token.text
-    elif token.kind in ("string", "bytes", "format") and len(token.text) >= LEAST_EMBEDDED:
+    elif token.kind in _TEXTS and len(token.text) >= LEAST_EMBEDDED:
         for one in lex_c(token.text, count(1)):
             yield from _shape(one._replace(kind="literal") if one.kind == "string" else one)
-    elif token.kind in ("string", "bytes", "format", "literal"):
+    elif token.kind == "literal" or token.kind in _TEXTS:
         yield _LITERAL
     else:
         yield _NAME

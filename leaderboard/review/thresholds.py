@@ -60,9 +60,9 @@ def _always(name: str, meaning: str, look: str) -> Rule:
 _RULES: Final = (
     Rule(
         "faster_than_best",
-        "times faster than the best of tuned baseline and published entries, over all cases or in one",
+        "times faster than the best of tuned baseline and what stands of others, over all cases or in one",
         "Read the code for work that is left out; compare the case with the others.",
-        *(2.0, 1.1, 100.0),
+        *(2.0, 1.1, 10.0),
         may_be_off=False,
     ),
     Rule(
@@ -73,7 +73,7 @@ _RULES: Final = (
     ),
     Rule(
         "case_faster_than_best",
-        "times faster in one case than in that case any result that nobody held",
+        "times faster in one case than in that case any result of others that stands",
         "Look for a branch on this case's shape, or an answer kept for it.",
         *(3.0, 1.5, 100.0),
     ),
@@ -134,7 +134,7 @@ _RULES: Final = (
     ),
     Rule(
         "opaque_source",
-        "characters of the longest literal that holds data where code is expected",
+        "characters of literals that hold data where code is expected, or of a file too long to compare",
         "Unpack the literal: what does it hold, and is it run?",
         *(2_000.0, 200.0, 100_000.0),
     ),

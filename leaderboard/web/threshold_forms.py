@@ -3,7 +3,7 @@ review/thresholds.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django import forms
@@ -20,10 +20,15 @@ MOST_CHARS: Final = 20
 
 
 class ThresholdForm(Described, forms.Form):
-    """`thresholds` holds all of them once it is valid; an empty field is as usual."""
+    """`thresholds` holds all of them once it is valid. What is not sent is as it is now, what is sent empty as usual.
 
-    def __init__(self, current: Thresholds, data: Any = None) -> None:
-        super().__init__(data, initial={rule.id: said(current[rule.id]) for rule in SETTABLE})
+    It is bound where any rule is sent.
+    """
+
+    def __init__(self, current: Thresholds, data: Mapping[str, str]) -> None:
+        now = {rule.id: said(current[rule.id]) for rule in SETTABLE}
+        sent = {name: data[name] for name in now if name in data}
+        super().__init__(now | sent if sent else None, initial=now)
         self.thresholds: Thresholds = current
         for rule in SETTABLE:
             widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off", "size": 8})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 
 import pytest
@@ -22,6 +23,7 @@ from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import NOON, Stage, make_board, make_problem
 from tests.leaderboard.test_a_copy_is_seen import CUDA, TRITON, renamed
 
+CLOSED = str.maketrans({"[": "[b]", "(": "f(c)", "-": "-d"})
 INLINE = f"from torch.utils.cpp_extension import load_inline\nM = load_inline('m', cuda_sources=r'''{CUDA}''')\n"
 
 
@@ -133,6 +135,29 @@ def test_a_submission_from_before_fingerprints_is_compared_as_well(stage: Stage)
     likeness = source_of(second).likeness
     assert likeness is not None
     assert likeness.share > 0.9
+
+
+def test_a_copy_in_ten_times_as_much_of_ones_own_is_held(stage: Stage) -> None:
+    stage.judge(send(stage, stage.ada, TRITON))
+    chance = random.Random(4)
+    words = ["a", "b[i]", "7", "f(x, 2)", "-c", "d.e", "[1, 2]", "not g"]
+    padding = "\n".join(
+        f"p{n} = "
+        + " ".join(f"{chance.choice(words)} {chance.choice('+-*/%')}" for _ in range(chance.randrange(3, 9)))
+        + " 1"
+        for n in range(600)
+    )
+    own = send(stage, stage.ben, f"{padding}\n{renamed(TRITON, 7)}")
+    assert len(own.fingerprint.prints) > 10 * len(Fingerprint.objects.get(submission__owner=stage.ada).prints)
+    assert rules_of(stage.judge(own)) == ["similar_source"]
+
+
+def test_a_file_too_long_to_compare_waits(stage: Stage) -> None:
+    chance = random.Random(4)
+    lines = (" + ".join(chance.choice("a1[(-") for _ in range(9)).translate(CLOSED) for _ in range(9_000))
+    long = "\n".join(f"x = {line}" for line in lines)
+    result = stage.judge(send(stage, stage.ben, f"{TRITON}\n{long}\n"))
+    assert rules_of(result) == ["opaque_source"]
 
 
 def test_code_in_a_literal_waits(stage: Stage) -> None:

@@ -91,13 +91,13 @@ def test_words_are_plain_and_bounded() -> None:
 
 def test_its_words_are_kept_with_a_held_submission_and_change_nothing(stage: Stage) -> None:
     held = stage.judge(stage.submit(), ratio=0.3).attempt.submission
-    before = status_of(held)
+    before = status_of(held, now=stage.now)
     hint = ask_hint(submission_id=held.pk, command=command(ECHO), now=NOON)
     assert hint is not None
     assert (hint.words, hint.failure) == ([f"high: LENGTH: {len(held.source)}"], "")
     assert hint.checker.startswith("python")
     assert ask_hint(submission_id=held.pk, command=command("raise SystemExit(1)"), now=NOON) is None, "asked once"
-    assert status_of(held) == before
+    assert status_of(held, now=stage.now) == before
     assert Finding.objects.count() == 1
 
 
@@ -105,7 +105,7 @@ def test_a_checker_that_fails_changes_nothing_either(stage: Stage) -> None:
     held = stage.judge(stage.submit(), ratio=0.3).attempt.submission
     ask_hint(submission_id=held.pk, command=command("raise SystemExit(1)"), now=NOON)
     assert Hint.objects.get().failure == "it ended with status 1"
-    assert status_of(held).review == "under_review"
+    assert status_of(held, now=stage.now).review == "under_review"
 
 
 def test_nobody_is_asked_unless_a_setting_says_so(stage: Stage, settings, django_capture_on_commit_callbacks) -> None:

@@ -31,7 +31,7 @@ def test_what_is_not_named_is_as_usual() -> None:
     [
         ([], "thresholds", "expected an object"),
         ({"faster_than_light": 2}, "thresholds.faster_than_light", "no such rule; there are faster_than_best"),
-        ({"faster_than_best": 1.0}, "thresholds.faster_than_best", "from 1.1 to 100"),
+        ({"faster_than_best": 1.0}, "thresholds.faster_than_best", "from 1.1 to 10"),
         ({"faster_than_best": "2"}, "thresholds.faster_than_best", "expected a number"),
         ({"faster_than_best": True}, "thresholds.faster_than_best", "expected a number"),
         ({"faster_than_best": float("nan")}, "thresholds.faster_than_best", "expected a number"),

@@ -97,7 +97,7 @@ def test_an_owner_sets_them_on_the_record_and_they_bear_on_what_comes(stage: Sta
     row = Row.objects.get(act="set_thresholds")
     assert (row.actor, row.reason, row.before) == (stage.ada, "tricks are welcome", {"thresholds": {}})
     stage.board.refresh_from_db()
-    assert status_of(stage.judge(stage.submit(), ratio=0.4).attempt.submission).published
+    assert status_of(stage.judge(stage.submit(), ratio=0.4).attempt.submission, now=stage.now).published
     assert status_of(before.attempt.submission, now=stage.now).review == "under_review"
 
 

@@ -49,7 +49,7 @@ def test_a_change_is_tried_before_it_is_applied(stage, owner) -> None:
 def test_what_cannot_be_set_stands_at_its_field(stage, owner) -> None:
     for told, said in (
         ({"faster_than_best": "off"}, "This rule cannot be off"),
-        ({"faster_than_best": "0.5"}, "Expected a number from 1.1 to 100"),
+        ({"faster_than_best": "0.5"}, "Expected a number from 1.1 to 10"),
         ({"bimodal": "<b>many"}, "Expected a number"),
     ):
         answer = owner.get(PAGE, told)

@@ -27,7 +27,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     competition = managed(request, slug)
     current = thresholds_of(competition)
     data = request.POST if request.method == "POST" else request.GET
-    form = ThresholdForm(current, data if any(rule.id in data for rule in SETTABLE) else None)
+    form = ThresholdForm(current, data)
     why = ApplyForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid() and why.is_valid():
         told = {"thresholds": form.unusual(), "reason": why.cleaned_data["reason"]}

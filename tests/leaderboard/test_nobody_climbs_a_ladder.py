@@ -1,0 +1,46 @@
+"""What an entrant sent before is no cover for going faster, unless a person cleared it; what others reached is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leaderboard import pipeline
+from leaderboard.judging.models import Result
+from leaderboard.standings.status import status_of
+from tests.leaderboard.stage import NOON, Stage
+from tests.runner.judge.suspects import case, evidence
+
+
+def told(ratio: float) -> dict[str, Any]:
+    run = evidence(case(candidate=ratio * 1e6), case(candidate=ratio * 1.02e6, name="n=9"))
+    return {"ratio": ratio, "score_us": 1000 * ratio, "evidence": run}
+
+
+def is_held(result: Result) -> bool:
+    return status_of(result.attempt.submission, now=NOON).review == "under_review"
+
+
+def test_small_steps_of_ones_own_lead_nowhere(stage: Stage) -> None:
+    assert not is_held(stage.judge(stage.submit(), **told(0.9)))
+    assert not is_held(stage.judge(stage.submit(), **told(0.55)))
+    assert is_held(stage.judge(stage.submit(), **told(0.3))), "1.8 times its own, 3.3 times the baseline"
+
+
+def test_what_others_reached_is_cover_in_every_case(stage: Stage) -> None:
+    assert not is_held(stage.judge(stage.submit(stage.ben), **told(0.55)))
+    assert not is_held(stage.judge(stage.submit(), **told(0.3)))
+    assert is_held(stage.judge(stage.submit(), **told(0.25)))
+
+
+def test_what_a_person_cleared_is_cover_for_its_owner_and_for_all(stage: Stage) -> None:
+    first = stage.judge(stage.submit(), **told(0.3))
+    assert is_held(first)
+    pipeline.clear_result(result=first, actor=stage.olga, reason="read it, it is sound", now=stage.later(1))
+    assert not is_held(stage.judge(stage.submit(), **told(0.28)))
+    assert not is_held(stage.judge(stage.submit(stage.ben), **told(0.2)))
+    assert is_held(stage.judge(stage.submit(stage.cleo), **told(0.09)))
+
+
+def test_what_is_held_is_cover_for_nobody(stage: Stage) -> None:
+    assert is_held(stage.judge(stage.submit(), **told(0.3)))
+    assert is_held(stage.judge(stage.submit(stage.ben), **told(0.3)))
