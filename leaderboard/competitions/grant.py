@@ -25,6 +25,7 @@ def grant_role(*, competition: Competition, actor: User, username: str, role: st
     user = User.objects.filter(username__iexact=username, is_active=True).first()
     if user is None:
         raise UserError("username", username, "nobody of this name has an account here; they sign up first", status=404)
+    user = user.account
     known = Role.objects.filter(competition=competition, user=user).first()
     if known is None and competition.roles.count() >= MAX_ROLES:
         raise UserError("username", username, f"{MAX_ROLES} people have a role here, which is the most", status=409)

@@ -6,6 +6,7 @@ An act locks in this order, so that no two wait for each other: people, then the
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from django.db.models import CharField, Func, Q, QuerySet, Value
 from django.db.models.functions import Lower
@@ -18,7 +19,8 @@ from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.entrants.names import LOOKALIKES, clean_text, look
 from leaderboard.errors import UserError
 
-MAX_MODEL_CHARS = 128
+MAX_MODEL_CHARS: Final = 128
+MAX_MEMBERSHIPS: Final = 20  # of one person in one competition, ended ones included
 
 
 def lock_person(user: User) -> User:
@@ -64,6 +66,13 @@ def check_captain(entrant: Entrant, user: User, act: str) -> Membership:
     return member
 
 
+def check_not_restless(user: User, competition: Competition) -> None:
+    """Each entering, leaving and team takes a row for good, and each team a name."""
+    if Membership.objects.filter(competition=competition, user__in=logins_of(user)).count() >= MAX_MEMBERSHIPS:
+        said = f"you entered, left and changed teams {MAX_MEMBERSHIPS} times here; an organiser can help"
+        raise UserError("competition", competition.slug, said, status=409)
+
+
 def check_people_may_change(competition: Competition, now: datetime) -> None:
     merge_deadline = competition.merge_deadline
     if merge_deadline is not None and merge_deadline <= now:
@@ -92,10 +101,10 @@ def check_name_is_free(competition: Competition, field: str, name: str, *, witho
 
 
 def is_team_name(username: str) -> bool:
-    """Whether a team or a pseudonym has this name anywhere: then nobody can sign up under it."""
-    folded = Entrant.objects.alias(low_name=Lower("name"), low_pseudonym=Lower("pseudonym"))
-    given = Q(is_team=True, low_name=username.lower()) | Q(low_pseudonym=username.lower())
-    return folded.filter(given).exists()
+    """Whether a team or a pseudonym anywhere has this name, or one that looks like it: nobody signs up under that."""
+    wanted = look(username)
+    given = Entrant.objects.filter(Q(is_team=True) | ~Q(pseudonym="")).values_list("is_team", "name", "pseudonym")
+    return any(wanted in (look(name) if is_team else "", look(pseudonym)) for is_team, name, pseudonym in given)
 
 
 def checked_division(competition: Competition, division: str, model_name: str) -> tuple[str, str]:

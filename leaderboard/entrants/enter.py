@@ -11,7 +11,7 @@ import hashlib
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
@@ -102,7 +102,8 @@ def _membership(user: User, competition: Competition) -> QuerySet[Membership]:
 
 def _alone_before(person: User, competition: Competition) -> Entrant | None:
     alone = Entrant.objects.filter(competition=competition, is_team=False, memberships__user__in=logins_of(person))
-    return alone.order_by("pk").first()
+    somebody = Membership.objects.filter(entrant=OuterRef("pk"), left_at=None)  # a login that was linked once
+    return alone.exclude(Exists(somebody)).order_by("pk").first()
 
 
 def _new_entrant(person: User, competition: Competition, division: str, model_name: str, now: datetime) -> Entrant:

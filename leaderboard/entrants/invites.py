@@ -22,6 +22,7 @@ from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.errors import UserError
 
 MAX_OPEN: Final = 20  # a team's, not answered
+MAX_EVER: Final = 200
 MAX_A_PERSON: Final = 3  # of one team to one person, ever
 NONE: Final = "there is no such invite"
 
@@ -98,6 +99,8 @@ def _check_not_too_many(team: Entrant, user: User) -> None:
     if invites.filter(user=user).count() >= MAX_A_PERSON:
         said = f"was invited {MAX_A_PERSON} times; that is enough"
         raise UserError("username", user.get_username(), said, status=409)
+    if invites.count() >= MAX_EVER:
+        raise UserError("team", team.name, f"it has sent {MAX_EVER} invites; that is enough", status=409)
     if invites.filter(answer="").count() >= MAX_OPEN:
         raise UserError("team", team.name, f"{MAX_OPEN} invites wait for an answer; withdraw one first", status=409)
 

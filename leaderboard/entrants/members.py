@@ -43,6 +43,7 @@ def leave(*, user: User, competition: Competition, now: datetime) -> None:
     member = checks.membership_of(person, competition)
     if member is None:
         raise UserError("competition", competition.slug, "you are not in it", status=409)
+    checks.check_not_restless(person, competition)
     entrant = checks.lock_entrant(member.entrant)
     member = checks.check_member(entrant, person)  # as it is now that nobody else can change it
     checks.check_people_may_change(competition, now)

@@ -25,6 +25,7 @@ def create_team(
     if competition.max_team_size < 2:
         raise UserError("team", competition.slug, "everybody competes alone here", status=409)
     checks.check_people_may_change(competition, now)
+    checks.check_not_restless(person, competition)
     was = checks.membership_of(person, competition)
     if was is not None and was.entrant.is_team:
         raise UserError("team", was.entrant.name, "you are in a team already; leave it first", status=409)

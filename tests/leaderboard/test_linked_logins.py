@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
 
 from leaderboard.accounts.link import MAX_LOGINS, unlink
 from leaderboard.accounts.logins import logins_of
@@ -20,6 +21,11 @@ from leaderboard.errors import RateLimited, UserError
 from tests.leaderboard.stage import Stage
 
 PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
@@ -138,6 +144,19 @@ def test_links_are_one_step_deep_and_few(stage: Stage, ada2: User) -> None:
     assert logins_of(account).count() == MAX_LOGINS
     with pytest.raises(UserError, match="at most 5 logins"):
         link(stage, account, others[3], keep="ada3")
+
+
+def test_unlinked_logins_are_two_entrants_again(stage: Stage, ada2: User) -> None:
+    sent = stage.submit(ada2)
+    link(stage, stage.ada, ada2)
+    leave(user=stage.ada, competition=stage.board.competition, now=stage.later(1))
+    assert stage.submit(stage.ada).entrant == sent.entrant
+    unlink(login=ada2, actor=stage.olga, reason="they are two people", now=stage.later(1))
+    ada2.refresh_from_db()
+    other = stage.submit(ada2).entrant
+    assert other != sent.entrant
+    assert other.name == "ada2 (2)"
+    assert stage.submit(stage.ada).entrant == sent.entrant
 
 
 def test_only_an_organiser_unlinks(stage: Stage, ada2: User) -> None:

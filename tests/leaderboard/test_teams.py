@@ -8,10 +8,10 @@ import pytest
 
 from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
-from leaderboard.competitions.models import Competition
-from leaderboard.entrants import invites
+from leaderboard.competitions.models import CLOSED, Competition
+from leaderboard.entrants import checks, invites
 from leaderboard.entrants.checks import is_team_name, members_of
-from leaderboard.entrants.enter import enter_alone, entrant_of
+from leaderboard.entrants.enter import enter, enter_alone, entrant_of, rules_digest
 from leaderboard.entrants.members import hand_over, leave, remove_member
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.entrants.teams import create_team, rename_team
@@ -185,6 +185,59 @@ def test_a_team_may_be_renamed_to_what_is_free(stage: Stage, competition: Compet
 def test_a_name_that_a_team_has_is_no_user_s(stage: Stage, competition: Competition) -> None:
     make(stage, competition, name="Dora")
     assert is_team_name("dora")
+    assert is_team_name("D0RA")
     assert not is_team_name("ada")
     late = enter_alone(user=User.objects.create_user("dora"), competition=competition, now=stage.now)
     assert late.name == "dora (2)"
+
+
+def test_rules_that_were_accepted_go_with_one_into_a_team(stage: Stage, competition: Competition) -> None:
+    competition.rules = "No cheating."
+    competition.save()
+    enter(user=stage.ben, competition=competition, accepted=rules_digest(competition), now=stage.now)
+    team = make(stage, competition)
+    take_in(stage, team, stage.ben)
+    assert stage.submit(stage.ben).entrant == team
+    with pytest.raises(UserError, match="accept"):
+        stage.submit(stage.ada)
+    enter(user=stage.ada, competition=competition, accepted=rules_digest(competition), now=stage.now)
+    assert stage.submit(stage.ada).entrant == team
+
+
+def test_an_invite_opens_no_closed_competition(stage: Stage, competition: Competition) -> None:
+    team = make(stage, competition)
+    competition.visibility = CLOSED
+    competition.save()
+    waiting = ask(stage, team, stage.ben)
+    assert not invites.open_invites_of(stage.ben).exists()
+    with pytest.raises(UserError, match="there is no such invite"):
+        invites.accept_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now)
+
+
+def test_nobody_takes_names_without_end(stage: Stage, competition: Competition) -> None:
+    other = make(stage, competition, stage.ben)
+    for number in range(checks.MAX_MEMBERSHIPS):
+        Membership.objects.create(
+            entrant=other,
+            competition=competition,
+            user=stage.ada,
+            role=Membership.MEMBER,
+            joined_at=stage.now,
+            left_at=stage.later(number),
+        )
+    with pytest.raises(UserError, match="20 times here"):
+        make(stage, competition, name="One more")
+    stage.submit(stage.ada)
+    with pytest.raises(UserError, match="20 times here"):
+        leave(user=stage.ada, competition=competition, now=stage.now)
+
+
+def test_a_captain_who_was_just_made_one_does_not_slip_away(stage: Stage, competition: Competition) -> None:
+    team = make(stage, competition)
+    take_in(stage, team, stage.ben)
+    hand_over(entrant=team, username="ben", actor=stage.ada, now=stage.later(1))
+    with pytest.raises(UserError, match="make another member captain first"):
+        leave(user=stage.ben, competition=competition, now=stage.later(1))
+    with pytest.raises(UserError) as caught:
+        hand_over(entrant=team, username="ada", actor=stage.ada, now=stage.later(1))
+    assert caught.value.status == 403, "who handed it over cannot take it back"
