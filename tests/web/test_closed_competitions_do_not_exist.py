@@ -11,7 +11,9 @@ import pytest
 from django.urls import URLPattern, URLResolver
 
 from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Board, Competition, InviteCode, Prize, Track
+from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
+from leaderboard.submissions.models import Submission
 from leaderboard.web.urls import urlpatterns
 from tests.leaderboard.stage import NOON, Stage, make_board
 
@@ -96,13 +98,47 @@ def test_no_address_tells_a_stranger_of_it(stage, browser, asked, who) -> None:
     assert telling == []
 
 
+def test_no_address_tells_of_it_after_it_is_over(stage, browser, closed, asked) -> None:
+    """When code, decisions and winners of an open one are published."""
+    over = {"deadline": NOON + timedelta(minutes=1), "revealed_at": NOON + timedelta(minutes=2)}
+    Competition.objects.filter(pk=closed.competition_id).update(**over, final_at=NOON + timedelta(minutes=3))
+    client = browser(None)
+    assert [address for address in asked if WORD in told(client.get(address))] == []
+    assert WORD in told(browser(stage.ada).get(f"/boards/{closed.slug}/cpu"))
+
+
+def test_no_form_tells_a_stranger_of_it(stage, browser, asked) -> None:
+    client = browser(stage.cleo)
+    before = changed()
+    posted = [address for address in asked if address != "/sign-out"]
+    telling = [address for address in posted if WORD in told(client.post(address, {}))]
+    assert telling == []
+    assert changed() == before, "nothing of it was changed"
+
+
+def test_asking_for_it_by_name_tells_a_stranger_nothing(stage, browser, closed, asked) -> None:
+    client, slug = browser(stage.cleo), closed.competition.slug
+    query = {"board": closed.slug, "slug": slug, "competition": slug, "track": f"{WORD}-track", "q": WORD}
+    names = (closed.competition.name.lower(), closed.title.lower())
+    addresses = [address for address in asked if WORD not in address]
+    answers = {address: told(client.get(address, query)) for address in addresses}
+    assert [address for address, said in answers.items() if any(name in said for name in names)] == []
+
+
+def changed() -> list[int]:
+    tables = (Board, Competition, InviteCode, Announcement, Prize, Track, Submission, Membership)
+    return [table.objects.count() for table in tables]
+
+
 def test_those_who_are_in_it_are_told(stage, browser, asked) -> None:
-    """Else the test above could not fail."""
+    """Else the tests above could not fail."""
+    board, cup = f"{WORD}-gemm", f"{WORD}-cup"
+    pages = {"/", "/boards", f"/boards/{board}", f"/boards/{board}/cpu", "/competitions", f"/competitions/{cup}"}
+    calls = {"/api/v1/boards", f"/api/v1/boards/{board}", "/api/v1/competitions", f"/api/v1/competitions/{cup}"}
+    assert pages | calls <= set(asked)
     for person in (stage.ada, stage.olga):
         client = browser(person)
-        telling = {address for address in asked if WORD in told(client.get(address))}
-        assert {"/", "/boards", f"/boards/{WORD}-gemm", f"/boards/{WORD}-gemm/cpu"} <= telling
-        assert {"/api/v1/boards", f"/api/v1/boards/{WORD}-gemm"} <= telling
+        assert [address for address in pages | calls if WORD not in told(client.get(address))] == []
 
 
 @pytest.mark.parametrize("who", [None, "cleo"])
