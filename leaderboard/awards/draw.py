@@ -37,7 +37,7 @@ class Drawn:
 
 def draw(track: Track, *, now: datetime) -> Drawn:
     boards = board_standings(track, now=now)
-    lines = lines_of(track, boards)
+    lines = lines_of(track, boards, now=now)
     barred = barred_entrants(track, [line.entrant_id for line in lines], now=now)
     offers = offers_of(track)
     outcome = propose(lines, offers=offers, tie_rule=track.tie_rule, barred=barred)

@@ -30,7 +30,9 @@ from leaderboard.confirmations.models import Confirmation
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import Submission
 
-SETTLED: Final = (confirmations.CONFIRMED, confirmations.REFUSED)  # a refused one made the award stale
+SETTLED: Final = confirmations.CONFIRMED  # a refused one is a tie: it made the award of a single board stale
+
+NO_LEAD: Final = "on a board the runs show no lead: say why it is taken as confirmed all the same, or do not award it"
 
 
 @transaction.atomic
@@ -56,23 +58,26 @@ def propose_award(*, track: Track, actor: User, now: datetime) -> Award:
 def confirm_award(*, award: Award, actor: User, now: datetime, without: str = "") -> int:
     """Ask runners for what is not confirmed yet, and say how much of that is open; at 0 the award is confirmed.
 
-    `without`: why it is taken as confirmed although runs were made and settled nothing (they were held, or failed).
+    `without`: why it is taken as confirmed although runs were made and do not show it (no lead, held, nobody could).
     """
     award = _held(award, (PROPOSED,), actor, "confirm an award", now)
     missing = [
         (pair, last)
         for pair, last in zip(award.content["pairs"], newest(award.content["pairs"]), strict=True)
-        if last is None or last.outcome not in SETTLED
+        if last is None or last.outcome != SETTLED
     ]
     if missing and without:
         check_reason(without)
         _check_all_tried(award, [last for _, last in missing])
     else:
+        wanted = [pair for pair, last in missing if last is None or last.outcome != confirmations.REFUSED]
+        if missing and not wanted:
+            raise _refused(award.track, NO_LEAD)
         for pair, last in missing:
-            if last is None or last.is_done:
+            if last is None or (last.is_done and last.outcome != confirmations.REFUSED):
                 _ask(pair, actor, now)
         if missing:
-            return len(missing)
+            return len(wanted)
     _step(award, CONFIRMED, actor, without, now)
     return 0
 

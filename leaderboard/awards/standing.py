@@ -17,10 +17,11 @@ from django.db.models import Q
 
 from leaderboard.awards.winners import Line
 from leaderboard.competitions.calendar import Stage
-from leaderboard.competitions.models import Board, Track
-from leaderboard.errors import UserError
+from leaderboard.competitions.models import FAST_P, POINTS, Board, Track
 from leaderboard.standings.boards import looks
+from leaderboard.standings.competition import overall_standing
 from leaderboard.standings.models import Entry
+from leaderboard.standings.overall import Line as OverallLine
 from leaderboard.standings.ranking import Place, Run, Value, pool
 from leaderboard.standings.table import run_of
 from leaderboard.standings.windows import inside, window
@@ -68,12 +69,12 @@ def boards_of(track: Track) -> list[Board]:
     return list(boards.order_by("slug", "hardware"))
 
 
-def lines_of(track: Track, boards: list[BoardStanding]) -> list[Line]:
+def lines_of(track: Track, boards: list[BoardStanding], *, now: datetime) -> list[Line]:
     if track.kind == Track.FIRST_TO_BEAT:
         return _first_to_beat(track, boards)
     if track.kind == Track.BOARD:
         return _of_board(boards)
-    raise UserError("track", track.slug, "several boards are not awarded as one yet; award them one by one", status=409)
+    return _overall(track, boards, now)
 
 
 def _standing(board: Board, epoch: str, places: tuple[Place, ...], entries: list[Entry]) -> BoardStanding:
@@ -97,6 +98,26 @@ def _first_to_beat(track: Track, boards: list[BoardStanding]) -> list[Line]:
             found.setdefault(value.entrant_id, (value, one.board))
     ordered = sorted(found.values(), key=lambda one: (one[0].submitted_at, one[0].submissions[0]))[:MOST_LINES]
     return [Line(v.entrant_id, number, number, _said(v, board)) for number, (v, board) in enumerate(ordered, 1)]
+
+
+def _overall(track: Track, boards: list[BoardStanding], now: datetime) -> list[Line]:
+    found = overall_standing(
+        track.competition, boards=[one.board for one in boards], now=now, stage=Stage.CONTEST, in_full=True
+    )
+    return [
+        Line(
+            line.entrant_id, line.rank, at, f"{_scored(line, found.scoring)} over {line.solved} of {len(boards)} boards"
+        )
+        for at, line in enumerate(found.lines[:MOST_LINES])
+    ]
+
+
+def _scored(line: OverallLine, scoring: str) -> str:
+    if scoring == POINTS:
+        return f"{line.score:g} points"
+    if scoring == FAST_P:
+        return f"faster than the baseline on {100 * line.score:.0f} % of boards"
+    return f"{line.score:.3f} × as fast as the baseline in the geometric mean"
 
 
 def _said(value: Value, board: Board) -> str:

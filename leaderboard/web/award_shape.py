@@ -27,7 +27,7 @@ STATES: Final = {
 }
 VERDICTS: Final = {
     confirmations.CONFIRMED: ("confirmed", "good"),
-    confirmations.REFUSED: ("not confirmed: a tie", "warn"),
+    confirmations.REFUSED: ("no lead shown", "warn"),
     confirmations.FAILED: ("the upper one failed", "bad"),
     confirmations.HELD: ("held for a person", "warn"),
     confirmations.ERROR: ("could not be run", "warn"),
@@ -171,7 +171,7 @@ def _pair(pair: dict[str, Any], last: Confirmation | None, names: dict[int, str]
         "gap": f"{100 * pair['gap']:.2f} %",
         "said": said,
         "why": why,
-        "is_settled": last is not None and last.outcome in life.SETTLED,
+        "is_settled": last is not None and last.outcome == life.SETTLED,
     }
 
 

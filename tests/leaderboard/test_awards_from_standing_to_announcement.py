@@ -33,7 +33,7 @@ from leaderboard.standings.publish import withdraw
 from leaderboard.submissions.models import Submission
 from tests.leaderboard import records
 from tests.leaderboard.records import confirm
-from tests.leaderboard.stage import Stage
+from tests.leaderboard.stage import Stage, make_board
 
 BOARD = {"slug": "softmax", "hardware": "cpu"}
 WHY = "read the code of all three"
@@ -331,6 +331,40 @@ def test_the_first_to_beat_it_wins_whoever_is_faster_later(stage: Stage) -> None
     told = {entrant.pk: entrant.name for entrant in Entrant.objects.all()}
     assert [told[one.entrant_id] for one in drawn.outcome.winners] == ["cleo"]
     assert drawn.pairs == (), "it goes by the time of submission"
+
+
+def test_several_boards_are_one_standing(stage: Stage) -> None:
+    other = make_board("vectoradd", tags=["memory"])
+    stage.board.tags = ["memory"]
+    stage.board.save()
+    sent(stage, stage.ada, 0.6)
+    sent(stage, stage.ben, 0.605)
+    sent(stage, stage.ben, 0.6, board=other)
+    sent(stage, stage.ada, 0.8, board=other)
+    over(stage)
+    for kind, params in ((Track.OVERALL, {}), (Track.HARDWARE, {"hardware": "cpu"}), (Track.TAG, {"tag": "memory"})):
+        made = track(stage, 100, 50, kind=kind, params=params, slug=kind)
+        drawn = draw(made, now=stage.now)
+        told = {entrant.pk: entrant.name for entrant in Entrant.objects.all()}
+        assert [told[one.entrant_id] for one in drawn.outcome.winners] == ["ben", "ada"]
+        assert drawn.pairs == (), "on no board is the one who stands above ahead within reach"
+
+
+def test_a_lead_on_one_of_several_boards_that_runs_do_not_show_needs_a_reason(stage: Stage) -> None:
+    other = make_board("vectoradd")
+    for board in (stage.board, other):
+        sent(stage, stage.ada, 0.6, board=board)
+        sent(stage, stage.ben, 0.618, board=board)
+    over(stage)
+    award = propose_award(track=track(stage, 100, kind=Track.OVERALL, params={}), actor=stage.olga, now=stage.now)
+    assert confirm_award(award=award, actor=stage.olga, now=stage.now) == 2
+    confirm(stage)
+    confirm(stage, told=records.REFUSED)
+    for _ in range(2):
+        with pytest.raises(UserError, match="show no lead"):
+            confirm_award(award=award, actor=stage.olga, now=stage.now)
+    assert Confirmation.objects.count() == 2, "it is not tried until it comes out right"
+    assert confirm_award(award=award, actor=stage.olga, now=stage.now, without="ahead on the other one") == 0
 
 
 def test_only_what_was_sent_in_the_contest_counts(stage: Stage) -> None:
