@@ -12,7 +12,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.competitions.roles import has_role
 from leaderboard.judging.models import Result
 from leaderboard.review import case, log
-from leaderboard.review.models import Case, Decision, Finding
+from leaderboard.review.models import Case, Decision, Finding, Hint
 from leaderboard.review.reasons import REASONS
 from leaderboard.review.suspend import suspensions_of
 from leaderboard.standings.models import Entry
@@ -97,6 +97,7 @@ def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
         "suspensions": suspensions_of(submission.owner, row.board.competition),
         "may_suspend": has_role(user, row.board.competition, Role.OWNER) and not submission.owner.is_staff,
         "findings": [shown_finding(finding) for finding in result.findings.all()],
+        "hint": Hint.objects.filter(submission=submission).first(),
         **_evidence(result, submission, user),
     }
 

@@ -108,6 +108,18 @@ def test_a_report_that_makes_no_sense_is_left_out(stage, browser, evidence) -> N
     assert "The report keeps no samples" in page(browser(stage.olga), f"/review/{result.pk}")
 
 
+def test_the_words_of_a_checker_are_a_hint(stage, browser) -> None:
+    from leaderboard.review.models import Hint
+
+    submission = stage.submit(stage.ada)
+    result = stage.judge(submission, **HELD)
+    told = {"submission": submission, "checker": "kernelguard", "created_at": stage.now}
+    Hint.objects.create(**told, words=["<b>caches by data_ptr</b>"])
+    seen = page(browser(stage.olga), f"/review/{result.pk}")
+    assert "&lt;b&gt;caches by data_ptr" in seen
+    assert "caches by data_ptr" not in page(browser(stage.ada), f"/submissions/{submission.pk}")
+
+
 def test_what_a_competitor_wrote_stays_text(stage, browser) -> None:
     submission = stage.submit(stage.ada)
     result = stage.judge(submission, **HELD)
