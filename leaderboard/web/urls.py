@@ -35,6 +35,7 @@ from leaderboard.web.pages.organise import news as organise_news
 from leaderboard.web.pages.organise import preview as organise_preview
 from leaderboard.web.pages.organise import quotas as organise_quotas
 from leaderboard.web.pages.organise import settings as organise_settings
+from leaderboard.web.pages.organise import standing as organise_standing
 from leaderboard.web.pages.organise import state as organise_state
 from leaderboard.web.pages.organise import thresholds as organise_thresholds
 from leaderboard.web.pages.organise import tracks as organise_tracks
@@ -116,6 +117,8 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/quotas", organise_quotas.edit),
     path("organise/<slug:slug>/thresholds", organise_thresholds.edit),
     path("competitions/<slug:slug>/thresholds", organise_thresholds.named),
+    path("organise/<slug:slug>/standing", organise_standing.index),
+    path("organise/<slug:slug>/standing/<slug:name>", organise_standing.act),
     path("organise/<slug:slug>/state", organise_state.page),
     path("organise/<slug:slug>/state.json", organise_state.data),
     path("organise/<slug:slug>/exports", organise_exports.index),

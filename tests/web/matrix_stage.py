@@ -17,6 +17,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.admissions.ask import ask_test
+from leaderboard.awards.models import Award
 from leaderboard.competitions.announce import publish_announcement
 from leaderboard.competitions.invites import issue_codes
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
@@ -31,6 +32,7 @@ from tests.leaderboard.stage import Stage, make_problem
 
 WHO = ("anonymous", "competitor", "mate", "stranger", "viewer", "reviewer", "owner", "administrator")
 HOUR = timedelta(hours=1)
+DRAWN: dict[str, Any] = {"winners": [], "skipped": [], "pairs": []}
 
 HELD = "heldheld"
 REJECTED = "rejectedrejected"
@@ -164,6 +166,7 @@ def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
         "token": token.pk,
         "track": track.pk,
         "prize": prize.pk,
+        "award": Award.objects.create(track=track, basis="x", content=DRAWN, created_at=now).pk,
         "role": Role.objects.get(user=people["viewer"]).pk,
     }
 

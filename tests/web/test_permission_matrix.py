@@ -75,6 +75,23 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/competitions/{slug}/integrity", ALL, NOT_SENT),
         ("/competitions/{secret}/integrity", "NNNNNNNA", NOT_SENT),
     ],
+    "competitions/<slug:slug>/awards": [
+        ("/competitions/{slug}/awards", ALL, NOT_SENT),
+        ("/competitions/{secret}/awards", "NNNNNNNA", NOT_SENT),
+    ],
+    **{
+        f"competitions/<slug:slug>/awards.{kind}": [
+            (f"/competitions/{{slug}}/awards.{kind}", ALL, NOT_SENT),
+            (f"/competitions/{{secret}}/awards.{kind}", "NNNNNNNA", NOT_SENT),
+        ]
+        for kind in ("csv", "json")
+    },
+    "competitions/<slug:slug>/awards/propose/<slug:track>": [
+        ("/competitions/{slug}/awards/propose/best", "IMMMMMMM", OWNERS_OR_NONE)
+    ],
+    "competitions/<slug:slug>/awards/<int:pk>/<slug:name>": [
+        ("/competitions/{slug}/awards/{award}/announce", "IMMMMMMM", OWNERS_OR_NONE)
+    ],
     "invite-code": [("/invite-code", SIGNED_IN, SIGNED_IN)],
     "collections/<slug:slug>": [("/collections/kernels-101", "N", NOT_SENT)],
     "collections/<slug:slug>/<str:username>": [("/collections/kernels-101/ada", "N", NOT_SENT)],
@@ -157,6 +174,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "organise/<slug:slug>/quotas": [("/organise/{slug}/quotas", ANY_ROLE, OWNERS)],
     "organise/<slug:slug>/thresholds": [("/organise/{slug}/thresholds", ANY_ROLE, OWNERS)],
     "competitions/<slug:slug>/thresholds": [("/competitions/{slug}/thresholds", ALL, NOT_SENT)],
+    "organise/<slug:slug>/standing": [("/organise/{slug}/standing", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/standing/<slug:name>": [("/organise/{slug}/standing/freeze", "IMMMMMMM", OWNERS)],
     "organise/<slug:slug>/state": [("/organise/{slug}/state", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/state.json": [("/organise/{slug}/state.json", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/exports": [("/organise/{slug}/exports", ANY_ROLE, READ_ONLY)],
