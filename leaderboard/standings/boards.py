@@ -15,6 +15,8 @@ from datetime import datetime
 from leaderboard.competitions.calendar import Stage, Window, current_stage
 from leaderboard.competitions.models import Board
 from leaderboard.judging.models import Epoch
+from leaderboard.standings.history import Record, records
+from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Place, Run, Value, pool
 from leaderboard.standings.table import COLUMNS, NO_LINES, Table, Tables, read, run_of
@@ -174,6 +176,29 @@ def published_times(submissions: Iterable[int], *, now: datetime) -> dict[int, f
             scale_us = seen[entry.board_id].tables.get(entry.epoch, NO_LINES).scale_us
             times[entry.submission_id] = entry.ratio * scale_us if scale_us else entry.score_us
     return times
+
+
+@dataclass(frozen=True)
+class RecordLine:
+    record: Record
+    entry: Entry  # of the first run of the kernel
+
+    @property
+    def gain_said(self) -> str:
+        """How much faster than who stood first before, in per cent."""
+        return f"{((self.record.gain or 1) - 1) * 100:+.1f} %"
+
+
+def board_records(board: Board, *, stage: Stage, now: datetime) -> list[RecordLine]:
+    """Who stood first from when on, the oldest first: of the lines that are shown, in the epoch that is ranked."""
+    epochs = look(board, stage=stage, now=now).epochs
+    if not epochs:
+        return []
+    rows = Entry.objects.filter(inside(window(board, stage, now)), board=board, epoch=epochs[0].name)
+    found = records((Run(*row) for row in rows.values_list(*COLUMNS)), level_pairs([board.pk]).get(board.pk, ()))
+    firsts = Entry.objects.filter(submission__in=[record.value.submissions[0] for record in found])
+    entries = {entry.submission_id: entry for entry in firsts.select_related("entrant")}
+    return [RecordLine(one, entries[one.value.submissions[0]]) for one in found if one.value.submissions[0] in entries]
 
 
 def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:

@@ -6,7 +6,7 @@ fixed number of queries, however many boards and lines there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.boards import looks
 from leaderboard.standings.overall import Cell, Line, overall
+from leaderboard.standings.ranking import Place
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,6 @@ def overall_standing(
     """Over these of its boards: all that one may see, those of one hardware, or those with a tag."""
     stage = stage or current_stage(competition.schedule, now)
     seen = looks(boards, now=now, stage=stage, in_full=in_full)
-    places = {board.pk: seen[board.pk].current.places for board in boards}
+    places: dict[Hashable, Sequence[Place]] = {board.pk: seen[board.pk].current.places for board in boards}
     scoring = scoring or competition.scoring
     return Overall(scoring, stage, tuple(boards), tuple(overall(places, scoring)))

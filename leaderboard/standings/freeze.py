@@ -94,7 +94,7 @@ def finalise(*, competition: Competition, actor: User, reason: str, now: datetim
     def times(known: Competition) -> Times:
         if known.final_at is not None and known.final_at <= now:
             return {}
-        if not _can_be_final(known, now):
+        if not can_be_final(known, now):
             raise _refused(known, "is not past its deadline, so its standing cannot be final")
         left = waiting(known, now)
         if left and not anyway:
@@ -113,6 +113,12 @@ def reopen(*, competition: Competition, actor: User, reason: str, now: datetime)
     return _act(REOPEN, times, competition, actor, reason, now)
 
 
+def can_be_final(competition: Competition, now: datetime) -> bool:
+    """After its deadline; where it has none, whenever the contest is on: that is what ends it."""
+    phase = phase_at(competition.schedule, now)
+    return phase is Phase.REVIEW or (competition.deadline is None and phase in (Phase.CONTEST, Phase.FROZEN))
+
+
 def waiting(competition: Competition, now: datetime) -> Waiting:
     """Of what was sent for the contest."""
     counted = window_of(competition.schedule, Stage.CONTEST)
@@ -126,12 +132,6 @@ def waiting(competition: Competition, now: datetime) -> Waiting:
         state__in=UNFINISHED,
     )
     return Waiting(held=held.order_by().count(), unjudged=unjudged.count())
-
-
-def _can_be_final(competition: Competition, now: datetime) -> bool:
-    """After its deadline; where it has none, whenever the contest is on: that is what ends it."""
-    phase = phase_at(competition.schedule, now)
-    return phase is Phase.REVIEW or (competition.deadline is None and phase in (Phase.CONTEST, Phase.FROZEN))
 
 
 @transaction.atomic

@@ -78,7 +78,7 @@ def rank(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Pla
     while len(places) < len(lines):
         left = len(places)
         leader = lines[left]
-        group = lines[left : left + _reach(leader, lines, left, same)]
+        group = lines[left : left + reach(leader, lines, left, same)]
         first, is_tied = len(places) + 1, len(group) > 1
         group.sort(key=lambda line: held_since(leader, entrants[line.entrant_id]))
         places += [Place(first, is_tied, line) for line in group]
@@ -92,7 +92,7 @@ def are_tied(leader: Value, other: Value) -> bool:
     return difference < max(TIE, leader.forgeable, other.forgeable) or difference <= noise
 
 
-def _reach(leader: Value, lines: Sequence[Value], first: int, same: frozenset[frozenset[int]]) -> int:
+def reach(leader: Value, lines: Sequence[Value], first: int, same: frozenset[frozenset[int]]) -> int:
     """How many of the lines from `first` on, which is the leader's own, share its rank."""
     end = first + 1
     while end < len(lines) and are_tied(leader, lines[end]):

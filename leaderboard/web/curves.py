@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
+from leaderboard.standings.boards import RecordLine
 from leaderboard.standings.fast_p import MOST_P, Standing, Step
 
 MOST_CURVES: Final = 6  # as many as can be told apart: tokens.css has a colour and a dash for each
@@ -51,6 +53,41 @@ def plot(standings: Sequence[Standing]) -> Plot:
         ),
         across=tuple(Tick(_x(p), f"{p}×") for p in range(int(MOST_P) + 1)),
         up=tuple(Tick(_y(share), f"{share:.0%}") for share in SHARES),
+    )
+
+
+@dataclass(frozen=True)
+class RecordPlot:
+    path: str
+    up: tuple[Tick, ...]
+    across: tuple[Tick, ...]
+    said: str  # for those who do not see it
+    left: float = LEFT
+    right: float = RIGHT
+    top: float = TOP
+    bottom: float = BOTTOM
+
+
+def record_plot(lines: Sequence[RecordLine], now: datetime) -> RecordPlot | None:
+    """The speedup of whoever stood first over time, from the first record until now."""
+    if not lines:
+        return None
+    best = max(1.0, *(1 / line.record.value.ratio for line in lines))
+    start = lines[0].record.since
+    whole_s = max(1.0, (now - start).total_seconds())
+
+    def at(line: RecordLine) -> tuple[float, float]:
+        share = min(1.0, (line.record.since - start).total_seconds() / whole_s)
+        return LEFT + (RIGHT - LEFT) * share, _y(1 / line.record.value.ratio / best)
+
+    (x, y), *others = map(at, lines)
+    steps = "".join(f"H{to:.1f}V{up:.1f}" for to, up in others)
+    last = 1 / lines[-1].record.value.ratio
+    return RecordPlot(
+        path=f"M{x:.1f} {y:.1f}{steps}H{RIGHT:.1f}",
+        up=tuple(Tick(_y(share), f"{share * best:.2g}×") for share in SHARES),
+        across=(Tick(LEFT, f"{start:%-d %b %Y}"), Tick(RIGHT, "now")),
+        said=f"{len(lines)} times somebody came to stand first; the last with {last:.3g} times the baseline's speed.",
     )
 
 

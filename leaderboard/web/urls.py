@@ -8,7 +8,9 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from leaderboard.web import stream
 from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import competitions as competitions_api
+from leaderboard.web.api import entries as entries_api
 from leaderboard.web.api import quota as quota_api
+from leaderboard.web.api import standings as standings_api
 from leaderboard.web.api import views as api
 from leaderboard.web.pages import (
     account,
@@ -17,6 +19,7 @@ from leaderboard.web.pages import (
     boards,
     collections,
     competitions,
+    entries,
     logins,
     rejudging,
     review,
@@ -24,6 +27,7 @@ from leaderboard.web.pages import (
     runners,
     service,
     sets,
+    standings,
     submissions,
     teams,
 )
@@ -46,10 +50,18 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>", boards.problem),
     path("boards/<slug:slug>/submit", submissions.submit),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
+    path("boards/<slug:slug>/<str:hardware>/history", entries.history),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
     path("competitions", competitions.index),
     path("competitions/<slug:slug>", competitions.detail),
     path("competitions/<slug:slug>/enter", competitions.enter),
+    path("competitions/<slug:slug>/standings", standings.page),
+    path("competitions/<slug:slug>/standings/<slug:name>", standings.act),
+    path("entries/<int:pk>", entries.detail),
+    path("entries/<int:pk>/code", entries.code),
+    path("submissions/<int:pk>/retract", entries.retract),
+    path("submissions/<int:pk>/restore", entries.restore),
+    path("submissions/<int:pk>/publish-code", entries.publish_code),
     path("competitions/<slug:slug>/integrity", review_integrity.page),
     path("invite-code", competitions.invite_code),
     path("collections/<slug:slug>", collections.index),
@@ -141,6 +153,9 @@ people: list[URLPattern | URLResolver] = [
     path("boards", api.Boards.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
+    path("competitions/<slug:slug>/standings", standings_api.Standings.as_view()),
+    path("entries/<int:pk>", entries_api.Entry.as_view()),
+    path("submissions/<int:pk>/retract", entries_api.Retract.as_view()),
     path("quota", quota_api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),

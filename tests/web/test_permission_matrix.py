@@ -53,6 +53,24 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "boards/<slug:slug>/submit": [("/boards/softmax/submit", SIGNED_IN, SIGNED_IN)],
     "boards/<slug:slug>/files/<str:name>": [("/boards/softmax/files/reference.py", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>": [("/boards/softmax/cpu", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>/history": [("/boards/softmax/cpu/history", ALL, NOT_SENT)],
+    "entries/<int:pk>": [
+        ("/entries/{published}", ALL, NOT_SENT),
+        ("/entries/{held}", "N", NOT_SENT),
+        ("/entries/{frozen}", "NNNNNNNA", NOT_SENT),
+    ],
+    "entries/<int:pk>/code": [("/entries/{published}/code", "NAANAAAA", NOT_SENT)],
+    "submissions/<int:pk>/retract": [("/submissions/{own}/retract", "IMMMMMMM", OWN)],
+    "submissions/<int:pk>/restore": [("/submissions/{own}/restore", "IMMMMMMM", OWN)],
+    "submissions/<int:pk>/publish-code": [("/submissions/{own}/publish-code", "IMMMMMMM", OWN)],
+    "competitions/<slug:slug>/standings": [
+        ("/competitions/{slug}/standings", ALL, NOT_SENT),
+        ("/competitions/{secret}/standings", "NNNNNNNA", NOT_SENT),
+    ],
+    "competitions/<slug:slug>/standings/<slug:name>": [
+        ("/competitions/{slug}/standings/freeze", "IMMMMMMM", ANY_ROLE),  # a reason is asked first
+        ("/competitions/{secret}/standings/freeze", "IMMMMMMM", STAFF),
+    ],
     "competitions": [("/competitions", ALL, NOT_SENT)],
     "competitions/<slug:slug>": [
         ("/competitions/{slug}", ALL, NOT_SENT),
@@ -199,6 +217,15 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/competitions/{slug}/enter", "IMMMMMMM", SIGNED_IN),
         ("/api/v1/competitions/{secret}/enter", "IMMMMMMM", SIGNED_IN),  # what it lacks is told before what it names
     ],
+    "api/v1/competitions/<slug:slug>/standings": [
+        ("/api/v1/competitions/{slug}/standings", ALL, NOT_SENT),
+        ("/api/v1/competitions/{secret}/standings", "NNNNNNNA", NOT_SENT),
+    ],
+    "api/v1/entries/<int:pk>": [
+        ("/api/v1/entries/{published}", ALL, NOT_SENT),
+        ("/api/v1/entries/{frozen}", "NNNNNNNA", NOT_SENT),
+    ],
+    "api/v1/submissions/<int:pk>/retract": [("/api/v1/submissions/{own}/retract", "IMMMMMMM", OWN)],
     "api/v1/quota": [("/api/v1/quota", SIGNED_IN, READ_ONLY)],
     "api/v1/submissions": [("/api/v1/submissions", SIGNED_IN, SIGNED_IN)],
     "api/v1/submissions/<int:pk>": [
@@ -226,6 +253,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
 PUBLIC_AS_WELL = (
     *("/boards/{secret}", "/boards/{secret}/cpu", "/boards/winter-softmax/cpu", "/boards/winter-softmax"),
     *("/api/v1/boards/{secret}", "/api/v1/boards/{secret}/cpu/entries", "/api/v1/boards/winter-softmax/cpu/entries"),
+    *("/boards/winter-softmax/cpu/history", "/boards/winter-softmax/cpu?public=1&from=0"),
+    *("/competitions/winter/standings", "/competitions/winter/standings?scoring=points&hardware=cpu"),
+    *("/api/v1/competitions/winter/standings?full=true", "/api/v1/boards/winter-softmax/cpu/entries?full=true"),
+    *("/api/v1/competitions/winter/standings", "/entries/{frozen}/code", "/api/v1/entries/{held}"),
     *("/submissions/{held}", "/submissions/{frozen}", "/api/v1/submissions/{held}"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -12,8 +13,9 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from leaderboard.competitions.models import Competition, Prize, Track
+from leaderboard.competitions.models import Board, Competition, Prize, Track
 from leaderboard.competitions.roles import competitions_of
+from leaderboard.standings.overall import FAST_P, GEOMETRIC_MEAN, POINTS, Line
 from leaderboard.web import figures, markup, prizes
 from leaderboard.web.phases import PhaseShown, phase_shown
 
@@ -121,3 +123,22 @@ def prize_said(prize: Prize) -> str:
 def chip(status: str) -> str:
     """The class of the chip that says what an import did with a problem."""
     return IMPORT_CHIPS.get(status, "")
+
+
+@register.simple_tag
+def overall_score(line: Line, scoring: str) -> SafeString:
+    """An entrant's score over several boards, with its interval where there is one that says anything."""
+    say: Callable[[float], str] = {
+        POINTS: lambda value: f"{value:.1f}".removesuffix(".0"),
+        GEOMETRIC_MEAN: lambda value: figures.speedup(1 / value),
+        FAST_P: figures.percent,
+    }[scoring]
+    if line.low is None or line.high is None or say(line.low) == say(line.high):
+        return format_html("{}", say(line.score))
+    return format_html('{} <span class="detail line">{} to {}</span>', say(line.score), say(line.low), say(line.high))
+
+
+@register.simple_tag
+def board_at(boards: Sequence[Board], place: int) -> str:
+    """What a cell of that column is of, for a table that folds."""
+    return boards[place].title
