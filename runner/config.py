@@ -105,7 +105,9 @@ class DaemonSettings(JudgeSettings):
     broker_url: SecretStr = Field(min_length=1)
     runner_insecure: bool = False  # allow a token over plain http to another machine (inside a private network)
     runner_poll_s: float = Field(default=60.0, ge=0.1, le=3_600)  # claims this often even if nobody rings
-    runner_judge_limit_s: float = Field(default=1_800.0, ge=1, le=86_400)  # hard wall-clock limit of one attempt
+    runner_judge_limit_s: float = Field(
+        default=1_800.0, ge=1, le=86_400
+    )  # hard wall-clock limit of one run; a confirmation has several
     runner_judge_grace_s: float = Field(default=10.0, ge=0.1, le=60)  # between SIGTERM and SIGKILL
     runner_spool_bytes: int = Field(default=256_000_000, ge=17_000_000)
     runner_judge_command: Command = (sys.executable, "-m", "runner.standby")

@@ -17,9 +17,8 @@ from runner.execute import OnEvent, execute
 from runner.fit import fit
 from runner.judge import records, report, throttle
 from runner.judge.records import INCUMBENT_FAILED, RecordVerdict
-from runner.wire import Event, Job, Report
+from runner.wire import SPARE_RUNS, Event, Job, Report
 
-SPARE_RUNS: Final = 2  # instead of runs that could not be measured
 REPEATED: Final = ("unmeasurable", "infra_error")
 
 Judge = Callable[[Job, config.JudgeSettings, OnEvent], Report]

@@ -83,7 +83,7 @@ class JudgeProcess:
         """Hands over the job; returns with the report, while the judge is still clearing away."""
         self._output.expect(job, on_event)
         self._feed(dump(job).encode())
-        self._follow_or_end(lambda: self._output.report is not None, self._limit_s)
+        self._follow_or_end(lambda: self._output.report is not None, self._limit_s * job.most_judged)
         assert self._output.report is not None
         return self._output.report
 

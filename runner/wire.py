@@ -38,6 +38,7 @@ MAX_EVENTS_PER_CALL: Final = 100
 MAX_CONFIRMATION_BYTES: Final = 64_000
 MAX_ADMISSION_BYTES: Final = 64_000
 MOST_RUNS: Final = 9  # of a confirmation
+SPARE_RUNS: Final = 2  # of one, instead of runs that could not be measured
 TELEMETRY: Final = ("", "full", "mask_only", "none")  # how much of the device's state was seen; "": nobody said
 LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: below it nothing was measured
 
@@ -89,6 +90,11 @@ class Job:
     runs: int = 1  # independent ones, one after the other; more than one only with an incumbent
     task: str = JUDGE  # ADMISSION: the problem itself is tested; mode is "test", source and submission_id are empty
     wire: int = WIRE_VERSION
+
+    @property
+    def most_judged(self) -> int:
+        """How often something is judged for this job at most: in each run the candidate and its incumbent alone."""
+        return 1 if self.incumbent is None else 2 * self.runs + SPARE_RUNS
 
     def to_json(self) -> JSON:
         return asdict(self)

@@ -16,7 +16,6 @@ from leaderboard.judging.models import Runner
 from runner.wire import Incumbent, Job
 
 RUNS: Final = 5  # the k of docs/records.md
-MOST_JUDGED: Final = 2 * RUNS + 2  # each run, the incumbent alone after each, and two instead of spoiled ones
 PAUSE: Final = timedelta(minutes=10)  # between two records of one board: near-ties that take turns fill no queue
 
 
@@ -28,9 +27,10 @@ def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime 
     found = claim(waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id"), runner=runner, now=now)
     if found is None:
         return None
-    found.hard_deadline_at = now + MOST_JUDGED * longest(found.version.bundle)
+    job = _job(found, epoch=runner.epoch)
+    found.hard_deadline_at = now + job.most_judged * longest(found.version.bundle)
     found.save(update_fields=["hard_deadline_at"])
-    return _job(found, epoch=runner.epoch)
+    return job
 
 
 def _job(asked: Confirmation, *, epoch: str) -> Job:

@@ -14,7 +14,7 @@ from django.test import Client
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.confirmations.ask import ask_confirmation
-from leaderboard.confirmations.claim import MOST_JUDGED, PAUSE
+from leaderboard.confirmations.claim import PAUSE
 from leaderboard.confirmations.models import (
     AWARD,
     CONFIRMED,
@@ -111,7 +111,7 @@ def test_the_job_has_both_sources_and_says_how_many_runs(stage: Stage) -> None:
     assert Job.from_json(json.loads(json.dumps(job.to_json()))) == job
     assert pipeline.claim_work(runner=stage.rex, now=stage.now) is None, "nobody gets it twice"
     deadline = only().hard_deadline_at
-    assert deadline == stage.now + MOST_JUDGED * longest(stage.board.version.bundle)
+    assert deadline == stage.now + 12 * longest(stage.board.version.bundle)
 
 
 def test_attempts_come_first_but_a_record_does_not_starve(stage: Stage) -> None:

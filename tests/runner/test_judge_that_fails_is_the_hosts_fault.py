@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.wire import Incumbent
 from runner.worker import Daemon
 from tests.runner.conftest import is_alive
 from tests.runner.fake_site import FakeSite
@@ -33,6 +34,13 @@ def test_failed_judge_becomes_infra_error_and_the_next_job_runs(
     assert (first.report.outcome, first.report.reason) == ("infra_error", reason)
     assert "Nothing is held against" in first.report.message
     assert second.report.outcome == "passed"
+
+
+def test_a_confirmation_has_the_time_of_all_its_runs(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
+    incumbent = Incumbent(source="pass", filename="k.py", submission_id="1")
+    one, five = site.offer("a1", "slow 1.5"), site.offer("confirmation-2", "slow 1.5", incumbent=incumbent, runs=5)
+    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).drain()
+    assert (one.report.reason, five.report.outcome) == ("judge_hung", "passed")
 
 
 def test_stubborn_judge_is_killed(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
