@@ -1,19 +1,23 @@
 """Pure: how fast a run is, against others and against what the hardware can do. From samples, case by case.
 
-Bounds of intervals are compared, never medians: the candidate's upper one against the others' lower ones, so that
-noise alone makes nothing look fast.
+Bounds of intervals are compared: the candidate's upper one against the others' lower ones, so that noise alone makes
+nothing look fast. Who wavers beside a steady baseline does so by itself, and hides nothing behind a wide interval: its
+median is compared.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from leaderboard.review.measure import Measure, blocks, us
 from leaderboard.review.reading import Case, Interval, Run
 
 CERTAIN: Final = 0.98  # of the hard ceiling: the judge rejects what is faster
+WAVERS: Final = 1.30  # the upper bound of its interval over the lower one
+STEADY: Final = 1.10  # of the baseline's
 
 
 def against_best(run: Run) -> Iterator[Measure]:
@@ -151,4 +155,10 @@ RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
 
 
 def _timed(run: Run) -> Iterator[tuple[Case, Interval]]:
-    return ((case, case.candidate) for case in run.cases if case.candidate is not None)
+    """`high` is what it took at the most, as far as the machine is to blame."""
+    for case in run.cases:
+        time, baseline = case.candidate, case.baseline
+        if time is None:
+            continue
+        is_steady = baseline is not None and baseline.high <= STEADY * baseline.low
+        yield case, replace(time, high=time.value) if is_steady and time.high > WAVERS * time.low else time

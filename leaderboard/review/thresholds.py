@@ -136,7 +136,7 @@ _RULES: Final = (
         "opaque_source",
         "characters of literals that hold data where code is expected, or of a file too long to compare",
         "Unpack the literal: what does it hold, and is it run?",
-        *(2_000.0, 200.0, 100_000.0),
+        *(600.0, 200.0, 100_000.0),
     ),
     Rule(
         "active_while_idle",

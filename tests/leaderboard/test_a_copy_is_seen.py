@@ -199,7 +199,7 @@ def test_independent_solutions_of_one_problem_are_not_alike(folder: Path) -> Non
 
 
 def test_data_in_a_literal_is_opaque_and_code_is_not() -> None:
-    assert max(opaque_chars(path.read_text()) for path in SAMPLES) < (USUAL["opaque_source"] or 0) / 4
+    assert max(opaque_chars(path.read_text()) for path in SAMPLES) < (USUAL["opaque_source"] or 0) / 2
     assert opaque_chars(CUDA) == 0
     blob = "QUJD" * 1000
     assert opaque_chars(f'import base64\nexec(base64.b64decode("{blob}"))\n') == 4000

@@ -4,6 +4,7 @@ just within. The judge's own findings count as well."""
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +60,15 @@ def test_a_finding_has_figures_threshold_samples_and_a_sentence_to_act_on() -> N
 def test_one_case_of_many_is_held_though_the_mean_over_them_is_ordinary() -> None:
     cases = [case(candidate=1e6, name=f"n={n}") for n in range(7)]
     assert rules(evidence(*cases, case(candidate=0.4e6, name="n=7"))) == ["faster_than_best"]
+
+
+def test_wavering_hides_no_speed_and_a_machine_that_wavers_accuses_nobody() -> None:
+    chance = random.Random(9)
+    cases = [case(candidate=1e6, name=f"n={n}") for n in range(7)]
+    alone = case(times=lambda side: 1e6 if side == A else chance.choice([0.3e6] * 6 + [1e6] * 4), name="n=7")
+    assert "faster_than_best" in rules(evidence(*cases, alone))
+    both = case(times=lambda side: chance.choice([1.0, 3.0]) * (1e6 if side == A else 0.6e6), name="n=7")
+    assert "faster_than_best" not in rules(evidence(*cases, both))
 
 
 def test_a_reference_as_baseline_is_held_from_ten_times_on() -> None:
