@@ -24,6 +24,7 @@ from leaderboard.accounts.models import User
 from leaderboard.judging.events import CHANNEL
 from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.judging.states import FINISHED
+from leaderboard.submissions.models import Submission
 from leaderboard.web import shape
 from leaderboard.web.api.auth import Refused, reader_of
 
@@ -116,7 +117,10 @@ async def _follow(submission_id: int, user: User, after: int) -> AsyncIterator[s
         yield ": hello\n\n"
         while True:
             wake.clear()
-            rows, done = await sync_to_async(_read)(submission_id, user, after)
+            try:
+                rows, done = await sync_to_async(_read)(submission_id, user, after)
+            except Submission.DoesNotExist:  # they left the team that it was sent for
+                return
             for row in rows:
                 after = row.pk
                 yield _message(row.kind, row.pk, _shown(row))
@@ -132,8 +136,13 @@ async def _follow(submission_id: int, user: User, after: int) -> AsyncIterator[s
 
 
 def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent], dict[str, Any] | None]:
-    """Events after that id and, once all of them are read and the current attempt is finished, the submission."""
+    """Events after that id and, once all of them are read and the current attempt is finished, the submission.
+
+    Raises Submission.DoesNotExist where this person may not see it any more.
+    """
     try:
+        if not shape.visible_to(user).filter(pk=submission_id).exists():
+            raise Submission.DoesNotExist
         current = Attempt.objects.current().get(submission_id=submission_id)  # before the events: then none is missed
         newer = AttemptEvent.objects.filter(submission_id=submission_id, pk__gt=after).select_related("attempt")
         rows = list(newer.order_by("pk")[:BATCH])

@@ -124,6 +124,39 @@ def test_who_left_sees_their_own_and_is_not_seen_any_more(stage, browser, team) 
     assert codes(ada, later.pk) == {404}
 
 
+def test_a_stream_ends_for_who_left(stage, browser, team, monkeypatch) -> None:
+    from leaderboard.submissions.models import Submission
+    from leaderboard.web import stream
+
+    monkeypatch.setattr(stream, "_give_back", lambda: None)  # the test's one connection stays with the test
+    sent = stage.submit(stage.ada)
+    assert stream._read(sent.pk, stage.ben, 0)[0]
+    post(browser(stage.ben), "leave")
+    with pytest.raises(Submission.DoesNotExist):
+        stream._read(sent.pk, stage.ben, 0)
+
+
+def test_the_page_asks_as_often_for_many_as_for_few(stage, browser, team, django_assert_num_queries) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    from leaderboard.accounts.models import User
+
+    client = browser(stage.ada)
+    stage.judge(stage.submit(stage.ada))
+    client.get(ADDRESS)
+    with CaptureQueriesContext(connection) as asked:
+        client.get(ADDRESS)
+    few = len(asked)
+    for number in range(3):
+        stage.judge(stage.submit(stage.ben))
+        User.objects.create_user(f"guest{number}")
+        post(client, "invite", username=f"guest{number}")
+    client.get(ADDRESS)
+    with django_assert_num_queries(few):
+        client.get(ADDRESS)
+
+
 def test_who_has_a_role_sees_what_was_sent_to_the_competition(stage, browser) -> None:
     from leaderboard.competitions.models import Competition, Role
 
