@@ -25,8 +25,9 @@ from leaderboard.review.models import Fingerprint
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.tokens import token_stream
 
-SAMPLES: Final = Path(problems.__file__).parent / "library"  # …/<set>/<problem>/submissions/accepted/
-CANDIDATES: Final = 20  # of which the largest part is shared; compared in full
+SAMPLES: Final = Path(problems.__file__).parent / "library"  # …/<set>/<problem>/submissions/<verdict>/
+CONSIDERED: Final = 500  # earlier submissions, those that share most
+CANDIDATES: Final = 20  # of these, those of which the largest part is shared; compared in full
 MOST_SAMPLE_BYTES: Final = 100_000
 
 _SALT: Final = 0x9E3779B97F4A7C15
@@ -34,17 +35,19 @@ _SALT: Final = 0x9E3779B97F4A7C15
 _QUERY: Final = """
     SELECT found.submission_id, found.prints
     FROM (
-        SELECT earlier.id
+        SELECT earlier.id, count(*) AS shared
         FROM unnest(%(asked)s::integer[]) AS asked (print)
         JOIN review_fingerprint AS earlier ON earlier.prints @> ARRAY[asked.print]
         WHERE earlier.version = %(version)s AND earlier.submission_id < %(submission)s
           AND earlier.entrant_id <> %(entrant)s AND earlier.owner_id <> ALL (%(owners)s)
         GROUP BY earlier.id
         HAVING count(*) >= %(least)s
-        ORDER BY count(*)::float / least(cardinality(earlier.prints), %(asking)s) DESC, earlier.id
-        LIMIT %(most)s
+        ORDER BY shared DESC, earlier.id
+        LIMIT %(considered)s
     ) AS likely
     JOIN review_fingerprint AS found USING (id)
+    ORDER BY likely.shared::float / least(cardinality(found.prints), %(asking)s) DESC, found.id
+    LIMIT %(most)s
 """
 
 
@@ -99,6 +102,7 @@ def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | N
         "submission": submission.pk,
         "entrant": submission.entrant_id,
         "owners": _company(submission),
+        "considered": CONSIDERED,
         "most": CANDIDATES,
     }
     with connection.cursor() as cursor:
@@ -135,5 +139,7 @@ def _given(digest: str) -> frozenset[int]:
 
 
 def _samples(slug: str) -> list[str]:
-    found = SAMPLES.glob(f"*/{slug}/submissions/accepted/*") if slug.replace("_", "").isalnum() else ()
-    return [path.read_text() for path in sorted(found) if path.is_file() and path.stat().st_size <= MOST_SAMPLE_BYTES]
+    is_plain = slug.replace("_", "").replace("-", "").isalnum()
+    found = sorted(SAMPLES.glob(f"*/{slug}/submissions/*/*")) if is_plain else []
+    files = (path for path in found if path.is_file() and path.stat().st_size <= MOST_SAMPLE_BYTES)
+    return [path.read_text(errors="replace") for path in files]
