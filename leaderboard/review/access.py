@@ -56,6 +56,10 @@ def cases_for(user: User) -> QuerySet[Case]:
     return cases.filter(board__competition__in=Role.objects.filter(user=user).values("competition"))
 
 
+def may_suspend_somewhere(user: User) -> bool:
+    return user.is_staff or Role.objects.filter(user=user, role=Role.OWNER).exists()
+
+
 def is_reviewer_anywhere(user: User) -> bool:
     """Whether there is a queue to show this person at all."""
     return user.is_staff or user.is_superuser or Role.objects.filter(user=user).exists()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
@@ -60,6 +60,14 @@ def suspended_users(users: Iterable[int], competition: Competition) -> set[int]:
     rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None), user__in=users)
     newest = {(row.user_id, row.competition_id): row.act for row in rows.order_by("id")}
     return {user for (user, _), act in newest.items() if act == Suspension.SUSPEND}
+
+
+def standing_suspensions(competitions: QuerySet[Competition], *, everywhere: bool) -> list[Suspension]:
+    """All that stand in these competitions, and those that stand everywhere where that is asked for; newest first."""
+    reach = Q(competition__in=competitions) | Q(competition=None) if everywhere else Q(competition__in=competitions)
+    rows = Suspension.objects.filter(reach).select_related("user", "competition", "actor").order_by("id")
+    newest = {(row.user_id, row.competition_id): row for row in rows}
+    return [row for row in reversed(newest.values()) if row.act == Suspension.SUSPEND]
 
 
 def check_not_suspended(user: User, competition: Competition) -> None:

@@ -72,6 +72,22 @@ class HoldForm(Described, forms.Form):
     reason = _text(rows=2)
 
 
+class AccountForm(Described, forms.Form):
+    act = forms.ChoiceField(choices=[("suspend", "Suspend"), ("reinstate", "Reinstate")])
+    name = forms.CharField(
+        label="Name", max_length=150, widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"})
+    )
+    where = forms.ChoiceField(required=False)
+    reason = _text(rows=2, help_text="The account reads it.")
+
+    def __init__(self, data: Mapping[str, Any] | None, *, places: list[tuple[str, str]]) -> None:
+        """`places`: (slug, name) of where this person may; "" is everywhere."""
+        super().__init__(data, auto_id="account_%s")
+        where = self.fields["where"]
+        assert isinstance(where, forms.ChoiceField)
+        where.choices = places
+
+
 class OwnerForm(Described, forms.Form):
     text = forms.CharField(
         max_length=2000,

@@ -123,6 +123,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "submissions/<int:pk>/appeal": [("/submissions/{own}/appeal", "IMMMMMMM", OWN)],
     "review": [("/review", ANY_ROLE, READ_ONLY)],
     "review/hold": [("/review/hold", "IMMMMMMM", ANY_ROLE)],
+    "review/accounts": [("/review/accounts", OWNERS_OR_NONE, OWNERS_OR_NONE)],
     "review/<int:pk>": [("/review/{case}", ANY_ROLE, READ_ONLY), ("/review/{secret_case}", STAFF, READ_ONLY)],
     "review/<int:pk>/<slug:name>": [
         ("/review/{case}/claim", "IMMMMMMM", REVIEWERS),

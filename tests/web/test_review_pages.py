@@ -324,6 +324,27 @@ def test_a_suspended_owner_is_told_on_their_page(stage, browser) -> None:
     assert "suspended" not in page(browser(stage.ada), f"/submissions/{submission.pk}")
 
 
+def test_accounts_are_suspended_by_name_by_owners_and_staff(stage, browser) -> None:
+    stage.judge(stage.submit(stage.ada), ratio=0.9)
+    owner, here = reviewer(stage, "otto", Role.OWNER), stage.board.competition.slug
+    sent = {"act": "suspend", "name": "ADA", "where": here, "reason": "Two <b>accounts</b>."}
+    for person in (stage.cleo, reviewer(stage)):
+        client = browser(person)
+        page(client, "/review/accounts", 404)
+        assert client.post("/review/accounts", sent).status_code == 404
+    client = browser(owner)
+    assert client.post("/review/accounts", sent | {"where": "elsewhere"}).status_code == 400
+    assert client.post("/review/accounts", sent | {"where": ""}).status_code == 403, "everywhere is for staff"
+    assert client.post("/review/accounts", sent | {"name": "nobody"}).status_code == 404
+    assert client.post("/review/accounts", sent | {"name": "otto"}).status_code == 409
+    assert client.post("/review/accounts", sent).status_code == 302
+    assert browser(None).get("/api/v1/boards/softmax/cpu/entries").json() == []
+    assert "Two &lt;b&gt;accounts" in page(client, "/review/accounts")
+    assert client.post("/review/accounts", sent | {"act": "reinstate"}).status_code == 302
+    assert "No account is suspended" in page(browser(stage.olga), "/review/accounts")
+    assert len(browser(None).get("/api/v1/boards/softmax/cpu/entries").json()) == 1
+
+
 def _now() -> Any:
     from django.utils import timezone
 

@@ -16,7 +16,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
 from leaderboard.review import appeal as appealing
 from leaderboard.review import ask as asking
-from leaderboard.review.access import cases_for, is_reviewer_anywhere, may_review
+from leaderboard.review.access import cases_for, is_reviewer_anywhere, may_review, may_suspend_somewhere
 from leaderboard.review.models import Case, Finding
 from leaderboard.web import review_case
 from leaderboard.web.pages.account import user_of
@@ -114,6 +114,7 @@ def _queue_page(request: HttpRequest, hold_form: HoldForm, status: int = 200) ->
         "queue": found,
         "ever_held": bool(found.rows) or Finding.objects.exists(),
         "hold_form": hold_form,
+        "may_suspend": may_suspend_somewhere(user_of(request)),
     }
     return render(request, "web/review.html", context, status=status)
 
