@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import CLOSED, PUBLIC, Board, BoardQuerySet, Competition, InviteCode, Role
+from leaderboard.competitions.models import CLOSED, PUBLIC, Board, BoardQuerySet, Competition, InviteCode, Role, Track
 
 Viewer = User | AnonymousUser
 
@@ -49,6 +49,16 @@ def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
     inside = opened | _has_role(viewer, "competition") | _competes_without_code(viewer, "competition")
     inside |= Q(competition=_let_into(viewer))
     return everything.filter(is_open | inside)
+
+
+def tracks_seen_by(viewer: Viewer, competition: Competition) -> QuerySet[Track]:
+    """Without those that are won on a board which this viewer may not see."""
+    hidden = set(competition.boards.exclude(pk__in=boards_seen_by(viewer)).values_list("slug", "hardware"))
+    tracks = Track.objects.filter(competition=competition)
+    if not hidden:
+        return tracks
+    named = tracks.values_list("pk", "params__slug", "params__hardware")
+    return tracks.exclude(pk__in=[pk for pk, slug, hardware in named if (slug, hardware) in hidden])
 
 
 def may_see(viewer: Viewer, competition: Competition) -> bool:

@@ -12,6 +12,7 @@ from leaderboard.awards.contested import newest
 from leaderboard.awards.draw import names_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award
 from leaderboard.competitions.models import Competition, Prize, Track
+from leaderboard.competitions.visible import Viewer, tracks_seen_by
 from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.web.exports import csv_lines
@@ -60,26 +61,27 @@ class Shown:
     desk: Desk | None
 
 
-def shown(competition: Competition, *, now: datetime, as_owner: bool) -> list[Shown]:
-    """Every track in its order. A few queries however many there are; an owner's page draws each living award again."""
-    tracks = list(competition.tracks.select_related("competition").prefetch_related("prizes"))
+def shown(competition: Competition, viewer: Viewer, *, now: datetime, as_owner: bool) -> list[Shown]:
+    """Every track that they may see, in order. A few queries; an owner's page draws each living award again."""
+    tracks = list(tracks_seen_by(viewer, competition).select_related("competition").prefetch_related("prizes"))
     awards = {award.track_id: award for award in _living(competition)}
     names = names_of([award.content for award in awards.values()])
     return [_shown(track, awards.get(track.pk), names, now=now, as_owner=as_owner) for track in tracks]
 
 
-def rows(competition: Competition) -> list[dict[str, Any]]:
+def rows(competition: Competition, viewer: Viewer) -> list[dict[str, Any]]:
     """The winners that were announced, a row each and currency, in the order of tracks and places."""
+    seen = set(tracks_seen_by(viewer, competition).values_list("pk", flat=True))
     awards = sorted(
-        (award for award in _living(competition) if award.state == ANNOUNCED),
+        (award for award in _living(competition) if award.state == ANNOUNCED and award.track_id in seen),
         key=lambda award: (award.track.position, award.track_id),
     )
     names = names_of([award.content for award in awards])
     return [row for award in awards for winner in award.winners for row in _rows(award, winner, names)]
 
 
-def as_csv(competition: Competition) -> str:
-    return csv_lines([COLUMNS, *([row[name] for name in COLUMNS] for row in rows(competition))])
+def as_csv(competition: Competition, viewer: Viewer) -> str:
+    return csv_lines([COLUMNS, *([row[name] for name in COLUMNS] for row in rows(competition, viewer))])
 
 
 def _rows(award: Award, winner: dict[str, Any], names: dict[int, str]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.announce import announcements_of
 from leaderboard.competitions.calendar import Phase
 from leaderboard.competitions.models import CLOSED, DIVISIONS, Announcement, Competition, Prize, Track
-from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
+from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
 from leaderboard.web.phases import PhaseShown, phase_shown
@@ -113,7 +113,7 @@ def contest(slug: str, viewer: Viewer, now: datetime) -> Contest | None:
         phase=phase,
         entrants=competition.entrants_now,
         problems=_problems(competition, viewer),
-        tracks=[_track(track) for track in competition.tracks.prefetch_related("prizes")],
+        tracks=[_track(track) for track in tracks_seen_by(viewer, competition).prefetch_related("prizes")],
         announcements=list(announcements_of(competition)),
         rules_digest=rules_digest(competition),
         you=_you(viewer, competition, phase) if isinstance(viewer, User) else None,

@@ -189,6 +189,18 @@ def test_a_code_may_open_one_board_of_several(stage, browser, closed) -> None:
     assert client.get(f"/boards/{closed.slug}").status_code == 404, "entering opens no more than the code did"
 
 
+def test_who_sees_some_boards_is_told_of_no_other(stage, browser, closed, asked) -> None:
+    other = make_board(f"{WORD}-sort")
+    Board.objects.filter(pk=other.pk).update(competition=closed.competition)
+    params = {"slug": closed.slug, "hardware": closed.hardware}
+    closed.competition.tracks.create(slug="best", name="Best of one", kind=Track.BOARD, params=params)
+    give_code(stage, closed.competition, stage.cleo, other)
+    client = browser(stage.cleo)
+    answers = {address: told(client.get(address)).replace(address, "") for address in asked}
+    names = (closed.slug, closed.title.lower(), "best of one")
+    assert [address for address, said in answers.items() if any(name in said for name in names)] == []
+
+
 def test_a_revoked_code_takes_back_what_it_opened(stage, browser, closed) -> None:
     InviteCode.objects.filter(used_by=stage.ada).update(revoked_at=NOON + timedelta(days=1))
     assert browser(stage.ada).get(f"/boards/{closed.slug}").status_code == 404

@@ -28,7 +28,7 @@ Act = Callable[..., str]
 def index(request: HttpRequest, slug: str) -> HttpResponse:
     competition, now = _seen(request, slug), timezone.now()
     as_owner = has_role(request.user, competition, Role.OWNER)
-    shown = award_shape.shown(competition, now=now, as_owner=as_owner)
+    shown = award_shape.shown(competition, request.user, now=now, as_owner=as_owner)
     context = {
         "competition": competition,
         "shown": shown,
@@ -42,13 +42,15 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     competition = _seen(request, slug)
     headers = {"Content-Disposition": f'attachment; filename="{competition.slug}-awards.csv"'}
-    return HttpResponse(award_shape.as_csv(competition), content_type="text/csv; charset=utf-8", headers=headers)
+    return HttpResponse(
+        award_shape.as_csv(competition, request.user), content_type="text/csv; charset=utf-8", headers=headers
+    )
 
 
 @require_safe
 def as_json(request: HttpRequest, slug: str) -> HttpResponse:
     competition = _seen(request, slug)
-    return JsonResponse({"competition": competition.slug, "winners": award_shape.rows(competition)})
+    return JsonResponse({"competition": competition.slug, "winners": award_shape.rows(competition, request.user)})
 
 
 @login_required
