@@ -48,11 +48,7 @@ def page_of(competition: Competition) -> str:
 @transaction.atomic
 def enter(*, user: User, competition: Competition, accepted: str, now: datetime) -> Entrant:
     """Enter, or accept the rules anew. `accepted`: the digest of the rules that they were shown; "" without rules."""
-    if not may_see(user, competition):
-        raise UserError("competition", competition.slug, "no such competition", status=404)
-    known = entrant_of(user, competition)
-    if known is None and phase_at(competition.schedule, now) in (Phase.REVIEW, Phase.FINAL):
-        raise UserError("competition", competition.slug, "its contest is over; nobody enters it now", status=409)
+    known = _known_or_may_enter(user, competition, now)
     rules = rules_digest(competition)
     if accepted != rules:
         told = "the rules are other ones than you accepted" if accepted else "the rules have to be accepted"
@@ -63,6 +59,16 @@ def enter(*, user: User, competition: Competition, accepted: str, now: datetime)
         Membership.objects.filter(pk=mine.pk).update(rules_digest=rules)
         record(act="accept_rules", target=mine, actor=user, reason=rules, now=now)
     return entrant
+
+
+@transaction.atomic
+def enter_in_division(
+    *, user: User, competition: Competition, division: str, model_name: str, now: datetime
+) -> Entrant:
+    """Enter alone in a division of one's choice; rules are accepted on the competition's page, before submitting."""
+    known = _known_or_may_enter(user, competition, now)
+    told = {"division": division, "model_name": model_name}
+    return known or enter_alone(user=user, competition=competition, now=now, **told)
 
 
 @transaction.atomic
@@ -93,6 +99,16 @@ def enter_alone(
         entrant=entrant, competition=competition, user=person, role=Membership.CAPTAIN, joined_at=now
     )
     return entrant
+
+
+def _known_or_may_enter(user: User, competition: Competition, now: datetime) -> Entrant | None:
+    """Whom they are in it already. Raises UserError where they are not, and cannot be."""
+    if not may_see(user, competition):
+        raise UserError("competition", competition.slug, "no such competition", status=404)
+    known = entrant_of(user, competition)
+    if known is None and phase_at(competition.schedule, now) in (Phase.REVIEW, Phase.FINAL):
+        raise UserError("competition", competition.slug, "its contest is over; nobody enters it now", status=409)
+    return known
 
 
 def _membership(user: User, competition: Competition) -> QuerySet[Membership]:

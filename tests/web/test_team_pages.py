@@ -91,6 +91,16 @@ def test_no_act_without_a_place_to_do_it(stage, browser, team) -> None:
     assert browser(None).get(ADDRESS).status_code == 302
 
 
+def test_nobody_enters_what_is_over(stage, browser) -> None:
+    from django.utils import timezone
+
+    stage.board.competition.deadline = timezone.now()
+    stage.board.competition.save()
+    for act in ("enter", "create"):
+        assert post(browser(stage.cleo), act, name="Late", division="human").status_code == 409
+    assert not stage.cleo.memberships.exists()
+
+
 def addresses(pk: int) -> list[str]:
     return [f"/submissions/{pk}", f"/api/v1/submissions/{pk}"]
 

@@ -17,7 +17,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
 from leaderboard.competitions.visible import competitions_seen_by
 from leaderboard.entrants import checks, invites, members, profile, teams
-from leaderboard.entrants.enter import enter_alone, has_accepted
+from leaderboard.entrants.enter import enter_in_division, has_accepted
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.errors import UserError
 from leaderboard.web import shape
@@ -53,7 +53,7 @@ def act(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 def _enter(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
     told = {name: sent.get(name, "") for name in ("division", "model_name")}
-    enter_alone(user=user, competition=competition, now=now, **told)
+    enter_in_division(user=user, competition=competition, now=now, **told)
     return f"You compete in {competition.name}."
 
 
