@@ -16,7 +16,7 @@ from leaderboard.competitions.calendar import Stage, current_stage, is_frozen_at
 from leaderboard.competitions.models import Board, Role
 from leaderboard.competitions.roles import has_role
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.boards import BoardEpoch, lines_of, look
+from leaderboard.standings.boards import BoardEpoch, Look, lines_of, look
 from leaderboard.standings.ranking import Place
 from leaderboard.standings.records import marks
 from leaderboard.standings.table import NO_LINES, Table
@@ -73,14 +73,20 @@ def may_see_in_full(viewer: User | AnonymousUser, board: Board) -> bool:
     return has_role(viewer, board.competition, Role.VIEWER)
 
 
-def show(board: Board, asked: Asked, viewer: User | AnonymousUser, now: datetime) -> Shown | None:
-    """None where there is no such stage or epoch. The caller sees to it that `in_full` is for whom it may be."""
+def show(
+    board: Board, asked: Asked, viewer: User | AnonymousUser, now: datetime, *, known: Look | None = None
+) -> Shown | None:
+    """None where there is no such stage or epoch. The caller sees to it that `in_full` is for whom it may be.
+
+    `known`: what the public sees of the current stage, where that is at hand.
+    """
     schedule = board.competition.schedule
     stages = stages_by(schedule, now)
     stage = asked.stage or current_stage(schedule, now)
     frozen = stage is Stage.CONTEST and is_frozen_at(schedule, now)
     in_full = asked.in_full and frozen
-    seen = look(board, stage=stage, now=now, in_full=in_full)
+    is_known = known is not None and known.stage is stage and not in_full
+    seen = known if is_known and known else look(board, stage=stage, now=now, in_full=in_full)
     epoch = next((known for known in seen.epochs if asked.epoch in (None, known.name)), None)
     if stage not in stages or (asked.epoch is not None and epoch is None):
         return None

@@ -6,6 +6,8 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from leaderboard.competitions.models import Competition, Role
@@ -135,3 +137,20 @@ def test_a_long_board_comes_in_pages(stage, browser) -> None:
     assert {page.headers["X-Total-Count"] for page in pages} == {"3"}
     assert "Slower" not in browser(None).get("/boards/softmax/cpu").content.decode()
     assert 'href="?from=0"' in browser(stage.ada).get("/boards/softmax/cpu?from=2").content.decode()
+
+
+def test_a_board_asks_as_many_questions_however_long_it_is(stage, browser) -> None:
+    def count(address: str) -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert browser(None).get(address).status_code == 200
+        return len(asked)
+
+    addresses = ("/boards/softmax/cpu", "/api/v1/boards/softmax/cpu/entries", "/boards", "/boards/softmax/cpu/history")
+    stage.judge(stage.submit(stage.ada), ratio=0.9)
+    few = [count(address) for address in addresses]
+    for owner, ratio in ((stage.ben, 0.8), (stage.cleo, 0.7), (stage.ada, 0.75), (stage.ben, 0.72)):
+        stage.judge(stage.submit(owner), ratio=ratio)
+    many = [count(address) for address in addresses]
+    again = [count(address) for address in addresses]
+    assert all(more <= less for more, less in zip(many, few, strict=True)), (few, many)
+    assert all(warm <= cold for warm, cold in zip(again, many, strict=True)), "what did not change is not ranked again"

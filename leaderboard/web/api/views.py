@@ -89,8 +89,11 @@ class Entries(Public):
         query = serializers.EntriesQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         place = _card(request, slug).place(hardware)
-        shown = place and standing.show(place.board, _asked(query.validated_data), request.user, timezone.now())
-        if not place or not shown:
+        if place is None:
+            raise Http404
+        asked = _asked(query.validated_data)
+        shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
+        if shown is None:
             raise Http404
         if shown.in_full and not standing.may_see_in_full(request.user, place.board):
             raise UserError("full", True, f"only who has a role in {place.board.competition} sees it in full", 403)

@@ -81,7 +81,7 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
         raise Http404
     sees_more = standing.may_see_in_full(request.user, place.board)
     asked = _asked(request, in_full=sees_more and "public" not in request.GET)
-    shown = standing.show(place.board, asked, request.user, timezone.now())
+    shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
     if shown is None:
         raise Http404
     context = {

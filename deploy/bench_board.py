@@ -1,0 +1,226 @@
+"""`make bench-board`: how long the busiest pages take with 10,000 lines on a board and 200,000 attempts.
+
+    python -m deploy.bench_board [--entries N] [--attempts N] [--requests N]
+
+Fills a scratch PostgreSQL of its own in bulk, asks each address many times through the whole of the site (middleware,
+session, template), and prints median and 95th percentile in ms, with the number of queries. *warm*: nothing changed
+since the last look; *changed*: a line was published before every look, so that the board is ranked anew. *cpu* is the
+site's own time, the mean: it says more than the others on a machine that does something else as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from deploy.console import say
+from deploy.embedded import start_postgres
+
+BOARDS: Final = 8  # of the competition; the first one has all the entries
+ENTRANTS_EACH: Final = 3  # entries an entrant has, on average
+
+FILL: Final = """
+INSERT INTO accounts_user
+       (username, password, is_superuser, first_name, last_name, email, is_staff, is_active, date_joined)
+SELECT 'racer' || n, '', false, '', '', '', false, true, now() FROM generate_series(1, %(entrants)s) AS n;
+
+INSERT INTO entrants_entrant
+       (competition_id, name, is_team, pseudonym, division, model_name, affiliation, declared, created_at)
+SELECT %(competition)s, username, false, '', CASE WHEN id %% 3 = 0 THEN 'agent' ELSE 'human' END,
+       CASE WHEN id %% 3 = 0 THEN 'model-1' ELSE '' END, 'Institute ' || id %% 40, '[]', now()
+  FROM accounts_user WHERE username LIKE 'racer%%';
+
+INSERT INTO entrants_membership (entrant_id, competition_id, user_id, role, rules_digest, joined_at)
+SELECT entrant.id, entrant.competition_id, person.id, 'captain', '', now()
+  FROM entrants_entrant AS entrant JOIN accounts_user AS person ON person.username = entrant.name;
+
+INSERT INTO submissions_submission
+       (owner_id, entrant_id, board_id, mode, filename, source, source_digest, code_digest, size_bytes, licence,
+        created_at)
+SELECT membership.user_id, membership.entrant_id, %(board)s + (n > %(entries)s)::int * (n %% %(boards)s), 'ranked',
+       'kernel.py', 'x', 'sha256:' || repeat('0', 64), 'tokens1:' || encode(sha256(((n / 2)::text)::bytea), 'hex'), 1,
+       'MIT', now() - interval '30 days' + n * interval '1 second'
+  FROM generate_series(1, %(attempts)s) AS n
+  JOIN entrants_membership AS membership
+    ON membership.id = (SELECT min(id) FROM entrants_membership) + (n * 7919) %% %(entrants)s;
+
+INSERT INTO judging_attempt
+       (submission_id, number, is_current, is_shadow, cause, losses, hardware, version_id, state, outcome, reason,
+        token, created_at, claimed_at, finished_at)
+SELECT submission.id, 1, true, false, 'first', 0, board.hardware, board.version_id, 'done', 'passed', '', 1,
+       submission.created_at, submission.created_at, submission.created_at
+  FROM submissions_submission AS submission JOIN competitions_board AS board ON board.id = submission.board_id;
+
+INSERT INTO judging_result
+       (attempt_id, outcome, reason, message, flags, score_us, ratio, half_width, epoch, telemetry, report, created_at)
+SELECT id, 'passed', '', '', '[]', 500, 0.5, 0.004, '', 'full', '{}', created_at FROM judging_attempt;
+
+INSERT INTO standings_entry
+       (board_id, owner_id, entrant_id, submission_id, attempt_id, score_us, ratio, half_width, epoch, code_digest,
+        forgeable, telemetry, submitted_at, published_at)
+SELECT submission.board_id, submission.owner_id, submission.entrant_id, submission.id, attempt.id,
+       1000 * ratio, ratio, 0.002 + 0.01 * random(), '', submission.code_digest, 0.002 * random(), 'full',
+       submission.created_at, now()
+  FROM (SELECT *, 0.2 + 0.8 * random() AS ratio FROM submissions_submission ORDER BY id LIMIT %(entries)s) AS submission
+  JOIN judging_attempt AS attempt ON attempt.submission_id = submission.id;
+
+INSERT INTO review_case (result_id, board_id, origin, opened_at, state, since, is_by_itself, labels)
+SELECT result.id, submission.board_id, 'held', result.created_at, 'waiting', result.created_at, false, '{}'
+  FROM judging_result AS result
+  JOIN judging_attempt AS attempt ON attempt.id = result.attempt_id
+  JOIN submissions_submission AS submission ON submission.id = attempt.submission_id
+ WHERE submission.id %% 400 = 0 AND NOT EXISTS (SELECT FROM standings_entry WHERE submission_id = submission.id);
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--entries", type=int, default=10_000)
+    parser.add_argument("--attempts", type=int, default=200_000)
+    parser.add_argument("--requests", type=int, default=60)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="pf-bench-") as folder:
+        state = Path(folder)
+        state.chmod(0o711)  # the server has a user of its own when we are root
+        postgres = start_postgres(state, durable=False)
+        try:
+            _set_up(postgres.url)
+            _fill(asked.entries, asked.attempts)
+            _measure(asked.requests)
+        finally:
+            postgres.stop()
+
+
+def _set_up(url: str) -> None:
+    os.environ.update(
+        DJANGO_SETTINGS_MODULE="leaderboard.settings",
+        DATABASE_URL=url,
+        BROKER_URL="redis://127.0.0.1:1/0",  # nothing is queued here
+        SECRET_KEY=secrets.token_urlsafe(48),
+        ALLOWED_HOSTS="testserver",
+        SITE_URL="http://testserver",
+        DEBUG="0",
+        LOG_LEVEL="ERROR",
+    )
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+
+
+def _fill(entries: int, attempts: int) -> None:
+    from django.db import connection
+
+    began = time.monotonic()
+    first = _boards()
+    numbers = {
+        "competition": first.competition_id,
+        "board": first.pk,
+        "boards": BOARDS,
+        "entries": entries,
+        "attempts": attempts,
+        "entrants": max(1, entries // ENTRANTS_EACH),
+    }
+    with connection.cursor() as cursor:
+        for statement in FILL.split(";\n\n"):
+            cursor.execute(statement, numbers)
+        cursor.execute("ANALYZE")
+    say(f"{entries:,} entries on one board, {attempts:,} attempts: filled in {time.monotonic() - began:.0f} s")
+
+
+def _boards() -> Any:
+    from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
+    from problems.spec import Problem as Specification
+
+    competition = Competition.objects.create(slug="bench", name="Bench")
+    made = []
+    for number in range(BOARDS):
+        slug = f"bench-{number}"
+        specification = Specification(
+            slug=slug,
+            title=slug,
+            description="Softmax of each row.",
+            files={"reference.py": "def ref_kernel(data):\n    return data\n"},
+            benchmarks=({"rows": 512, "cols": 4096, "seed": 1},),
+            ranking_by="geom",
+            gpus=("cpu",),
+        )
+        problem = Problem.objects.create(slug=slug, title=slug)
+        version = ProblemVersion.objects.create(
+            problem=problem, digest=specification.digest, bundle=specification.to_bundle()
+        )
+        made.append(
+            Board.objects.create(competition=competition, problem=problem, version=version, slug=slug, hardware="cpu")
+        )
+    return made[0]
+
+
+def _measure(requests: int) -> None:
+    from django.test import Client
+
+    from leaderboard.accounts.models import User
+    from leaderboard.standings.models import Entry
+
+    stranger, reviewer = Client(), Client()
+    reviewer.force_login(User.objects.create_superuser("reviewer"))
+    entry = Entry.objects.order_by("id").first()
+    assert entry is not None
+
+    def change() -> None:
+        Entry.objects.filter(pk=entry.pk).update(published_at=entry.published_at)
+
+    say(f"{os.cpu_count()} cores; ms a request, {requests} each")
+    say(f"{'':44}{'p50':>8}{'p95':>8}{'cpu':>8}  queries")
+    board, standings = "/boards/bench-0/cpu", "/competitions/bench/standings"
+    for name, client, address in (
+        ("board page", stranger, board),
+        ("board page, last lines", stranger, f"{board}?from=3000"),
+        ("board page, one division", stranger, f"{board}?division=agent"),
+        ("board API, 100 lines", stranger, f"/api/v1{board}/entries?limit=100"),
+        ("competition's standings", stranger, standings),
+        ("standings API, 100 lines", stranger, f"/api/v1{standings}?limit=100"),
+        ("home page", stranger, "/"),
+        ("review queue", reviewer, "/review"),
+    ):
+        _line(f"{name}, warm", client, address, requests, None)
+        if name in ("board page", "board API, 100 lines", "competition's standings"):
+            _line(f"{name}, changed", client, address, max(10, requests // 4), change)
+
+
+def _line(name: str, client: Any, address: str, requests: int, before: Callable[[], None] | None) -> None:
+    from django.db import connection
+
+    queries = []
+
+    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        queries.append(sql)
+        return execute(sql, params, many, context)
+
+    client.get(address)
+    with connection.execute_wrapper(count):
+        answer = client.get(address)
+    if answer.status_code != 200:
+        raise SystemExit(f"{address} answers {answer.status_code}")
+    took, busy_s = [], 0.0
+    for _ in range(requests):
+        if before is not None:
+            before()
+        began, ran = time.perf_counter(), time.process_time()
+        client.get(address)
+        took.append((time.perf_counter() - began) * 1e3)
+        busy_s += time.process_time() - ran
+    p95 = statistics.quantiles(took, n=20)[-1]
+    say(f"{name:44}{statistics.median(took):8.1f}{p95:8.1f}{busy_s / requests * 1e3:8.1f}  {len(queries)}")
+
+
+if __name__ == "__main__":
+    main()
