@@ -6,9 +6,11 @@ fixed number of queries, however many boards and lines there are.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Lock
+from typing import Final
 
 from leaderboard.competitions.calendar import Stage, current_stage
 from leaderboard.competitions.models import Board, Competition
@@ -16,6 +18,9 @@ from leaderboard.entrants.models import Entrant
 from leaderboard.standings.boards import looks
 from leaderboard.standings.overall import Cell, Line, overall
 from leaderboard.standings.ranking import Place
+from leaderboard.standings.table import Table
+
+KEPT: Final = 32  # standings in memory
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,27 @@ def overall_standing(
     """Over these of its boards: all that one may see, those of one hardware, or those with a tag."""
     stage = stage or current_stage(competition.schedule, now)
     seen = looks(boards, now=now, stage=stage, in_full=in_full)
-    places: dict[Hashable, Sequence[Place]] = {board.pk: seen[board.pk].current.places for board in boards}
     scoring = scoring or competition.scoring
-    return Overall(scoring, stage, tuple(boards), tuple(overall(places, scoring)))
+    tables = {board.pk: seen[board.pk].current for board in boards}
+    return Overall(scoring, stage, tuple(boards), _counted(tables, scoring))
+
+
+def _counted(tables: Mapping[int, Table], scoring: str) -> tuple[Line, ...]:
+    """Counted again only where a table is another one than last time: table.py keeps those that did not change."""
+    key = (scoring, tuple(tables))
+    with _lock:
+        kept = _kept.get(key)
+    if kept is not None and all(old is new for old, new in zip(kept[0], tables.values(), strict=True)):
+        return kept[1]
+    places: dict[Hashable, Sequence[Place]] = {board: table.places for board, table in tables.items()}
+    lines = tuple(overall(places, scoring))
+    with _lock:
+        _kept.pop(key, None)
+        _kept[key] = (tuple(tables.values()), lines)
+        while len(_kept) > KEPT:
+            del _kept[next(iter(_kept))]
+    return lines
+
+
+_lock: Final = Lock()
+_kept: Final[dict[tuple[str, tuple[int, ...]], tuple[tuple[Table, ...], tuple[Line, ...]]]] = {}

@@ -34,6 +34,8 @@ def records(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[
         first = board.first()
         if not found or found[-1][0].submissions[0] != first.submissions[0]:
             found.append((first, run.submitted_at))
+    if not found:
+        return []
     ends = [moment for _, moment in found[1:]]
     before = [value for value, _ in found]
     return [
