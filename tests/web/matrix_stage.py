@@ -26,9 +26,9 @@ from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.rejudge_select import Selection
 from leaderboard.judging.rejudge_sets import make_set
 from leaderboard.review.models import Case
-from leaderboard.standings.publish import withdraw
+from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.models import Submission
-from tests.leaderboard.stage import Stage, make_problem
+from tests.leaderboard.stage import SOURCE, Stage, make_problem
 
 WHO = ("anonymous", "competitor", "mate", "stranger", "viewer", "reviewer", "owner", "administrator")
 HOUR = timedelta(hours=1)
@@ -69,6 +69,9 @@ def build(stage: Stage) -> Everything:
         "own": own_held.pk,
         "published": published.pk,
         "held": held.pk,
+        "rejected": rejected.pk,
+        "retracted": retracted.pk,
+        "secret_held": Case.objects.get(board__competition=secret).result.attempt.submission_id,
         "secret": secret.slug,
         "secret_board": secret.boards.get().pk,
         "frozen": frozen.pk,
@@ -87,7 +90,7 @@ def reject(stage: Stage, submission: Submission) -> None:
 
 def retract(stage: Stage, submission: Submission) -> None:
     """It had a line, and has none any more."""
-    withdraw(submission=submission)
+    retract_kernel(submission=submission, actor=stage.olga, reason=f"It is {RETRACTED}.", now=stage.later(1))
 
 
 def _people(stage: Stage) -> dict[str, User | None]:
@@ -108,8 +111,17 @@ def _team(stage: Stage, people: dict[str, User | None]) -> None:
 
 
 def _sent(stage: Stage, name: str, board: Board | None = None, **told: Any) -> Submission:
-    """Judged; by somebody of this name, so that no page may name them."""
-    submission = stage.submit(User.objects.create_user(name), board=board)
+    """Judged; by somebody of this name and with it in the code, so that no page may say it."""
+    board = board or stage.board
+    submission = pipeline.submit(
+        owner=User.objects.create_user(name),
+        board_slug=board.slug,
+        hardware=board.hardware,
+        mode="ranked",
+        filename=f"{name}.py",
+        data=f"NAME = {name!r}\n".encode() + SOURCE,
+        now=stage.later(1),
+    )
     stage.judge(submission, **told)
     return submission
 

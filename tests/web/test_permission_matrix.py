@@ -262,6 +262,13 @@ PUBLIC_AS_WELL = (
 )
 
 
+HIDDEN = ("held", "rejected", "retracted", "frozen", "secret_held")  # submissions that no stranger reads anything of
+OF_ONE = (
+    *("/submissions/{pk}", "/entries/{pk}", "/entries/{pk}/code", "/api/v1/entries/{pk}"),
+    *("/api/v1/submissions/{pk}", "/api/v1/submissions/{pk}/events"),
+)
+
+
 @pytest.fixture
 def everything(stage) -> Everything:
     from tests.web.matrix_stage import build
@@ -340,4 +347,5 @@ def _readable() -> list[str]:
     return [
         *(address for lines in TABLE.values() for address, get, _ in lines if get != "M"),
         *PUBLIC_AS_WELL,
+        *(address.format(pk=f"{{{key}}}") for address in OF_ONE for key in HIDDEN),
     ]
