@@ -181,7 +181,3 @@ class ReasonForm(Described, forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         error_messages={"required": "Say why: the reason is kept with the decision."},
     )
-
-
-class FinaliseForm(ReasonForm):
-    anyway = forms.BooleanField(required=False)

@@ -57,7 +57,6 @@ pages: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>", competitions.detail),
     path("competitions/<slug:slug>/enter", competitions.enter),
     path("competitions/<slug:slug>/standings", standings.page),
-    path("competitions/<slug:slug>/standings/<slug:name>", standings.act),
     path("entries/<int:pk>", entries.detail),
     path("entries/<int:pk>/code", entries.code),
     path("submissions/<int:pk>/retract", entries.retract),

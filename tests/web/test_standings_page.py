@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from leaderboard.competitions.calendar import is_frozen_at
 from leaderboard.competitions.models import CLOSED, Competition, Role
 from tests.leaderboard.stage import make_board
 from tests.web.test_pages_are_strict import check
@@ -91,30 +90,7 @@ def test_a_closed_one_is_for_those_in_it(stage, browser, raced) -> None:
     assert browser(stage.cleo).post(f"{PAGE}/freeze", {"reason": "x"}).status_code == 404
 
 
-def test_an_owner_freezes_and_says_why(stage, browser) -> None:
-    client = browser(stage.olga)
-    assert "Freeze</button>" in page(client)
-    assert b"Say why" in client.post(f"{PAGE}/freeze", {"reason": ""}).content
-    client.post(f"{PAGE}/freeze", {"reason": "the last hour"})
-    assert is_frozen_at(Competition.objects.get().schedule, timezone.now())
-    assert "Unfreeze</button>" in page(client)
-    assert client.post(f"{PAGE}/melt", {"reason": "x"}).status_code == 404
-
-
-def test_finalising_says_what_is_open(stage, browser) -> None:
-    stage.submit(stage.ada)
-    client = browser(stage.olga)
-    assert "Still open: 1 not judged yet" in page(client)
-    answer = client.post(f"{PAGE}/finalise", {"reason": "done"})
-    assert (answer.status_code, b"settle that first" in answer.content) == (409, True)
-    client.post(f"{PAGE}/finalise", {"reason": "done", "anyway": "on"})
-    assert Competition.objects.get().final_at
-
-
-def test_others_have_no_buttons_and_no_way(stage, browser) -> None:
-    Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.REVIEWER)
-    for person in (None, stage.ada, stage.ben):
-        assert "Freeze</button>" not in page(browser(person))
-    assert browser(stage.ada).post(f"{PAGE}/freeze", {"reason": "x"}).status_code == 404
-    assert browser(stage.ben).post(f"{PAGE}/freeze", {"reason": "x"}).status_code == 403
-    assert Competition.objects.get().freeze_at is None
+def test_owners_find_the_acts_and_others_do_not(stage, browser) -> None:
+    way = b'href="/organise/kernels-101/standing"'
+    assert way in browser(stage.olga).get("/competitions/kernels-101/standings").content
+    assert way not in browser(stage.cleo).get("/competitions/kernels-101/standings").content

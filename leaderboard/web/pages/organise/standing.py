@@ -111,7 +111,7 @@ def possible(competition: Competition, now: datetime) -> set[str]:
     found = {freeze.FREEZE} if phase is Phase.CONTEST else set()
     if is_frozen:
         found.add(freeze.UNFREEZE if phase is Phase.FROZEN else freeze.REVEAL)
-    if phase is Phase.REVIEW or (competition.deadline is None and phase in (Phase.CONTEST, Phase.FROZEN)):
+    if freeze.can_be_final(competition, now):
         found.add(freeze.FINALISE)
     return found | ({freeze.REOPEN} if competition.final_at is not None else set())
 
