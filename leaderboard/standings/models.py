@@ -34,6 +34,7 @@ class Entry(models.Model):
     code_digest = models.CharField(max_length=80)  # runs that share it and their entrant are one kernel
     forgeable = models.FloatField(null=True)
     telemetry = models.CharField(max_length=16, blank=True)
+    light = models.FloatField(null=True)  # share of the speed of light, 0 … 1; null: the report does not say
     submitted_at = models.DateTimeField()
     published_at = models.DateTimeField()
 

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.models import Result
 from leaderboard.standings.admission import refusal
+from leaderboard.standings.light import light_share
 from leaderboard.standings.models import Entry, Retraction
 from leaderboard.submissions.models import Submission
 
@@ -35,6 +36,7 @@ def publish(*, result: Result, now: datetime) -> Entry | None:
             "code_digest": submission.kernel,
             "forgeable": result.forgeable,
             "telemetry": result.telemetry,
+            "light": light_share(result.report),
             "submitted_at": submission.created_at,
             "published_at": now,
         },

@@ -45,6 +45,7 @@ class Line:
     epoch: str
     submitted_at: datetime
     submission: int
+    light: float | None  # share of the speed of light, of the first run
     strip: Strip
     record: str  # whether first place is confirmed; "": there is nothing to say
 
@@ -82,6 +83,7 @@ def _line(ranked: RankedEntry, own: int | None, scale: float, record: str) -> Li
         epoch=entry.epoch,
         submitted_at=entry.submitted_at,
         submission=entry.submission_id,
+        light=entry.light,
         strip=_strip(ranked, scale),
         record=record,
     )

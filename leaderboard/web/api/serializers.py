@@ -91,6 +91,7 @@ class Entry(serializers.Serializer[Any]):
     half_width = serializers.FloatField(allow_null=True)
     forgeable = serializers.FloatField(help_text="Share of the time by which it could be forged at most.")
     telemetry = serializers.CharField(allow_blank=True)
+    light = serializers.FloatField(allow_null=True, help_text="Share of the speed of light that its first run reached.")
     runs = serializers.IntegerField()
     epoch = serializers.CharField(allow_blank=True)
     submitted_at = serializers.DateTimeField()

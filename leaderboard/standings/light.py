@@ -1,0 +1,32 @@
+"""Pure: the share of the speed of light that a run reached, as its report has it: the geometric mean over its cases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def light_share(report: Mapping[str, Any]) -> float | None:
+    """Hard bound / measured time, 1 at most; None unless the report has both for every timed case."""
+    limits = _mapping(_mapping(report.get("evidence")).get("limits")).get("cases")
+    bounds = {one.get("case"): _mapping(one.get("hard")).get("ns") for one in _mappings(limits)}
+    timed = [case for case in _mappings(report.get("cases")) if case.get("stage") == "time"]
+    pairs = [(_positive(bounds.get(case.get("name"))), _positive(case.get("measured_us"))) for case in timed]
+    known = [(ns / 1e3, us) for ns, us in pairs if ns is not None and us is not None]
+    if not known or len(known) < len(pairs):
+        return None
+    mean = math.fsum(math.log(bound) - math.log(took) for bound, took in known) / len(known)
+    return min(1.0, math.exp(mean))
+
+
+def _positive(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and math.isfinite(value) and value > 0 else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list | tuple) else []
