@@ -6,6 +6,7 @@ import pytest
 
 from leaderboard import pipeline
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
+from leaderboard.review.standing import held_results
 from problems.formats import kernelbench
 from tests.web.test_pages_are_strict import check
 
@@ -46,9 +47,11 @@ def _board(competition: Competition, level: int, filename: str) -> Board:
 
 
 def race(stage, board: Board, *ratios: float) -> None:
-    """Kernels of ada's, none so much better than the one before that a person would have to look."""
+    """Kernels of ada's; what is held for being so fast is cleared."""
     for ratio in ratios:
-        stage.judge(stage.submit(stage.ada, board=board), ratio=ratio, half_width=0.01)
+        result = stage.judge(stage.submit(stage.ada, board=board), ratio=ratio, half_width=0.01)
+        if held_results().filter(pk=result.pk).exists():
+            pipeline.clear_result(result=result, actor=stage.olga, reason="it is sound", now=stage.later(1))
 
 
 def page(browser, address: str) -> str:
