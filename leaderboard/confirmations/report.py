@@ -80,7 +80,7 @@ def give_back(asked: Confirmation, *, why: str, now: datetime) -> None:
     log.warning("confirmation_lost", confirmation=asked.pk, runner=asked.runner_id, why=why)
     asked.losses += 1
     if asked.losses >= MAX_LOSSES:
-        finish(asked, ERROR, GIVEN_UP.format(why=why), now)
+        finish(asked, ERROR, GIVEN_UP.format(why=why.rstrip(".")), now)
     else:
         leased.requeue(asked)
 

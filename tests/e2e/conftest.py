@@ -127,7 +127,8 @@ def stage(tmp_path: Path, database: str) -> Iterator[Stage]:
     stage = Stage(tmp_path, url, database, environment)
     stage.manage("migrate", "--verbosity", "0")
     stage.manage("import_problems", SET, "--admission", "none")
-    accounts = json.loads(stage.manage("sample_accounts"))
+    accounts = json.loads(made := stage.manage("sample_accounts"))
+    (tmp_path / "accounts.json").write_text(made)
     environment["PHOTOFINISH_TOKEN"] = accounts["ada"]["token"]
     stage.begin("site", "uvicorn", "leaderboard.asgi:application", "--port", str(port), "--log-level", "warning")
     stage.begin("sweeper", "leaderboard.manage", "sweep", "--forever")
