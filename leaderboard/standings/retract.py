@@ -1,7 +1,8 @@
 """Take a kernel off its board, or let it stand there again. Lines come and go with it in the same transaction, and so
 everywhere at once: boards, overall standings, history and exports all read Entry.
 
-Its owner may retract it until the standing is final; from reviewer on an organiser may at any time, and may undo it.
+Its owner may retract it until the standing is final; from reviewer on an organiser may at any time, and may undo it:
+other people's, never their own or their team's.
 """
 
 from __future__ import annotations
@@ -15,21 +16,26 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Phase, Stage, phase_at
-from leaderboard.competitions.models import Role
-from leaderboard.competitions.roles import check_role, has_role
 from leaderboard.errors import UserError
+from leaderboard.review.access import check_reviewer, may_review
 from leaderboard.standings.models import Retraction
 from leaderboard.standings.publish import is_retracted, lock_entrant, withdraw_kernel
 from leaderboard.standings.windows import stage_at
 from leaderboard.submissions.models import Submission
+from leaderboard.submissions.own import may_dispose
 
 BY_OWNER: Final = "retracted by its owner"
 
 
 def may_retract(actor: User, submission: Submission, now: datetime) -> bool:
-    if has_role(actor, submission.board.competition, Role.REVIEWER):
+    if may_review(actor, submission):
         return True
-    return actor.is_active and submission.owner_id == actor.pk and not _stands_for_good(submission, now)
+    return may_dispose(actor, submission) and not _stands_for_good(submission, now)
+
+
+def usual_reason(actor: User, submission: Submission) -> str:
+    """Where nothing is said; an organiser has to say why."""
+    return BY_OWNER if may_dispose(actor, submission) else ""
 
 
 @transaction.atomic
@@ -52,7 +58,7 @@ def retract(*, submission: Submission, actor: User, reason: str, now: datetime) 
 @transaction.atomic
 def restore(*, submission: Submission, actor: User, reason: str, now: datetime) -> bool:
     """The kernel may stand on its board again; publishing its lines is pipeline's next step. False: it may already."""
-    check_role(actor, submission.board.competition, Role.REVIEWER, "put a retracted kernel back")
+    check_reviewer(actor, submission, "put a retracted kernel back")
     check_reason(reason)
     lock_entrant(submission)
     if not is_retracted(submission):

@@ -10,12 +10,13 @@ from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import CodeRelease, Submission
+from leaderboard.submissions.own import may_dispose
 
 
 @transaction.atomic
 def release_code(*, submission: Submission, actor: User, now: datetime) -> bool:
     """False: it was published already."""
-    if submission.owner_id != actor.pk or not actor.is_active:
+    if not may_dispose(actor, submission):
         raise UserError("actor", actor.get_username(), "only its owner may publish a submission's code", status=403)
     _, is_new = CodeRelease.objects.get_or_create(submission=submission, defaults={"actor": actor, "created_at": now})
     if is_new:

@@ -17,6 +17,7 @@ from leaderboard.standings.publicity import code_public_at, is_code_public
 from leaderboard.standings.windows import is_shown
 from leaderboard.submissions.licences import said
 from leaderboard.submissions.models import CodeRelease, Submission
+from leaderboard.submissions.own import may_dispose
 from leaderboard.web import shape
 
 
@@ -64,7 +65,7 @@ def published(pk: int, viewer: Viewer, now: datetime) -> Published | None:
         entry=entry,
         standing=standing,
         is_shown=shown,
-        is_own=isinstance(viewer, User) and entry.submission.owner_id == viewer.pk,
+        is_own=isinstance(viewer, User) and may_dispose(viewer, entry.submission),
         code_is_public=is_public,
         code_public_at=code_public_at(schedule, deadline, entry.submitted_at),
         sees_code=is_public or is_private_to,

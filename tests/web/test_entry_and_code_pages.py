@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from leaderboard.competitions.models import CLOSED, Competition, Role
-from leaderboard.standings.models import Entry
+from leaderboard.standings.models import Entry, Retraction
 from tests.web.test_pages_are_strict import check
 
 SECRET = "custom_kernel"
@@ -142,3 +142,13 @@ def test_a_tool_retracts(stage, tool, sent) -> None:
         tool(stage.cleo).post(f"/api/v1/submissions/{sent.pk}/retract", content_type="application/json").status_code
         == 404
     )
+
+
+def test_a_tool_of_an_organiser_says_why(stage, tool, sent) -> None:
+    """Else the record would say that its owner did it."""
+    address = f"/api/v1/submissions/{sent.pk}/retract"
+    answer = tool(stage.olga).post(address, {}, content_type="application/json")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "reason")
+    told = {"reason": "it reads the clock"}
+    assert tool(stage.olga).post(address, told, content_type="application/json").json() == {"lines": 1}
+    assert Retraction.objects.get().reason == "it reads the clock"

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from leaderboard.standings.retract import BY_OWNER, retract
+from leaderboard.standings.retract import retract, usual_reason
 from leaderboard.web import shape
 from leaderboard.web.api.views import Private, Public
 from leaderboard.web.published import published
@@ -39,7 +39,9 @@ class EntryDetail(serializers.Serializer[Any]):
 
 
 class RetractRequest(serializers.Serializer[Any]):
-    reason = serializers.CharField(max_length=2000, default=BY_OWNER)
+    reason = serializers.CharField(
+        max_length=2000, allow_blank=True, default="", help_text="Its owner may leave it out; organisers say why."
+    )
 
 
 class Retracted(serializers.Serializer[Any]):
@@ -64,5 +66,5 @@ class Retract(Private):
         found = get_object_or_404(shape.visible_to(user), pk=pk)
         form = RetractRequest(data=request.data)
         form.is_valid(raise_exception=True)
-        reason = form.validated_data["reason"]
+        reason = form.validated_data["reason"] or usual_reason(user, found)
         return Response({"lines": retract(submission=found, actor=user, reason=reason, now=timezone.now())})

@@ -15,7 +15,7 @@ from leaderboard import pipeline
 from leaderboard.competitions.calendar import current_stage
 from leaderboard.errors import UserError
 from leaderboard.standings.boards import board_records
-from leaderboard.standings.retract import BY_OWNER, may_retract
+from leaderboard.standings.retract import may_retract, usual_reason
 from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.release import release_code
@@ -48,7 +48,7 @@ def code(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def retract(request: HttpRequest, pk: int) -> HttpResponse:
     def act(submission: Submission) -> str:
-        reason = request.POST.get("reason", "") or (BY_OWNER if submission.owner_id == user_of(request).pk else "")
+        reason = request.POST.get("reason", "") or usual_reason(user_of(request), submission)
         lines = retract_kernel(submission=submission, actor=user_of(request), reason=reason, now=timezone.now())
         return f"Retracted: {lines} run{'' if lines == 1 else 's'} of this kernel left the board."
 
