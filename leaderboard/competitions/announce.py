@@ -13,7 +13,7 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Announcement, Competition, Role
 from leaderboard.competitions.roles import check_role
-from leaderboard.competitions.visible import Viewer, competitions_seen_by
+from leaderboard.competitions.visible import Viewer, announcements_seen_by
 from leaderboard.errors import UserError
 
 MAX_TITLE_CHARS: Final = 200
@@ -50,14 +50,13 @@ def withdraw_announcement(*, announcement: Announcement, actor: User, reason: st
     return True
 
 
-def announcements_of(competition: Competition) -> QuerySet[Announcement]:
-    """What is shown, newest first."""
-    return Announcement.objects.filter(competition=competition, withdrawn_at=None)
+def announcements_of(competition: Competition, viewer: Viewer) -> QuerySet[Announcement]:
+    """What is shown to them, newest first."""
+    return announcements_seen_by(viewer).filter(competition=competition)
 
 
 def news_for(viewer: Viewer, now: datetime, competition: Competition | None = None) -> Announcement | None:
     """The newest of the last days, of this competition or of those that are listed for them."""
-    shown = Announcement.objects.filter(withdrawn_at=None, created_at__gt=now - IS_NEWS_FOR)
-    where = competitions_seen_by(viewer, listed=competition is None)
-    where = where.filter(pk=competition.pk) if competition is not None else where
-    return shown.filter(competition__in=where).select_related("competition").first()
+    shown = announcements_seen_by(viewer, listed=competition is None).filter(created_at__gt=now - IS_NEWS_FOR)
+    shown = shown.filter(competition=competition) if competition is not None else shown
+    return shown.select_related("competition").first()

@@ -13,10 +13,21 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import CLOSED, PUBLIC, Board, BoardQuerySet, Competition, InviteCode, Role, Track
+from leaderboard.competitions.models import (
+    CLOSED,
+    PUBLIC,
+    Announcement,
+    Board,
+    BoardQuerySet,
+    Competition,
+    InviteCode,
+    Role,
+    Track,
+)
 
 Viewer = User | AnonymousUser
 
@@ -59,6 +70,23 @@ def tracks_seen_by(viewer: Viewer, competition: Competition) -> QuerySet[Track]:
         return tracks
     named = tracks.values_list("pk", "params__slug", "params__hardware")
     return tracks.exclude(pk__in=[pk for pk, slug, hardware in named if (slug, hardware) in hidden])
+
+
+def announcements_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Announcement]:
+    """What stands of them; without winners of tracks that are won on a board which this viewer may not see.
+
+    Awards are a room above, so they are asked for by name.
+    """
+    seen = competitions_seen_by(viewer, listed=listed)
+    shown = Announcement.objects.filter(withdrawn_at=None, competition__in=seen)
+    if _sees_all(viewer):
+        return shown
+    won_on = Board.objects.filter(
+        competition=OuterRef("competition"), slug=OuterRef("won_slug"), hardware=OuterRef("won_hardware")
+    )
+    params = "award__track__params"
+    named = shown.annotate(won_slug=KeyTextTransform("slug", params), won_hardware=KeyTextTransform("hardware", params))
+    return named.exclude(Exists(won_on.exclude(pk__in=boards_seen_by(viewer))))
 
 
 def may_see(viewer: Viewer, competition: Competition) -> bool:

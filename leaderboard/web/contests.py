@@ -114,7 +114,7 @@ def contest(slug: str, viewer: Viewer, now: datetime) -> Contest | None:
         entrants=competition.entrants_now,
         problems=_problems(competition, viewer),
         tracks=[_track(track) for track in tracks_seen_by(viewer, competition).prefetch_related("prizes")],
-        announcements=list(announcements_of(competition)),
+        announcements=list(announcements_of(competition, viewer)),
         rules_digest=rules_digest(competition),
         you=_you(viewer, competition, phase) if isinstance(viewer, User) else None,
     )

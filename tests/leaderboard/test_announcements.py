@@ -8,15 +8,17 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from leaderboard.audit.models import Row
+from leaderboard.awards.models import ANNOUNCED, Award
 from leaderboard.competitions.announce import (
     announcements_of,
     news_for,
     publish_announcement,
     withdraw_announcement,
 )
-from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Competition, Role
+from leaderboard.competitions.invites import issue_codes, redeem_code
+from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Competition, Role, Track
 from leaderboard.errors import UserError
-from tests.leaderboard.stage import NOON, Stage
+from tests.leaderboard.stage import NOON, Stage, make_board
 
 
 def announce(stage: Stage, title: str = "It begins", **changes: object) -> Announcement:
@@ -27,10 +29,10 @@ def announce(stage: Stage, title: str = "It begins", **changes: object) -> Annou
 def test_the_newest_comes_first_and_what_is_withdrawn_is_gone(stage: Stage) -> None:
     first, second = announce(stage, "One"), announce(stage, "Two")
     competition = stage.board.competition
-    assert list(announcements_of(competition)) == [second, first]
+    assert list(announcements_of(competition, stage.cleo)) == [second, first]
     assert withdraw_announcement(announcement=second, actor=stage.olga, reason="a mistake", now=NOON)
     assert not withdraw_announcement(announcement=second, actor=stage.olga, reason="again", now=NOON)
-    assert list(announcements_of(competition)) == [first]
+    assert list(announcements_of(competition, stage.cleo)) == [first]
     assert list(Row.objects.order_by("id").values_list("act", flat=True)) == [
         "announce",
         "announce",
@@ -73,3 +75,25 @@ def test_news_of_what_one_may_not_see_is_none(stage: Stage) -> None:
     assert news_for(AnonymousUser(), NOON, competition) is None
     assert news_for(stage.cleo, NOON, competition) is None
     assert news_for(stage.olga, NOON) == announcement
+
+
+def test_winners_on_a_board_are_told_to_who_may_see_it(stage: Stage) -> None:
+    competition, other = stage.board.competition, make_board("gemm")
+    Competition.objects.update(visibility=CLOSED)
+    for user, boards in ((stage.ben, [other]), (stage.cleo, [])):
+        [issued] = issue_codes(competition=competition, count=1, boards=boards, actor=stage.olga, now=NOON)
+        redeem_code(text=issued.text, user=user, now=NOON)
+    began, won = announce(stage), announce(stage, "Winners: best softmax")
+    track = Track.objects.create(
+        competition=competition,
+        slug="best",
+        name="Best",
+        kind=Track.BOARD,
+        params={"slug": "softmax", "hardware": "cpu"},
+    )
+    Award.objects.create(track=track, state=ANNOUNCED, basis="-", content={}, announcement=won, created_at=NOON)
+    assert list(announcements_of(competition, stage.ben)) == [began]
+    assert news_for(stage.ben, NOON) == news_for(stage.ben, NOON, competition) == began
+    for user in (stage.cleo, stage.olga):
+        assert list(announcements_of(competition, user)) == [won, began]
+        assert news_for(user, NOON) == won
