@@ -8,8 +8,8 @@ come of an appeal any more, and never of a submission that the public standing d
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from statistics import median
@@ -20,7 +20,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from leaderboard.competitions.calendar import is_frozen_at
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import REJUDGE, Attempt
-from leaderboard.review import case
+from leaderboard.review import case, log
 from leaderboard.review.appeal import WITHIN
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import decision_waits
@@ -76,39 +76,53 @@ def integrity(competition: Competition, boards: QuerySet[Board], now: datetime) 
     is_exact = competition.final_at is not None and competition.final_at <= now
     cases = Case.objects.filter(board__competition=competition, opened_at__lt=as_of)
     waits = decision_waits(competition, until=as_of)
-    log = Decision.objects.filter(result__case__board__competition=competition, created_at__lt=as_of)
-    acts = Counter(_standing(log).values_list("act", flat=True))
+    decisions = Decision.objects.filter(result__case__board__competition=competition, created_at__lt=as_of)
+    moved = _moved(cases, as_of)
+    acts = Counter(_standing(decisions).values_list("act", flat=True))
     rejudged = Attempt.objects.filter(
         submission__board__competition=competition, cause=REJUDGE, is_shadow=False, created_at__lt=as_of
     )
     return Integrity(
         as_of=as_of,
         is_exact=is_exact,
-        rules=_by_rule(cases.filter(origin=Case.HELD), is_exact),
-        total=_outcomes("", _states(cases.filter(origin=Case.HELD))),
-        by_itself=_outcomes("", _states(cases.filter(origin=Case.BY_ITSELF))),
+        rules=_by_rule(cases.filter(origin=Case.HELD), moved, is_exact),
+        total=_outcomes("", _states(cases, Case.HELD, moved)),
+        by_itself=_outcomes("", _states(cases, Case.BY_ITSELF, moved)),
         median_wait=_median(waits) if len(waits) >= LEAST else None,
         rejudged=rejudged.count(),
         appeals=acts[case.APPEAL],
         granted=acts[case.GRANT],
         upheld=acts[case.UPHOLD],
-        podium=_podium(competition, log.filter(result__case__board__in=boards), now, is_exact=is_exact),
+        podium=_podium(competition, decisions.filter(result__case__board__in=boards), now, is_exact=is_exact),
     )
 
 
-def _standing(log: QuerySet[Decision]) -> QuerySet[Decision]:
+def _standing(decisions: QuerySet[Decision]) -> QuerySet[Decision]:
     """Without what was undone, or is about something undone."""
     undone = Exists(Decision.objects.filter(act=case.UNDO, about=OuterRef("pk")))
     about_undone = Exists(Decision.objects.filter(act=case.UNDO, about=OuterRef("about")))
-    return log.exclude(act=case.UNDO).filter(~undone, ~about_undone)
+    return decisions.exclude(act=case.UNDO).filter(~undone, ~about_undone)
 
 
-def _by_rule(cases: QuerySet[Case], is_exact: bool) -> list[Outcomes]:
+def _moved(cases: QuerySet[Case], as_of: datetime) -> dict[Case, str]:
+    """Cases with something in their log since then, each with its state of then."""
+    since = Exists(Decision.objects.filter(result=OuterRef("result"), created_at__gte=as_of))
+    rows = list(cases.filter(since).select_related("result__attempt").defer("result__report"))
+    lines: dict[int, list[case.Row]] = defaultdict(list)
+    for line in Decision.objects.filter(result__in=[row.result_id for row in rows], created_at__lt=as_of):
+        lines[line.result_id].append(log.plain(line))
+    return {row: log.standing_of(row, lines[row.result_id]).state for row in rows}
+
+
+def _by_rule(cases: QuerySet[Case], moved: Mapping[Case, str], is_exact: bool) -> list[Outcomes]:
     counted = Finding.objects.filter(result__case__in=cases).order_by()
     rows = counted.values_list("rule", "result__case__state", "result__attempt__is_current").annotate(Count("pk"))
     found: dict[str, Counter[tuple[str, bool]]] = {}
     for rule, state, is_current, number in rows:
         found.setdefault(rule, Counter())[state, is_current] += number
+    then = {row.result_id: (row, state) for row, state in moved.items()}
+    for rule, result in counted.filter(result__in=then).values_list("rule", "result"):
+        _put_back(found[rule], *then[result])
     if not is_exact:
         small = [rule for rule, states in found.items() if states.total() < LEAST]
         found[OTHERS] = sum((found.pop(rule) for rule in small), Counter[tuple[str, bool]]())  # there, even where empty
@@ -116,9 +130,19 @@ def _by_rule(cases: QuerySet[Case], is_exact: bool) -> list[Outcomes]:
     return sorted(known, key=lambda one: (one.rule == OTHERS, -one.held, one.rule))
 
 
-def _states(cases: QuerySet[Case]) -> Counter[tuple[str, bool]]:
-    rows = cases.order_by().values_list("state", "result__attempt__is_current").annotate(Count("pk"))
-    return Counter({(state, is_current): number for state, is_current, number in rows})
+def _states(cases: QuerySet[Case], origin: str, moved: Mapping[Case, str]) -> Counter[tuple[str, bool]]:
+    rows = cases.filter(origin=origin).order_by().values_list("state", "result__attempt__is_current")
+    states = Counter({(state, is_current): number for state, is_current, number in rows.annotate(Count("pk"))})
+    for row, state in moved.items():
+        if row.origin == origin:
+            _put_back(states, row, state)
+    return states
+
+
+def _put_back(states: Counter[tuple[str, bool]], row: Case, state: str) -> None:
+    is_current = row.result.attempt.is_current
+    states[row.state, is_current] -= 1
+    states[state, is_current] += 1
 
 
 def _outcomes(rule: str, states: Counter[tuple[str, bool]]) -> Outcomes:
@@ -135,11 +159,14 @@ def _outcomes(rule: str, states: Counter[tuple[str, bool]]) -> Outcomes:
     )
 
 
-def _podium(competition: Competition, log: QuerySet[Decision], now: datetime, *, is_exact: bool) -> list[Told]:
-    lines = _standing(log).filter(act__in=(case.CLEAR, case.REJECT), rank__lte=PODIUM).exclude(public_reason="")
+def _podium(competition: Competition, decisions: QuerySet[Decision], now: datetime, *, is_exact: bool) -> list[Told]:
+    lines = _standing(decisions).filter(act__in=(case.CLEAR, case.REJECT), rank__lte=PODIUM).exclude(public_reason="")
     lines = lines.filter(result__attempt__is_current=True)
     if is_frozen_at(competition.schedule, now):
-        lines = lines.filter(result__attempt__submission__created_at__lt=competition.freeze_at)
+        # A place that was found since counts what is hidden.
+        lines = lines.filter(
+            result__attempt__submission__created_at__lt=competition.freeze_at, created_at__lt=competition.freeze_at
+        )
     upheld = Exists(Decision.objects.filter(result=OuterRef("result"), act=case.UPHOLD, pk__gt=OuterRef("pk")))
     lines = lines.select_related("result__case__board__problem").annotate(is_upheld=upheld)
     newest: dict[int, Decision] = {}

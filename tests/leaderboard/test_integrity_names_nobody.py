@@ -136,3 +136,29 @@ def test_what_rejects_by_itself_is_counted_apart(stage: Stage, overturned: bool)
         pipeline.clear_result(**told)
     found = numbers(stage)
     assert (found.by_itself.held, found.by_itself.cleared, found.total.held) == (5, int(overturned), 0)
+
+
+def test_a_place_that_was_found_in_the_freeze_is_not_told_before_the_reveal(stage: Stage) -> None:
+    """It counts what nobody sees yet: a second place where the public board knows no first."""
+    result = held(stage, "ada")
+    stage.judge(stage.submit(stage.ben), ratio=0.9)
+    Competition.objects.update(freeze_at=stage.later(1), deadline=SOON)
+    told = {"result": result, "actor": stage.olga, "reason": "sound", "public_reason": "A clever trick."}
+    pipeline.clear_result(**told, now=stage.later(1))
+    assert numbers(stage).podium == []
+    Competition.objects.update(freeze_at=stage.later(1))
+    assert len(numbers(stage).podium) == 1, "decided before the freeze, it is told"
+
+
+def test_a_decision_of_the_day_moves_no_number_before_midnight(stage: Stage) -> None:
+    result, *_ = [held(stage, f"user{number}", ratio=0.4 / 3**number) for number in range(5)]
+    before, later = numbers(stage), TOMORROW + timedelta(hours=1)
+    assert (before.total.waiting, before.total.cleared) == (5, 0)
+    pipeline.clear_result(result=result, actor=stage.olga, reason="sound", now=TOMORROW)
+    assert (numbers(stage, later).total, numbers(stage, later).rules) == (before.total, before.rules)
+    after = numbers(stage, TOMORROW + timedelta(days=1))
+    assert (after.total.waiting, after.total.cleared) == (4, 1)
+    pipeline.undo_decision(result=result, actor=stage.olga, reason="no", now=TOMORROW + timedelta(days=1))
+    same = numbers(stage, TOMORROW + timedelta(days=1, hours=1))
+    assert (same.total, same.rules) == (after.total, after.rules)
+    assert numbers(stage, TOMORROW + timedelta(days=2)).total == before.total
