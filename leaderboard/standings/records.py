@@ -33,13 +33,16 @@ def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value
     return places[0].value if places else None
 
 
-def marks(first: Sequence[Place]) -> dict[int, str]:
+def marks(first: Sequence[Place], asked_before: datetime | None = None) -> dict[int, str]:
     """First submission → what a board says of the record of who stands first: one query; nothing where there is none.
 
+    `asked_before`: the freeze, for who sees the standing as it was then: what is asked later tells of what is hidden.
     Whoever took first place from nobody is not marked, nor is who did not get it: they are tied.
     """
     leader = first[0].value.submissions if first else ()
-    newest = Confirmation.objects.filter(candidate__in=leader).order_by("-id").first() if leader else None
+    asked = Confirmation.objects.filter(candidate__in=leader).order_by("-id")
+    asked = asked if asked_before is None else asked.filter(created_at__lt=asked_before)
+    newest = asked.first() if leader else None
     if newest is None or newest.outcome == REFUSED:
         return {}
     return {leader[0]: CONFIRMED_MARK if newest.outcome == CONFIRMED else NOT_YET}

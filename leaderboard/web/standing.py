@@ -93,6 +93,7 @@ def show(
     table = seen.tables[epoch.name] if epoch else NO_LINES
     places = _of_division(table, board, asked.division)
     own = own_entrant(viewer, board.competition)
+    asked_before = schedule.freeze_at if frozen and not in_full else None
     ranked = lines_of(table, places[asked.start : asked.start + asked.most])
     return Shown(
         board=board,
@@ -101,7 +102,7 @@ def show(
         stages=stages,
         epochs=seen.epochs,
         epoch=epoch,
-        rows=rows(ranked, own, marks(table.places) if stage is Stage.CONTEST else {}),
+        rows=rows(ranked, own, marks(table.places, asked_before) if stage is Stage.CONTEST else {}),
         total=len(places),
         frozen_at=schedule.freeze_at if frozen else None,
         in_full=in_full,

@@ -11,6 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from leaderboard.competitions.models import Competition, Role
+from leaderboard.confirmations.ask import ask_confirmation
+from leaderboard.confirmations.models import AWARD
+from leaderboard.submissions.models import Submission
 from tests.web.test_pages_are_strict import check
 
 PUBLIC = (
@@ -154,3 +157,18 @@ def test_a_board_asks_as_many_questions_however_long_it_is(stage, browser) -> No
     again = [count(address) for address in addresses]
     assert all(more <= less for more, less in zip(many, few, strict=True)), (few, many)
     assert all(warm <= cold for warm, cold in zip(again, many, strict=True)), "what did not change is not ranked again"
+
+
+def test_a_confirmation_that_was_asked_for_since_marks_nothing(stage, browser, frozen) -> None:
+    """Organisers have prizes confirmed while the standing is hidden; a mark would tell who is ahead."""
+    address = "/api/v1/boards/softmax/cpu/entries"
+    before = browser(None).get(address).json()
+    ask_confirmation(
+        candidate=Submission.objects.get(owner=stage.ada),
+        incumbent=frozen,
+        cause=AWARD,
+        actor=stage.olga,
+        now=stage.now,
+    )
+    assert browser(None).get(address).json() == before
+    assert browser(stage.olga).get(f"{address}?full=true").json()[0]["record"] == "record not confirmed yet"
