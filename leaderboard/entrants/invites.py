@@ -86,7 +86,8 @@ def accept_invite(*, invite_id: int, user: User, now: datetime) -> Membership:
 
 def _wanted(username: str) -> User:
     """Their account, whatever case the name was typed in."""
-    found = User.objects.alias(low=Lower("username")).filter(low=username.strip().lower(), is_active=True).first()
+    name = username.strip().lower() if username.isprintable() else ""
+    found = User.objects.alias(low=Lower("username")).filter(low=name, is_active=True).first()
     if found is None or not found.account.is_active:
         raise UserError("username", username, "nobody has this user name", status=404)
     return found.account

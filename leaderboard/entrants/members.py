@@ -91,7 +91,7 @@ def hand_over(*, entrant: Entrant, username: str, actor: User, now: datetime) ->
 
 
 def _named(team: Entrant, username: str) -> Membership:
-    member = checks.members_of(team).filter(user__username=username).first()
+    member = next((one for one in checks.members_of(team) if one.user.get_username() == username), None)
     if member is None:
         raise UserError("username", username, f"is not in {team.name}", status=404)
     return member

@@ -20,6 +20,7 @@ from django.shortcuts import render
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition
+from leaderboard.competitions.roles import competitions_of
 
 KEY: Final = "preview"  # in the session
 SALT: Final = "photofinish.preview"
@@ -80,6 +81,8 @@ def _preview(request: HttpRequest) -> Preview | None:
         return None
     if told["user"] != request.user.pk or told["viewer"] not in VIEWERS:
         return None
+    if not competitions_of(request.user).filter(pk=told["competition"]).exists():
+        return None  # they have no role there any more
     return Preview(viewer=told["viewer"], slug=told["slug"], competition_id=told["competition"])
 
 

@@ -9,7 +9,7 @@ import time_machine
 from django.core import signing
 from django.utils import timezone
 
-from leaderboard.competitions.models import Role
+from leaderboard.competitions.models import Competition, Role
 from leaderboard.web import preview
 
 
@@ -102,3 +102,14 @@ def test_a_closed_competition_is_there_for_a_competitor_and_not_for_a_stranger(s
         assert client.get("/competitions/kernels-101").status_code == status
         assert client.get("/boards/softmax").status_code == status
         client.post("/preview/leave")
+
+
+def test_it_ends_with_the_role(stage, browser) -> None:
+    """Else who had one would go on reading a closed competition."""
+    role = Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.VIEWER)
+    client = browser(stage.ben)
+    begin(client, "competitor")
+    Competition.objects.update(visibility="closed")
+    assert client.get("/competitions/kernels-101").status_code == 200
+    role.delete()
+    assert client.get("/competitions/kernels-101").status_code == 404

@@ -146,6 +146,24 @@ def test_a_stream_ends_for_who_left(stage, browser, team, monkeypatch) -> None:
         stream._read(sent.pk, stage.ben, 0)
 
 
+def test_a_stream_ends_with_the_account_and_with_staff(stage, monkeypatch) -> None:
+    from leaderboard.submissions.models import Submission
+    from leaderboard.web import stream
+
+    monkeypatch.setattr(stream, "_give_back", lambda: None)
+    sent = stage.submit(stage.ada)
+    for user, closed in ((stage.olga, {"is_staff": False, "is_superuser": False}), (stage.ada, {"is_active": False})):
+        assert stream._read(sent.pk, user, 0)[0]
+        type(user).objects.filter(pk=user.pk).update(**closed)
+        with pytest.raises(Submission.DoesNotExist):
+            stream._read(sent.pk, user, 0)
+
+
+def test_a_name_that_nobody_can_have_is_nobody_s(stage, browser, team) -> None:
+    for act in ("invite", "remove", "hand-over"):
+        assert post(browser(stage.ada), act, username="ben\x00").status_code == 404, act
+
+
 def test_the_page_asks_as_often_for_many_as_for_few(stage, browser, team, django_assert_num_queries) -> None:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
