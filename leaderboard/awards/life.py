@@ -61,13 +61,14 @@ def confirm_award(*, award: Award, actor: User, now: datetime, without: str = ""
     `without`: why it is taken as confirmed although runs were made and do not show it (no lead, held, nobody could).
     """
     award = _held(award, (PROPOSED,), actor, "confirm an award", now)
+    if without:
+        check_reason(without)
     missing = [
         (pair, last)
         for pair, last in zip(award.content["pairs"], newest(award.content["pairs"]), strict=True)
         if last is None or last.outcome != SETTLED
     ]
     if missing and without:
-        check_reason(without)
         _check_all_tried(award, [last for _, last in missing])
     else:
         wanted = [pair for pair, last in missing if last is None or last.outcome != confirmations.REFUSED]

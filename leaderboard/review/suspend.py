@@ -56,10 +56,13 @@ def suspensions_of(user: User, competition: Competition) -> list[Suspension]:
 
 
 def suspended_users(users: Iterable[int], competition: Competition) -> set[int]:
-    """Of these, who is suspended here or everywhere: one query."""
-    rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None), user__in=users)
+    """Of these, whose account is suspended here or everywhere, by whichever login: three queries."""
+    accounts = _accounts(Q(pk__in=list(users)))
+    logins = _accounts(Q(pk__in=accounts.values()) | Q(linked_to__in=accounts.values()))
+    rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None), user__in=logins)
     newest = {(row.user_id, row.competition_id): row.act for row in rows.order_by("id")}
-    return {user for (user, _), act in newest.items() if act == Suspension.SUSPEND}
+    suspended = {logins[user] for (user, _), act in newest.items() if act == Suspension.SUSPEND}
+    return {user for user, account in accounts.items() if account in suspended}
 
 
 def standing_suspensions(competitions: QuerySet[Competition], *, everywhere: bool) -> list[Suspension]:
@@ -76,6 +79,11 @@ def check_not_suspended(user: User, competition: Competition) -> None:
         where = "everywhere" if row.competition_id is None else f"from {competition}"
         said = f"this account is suspended {where} since {row.created_at:%Y-%m-%d}: {row.reason}"
         raise UserError("owner", user.get_username(), said, status=403)
+
+
+def _accounts(which: Q) -> dict[int, int]:
+    """Login → its account."""
+    return {pk: account or pk for pk, account in User.objects.filter(which).values_list("pk", "linked_to")}
 
 
 def _begin(user: User, competition: Competition | None, actor: User, reason: str, act: str) -> User:

@@ -233,6 +233,15 @@ def test_runs_that_settled_nothing_may_be_gone_without_and_only_then(stage: Stag
     assert Step.objects.get(state=CONFIRMED).reason == "the host may not freeze"
 
 
+@pytest.mark.parametrize("reason", ["x" * 2001, "a\x00b"])
+def test_a_reason_that_nobody_needed_is_checked_all_the_same(stage: Stage, reason: str) -> None:
+    race(stage)
+    award = propose_award(track=track(stage), actor=stage.olga, now=stage.now)
+    with pytest.raises(UserError, match="say why"):
+        confirm_award(award=award, actor=stage.olga, now=stage.now, without=reason)
+    assert confirm_award(award=award, actor=stage.olga, now=stage.now) == 0
+
+
 def test_the_order_of_steps_is_kept_and_two_at_once_do_one(stage: Stage) -> None:
     race(stage)
     made = track(stage, 1000)

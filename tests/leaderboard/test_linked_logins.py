@@ -18,6 +18,7 @@ from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.members import leave
 from leaderboard.entrants.one_person import link_logins
 from leaderboard.errors import RateLimited, UserError
+from leaderboard.review.suspend import suspend, suspended_users
 from tests.leaderboard.stage import Stage
 
 PASSWORD = "correct horse battery"
@@ -171,3 +172,10 @@ def test_only_an_organiser_unlinks(stage: Stage, ada2: User) -> None:
         call_command("unlink_login", "ada2", by="olga", reason="again")
     with pytest.raises(CommandError, match="no user 'nobody'"):
         call_command("unlink_login", "nobody", by="olga", reason="why")
+
+
+def test_who_is_suspended_is_so_by_all_their_logins(stage: Stage, ada2: User) -> None:
+    competition = stage.board.competition
+    link(stage, stage.ada, ada2, keep="ada2")
+    suspend(user=ada2, competition=competition, actor=stage.olga, reason="cheats", now=stage.later(1))
+    assert suspended_users([stage.ada.pk, stage.ben.pk], competition) == {stage.ada.pk}
