@@ -58,6 +58,7 @@ class Filters:
     def of(cls, asked: QueryDict) -> Filters:
         """What cannot be understood filters nothing."""
         told = {name: asked.get(name, "")[:TEXT_CHARS] for name in ("competition", "board", "rule", "state", "label")}
+        told = {name: text if text.isprintable() else "" for name, text in told.items()}
         told["board"] = told["board"] if _is_number(told["board"]) else ""
         told["state"] = told["state"] if told["state"] in STATES else OPEN
         page = asked.get("page", "1")

@@ -349,3 +349,9 @@ def _now() -> Any:
     from django.utils import timezone
 
     return timezone.now()
+
+
+@pytest.mark.parametrize("name", ["competition", "board", "rule", "label", "state"])
+def test_a_filter_that_makes_no_sense_filters_nothing(stage, browser, name) -> None:
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    assert f"/review/{result.pk}" in page(browser(stage.olga), f"/review?{name}=%00")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from leaderboard.judging.rejudge_select import estimate_s
 from leaderboard.judging.rejudge_sets import discard_set, make_set, stop_set
 from leaderboard.judging.states import FINISHED
 from leaderboard.standings.rejudged import Comparison, Difference, compare
+from leaderboard.web.exports import csv_lines
 from leaderboard.web.forms import ReasonForm
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.rejudge_form import RejudgeForm, competitions_of
@@ -109,12 +109,9 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def export(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = _found(request, pk)
+    text = csv_lines([COLUMNS, *map(_csv_row, compare(chosen).rows)])
     headers = {"Content-Disposition": f'attachment; filename="rejudge-{chosen.pk}.csv"'}
-    response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
-    writer = csv.writer(response)
-    writer.writerow(COLUMNS)
-    writer.writerows([_cell(value) for value in _csv_row(row)] for row in compare(chosen).rows)
-    return response
+    return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
 
 
 @login_required
@@ -255,8 +252,3 @@ def _csv_row(row: Difference) -> list[Any]:
     whose = [submission.pk, board.slug, board.hardware, submission.entrant.shown_name, submission.mode]
     fate = row.fate or "not_judged"
     return [*whose, fate, *verdicts, *figures, row.factor, row.beyond_noise, row.rank_before, row.rank_after]
-
-
-def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula is told apart."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
