@@ -92,7 +92,7 @@ def _database(url: str, pool_max: int) -> dict[str, Any]:
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
         "OPTIONS": {**parts, **options},
-        "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool, with its server, is replaced unseen
+        "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool, with its server, is replaced, within seconds
     }
     if not settings["NAME"]:
         raise env.ConfigError("DATABASE_URL names no database; expected postgresql://user:password@host/database")

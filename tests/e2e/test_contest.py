@@ -100,9 +100,11 @@ class Play:
         assert answer.status_code == status, f"{name} {method} {address}: {answer.status_code} {answer.text}"
         return answer.json()
 
-    def schedule(self, **changes: datetime | str) -> None:
-        told = {name: at(one) if isinstance(one, datetime) else one for name, one in changes.items()}
-        self.olga.fill(f"/organise/{SLUG}/settings", "", **told, reason="as announced")
+    def now(self, time: str, **changes: str) -> None:
+        """Let this time of the schedule be now: the next second, so that nothing was sent in it."""
+        moment = now() + timedelta(seconds=1)
+        self.olga.fill(f"/organise/{SLUG}/settings", "", **{time: at(moment)}, **changes, reason="as announced")
+        await_that(lambda: datetime.now(UTC) > moment)
 
     def enter(self, name: str, code: str = "") -> None:
         digest = self.ask("olga", "GET", f"/api/v1/competitions/{SLUG}")["rules_digest"]
@@ -183,10 +185,10 @@ def play(stage: Stage) -> Play:
 def test_a_competition_from_its_announcement_to_the_award(play: Play) -> None:
     codes = set_up(play)
     practise(play, codes.pop())
-    play.schedule(contest_at=now(), visibility="public")
+    play.now("contest_at", visibility="public")
     contest(play)
     frozen(play)
-    play.schedule(deadline=now())
+    play.now("deadline")
     review(play)
     judge_again(play)
     final(play)
@@ -273,7 +275,7 @@ def rank_of(number: int) -> int:
 
 
 def frozen(play: Play) -> None:
-    play.schedule(freeze_at=now())
+    play.now("freeze_at")
     before = play.board()
     play.send("entrant-30", kernel(400), ratio=0.55)
     play.judged()
