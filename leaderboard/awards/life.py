@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
@@ -27,6 +28,7 @@ from leaderboard.competitions.roles import check_role
 from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import Confirmation
+from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import Submission
 
@@ -89,6 +91,9 @@ def approve_award(*, award: Award, actor: User, reason: str, now: datetime) -> N
     award = _held(award, (CONFIRMED,), actor, "approve an award", now)
     if award.track.competition.two_person_rule and award.steps.filter(state=PROPOSED, actor=actor).exists():
         raise _refused(award.track, "two people are wanted here: somebody else than who proposed it approves it")
+    if _wins(actor, award):
+        said = "they are among its winners, or were in a team that is: another owner approves it"
+        raise UserError("actor", actor.get_username(), said, status=403)
     if held_entrants(award.track, now=now):
         raise _refused(award.track, "results on its boards are under review: decide on them first")
     _step(award, APPROVED, actor, reason, now)
@@ -118,6 +123,12 @@ def withdraw_award(*, award: Award, actor: User, reason: str, now: datetime) -> 
     if award.announcement is not None:
         Announcement.objects.filter(pk=award.announcement.pk, withdrawn_at=None).update(withdrawn_at=now)
     _step(award, WITHDRAWN, actor, reason, now)
+
+
+def _wins(actor: User, award: Award) -> bool:
+    """By any login; also who left a team since."""
+    entrants = [winner["entrant"] for winner in award.winners]
+    return Membership.objects.filter(entrant__in=entrants, user__in=logins_of(actor)).exists()
 
 
 def is_stale(award: Award, *, now: datetime) -> bool:

@@ -318,6 +318,18 @@ def test_only_owners_award_and_two_where_two_are_wanted(stage: Stage) -> None:
     approve_award(award=award, actor=stage.olga, reason=WHY, now=stage.now)
 
 
+def test_a_winner_does_not_approve_their_own_award(stage: Stage) -> None:
+    race(stage)
+    for user in (stage.ada, stage.cleo):
+        Role.objects.create(competition=stage.board.competition, user=user, role=Role.OWNER)
+    award = propose_award(track=track(stage), actor=stage.ada, now=stage.now)
+    assert confirm_award(award=award, actor=stage.ada, now=stage.now) == 0
+    with pytest.raises(UserError, match="another owner approves it") as refused:
+        approve_award(award=award, actor=stage.ada, reason=WHY, now=stage.now)
+    assert refused.value.status == 403
+    approve_award(award=award, actor=stage.cleo, reason=WHY, now=stage.now)
+
+
 def test_the_database_keeps_its_word(stage: Stage) -> None:
     race(stage)
     made = track(stage, 1000)
