@@ -15,7 +15,7 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import is_over_at
 from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
-from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants.models import Entrant, Membership, revealed_name
 from leaderboard.entrants.names import LOOKALIKES, clean_text, look
 from leaderboard.errors import UserError
 
@@ -96,7 +96,7 @@ def check_name_is_free(competition: Competition, field: str, name: str, *, witho
         raise UserError(field, name, "this is somebody's user name, or looks like one; choose another")
     others = Entrant.objects.filter(competition=competition).exclude(pk=without.pk if without else 0)
     taken = others.values_list("name", "pseudonym")
-    if any(wanted in (look(known), look(pseudonym)) for known, pseudonym in taken):
+    if any(wanted in (look(known), look(was), look(revealed_name(known, was))) for known, was in taken):
         raise UserError(field, name, "this name is taken here, or looks like one that is; choose another")
 
 

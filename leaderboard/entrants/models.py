@@ -52,8 +52,12 @@ class Entrant(models.Model):
     def shown_name(self) -> str:
         """What the public reads."""
         if self.pseudonym and self.revealed_at:
-            return f"{self.name} (was {self.pseudonym})"
+            return revealed_name(self.name, self.pseudonym)
         return self.pseudonym or self.name
+
+
+def revealed_name(name: str, pseudonym: str) -> str:
+    return f"{name} (was {pseudonym})"
 
 
 class Membership(models.Model):

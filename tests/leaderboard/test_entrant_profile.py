@@ -78,7 +78,7 @@ def test_a_pseudonym_is_shown_stays_and_is_lifted_by_choice(stage: Stage, ada_s:
         profile.reveal(entrant=ada_s, actor=stage.ada, now=stage.later(1))
 
 
-@pytest.mark.parametrize("wanted", ["cleo", "CLE0", "night owl", "ada"])
+@pytest.mark.parametrize("wanted", ["cleo", "CLE0", "night owl", "ada", "ben (was Night 0wl)"])
 def test_a_pseudonym_is_nobody_else(stage: Stage, ada_s: Entrant, wanted: str) -> None:
     theirs = enter_alone(user=stage.ben, competition=ada_s.competition, now=stage.now)
     profile.take_pseudonym(entrant=theirs, actor=stage.ben, pseudonym="Night Owl", now=stage.now)
