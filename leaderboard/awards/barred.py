@@ -1,4 +1,7 @@
-"""Which entrants may not win a track, and why: division, what they declared, suspension, a result under review."""
+"""Which entrants may not win a track, and why: division, what they declared, suspension, a result under review.
+
+And what has to be waited for before anybody wins it.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,27 @@ from leaderboard.awards.standing import boards_of
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Track
 from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.judging.models import Attempt
 from leaderboard.review.standing import held_results
 from leaderboard.review.suspend import suspended_users
 from leaderboard.standings.windows import inside, window
 
 UNDER_REVIEW: Final = "a result of theirs on a board of this track is under review: decide on it, then propose again"
 SUSPENDED: Final = "an account of theirs is suspended or closed"
+GONE: Final = "nobody competes in it any more: all who did have left"
 
 
 def barred_entrants(track: Track, entrants: Sequence[int], *, now: datetime) -> dict[int, str]:
     """Of these entrants, those who may not win, each with the first reason that holds."""
-    suspended, held = _suspended(track, entrants), set(held_entrants(track, now=now))
+    members = _members(entrants)
+    peopled, suspended = {entrant for entrant, _, _ in members}, _suspended(track, members)
+    held = set(held_entrants(track, now=now))
     found = {}
     for entrant in Entrant.objects.filter(pk__in=entrants):
         why = _ineligible(track, entrant)
-        if entrant.pk in suspended:
+        if entrant.pk not in peopled:
+            why = GONE
+        elif entrant.pk in suspended:
             why = SUSPENDED
         elif entrant.pk in held:
             why = why or UNDER_REVIEW
@@ -37,12 +46,22 @@ def barred_entrants(track: Track, entrants: Sequence[int], *, now: datetime) -> 
 
 def held_entrants(track: Track, *, now: datetime) -> list[int]:
     """Who has a result of the contest on a board of this track that nobody has decided on."""
+    held = held_results().filter(_of_contest(track, now, "attempt__submission"))
+    return list(held.order_by().values_list("attempt__submission__entrant", flat=True).distinct())
+
+
+def unjudged(track: Track, *, now: datetime) -> int:
+    """Submissions to the contest on a board of this track whose attempt is not finished."""
+    sent = Attempt.objects.current().unfinished().filter(_of_contest(track, now, "submission"))
+    return sent.filter(submission__mode="ranked").count()
+
+
+def _of_contest(track: Track, now: datetime, submission: str) -> Q:
     condition = Q(pk__in=[])
     for board in boards_of(track):
         counted = window(board, Stage.CONTEST, now, in_full=True)
-        condition |= Q(inside(counted, "attempt__submission__created_at"), attempt__submission__board=board)
-    held = held_results().filter(condition)
-    return list(held.order_by().values_list("attempt__submission__entrant", flat=True).distinct())
+        condition |= Q(inside(counted, f"{submission}__created_at"), **{f"{submission}__board": board})
+    return condition
 
 
 def _ineligible(track: Track, entrant: Entrant) -> str:
@@ -53,10 +72,14 @@ def _ineligible(track: Track, entrant: Entrant) -> str:
     return ""
 
 
-def _suspended(track: Track, entrants: Sequence[int]) -> set[int]:
-    """Entrants with a member who is suspended here or everywhere, or whose account is closed."""
+def _members(entrants: Sequence[int]) -> list[tuple[int, int, bool]]:
+    """Who is in them now: entrant, user, whether the account is open."""
     rows = Membership.objects.filter(entrant__in=entrants, left_at=None)
-    members = list(rows.values_list("entrant", "user", "user__is_active"))
+    return list(rows.values_list("entrant", "user", "user__is_active"))
+
+
+def _suspended(track: Track, members: Sequence[tuple[int, int, bool]]) -> set[int]:
+    """Entrants with a member who is suspended here or everywhere, or whose account is closed."""
     barred = suspended_users([user for _, user, _ in members], track.competition)
     return {entrant for entrant, user, is_active in members if user in barred or not is_active}
 

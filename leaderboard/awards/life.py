@@ -18,7 +18,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.awards import told
-from leaderboard.awards.barred import held_entrants
+from leaderboard.awards.barred import held_entrants, unjudged
 from leaderboard.awards.contested import newest
 from leaderboard.awards.draw import draw
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award, Step
@@ -96,6 +96,8 @@ def approve_award(*, award: Award, actor: User, reason: str, now: datetime) -> N
         raise UserError("actor", actor.get_username(), said, status=403)
     if held_entrants(award.track, now=now):
         raise _refused(award.track, "results on its boards are under review: decide on them first")
+    if left := unjudged(award.track, now=now):
+        raise _refused(award.track, f"{left} submissions to its boards are not judged yet: wait for them")
     _step(award, APPROVED, actor, reason, now)
 
 

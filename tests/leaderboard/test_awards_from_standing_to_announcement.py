@@ -12,7 +12,6 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from leaderboard.audit.models import Row
-from leaderboard.awards.barred import SUSPENDED
 from leaderboard.awards.draw import draw
 from leaderboard.awards.life import (
     announce_award,
@@ -135,31 +134,6 @@ def test_who_is_not_eligible_is_passed_over_with_the_reason(stage: Stage) -> Non
     Entrant.objects.filter(name="ben").update(declared=[])
     with pytest.raises(UserError, match="nobody who may win"):
         propose_award(track=made, actor=stage.olga, now=stage.now)
-
-
-def test_whose_account_is_closed_wins_nothing(stage: Stage) -> None:
-    race(stage)
-    stage.ada.is_active = False
-    stage.ada.save()
-    made = track(stage, 1000)
-    award = propose_award(track=made, actor=stage.olga, now=stage.now)
-    assert names(award) == [(1, "ben", "1000.00")]
-    assert award.content["skipped"][0]["reason"] == SUSPENDED
-
-
-def test_a_held_result_is_decided_before_anything_is_approved(stage: Stage) -> None:
-    sent(stage, stage.ben, 0.8)
-    sent(stage, stage.cleo, 0.9)
-    held = stage.submit(stage.ben)
-    stage.judge(held, ratio=0.2)
-    over(stage)
-    made = track(stage, 1000)
-    award = propose_award(track=made, actor=stage.olga, now=stage.now)
-    assert names(award) == [(1, "cleo", "1000.00")]
-    assert "under review" in award.content["skipped"][0]["reason"]
-    assert confirm_award(award=award, actor=stage.olga, now=stage.now) == 0
-    with pytest.raises(UserError, match="under review"):
-        approve_award(award=award, actor=stage.olga, reason=WHY, now=stage.now)
 
 
 @pytest.mark.parametrize("state", [PROPOSED, CONFIRMED, APPROVED])
