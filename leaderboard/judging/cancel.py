@@ -11,21 +11,26 @@ from leaderboard.accounts.permissions import check_reason, check_staff
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging import events
-from leaderboard.judging.models import Attempt
+from leaderboard.judging.models import REJUDGE, Attempt
 from leaderboard.judging.states import CANCELLED, UNFINISHED, check_move
 from leaderboard.submissions.models import Submission
 
 
 def may_cancel(submission: Submission, actor: User) -> bool:
-    """Who sent it may, by any of their logins, and organisers; team mates may only watch."""
-    is_owner = submission.owner.account_id == actor.account_id
-    return is_owner or (actor.is_active and (actor.is_staff or actor.is_superuser))
+    """Who sent it may, by any of their logins, until it was judged; then organisers alone, who have it judged again.
+
+    Team mates may only watch.
+    """
+    if actor.is_active and (actor.is_staff or actor.is_superuser):
+        return True
+    is_asked_by_us = submission.attempts.in_the_open().filter(cause=REJUDGE).exists()
+    return submission.owner.account_id == actor.account_id and not is_asked_by_us
 
 
 @transaction.atomic
 def cancel(*, submission: Submission, actor: User, reason: str, now: datetime) -> Attempt:
     if not may_cancel(submission, actor):
-        check_staff(actor, "cancel another person's submission")
+        check_staff(actor, "cancel another person's submission, or what is judged again")
     check_reason(reason)
     attempt = Attempt.objects.select_for_update().get(submission=submission, is_current=True)
     if attempt.state not in UNFINISHED:

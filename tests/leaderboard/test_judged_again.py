@@ -6,6 +6,7 @@ import pytest
 
 from leaderboard.audit.models import Row
 from leaderboard.errors import UserError
+from leaderboard.judging.cancel import cancel
 from leaderboard.judging.models import Result
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.standings.models import Entry
@@ -54,3 +55,11 @@ def test_it_is_on_the_record_and_for_organisers_only(stage: Stage, ranked: Submi
 def test_what_is_still_judged_is_not_judged_again(stage: Stage, ranked: Submission) -> None:
     with pytest.raises(UserError, match="still queued"):
         rejudge(submission=ranked, actor=stage.olga, reason="impatience", now=stage.now)
+
+
+def test_its_owner_does_not_call_it_off(stage: Stage, ranked: Submission) -> None:
+    told = {"submission": ranked, "reason": "I like the old one", "now": stage.now}
+    with pytest.raises(UserError, match="what is judged again") as caught:
+        cancel(actor=stage.ada, **told)
+    assert caught.value.status == 403
+    assert cancel(actor=stage.olga, **told).state == "cancelled"
