@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.logins import lock_accounts, logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import RECORD
 from leaderboard.judging.models import Result
-from leaderboard.judging.remeasure import SPOILED, is_spoiled
-from leaderboard.review.open import note_rejected_before, open_case, rejects_by_itself
+from leaderboard.judging.remeasure import is_spoiled
+from leaderboard.judging.verdicts import newest_verdicts
+from leaderboard.review.open import note_stopped_before, open_case, rejects_by_itself
 from leaderboard.review.screen import screen
 from leaderboard.review.standing import may_stand
 from leaderboard.review.suspend import is_suspended
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.boards import incumbent_ratio
-from leaderboard.standings.publish import publish, withdraw
+from leaderboard.standings.publish import lock_entrants, publish, withdraw
 from leaderboard.standings.ranking import Value
 from leaderboard.standings.records import contest_leader
 from leaderboard.standings.windows import stage_at
@@ -46,7 +47,7 @@ def look(result: Result, now: datetime) -> None:
         submission = result.attempt.submission
         best = incumbent_ratio(board=submission.board, epoch=result.epoch, without=submission)
         findings = screen(result=result, incumbent_ratio=best, now=now)
-        if note_rejected_before(result=result, now=now) is not None or findings:
+        if note_stopped_before(result=result, now=now) is not None or findings:
             open_case(result=result, now=now)
 
 
@@ -58,15 +59,15 @@ def stand(result: Result, now: datetime) -> None:
 
 
 def stand_all(user: User, competition: Competition | None, now: datetime) -> None:
-    """Of every ranked submission of this account, the newest verdict that is not our failure."""
-    results = Result.objects.filter(
-        attempt__submission__owner__in=logins_of(user), attempt__submission__mode="ranked", attempt__is_shadow=False
-    )
-    if competition is not None:
-        results = results.filter(attempt__submission__board__competition=competition)
-    results = results.exclude(outcome="infra_error").exclude(outcome="unmeasurable", reason__in=SPOILED)
-    newest = results.order_by("attempt__submission_id", "-attempt__number").distinct("attempt__submission_id")
-    for result in newest.select_related("attempt__submission__board__competition").defer("report"):
+    """Every ranked submission of this account, here or everywhere."""
+    where = {} if competition is None else {"board__competition": competition}
+    stand_each(newest_verdicts(owner__in=logins_of(user), **where), now)
+
+
+def stand_each(results: Iterable[Result], now: datetime) -> None:
+    results = list(results)
+    lock_all(results)
+    for result in results:
         stand(result, now)
 
 
@@ -78,10 +79,11 @@ def may_rank(result: Result) -> bool:
     return may and could_rank(result) and may_stand(result)
 
 
-def lock_accounts(results: Iterable[Result]) -> None:
-    """All at once and in one order, so that two sets of results never wait for one another."""
-    accounts = {result.attempt.submission.owner.account_id for result in results}
-    list(User.objects.filter(pk__in=accounts).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+def lock_all(results: Iterable[Result]) -> None:
+    """Whose they are: accounts, then entrants, so that two sets of results never wait for one another."""
+    submissions = [result.attempt.submission for result in results]
+    lock_accounts(submission.owner.account_id for submission in submissions)
+    lock_entrants(submission.entrant_id for submission in submissions)
 
 
 def could_rank(result: Result) -> bool:

@@ -6,9 +6,10 @@
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
                     … and where that takes first place of a contest: a confirmation is asked for
                     what it cost is given back where we failed
-    take_confirmation  keep its verdict; a candidate that failed on fresh seeds is held
+    take_confirmation  keep its verdict; a kernel that failed on fresh seeds is held
     clear_result …  review.decide (a person, once or by two) → publish | withdraw: what the case then comes to
     suspend_account review.suspend → withdraw all of it; reinstate_account: publish again what may rank
+    link_logins     two logins of one person; what of them is suspended counts for both; unlink_login takes it back
     retract         (standings/retract.py) its kernel's lines go; restore_entry publishes them again
     import_set      uploads.apply_upload → a gate for each new version: an admission test
     add_board       edit_boards.add_board → the same for its version
@@ -28,6 +29,7 @@ from django.conf import settings
 from django.db import transaction
 
 from leaderboard import broker, line
+from leaderboard.accounts.link import unlink
 from leaderboard.accounts.models import User
 from leaderboard.admissions.claim import claim_test
 from leaderboard.admissions.door import check_admitted
@@ -40,6 +42,7 @@ from leaderboard.confirmations.claim import claim_confirmation
 from leaderboard.confirmations.models import FAILED
 from leaderboard.confirmations.report import record_confirmation
 from leaderboard.entrants import enter as entering
+from leaderboard.entrants import one_person
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.judging.claim import claim_next
@@ -51,12 +54,13 @@ from leaderboard.judging.rejudge_sets import begin_applying, end_applying, lock_
 from leaderboard.judging.report import record_report
 from leaderboard.judging.shadow import bring_to_light
 from leaderboard.judging.usage import give_back_if_ours, usage_of
+from leaderboard.judging.verdicts import newest_verdicts
 from leaderboard.review import appeal, decide, fingerprints
 from leaderboard.review import suspend as suspending
 from leaderboard.review.failed_record import hold_failed_record
 from leaderboard.review.models import Case, Decision, Suspension
 from leaderboard.review.open import hold
-from leaderboard.review.standing import may_stand, standing_results
+from leaderboard.review.standing import may_stand
 from leaderboard.standings.podium import PODIUM, would_rank
 from leaderboard.standings.publish import kernel_lines, publish, withdraw
 from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
@@ -178,8 +182,8 @@ def take_confirmation(*, pk: int, runner: Runner, report: Report, now: datetime)
     asked = record_confirmation(pk=pk, runner=runner, report=report, now=now)
     if asked is None:
         return False
-    if asked.outcome == FAILED and hold_failed_record(asked, now=now):
-        withdraw(submission=asked.candidate)
+    if asked.outcome == FAILED:
+        line.stand_each(hold_failed_record(asked, now=now), now)
     return True
 
 
@@ -189,14 +193,14 @@ def clear_result(
 ) -> Decision:
     """A reviewer finds a held result sound: it ranks, by its time of submission, once all it takes say so."""
     rank = would_rank(result)
-    on_podium = rank is not None and rank <= PODIUM
+    two_person_rule = result.attempt.submission.board.competition.two_person_rule
     decision = decide.clear(
         result=result,
         actor=actor,
         reason=reason,
         now=now,
         rank=rank,
-        needs_two=on_podium and result.attempt.submission.board.competition.two_person_rule,
+        needs_two=rank is not None and rank <= PODIUM and two_person_rule,
         public_reason=public_reason,
         seen=seen,
     )
@@ -281,6 +285,25 @@ def reinstate_account(
     return row
 
 
+@transaction.atomic
+def link_logins(*, now: datetime, **told: Any) -> User:
+    """`told`: of one_person.link_logins. Where one of the two is suspended, the account that they are is."""
+    account = one_person.link_logins(now=now, **told)
+    if suspending.was_ever_suspended(account):
+        line.stand_all(account, None, now)
+    return account
+
+
+@transaction.atomic
+def unlink_login(*, login: User, actor: User, reason: str, now: datetime) -> None:
+    """Two accounts again: a suspension stays with the login that it was said of."""
+    account = login.account
+    was_suspended = suspending.was_ever_suspended(account)
+    unlink(login=login, actor=actor, reason=reason, now=now)
+    for one in User.objects.filter(pk__in=(account.pk, login.pk) if was_suspended else ()):
+        line.stand_all(one, None, now)
+
+
 def select_for_rejudging(*, selection: Selection, competition: Competition, board: Board | None) -> list[Attempt]:
     return select(selection, competition=competition, board=board, published=published_in(competition, board))
 
@@ -331,7 +354,7 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     """All are screened against what stood before, so that the order in which they come plays no part."""
     results = [attempt.result for attempt in attempts]
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
-    line.lock_accounts(ranked)
+    line.lock_all(ranked)
     for result in ranked:
         line.look(result, now)
     sound = {result.pk: line.may_rank(result) for result in ranked}
@@ -341,11 +364,11 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     told: Counter[str] = Counter()
     leaders = line.leaders(result for result in ranked if sound[result.pk])
     for result in ranked:
-        if sound[result.pk]:
-            publish(result=result, now=now)
-        else:
+        entry = publish(result=result, now=now) if sound[result.pk] else None
+        if entry is None:
             withdraw(submission=result.attempt.submission)
-        told["published" if sound[result.pk] else "held" if line.could_rank(result) else "failed"] += 1
+        is_held = entry is None and line.could_rank(result) and not may_stand(result)
+        told["published" if entry else "held" if is_held else "failed"] += 1
     for result, first in leaders:
         line.confirm_if_first(result, first, now)
     timed = {(r.attempt.version_id, r.attempt.hardware, r.epoch): r for r in results if r.ratio is not None}
@@ -359,23 +382,14 @@ def restore_entry(*, submission: Submission, actor: User, reason: str, now: date
     """Undo a retraction: what of the kernel's runs nothing else stands against is published again. Says how many."""
     if not restore(submission=submission, actor=actor, reason=reason, now=now):
         return 0
-    runs = standing_results().filter(
-        attempt__submission__mode="ranked",
-        attempt__submission__board=submission.board_id,
-        attempt__submission__entrant=submission.entrant_id,
-    )
-    for run in runs.select_related("attempt__submission__board__competition"):
-        if run.attempt.submission.kernel == submission.kernel:
-            line.stand(run, now)
+    runs = newest_verdicts(board=submission.board_id, entrant=submission.entrant_id)
+    line.stand_each([run for run in runs if run.attempt.submission.kernel == submission.kernel], now)
     return kernel_lines(submission).count()
 
 
 def _learn_later(result: Result) -> None:
-    told = {
-        "problem_digest": result.attempt.version.digest,
-        "hardware": result.attempt.hardware,
-        "epoch": result.epoch,
-    }
+    attempt = result.attempt
+    told = {"problem_digest": attempt.version.digest, "hardware": attempt.hardware, "epoch": result.epoch}
     transaction.on_commit(lambda: broker.send_chore(LEARN_REFERENCE_TIMES, **told))
 
 

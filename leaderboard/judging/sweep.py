@@ -77,6 +77,7 @@ def _lose_one(now: datetime) -> bool:
         _replace(attempt, now)
     if attempt.runner is not None:
         suspend.suspend_if_losing(runner=attempt.runner, now=now)
+    give_back_if_ours(attempt, now=now)  # locks the account: after the runner, as a report does
     return True
 
 
@@ -95,12 +96,11 @@ def _replace(attempt: Attempt, now: datetime) -> None:
 
 
 def _give_up(attempt: Attempt, now: datetime, *, reason: str, why: str) -> None:
-    """Our failure and never "wrong"; what it cost of the quota is given back."""
+    """Our failure and never "wrong"."""
     check_move(attempt.state, DONE)
     attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, "infra_error", reason, now
     attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
     events.append_state(attempt, now=now, message=GIVEN_UP, data={"outcome": "infra_error", "reason": reason})
-    give_back_if_ours(attempt, now=now)
     record(
         act="give_up_attempt",
         target=attempt,

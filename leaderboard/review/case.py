@@ -126,11 +126,18 @@ class Standing:
         return self.claim if self.claim is not None and moment < self.claim.until else None
 
 
-def derive(rows: Iterable[Row], *, opened_at: datetime, by_itself: bool = False) -> Standing:
-    """`by_itself`: the verdict rejected it, no rule held it."""
+def derive(
+    rows: Iterable[Row], *, opened_at: datetime, by_itself: bool = False, doubted_at: datetime | None = None
+) -> Standing:
+    """`by_itself`: the verdict rejected it, no rule held it. `doubted_at`: something was found then that whoever had
+    cleared it could not know, so that it has to be cleared again.
+    """
     standing = Standing(REJECTED if by_itself else WAITING, opened_at)
     for row in standing_rows(rows):
-        standing = _after(standing, row)
+        if row.act == CLEAR and doubted_at is not None and row.at <= doubted_at:
+            standing = replace(standing, since=doubted_at)
+        else:
+            standing = _after(standing, row)
     return standing
 
 

@@ -1,37 +1,46 @@
-"""A kernel that took first place and failed on fresh seeds when that was confirmed: a person looks at it."""
+"""A kernel that took first place and failed on fresh seeds when that was confirmed: a person looks at all its runs."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 import structlog
 
 from leaderboard.confirmations.models import Confirmation
-from leaderboard.judging.models import Result
-from leaderboard.review import case
+from leaderboard.judging.models import Attempt, Result
+from leaderboard.judging.verdicts import newest_verdicts
+from leaderboard.review import case, log
 from leaderboard.review.models import Case, Finding
 from leaderboard.review.open import open_case
 
-RULE: Final = "record_failed"
-
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 
-def hold_failed_record(asked: Confirmation, *, now: datetime) -> bool:
-    """The candidate's result waits for a person. False where one has decided on it already."""
-    result = Result.objects.filter(attempt__submission=asked.candidate_id, attempt__is_current=True).first()
-    if result is None or Case.objects.filter(result=result).exclude(state__in=case.HELD).exists():
+def hold_failed_record(asked: Confirmation, *, now: datetime) -> list[Result]:
+    """The candidate's kernel waits for a person, whoever cleared it before; what is rejected stays so.
+
+    These are the results that wait now. Who clears one of them does it knowing of this: it is not held for it again.
+    """
+    candidate = asked.candidate
+    runs = newest_verdicts(board=candidate.board_id, entrant=candidate.entrant_id)
+    held = [run for run in runs if run.attempt.submission.kernel == candidate.kernel and _hold(run, asked, now)]
+    if held:
+        logger.warning("result_held", results=[run.pk for run in held], rules=[log.RECORD_FAILED])
+    return held
+
+
+def _hold(result: Result, asked: Confirmation, now: datetime) -> bool:
+    Attempt.objects.select_for_update().get(pk=result.attempt_id)  # not while somebody decides on it
+    decided = Case.objects.filter(result=result).exclude(state__in=(*case.HELD, case.CLEARED))
+    if result.ratio is None or decided.exists():
         return False
     Finding.objects.get_or_create(
         result=result,
-        rule=RULE,
+        rule=log.RECORD_FAILED,
         defaults={
             "sentence": f"it passed once and failed when its first place was confirmed on fresh seeds: {asked.message}",
             "figures": {"confirmation": asked.pk},
             "created_at": now,
         },
     )
-    open_case(result=result, now=now)
-    log.warning("result_held", result=result.pk, rules=[RULE])
-    return True
+    return log.project(open_case(result=result, now=now)).state in case.HELD

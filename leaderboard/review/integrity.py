@@ -105,13 +105,15 @@ def _standing(decisions: QuerySet[Decision]) -> QuerySet[Decision]:
 
 
 def _moved(cases: QuerySet[Case], as_of: datetime) -> dict[Case, str]:
-    """Cases with something in their log since then, each with its state of then."""
-    since = Exists(Decision.objects.filter(result=OuterRef("result"), created_at__gte=as_of))
-    rows = list(cases.filter(since).select_related("result__attempt").defer("result__report"))
+    """Cases with something in their log, or found, since then, each with its state of then."""
+    said, found = (
+        Exists(kind.objects.filter(result=OuterRef("result"), created_at__gte=as_of)) for kind in (Decision, Finding)
+    )
+    rows = list(cases.filter(said | found).select_related("result__attempt").defer("result__report"))
     lines: dict[int, list[case.Row]] = defaultdict(list)
     for line in Decision.objects.filter(result__in=[row.result_id for row in rows], created_at__lt=as_of):
         lines[line.result_id].append(log.plain(line))
-    return {row: log.standing_of(row, lines[row.result_id]).state for row in rows}
+    return {row: log.standing_of(row, lines[row.result_id], until=as_of).state for row in rows}
 
 
 def _by_rule(cases: QuerySet[Case], moved: Mapping[Case, str], is_exact: bool) -> list[Outcomes]:

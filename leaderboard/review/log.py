@@ -16,10 +16,11 @@ from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.review import access, case
-from leaderboard.review.models import Case, Decision
+from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.submissions.models import Submission
 
 MOST_LINES: Final = 500  # of a case's log
+RECORD_FAILED: Final = "record_failed"  # found by a confirmation, after somebody may have cleared the result
 
 SAID: Final = {  # an act, as in "only a reviewer may …"
     case.CLAIM: "claim a case",
@@ -122,8 +123,13 @@ def plain(line: Decision) -> case.Row:
     )
 
 
-def standing_of(row: Case, lines: list[case.Row]) -> case.Standing:
-    return case.derive(lines, opened_at=row.opened_at, by_itself=row.origin == Case.BY_ITSELF)
+def standing_of(row: Case, lines: list[case.Row], *, until: datetime | None = None) -> case.Standing:
+    """`until`: without what was found from then on; the lines are the caller's to leave out."""
+    found = Finding.objects.filter(result=row.result_id, rule=RECORD_FAILED)
+    found = found if until is None else found.filter(created_at__lt=until)
+    doubted_at = found.values_list("created_at", flat=True).first()
+    by_itself = row.origin == Case.BY_ITSELF
+    return case.derive(lines, opened_at=row.opened_at, by_itself=by_itself, doubted_at=doubted_at)
 
 
 def _check_seen(result: Result, lines: list[case.Row], seen: int | None) -> None:

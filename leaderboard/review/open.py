@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
@@ -18,7 +19,9 @@ from leaderboard.submissions.models import Submission
 
 BY_ITSELF: Final = ("impossible", "clock_mismatch")  # reasons of `policy` that reject without a person
 REJECTED_BEFORE: Final = "rejected_before"
+HELD_BEFORE: Final = "held_before"
 BY_HAND: Final = "by_hand"
+NOT_MEASURED: Final = (BY_HAND, log.RECORD_FAILED, HELD_BEFORE)  # what no new measurement can answer
 
 
 def open_case(*, result: Result, now: datetime, by_itself: bool = False) -> Case:
@@ -41,21 +44,23 @@ def rejects_by_itself(result: Result) -> bool:
     return result.outcome == "policy" and result.reason in BY_ITSELF
 
 
-def note_rejected_before(*, result: Result, now: datetime) -> Finding | None:
-    """What a person rejected does not rank by being judged, or sent, once more: the next result waits as well."""
+def note_stopped_before(*, result: Result, now: datetime) -> Finding | None:
+    """What a person rejected, or is to look at for what was not measured, does not rank by being judged, or sent, once
+    more: the next result waits as well."""
     submission = result.attempt.submission
-    before = _rejected_before(submission, result)
+    before = _stopped_before(submission, result)
     if before is None:
         return None
     other = before.result.attempt.submission_id
     whose = (
         "an earlier result of this submission" if other == submission.pk else f"the same kernel (submission {other})"
     )
+    rule, said = (HELD_BEFORE, "waits for") if before.state in case.HELD else (REJECTED_BEFORE, "was rejected by")
     return Finding.objects.get_or_create(
         result=result,
-        rule=REJECTED_BEFORE,
+        rule=rule,
         defaults={
-            "sentence": f"a person rejected {whose}; read why before you decide otherwise",
+            "sentence": f"{whose} {said} a person; read why before you decide otherwise",
             "figures": {"submission": other, "result": before.result_id},
             "created_at": now,
         },
@@ -83,15 +88,16 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
     return row
 
 
-def _rejected_before(submission: Submission, result: Result) -> Case | None:
-    """What a person decided last about the same kernel of the same entrant, where that was to reject it."""
-    decided = Case.objects.filter(
+def _stopped_before(submission: Submission, result: Result) -> Case | None:
+    """What was last about the same kernel of the same entrant, unless that was to clear it."""
+    decided = Q(state__in=(case.CLEARED, case.REJECTED, case.APPEALED), is_by_itself=False)
+    not_measured = Finding.objects.filter(result=OuterRef("result"), rule__in=NOT_MEASURED)
+    cases = Case.objects.filter(
+        decided | Q(Exists(not_measured), state__in=case.HELD),
         board=submission.board_id,
-        state__in=(case.CLEARED, case.REJECTED, case.APPEALED),
-        is_by_itself=False,
         result__attempt__submission__entrant=submission.entrant_id,
     ).exclude(result=result)
-    found = decided.select_related("result__attempt__submission").order_by("-since", "-result_id")
+    found = cases.select_related("result__attempt__submission").order_by("-since", "-result_id")
     found = found.defer("result__report", "result__attempt__submission__source")
     last = next((row for row in found if row.result.attempt.submission.kernel == submission.kernel), None)
     return last if last is not None and last.state != case.CLEARED else None

@@ -65,6 +65,11 @@ def suspended_users(users: Iterable[int], competition: Competition) -> set[int]:
     return {user for user, account in accounts.items() if account in suspended}
 
 
+def was_ever_suspended(user: User) -> bool:
+    """By any login, anywhere."""
+    return Suspension.objects.filter(user__in=logins_of(user)).exists()
+
+
 def standing_suspensions(competitions: QuerySet[Competition], *, everywhere: bool) -> list[Suspension]:
     """All that stand in these competitions, and those that stand everywhere where that is asked for; newest first."""
     reach = Q(competition__in=competitions) | Q(competition=None) if everywhere else Q(competition__in=competitions)

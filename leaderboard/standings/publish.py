@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -19,7 +20,7 @@ def publish(*, result: Result, now: datetime) -> Entry | None:
     if result.score_us is None or result.ratio is None or refusal(telemetry=result.telemetry):
         raise ValueError(f"{result} cannot rank")
     submission = result.attempt.submission
-    lock_entrant(submission)
+    lock_entrants([submission.entrant_id])
     if is_retracted(submission):
         return None
     entry, _ = Entry.objects.update_or_create(
@@ -61,9 +62,20 @@ def kernel_lines(submission: Submission) -> QuerySet[Entry]:
     return Entry.objects.filter(board=submission.board_id, entrant=submission.entrant_id, code_digest=submission.kernel)
 
 
-def lock_entrant(submission: Submission) -> None:
-    """Until the end of the transaction: a kernel is not retracted between the look at that and the line."""
-    Entrant.objects.select_for_update(no_key=True).get(pk=submission.entrant_id)
+def lock_entrants(entrants: Iterable[int]) -> None:
+    """Until the end of the transaction: a kernel is not retracted between the look at that and the line.
+
+    Accounts are locked before entrants, by whoever locks both.
+    """
+    found = Entrant.objects.filter(pk__in=set(entrants)).order_by("pk")
+    list(found.select_for_update(no_key=True).values_list("pk"))
+
+
+def retracted_kernels(boards: Iterable[int]) -> set[tuple[int, int, str]]:
+    """Of these boards: board, entrant and kernel. One query."""
+    rows = Retraction.objects.filter(board__in=boards).order_by("id")
+    newest = {(row.board_id, row.entrant_id, row.code_digest): row.act for row in rows}
+    return {kernel for kernel, act in newest.items() if act == Retraction.RETRACT}
 
 
 def is_retracted(submission: Submission) -> bool:

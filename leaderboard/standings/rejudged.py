@@ -19,13 +19,15 @@ from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet, 
 from leaderboard.judging.rejudge_sets import currents_of, fate_of, items_of
 from leaderboard.judging.states import UNFINISHED
 from leaderboard.review.standing import REJECTED, reviews_of
+from leaderboard.review.suspend import suspended_users
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
+from leaderboard.standings.podium import PODIUM
+from leaderboard.standings.publish import retracted_kernels
 from leaderboard.standings.ranking import TIE, Run, rank
+from leaderboard.standings.table import run_of
 from leaderboard.standings.windows import stage_at
-
-PODIUM: Final = 3
 
 
 class Line(NamedTuple):
@@ -160,10 +162,11 @@ def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> lis
     boards = {item.submission.board_id: item.submission.board for item in items}
     lines = {line.run.submission_id: line for line in _published(boards)}
     changed = [item for item in items if fates[item.pk] == RejudgeItem.APPLIED and not item.became]
-    would = dict(lines)
+    would, kept_off = dict(lines), _kept_off(changed)
     for item in changed:
         would.pop(item.submission_id, None)
-        if (line := _line_of(item, boards[item.submission.board_id])) is not None:
+        line = _line_of(item, boards[item.submission.board_id])
+        if line is not None and item.submission_id not in kept_off:
             would[item.submission_id] = line
     newest, level = (
         _epochs_newest_first(boards.values()),
@@ -212,19 +215,25 @@ def _published(boards: Mapping[int, Board]) -> list[Line]:
             board_id=entry.board_id,
             stage=stage_at(boards[entry.board_id], entry.submitted_at),
             epoch=entry.epoch,
-            run=Run(
-                ratio=entry.ratio,
-                half_width=entry.half_width,
-                forgeable=entry.forgeable,
-                submitted_at=entry.submitted_at,
-                submission_id=entry.submission_id,
-                entrant_id=entry.entrant_id,
-                code=entry.code_digest,
-            ),
+            run=run_of(entry),
             name=entry.entrant.shown_name,
         )
         for entry in entries
     ]
+
+
+def _kept_off(items: Sequence[RejudgeItem]) -> set[int]:
+    """Submissions that have no line whatever their numbers are: their kernel is retracted, their account suspended."""
+    submissions = [item.submission for item in items]
+    if not submissions:
+        return set()
+    retracted = retracted_kernels({one.board_id for one in submissions})
+    suspended = suspended_users({one.owner_id for one in submissions}, submissions[0].board.competition)
+    return {
+        one.pk
+        for one in submissions
+        if (one.board_id, one.entrant_id, one.kernel) in retracted or one.owner_id in suspended
+    }
 
 
 def _line_of(item: RejudgeItem, board: Board) -> Line | None:

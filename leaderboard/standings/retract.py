@@ -12,6 +12,7 @@ from typing import Final
 
 from django.db import transaction
 
+from leaderboard.accounts.logins import lock_accounts
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
@@ -19,7 +20,7 @@ from leaderboard.competitions.calendar import Phase, Stage, phase_at
 from leaderboard.errors import UserError
 from leaderboard.review.access import check_reviewer, may_review
 from leaderboard.standings.models import Retraction
-from leaderboard.standings.publish import is_retracted, lock_entrant, withdraw_kernel
+from leaderboard.standings.publish import is_retracted, lock_entrants, withdraw_kernel
 from leaderboard.standings.windows import stage_at
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.own import may_dispose
@@ -45,7 +46,7 @@ def retract(*, submission: Submission, actor: User, reason: str, now: datetime) 
         who = "its owner, until the standing is final, or a reviewer"
         raise UserError("actor", actor.get_username(), f"only {who} may retract it", status=403)
     check_reason(reason)
-    lock_entrant(submission)
+    lock_entrants([submission.entrant_id])
     if is_retracted(submission):
         return 0
     lines = withdraw_kernel(submission)
@@ -60,7 +61,9 @@ def restore(*, submission: Submission, actor: User, reason: str, now: datetime) 
     """The kernel may stand on its board again; publishing its lines is pipeline's next step. False: it may already."""
     check_reviewer(actor, submission, "put a retracted kernel back")
     check_reason(reason)
-    lock_entrant(submission)
+    owners = User.objects.filter(submissions__entrant=submission.entrant_id, submissions__board=submission.board_id)
+    lock_accounts(owner.account_id for owner in owners)
+    lock_entrants([submission.entrant_id])
     if not is_retracted(submission):
         return False
     _write(Retraction.RESTORE, submission, actor, reason, now)

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
+from leaderboard import pipeline
 from leaderboard.accounts.link import MAX_LOGINS, unlink
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
@@ -19,6 +20,7 @@ from leaderboard.entrants.members import leave
 from leaderboard.entrants.one_person import link_logins
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.review.suspend import suspend, suspended_users
+from leaderboard.standings.models import Entry
 from tests.leaderboard.stage import Stage
 
 PASSWORD = "correct horse battery"
@@ -179,3 +181,15 @@ def test_who_is_suspended_is_so_by_all_their_logins(stage: Stage, ada2: User) ->
     link(stage, stage.ada, ada2, keep="ada2")
     suspend(user=ada2, competition=competition, actor=stage.olga, reason="cheats", now=stage.later(1))
     assert suspended_users([stage.ada.pk, stage.ben.pk], competition) == {stage.ada.pk}
+
+
+def test_a_suspension_of_one_login_is_of_the_account_until_they_are_unlinked(stage: Stage, ada2: User) -> None:
+    stage.judge(stage.submit(stage.ada), ratio=0.9)
+    told = {"competition": None, "actor": stage.olga, "reason": "two accounts", "now": stage.now}
+    pipeline.suspend_account(user=ada2, **told)
+    pipeline.link_logins(
+        user=stage.ada, own_password=PASSWORD, username="ada2", password=PASSWORD + "2", now=stage.later(1)
+    )
+    assert not Entry.objects.exists()
+    call_command("unlink_login", "ada2", by="olga", reason="they are two people")
+    assert Entry.objects.get().owner == stage.ada

@@ -27,6 +27,7 @@ from leaderboard.review.models import Decision
 from leaderboard.standings.boards import board_epochs
 from leaderboard.standings.models import Entry
 from leaderboard.standings.rejudged import compare
+from leaderboard.standings.retract import retract
 from leaderboard.standings.status import status_of
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
@@ -312,6 +313,22 @@ def test_who_takes_first_place_by_it_is_to_be_confirmed(stage: Stage) -> None:
     apply(stage, chosen)
     asked = Confirmation.objects.get()
     assert (asked.candidate, asked.incumbent, asked.cause) == (second, first, RECORD)
+
+
+@pytest.mark.parametrize("why", ["retracted", "suspended"])
+def test_what_has_no_line_gets_none_and_is_told_to_get_none(stage: Stage, why: str) -> None:
+    first, second = judged(stage, 0.7, 0.8)
+    chosen = set_of(stage, first, second)
+    told = {"actor": stage.olga, "reason": "it is ben's", "now": stage.now}
+    if why == "retracted":
+        retract(submission=first, **told)
+    else:
+        pipeline.suspend_account(user=stage.ada, competition=None, **told)
+    judge_shadow(stage, first, ratio=0.6)
+    judge_shadow(stage, second, ratio=0.75)
+    assert [(row.rank_before, row.rank_after) for row in compare(chosen).rows] == [(None, None), (1, 1)]
+    assert apply(stage, chosen) == {"applied": 2, "failed": 1, "published": 1}
+    assert Entry.objects.get().submission == second
 
 
 def test_two_sets_of_the_same_people_are_applied_at_once(live_stage: Stage) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
@@ -107,3 +109,24 @@ def test_what_has_no_line_cannot_be_retracted(stage: Stage) -> None:
     with pytest.raises(UserError, match="has no line"):
         take_back(stage, submission)
     assert Result.objects.count() == 1
+
+
+@pytest.mark.parametrize("told", [{"outcome": "infra_error"}, {}])
+def test_what_an_earlier_verdict_earned_is_restored_too(stage: Stage, told: dict[str, str]) -> None:
+    """Our own failure took nothing away, nor does waiting for another verdict."""
+    submission = sent(stage, 1, 0.9)
+    rejudge(submission=submission, actor=stage.olga, reason="a bug in the judge", now=stage.now)
+    if told:
+        stage.judge(submission, **told)
+    assert take_back(stage, submission) == 1
+    assert pipeline.restore_entry(submission=submission, actor=stage.olga, reason="by mistake", now=stage.now) == 1
+
+
+def test_restoring_locks_in_the_order_of_a_report(stage: Stage) -> None:
+    """People, then entrants: else it and a report of the same person could wait for one another."""
+    submission = sent(stage, 1, 0.9)
+    take_back(stage, submission)
+    with CaptureQueriesContext(connection) as seen:
+        pipeline.restore_entry(submission=submission, actor=stage.olga, reason="by mistake", now=stage.now)
+    locks = [query["sql"] for query in seen if query["sql"].endswith("FOR NO KEY UPDATE")]
+    assert [lock.split('"')[1] for lock in locks[:2]] == ["accounts_user", "entrants_entrant"]

@@ -15,8 +15,8 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.visible import competitions_seen_by
 from leaderboard.entrants.checks import memberships_of
 from leaderboard.entrants.invites import open_invites_of
-from leaderboard.entrants.one_person import link_logins
 from leaderboard.errors import UserError
+from leaderboard.pipeline import link_logins
 from leaderboard.web import limits
 from leaderboard.web.forms import LinkForm
 from leaderboard.web.pages.account import user_of

@@ -17,6 +17,7 @@ MEANINGS = {
     OTHERS: "rules that held fewer than five results each",
     "by_hand": "a reviewer held it, of their own accord or after a complaint",
     "rejected_before": "an earlier result of the same kernel had been rejected",
+    "held_before": "an earlier result of the same kernel was held, for what no rule measures",
     "record_failed": "it failed when its first place was confirmed on fresh seeds",
 }
 

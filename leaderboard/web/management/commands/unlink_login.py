@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from leaderboard.accounts.link import unlink
 from leaderboard.accounts.models import User
 from leaderboard.errors import UserError
+from leaderboard.pipeline import unlink_login
 
 
 class Command(BaseCommand):
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         if missing:
             raise CommandError(f"there is no user {missing[0]!r}")
         try:
-            unlink(login=people[login], actor=people[by], reason=reason, now=timezone.now())
+            unlink_login(login=people[login], actor=people[by], reason=reason, now=timezone.now())
         except UserError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"{login} is an account of its own")
