@@ -11,9 +11,10 @@ Revoking a used code takes back what it opened.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.fields.json import KeyTextTransform
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
@@ -63,30 +64,41 @@ def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
 
 
 def tracks_seen_by(viewer: Viewer, competition: Competition) -> QuerySet[Track]:
-    """Without those that are won on a board which this viewer may not see."""
-    hidden = set(competition.boards.exclude(pk__in=boards_seen_by(viewer)).values_list("slug", "hardware"))
+    """Without those that are won on boards of which this viewer may see none."""
     tracks = Track.objects.filter(competition=competition)
-    if not hidden:
+    boards = list(competition.boards.all())
+    seen = set(boards_seen_by(viewer).filter(competition=competition).values_list("pk", flat=True))
+    if len(seen) == len(boards):
         return tracks
-    named = tracks.values_list("pk", "params__slug", "params__hardware")
-    return tracks.exclude(pk__in=[pk for pk, slug, hardware in named if (slug, hardware) in hidden])
+    return tracks.exclude(pk__in=[track.pk for track in tracks if not _sees_any(track, boards, seen)])
 
 
 def announcements_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Announcement]:
-    """What stands of them; without winners of tracks that are won on a board which this viewer may not see.
+    """What stands of them; without winners of tracks that they may not see.
 
     Awards are a room above, so they are asked for by name.
     """
     seen = competitions_seen_by(viewer, listed=listed)
     shown = Announcement.objects.filter(withdrawn_at=None, competition__in=seen)
-    if _sees_all(viewer):
-        return shown
-    won_on = Board.objects.filter(
-        competition=OuterRef("competition"), slug=OuterRef("won_slug"), hardware=OuterRef("won_hardware")
-    )
-    params = "award__track__params"
-    named = shown.annotate(won_slug=KeyTextTransform("slug", params), won_hardware=KeyTextTransform("hardware", params))
-    return named.exclude(Exists(won_on.exclude(pk__in=boards_seen_by(viewer))))
+    some = InviteCode.objects.filter(used_by__in=logins_of(viewer), revoked_at=None, opens_all=False)
+    for competition in Competition.objects.filter(pk__in=some.values("competition"), visibility=CLOSED):
+        hidden = competition.tracks.exclude(pk__in=tracks_seen_by(viewer, competition))
+        shown = shown.exclude(award__track__in=list(hidden))
+    return shown
+
+
+def _sees_any(track: Track, boards: Iterable[Board], seen: Collection[int]) -> bool:
+    """Of those that it is won on; also where it is won on none that there is."""
+    won_on = [board.pk for board in boards if _is_won_on(track, board)]
+    return not won_on or any(pk in seen for pk in won_on)
+
+
+def _is_won_on(track: Track, board: Board) -> bool:
+    told = track.params
+    if "tag" in told:
+        return told["tag"] in board.tags
+    wanted = (told.get("slug", board.slug), told.get("hardware", board.hardware))
+    return wanted == (board.slug, board.hardware)
 
 
 def may_see(viewer: Viewer, competition: Competition) -> bool:

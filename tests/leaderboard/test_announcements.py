@@ -16,7 +16,8 @@ from leaderboard.competitions.announce import (
     withdraw_announcement,
 )
 from leaderboard.competitions.invites import issue_codes, redeem_code
-from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Competition, Role, Track
+from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Board, Competition, Role, Track
+from leaderboard.competitions.visible import tracks_seen_by
 from leaderboard.errors import UserError
 from tests.leaderboard.stage import NOON, Stage, make_board
 
@@ -77,23 +78,29 @@ def test_news_of_what_one_may_not_see_is_none(stage: Stage) -> None:
     assert news_for(stage.olga, NOON) == announcement
 
 
-def test_winners_on_a_board_are_told_to_who_may_see_it(stage: Stage) -> None:
-    competition, other = stage.board.competition, make_board("gemm")
+@pytest.mark.parametrize(
+    ("kind", "params"),
+    [
+        (Track.BOARD, {"slug": "softmax", "hardware": "cpu"}),
+        (Track.FIRST_TO_BEAT, {"slug": "softmax", "hardware": "cpu", "ratio": 0.5}),
+        (Track.HARDWARE, {"hardware": "cpu"}),
+        (Track.TAG, {"tag": "memory"}),
+    ],
+)
+def test_winners_are_told_to_who_may_see_a_board_of_theirs(stage: Stage, kind: str, params: dict[str, object]) -> None:
+    competition, other = stage.board.competition, make_board("gemm", "H200")
     Competition.objects.update(visibility=CLOSED)
+    Board.objects.filter(slug="softmax").update(tags=["memory"])
     for user, boards in ((stage.ben, [other]), (stage.cleo, [])):
         [issued] = issue_codes(competition=competition, count=1, boards=boards, actor=stage.olga, now=NOON)
         redeem_code(text=issued.text, user=user, now=NOON)
     began, won = announce(stage), announce(stage, "Winners: best softmax")
-    track = Track.objects.create(
-        competition=competition,
-        slug="best",
-        name="Best",
-        kind=Track.BOARD,
-        params={"slug": "softmax", "hardware": "cpu"},
-    )
+    track = Track.objects.create(competition=competition, slug="best", name="Best", kind=kind, params=params)
     Award.objects.create(track=track, state=ANNOUNCED, basis="-", content={}, announcement=won, created_at=NOON)
     assert list(announcements_of(competition, stage.ben)) == [began]
     assert news_for(stage.ben, NOON) == news_for(stage.ben, NOON, competition) == began
+    assert not tracks_seen_by(stage.ben, competition)
     for user in (stage.cleo, stage.olga):
         assert list(announcements_of(competition, user)) == [won, began]
         assert news_for(user, NOON) == won
+        assert list(tracks_seen_by(user, competition)) == [track]
