@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
-from leaderboard.judging.models import Result
+from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.remeasure import SPOILED
+from leaderboard.judging.states import CANCELLED, LOST
 
 
 def newest_verdicts(**of: Any) -> QuerySet[Result]:
@@ -21,3 +22,15 @@ def newest_verdicts(**of: Any) -> QuerySet[Result]:
     newest = results.order_by("attempt__submission_id", "-attempt__number").distinct("attempt__submission_id")
     newest = newest.select_related("attempt__submission__board__competition", "attempt__submission__owner")
     return newest.defer("report", "attempt__submission__source")
+
+
+def judged_since(attempt: str) -> Exists:
+    """For a filter, of the attempt at this path: its submission came to another verdict, or waits for one.
+
+    Not where nothing came of what followed, called off or failed by us: then this is still what counts.
+    """
+    later = Attempt.objects.in_the_open().filter(
+        submission=OuterRef(f"{attempt}__submission"), number__gt=OuterRef(f"{attempt}__number")
+    )
+    later = later.exclude(state__in=(LOST, CANCELLED)).exclude(outcome="infra_error")
+    return Exists(later.exclude(outcome="unmeasurable", reason__in=SPOILED))

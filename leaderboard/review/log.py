@@ -15,6 +15,7 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt, Result
+from leaderboard.judging.verdicts import judged_since
 from leaderboard.review import access, case
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.submissions.models import Submission
@@ -60,11 +61,11 @@ def take(*, result: Result, act: str, actor: User, reason: str, now: datetime, s
     check = access.check_party if act in BY_OWNER else access.check_reviewer
     check(actor, submission, SAID[act])
     check_reason(reason)
-    attempt = Attempt.objects.select_for_update().get(pk=result.attempt_id)  # two at once: one waits here
+    Attempt.objects.select_for_update().get(pk=result.attempt_id)  # two at once: one waits here
     row = Case.objects.select_for_update().filter(result=result).first()
     if row is None:
         raise UserError("result", result.pk, "was never held, so there is nothing to decide", status=409)
-    if not attempt.is_current:
+    if Result.objects.filter(judged_since("attempt"), pk=result.pk).exists():
         said = "is of an attempt that was judged again since; see the new one"
         raise UserError("result", result.pk, said, status=409)
     lines = lines_of(result)

@@ -13,6 +13,7 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt, Result
+from leaderboard.judging.verdicts import newest_verdicts
 from leaderboard.review import access, case, log
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.submissions.models import Submission
@@ -73,10 +74,10 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
     submission = result.attempt.submission
     access.check_reviewer(actor, submission, log.SAID[case.HOLD])
     check_reason(reason)
-    attempt = Attempt.objects.select_for_update().get(pk=result.attempt_id)
+    Attempt.objects.select_for_update().get(pk=result.attempt_id)
     if Case.objects.filter(result=result).exists():
         raise UserError("result", result.pk, "is a case already; undo what was decided instead", status=409)
-    if submission.mode != "ranked" or result.outcome != "passed" or not attempt.is_current:
+    if result.outcome != "passed" or result not in newest_verdicts(pk=submission.pk):
         raise UserError("result", result.pk, "does not rank, so there is nothing to hold", status=409)
     Finding.objects.create(
         result=result, rule=BY_HAND, sentence="a reviewer holds it; the log says why", figures={}, created_at=now

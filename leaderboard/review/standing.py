@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
+from leaderboard.judging.verdicts import judged_since
 from leaderboard.review import case
 from leaderboard.review.models import Case, Decision
 
@@ -24,7 +25,7 @@ LEAST_DECIDED: Final = 5  # a median of fewer says too much of single ones
 def held_results() -> QuerySet[Result]:
     """What waits for a person, oldest first."""
     return (
-        Result.objects.filter(case__state__in=case.OPEN, attempt__is_current=True)
+        Result.objects.filter(~judged_since("attempt"), case__state__in=case.OPEN)
         .select_related("attempt__submission__board__problem", "attempt__submission__owner")
         .defer("report")
         .order_by("id")

@@ -11,6 +11,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.roles import has_role
 from leaderboard.judging.models import Result
+from leaderboard.judging.verdicts import judged_since
 from leaderboard.review import case, log
 from leaderboard.review.models import Case, Decision, Finding, Hint
 from leaderboard.review.reasons import REASONS
@@ -73,7 +74,8 @@ def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
     submission = result.attempt.submission
     lines = list(Decision.objects.filter(result=result).select_related("actor").order_by("id"))
     standing = log.standing_of(row, [log.plain(line) for line in lines])
-    may_decide = has_role(user, row.board.competition, Role.REVIEWER) and result.attempt.is_current
+    counts = Result.objects.filter(~judged_since("attempt"), pk=result.pk).exists()
+    may_decide = counts and has_role(user, row.board.competition, Role.REVIEWER)
     acts = possible(standing, user, now) if may_decide else {}
     rank = would_rank(result)
     return {

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from leaderboard.accounts.models import User
-from leaderboard.judging.models import Attempt
+from leaderboard.judging.verdicts import judged_since
 from leaderboard.review import access, case, log
 from leaderboard.review.appeal import appeal_until
 from leaderboard.review.models import Case, Decision
@@ -55,9 +55,9 @@ def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerFo
 
 
 def case_of(submission: Submission) -> Case | None:
-    """Of its current attempt."""
-    current = Attempt.objects.filter(submission=submission, is_current=True)
-    return Case.objects.filter(result__attempt__in=current).select_related("board").first()
+    """Of the result that counts."""
+    cases = Case.objects.filter(~judged_since("result__attempt"), result__attempt__submission=submission)
+    return cases.select_related("board").order_by("-result").first()
 
 
 def _answer_to(appeal: Decision | None, lines: list[Decision]) -> Decision | None:

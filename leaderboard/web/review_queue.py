@@ -11,6 +11,7 @@ from django.db.models import Func, QuerySet
 from django.http import QueryDict
 
 from leaderboard.accounts.models import User
+from leaderboard.judging.verdicts import judged_since
 from leaderboard.review import case
 from leaderboard.review.access import cases_for
 from leaderboard.review.models import Case, Finding
@@ -99,7 +100,7 @@ class Queue:
 
 def queue(user: User, filters: Filters, now: datetime) -> Queue:
     """Oldest first."""
-    every = cases_for(user).filter(result__attempt__is_current=True)
+    every = cases_for(user).filter(~judged_since("result__attempt"))
     found = _filtered(every, user, filters, now).select_related(
         "board__problem",
         "board__competition",

@@ -9,6 +9,7 @@ from leaderboard.admissions.door import refusals
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Attempt
 from leaderboard.judging.states import QUEUED, RUNNING
+from leaderboard.judging.verdicts import judged_since
 from leaderboard.review import case
 from leaderboard.review.models import Case
 
@@ -27,7 +28,7 @@ def of(competition: Competition, now: datetime) -> list[Waits]:
     """Only what there is; a fixed number of queries."""
     base = f"/organise/{competition.slug}"
     attempts = Attempt.objects.current().filter(submission__board__competition=competition)
-    cases = Case.objects.filter(board__competition=competition, result__attempt__is_current=True)
+    cases = Case.objects.filter(~judged_since("result__attempt"), board__competition=competition)
     review = f"/review?competition={competition.slug}"
     closed = sum(bool(why) for why in refusals(competition.boards.all()).values())
     unsupported = competition.boards.filter(version__bundle__has_key="unsupported")

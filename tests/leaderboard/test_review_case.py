@@ -13,6 +13,7 @@ from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
+from leaderboard.judging.cancel import cancel
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.review import appeal, ask, claim, log, notes, rerun
@@ -331,6 +332,28 @@ def test_a_rerun_is_a_new_attempt_and_closes_the_case(stage: Stage) -> None:
     assert Attempt.objects.get(is_current=True).cause == "rejudge"
     assert not held_results().exists()
     refused(409, "judged again since", pipeline.clear_result, result=result, actor=rita, reason="x", now=stage.now)
+
+
+def test_a_line_that_a_failed_judging_left_is_held_by_hand(stage: Stage) -> None:
+    result = stage.judge(stage.submit(), ratio=0.9)
+    rejudge(submission=result.attempt.submission, actor=stage.olga, reason="check", now=stage.now)
+    stage.judge(result.attempt.submission, outcome="infra_error")
+    pipeline.hold_result(result=result, actor=stage.olga, reason="somebody complained", now=stage.now)
+    assert not Entry.objects.exists()
+
+
+def test_a_rerun_of_which_nothing_came_leaves_the_case_to_be_decided(stage: Stage) -> None:
+    result, rita = hold(stage), reviewer(stage)
+    told = {"result": result, "actor": rita, "now": stage.now}
+    rerun.rerun(**told, reason="on another machine")
+    stage.judge(result.attempt.submission, outcome="infra_error")
+    assert list(held_results()) == [result]
+    rerun.rerun(**told, reason="once more")
+    assert not held_results().exists()
+    cancel(submission=result.attempt.submission, actor=stage.olga, reason="no machine", now=stage.now)
+    assert list(held_results()) == [result]
+    pipeline.clear_result(**told, reason="sound")
+    assert Entry.objects.get().attempt == result.attempt
 
 
 def test_the_median_wait_says_nothing_of_a_few(stage: Stage) -> None:

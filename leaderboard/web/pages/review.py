@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard import pipeline
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
+from leaderboard.judging.verdicts import newest_verdicts
 from leaderboard.review import appeal as appealing
 from leaderboard.review import ask as asking
 from leaderboard.review.access import cases_for, is_reviewer_anywhere, may_review, may_suspend_somewhere
@@ -121,8 +122,7 @@ def _queue_page(request: HttpRequest, hold_form: HoldForm, status: int = 200) ->
 
 def _ranking(request: HttpRequest, pk: int) -> Result | None:
     """Of this submission, where this person may review it; None tells a stranger nothing."""
-    found = Result.objects.filter(attempt__submission=pk, attempt__is_current=True)
-    result = found.select_related("attempt__submission__board__competition").first()
+    result = newest_verdicts(pk=pk).first()
     if result is None:
         return None
     return result if may_review(user_of(request), result.attempt.submission) else None
