@@ -143,6 +143,7 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
     for case in run.cases:
         best, ratio = known.case_ratios.get(case.name), case.ratio
         if best is not None and ratio:
+            best = min(best, 1.0) if run.is_tuned else best  # a tuned baseline's own is 1
             yield Measure(
                 "case_faster_than_best",
                 best / ratio,

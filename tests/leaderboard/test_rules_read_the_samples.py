@@ -88,6 +88,11 @@ def test_a_case_far_ahead_of_all_that_stands_is_held() -> None:
     assert rules(run, Known(case_ratios={"n=8": 0.9, "n=9": 0.95})) == ["case_faster_than_best"]
 
 
+def test_that_only_slower_results_stand_makes_nobody_fast_whose_baseline_is_tuned() -> None:
+    run = evidence(case(candidate=0.68e6))
+    assert rules(run, Known(incumbent_ratio=2.33, case_ratios={"n=8": 2.33})) == []
+
+
 def test_times_beyond_what_the_hardware_does_are_held() -> None:
     limits = bounded(COPY, {"n": 1 << 28}, ceilings(copy_bytes_per_s=4.2e12))
     least = limits["cases"][0]["measured"]["ns"]
