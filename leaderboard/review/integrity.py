@@ -26,7 +26,7 @@ from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import decision_waits
 
 LEAST: Final = 5  # the smallest number that is said before the standing is final
-PODIUM: Final = 3  # as standings.podium; a room above this one
+PODIUM: Final = 3  # ranks of a board
 MOST_TOLD: Final = 100  # decisions on podium places, the newest
 OTHERS: Final = ""  # in place of a rule's name: all that held fewer than LEAST
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from leaderboard.competitions.calendar import window_of
 from leaderboard.judging.models import Result
+from leaderboard.review.integrity import PODIUM as PODIUM
 from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Run, rank
 from leaderboard.standings.table import run_of
 from leaderboard.standings.windows import inside, stage_at
-
-PODIUM: Final = 3
 
 
 def would_rank(result: Result) -> int | None:

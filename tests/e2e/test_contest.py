@@ -32,6 +32,7 @@ SLUG = "spring"
 BOARD = "spring-softmax"
 RULES = "One kernel, your own work."
 LEAPER, COPIER, CORRECTED = "emil", "ben", "entrant-02"
+FROZEN = ("0.55", "1.82")  # what was sent while frozen: its ratio in the API, its speed-up on a page
 HONEST = 36  # entrants whose kernels are from 0.60 to 0.95 of the baseline's time
 JUDGE = [sys.executable, str(Path(__file__).with_name("scripted_judge.py"))]
 CASES = """
@@ -122,14 +123,20 @@ class Play:
 
     def hidden(self, *words: str) -> None:
         """At no public address is any of these to be read."""
+        shown = self.shown(*words)
+        assert not shown, f"to be read in public: {shown}"
+
+    def shown(self, *words: str) -> dict[str, list[str]]:
+        """Which of these are to be read at which public address."""
         people = ", ".join(f"'{word}'" for word in words)
         sent = self.stage.rows(f"{SENT_BY} WHERE person.username IN ({people})")
+        read = {}
         for address in public_addresses([1, *(number for (number,) in sent)]):
             answer = self.client.get(address, headers={"Accept": "*/*"})
             assert answer.status_code < 500, address
             if answer.status_code == 200:
-                found = [word for word in words if re.search(rf"\b{re.escape(word)}\b", answer.text)]
-                assert not found, f"{address} shows {found}"
+                read[address] = [word for word in words if re.search(rf"\b{re.escape(word)}\b", answer.text)]
+        return {address: found for address, found in read.items() if found}
 
     def board(self, name: str = "", **query: str) -> list[tuple[int, str]]:
         """As this one sees it; "": the public."""
@@ -281,7 +288,7 @@ def frozen(play: Play) -> None:
     play.judged()
     assert play.board() == before
     assert play.board("olga", full="true")[0] == (1, "entrant-30")
-    play.hidden(LEAPER, "liar", COPIER, "0.55")
+    play.hidden(LEAPER, "liar", COPIER, *FROZEN)
 
 
 def review(play: Play) -> None:
@@ -292,7 +299,7 @@ def review(play: Play) -> None:
     play.rosa.fill(leap, "/clear", reason="One pass instead of three.", public_reason="One pass instead of three.")
     assert (1, LEAPER) not in play.board("olga", full="true"), "two people clear what would lead"
     play.rosa.fill(copy, "/reject", code="copied", reason="Renamed, otherwise the same as the winner's.")
-    play.hidden(LEAPER, "liar", COPIER, "0.55")
+    play.hidden(LEAPER, "liar", COPIER, *FROZEN)
     play.sven.fill(leap, "/clear", reason="I agree.")
     assert play.board("olga", full="true")[:2] == [(1, LEAPER), (2, "entrant-30")]
     copier = play.as_person(COPIER)
@@ -300,7 +307,7 @@ def review(play: Play) -> None:
     copier.fill(f"/submissions/{own}", "/appeal", text="We found the same thing on our own.")
     play.sven.fill(copy, "/uphold", reason="Every line in the same order.")
     assert "in the same order" in copier.read(f"/submissions/{own}")
-    play.hidden("liar", COPIER, "0.55")
+    play.hidden("liar", COPIER, *FROZEN)
 
 
 def judge_again(play: Play) -> None:
@@ -336,6 +343,8 @@ def final(play: Play) -> None:
         ranks[order.index(name)] -= 1
     assert play.board() == play.board("olga") == list(zip(ranks, order, strict=True))
     play.hidden("liar", COPIER)
+    shown = play.shown(*FROZEN)
+    assert {word for found in shown.values() for word in found} == set(FROZEN), "what was looked for in vain before"
 
 
 def award(play: Play) -> None:
