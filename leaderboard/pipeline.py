@@ -119,14 +119,24 @@ def submit(
     return submission
 
 
-def enter(*, user: User, competition: Competition, code: str, rules_digest: str, now: datetime) -> Entrant:
-    """Enter a competition, or accept its rules anew.
+def enter(
+    *,
+    user: User,
+    competition: Competition,
+    code: str,
+    rules_digest: str,
+    now: datetime,
+    division: str = "",
+    model_name: str = "",
+) -> Entrant:
+    """Enter a competition, or accept its rules anew. `division`: "": people, where that is one.
 
     A code that is good stays used where the rules have yet to be accepted: one has to see them first.
     """
     if code:
         redeem_code(text=code, user=user, now=now)
-    return entering.enter(user=user, competition=competition, accepted=rules_digest, now=now)
+    told = {"division": division, "model_name": model_name}
+    return entering.enter(user=user, competition=competition, accepted=rules_digest, now=now, **told)
 
 
 @transaction.atomic

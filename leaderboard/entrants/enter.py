@@ -46,14 +46,23 @@ def page_of(competition: Competition) -> str:
 
 
 @transaction.atomic
-def enter(*, user: User, competition: Competition, accepted: str, now: datetime) -> Entrant:
-    """Enter, or accept the rules anew. `accepted`: the digest of the rules that they were shown; "" without rules."""
+def enter(
+    *, user: User, competition: Competition, accepted: str, now: datetime, division: str = "", model_name: str = ""
+) -> Entrant:
+    """Enter, or accept the rules anew. `accepted`: the digest of the rules that they were shown; "" without rules.
+
+    `division`: "": people, where that is one. Who is in it already in another one is told where to change that.
+    """
     known = _known_or_may_enter(user, competition, now)
+    if known is not None and division not in ("", known.division):
+        where = f"choose another at {page_of(competition)}/team"
+        raise UserError("division", division, f"you are in it as {known.division}; {where}", status=409)
     rules = rules_digest(competition)
     if accepted != rules:
         told = "the rules are other ones than you accepted" if accepted else "the rules have to be accepted"
         raise UserError("rules_digest", accepted, f"{told}; read them at {page_of(competition)}", status=409)
-    entrant = known or enter_alone(user=user, competition=competition, now=now)
+    said = {"division": division, "model_name": model_name}
+    entrant = known or enter_alone(user=user, competition=competition, now=now, **said)
     mine = _membership(user, competition).exclude(rules_digest=rules).first()
     if mine is not None and rules:
         Membership.objects.filter(pk=mine.pk).update(rules_digest=rules)

@@ -69,6 +69,10 @@ class Integrity:
     upheld: int
     podium: list[Told]
 
+    def told(self, number: int) -> int | None:
+        """None: fewer than LEAST, which is not said before the standing is final."""
+        return number if self.is_exact or number >= LEAST else None
+
 
 def integrity(competition: Competition, boards: QuerySet[Board], now: datetime) -> Integrity:
     """`boards`: those that the reader may see."""

@@ -148,10 +148,13 @@ def _with_verdicts(award: Award) -> tuple[list[dict[str, Any]], list[Confirmatio
 def _winners(award: Award, names: dict[int, str]) -> list[dict[str, Any]]:
     return [
         {
+            "number": winner["place"],
             "place": told.place(winner["place"]),
             "shared_by": winner["shared_by"],
             "name": names.get(winner["entrant"], GONE),
             "won": told.won(winner),
+            "money": winner["money"],
+            "things": winner["things"],
             "sponsors": ", ".join(winner["sponsors"]),
             "why": winner["why"],
         }

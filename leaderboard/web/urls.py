@@ -9,6 +9,7 @@ from leaderboard.web import stream
 from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import entries as entries_api
+from leaderboard.web.api import public as public_api
 from leaderboard.web.api import quota as quota_api
 from leaderboard.web.api import standings as standings_api
 from leaderboard.web.api import views as api
@@ -151,7 +152,11 @@ people: list[URLPattern | URLResolver] = [
     path("competitions", competitions_api.Competitions.as_view()),
     path("competitions/<slug:slug>", competitions_api.Competition.as_view()),
     path("competitions/<slug:slug>/enter", competitions_api.Enter.as_view()),
+    path("competitions/<slug:slug>/announcements", public_api.Announcements.as_view()),
+    path("competitions/<slug:slug>/awards", public_api.AwardsOf.as_view()),
+    path("competitions/<slug:slug>/integrity", public_api.IntegrityOf.as_view()),
     path("boards", api.Boards.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/history", public_api.History.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
     path("competitions/<slug:slug>/standings", standings_api.Standings.as_view()),

@@ -206,7 +206,9 @@ def test_lists_page_and_filter(stage, tool) -> None:
     client = tool(stage.ada)
     for _ in range(3):
         stage.submit(stage.ada, mode="test")
-    newest = client.get("/api/v1/submissions?limit=2").json()
+    answer = client.get("/api/v1/submissions?limit=2")
+    assert answer.headers["X-Total-Count"] == "3"
+    newest = answer.json()
     assert [row["id"] for row in newest] == sorted((row["id"] for row in newest), reverse=True)
     assert len(newest) == 2
     assert len(client.get("/api/v1/submissions?limit=2&offset=2").json()) == 1
@@ -231,6 +233,10 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/competitions/{slug}",
         "/api/v1/competitions/{slug}/enter",
         "/api/v1/competitions/{slug}/standings",
+        "/api/v1/competitions/{slug}/announcements",
+        "/api/v1/competitions/{slug}/awards",
+        "/api/v1/competitions/{slug}/integrity",
+        "/api/v1/boards/{slug}/{hardware}/history",
         "/api/v1/boards",
         "/api/v1/boards/{slug}",
         "/api/v1/boards/{slug}/{hardware}/entries",

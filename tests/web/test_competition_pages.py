@@ -203,11 +203,12 @@ def test_the_api_tells_and_enters(stage, browser, tool, cup) -> None:
     first = send(code=code)
     assert (first.status_code, first.json()["errors"][0]["field"]) == (409, "rules_digest")
     told = client.get(address).json()
-    assert (told["phase"], told["you"]) == ("contest", {"entrant": None, "accepted": False})
+    assert (told["phase"], told["you"]["entrant"], told["you"]["accepted"]) == ("contest", None, False)
     assert told["problems"] == [{"board": "softmax", "title": "Row softmax", "hardware": ["cpu"]}]
     entered = send(code=code, rules_digest=told["rules_digest"])
     assert entered.status_code == 200
-    assert entered.json()["you"] == {"entrant": "ada", "accepted": True}
+    you = entered.json()["you"]
+    assert (you["entrant"], you["accepted"], you["team"], you["division"]) == ("ada", True, False, "human")
     assert [one["slug"] for one in client.get("/api/v1/competitions").json()] == [cup.slug]
     assert browser(None).get(address).status_code == 404
 

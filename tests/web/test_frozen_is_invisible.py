@@ -27,6 +27,7 @@ PUBLIC = (
     "/api/v1/boards",
     "/api/v1/boards/softmax",
     "/api/v1/boards/softmax/cpu/entries",
+    "/api/v1/boards/softmax/cpu/history",
     "/api/v1/boards/softmax/cpu/entries?stage=contest&division=human&limit=1000",
 )
 

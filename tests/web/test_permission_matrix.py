@@ -218,6 +218,17 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/competitions/{slug}/standings", ALL, NOT_SENT),
         ("/api/v1/competitions/{secret}/standings", "NNNNNNNA", NOT_SENT),
     ],
+    **{
+        f"api/v1/competitions/<slug:slug>/{part}": [
+            (f"/api/v1/competitions/{{slug}}/{part}", ALL, NOT_SENT),
+            (f"/api/v1/competitions/{{secret}}/{part}", "NNNNNNNA", NOT_SENT),
+        ]
+        for part in ("announcements", "awards", "integrity")
+    },
+    "api/v1/boards/<slug:slug>/<str:hardware>/history": [
+        ("/api/v1/boards/softmax/cpu/history", ALL, NOT_SENT),
+        ("/api/v1/boards/{secret}/cpu/history", "NNNNNNNA", NOT_SENT),
+    ],
     "api/v1/entries/<int:pk>": [
         ("/api/v1/entries/{published}", ALL, NOT_SENT),
         ("/api/v1/entries/{frozen}", "NNNNNNNA", NOT_SENT),
@@ -250,7 +261,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
 PUBLIC_AS_WELL = (
     *("/boards/{secret}", "/boards/{secret}/cpu", "/boards/winter-softmax/cpu", "/boards/winter-softmax"),
     *("/api/v1/boards/{secret}", "/api/v1/boards/{secret}/cpu/entries", "/api/v1/boards/winter-softmax/cpu/entries"),
-    *("/boards/winter-softmax/cpu/history", "/boards/winter-softmax/cpu?public=1&from=0"),
+    *(
+        "/api/v1/boards/winter-softmax/cpu/history",
+        "/boards/winter-softmax/cpu/history",
+        "/boards/winter-softmax/cpu?public=1&from=0",
+    ),
     *("/competitions/winter/standings", "/competitions/winter/standings?scoring=points&hardware=cpu"),
     *("/api/v1/competitions/winter/standings?full=true", "/api/v1/boards/winter-softmax/cpu/entries?full=true"),
     *("/api/v1/competitions/winter/standings", "/entries/{frozen}/code", "/api/v1/entries/{held}"),

@@ -1,8 +1,8 @@
-"""Competitions over /api/v1: which there are, what one of them asks for, and entering it."""
+"""Competitions over /api/v1: which there are, what one of them asks for, where the caller stands, and entering it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.http import Http404
 from django.utils import timezone
@@ -12,13 +12,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboard import pipeline
+from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Phase
 from leaderboard.competitions.invites import NOT_GOOD, competition_of
-from leaderboard.competitions.visible import competitions_seen_by
+from leaderboard.competitions.models import DIVISIONS
+from leaderboard.competitions.models import Track as TrackRow
+from leaderboard.competitions.visible import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
-from leaderboard.web import contests
+from leaderboard.web import contests, quotas
+from leaderboard.web.api.quota import Left
 from leaderboard.web.api.views import Private, Public
 from leaderboard.web.limits import check_code_tries
+from leaderboard.web.prizes import track_said
+
+TIE_RULES: Final = TrackRow.TIE_RULES
 
 
 class CompetitionSummary(serializers.Serializer[Any]):
@@ -45,6 +52,35 @@ class ProblemOf(serializers.Serializer[Any]):
     hardware = serializers.ListField(child=serializers.CharField())
 
 
+class PhaseStep(serializers.Serializer[Any]):
+    title = serializers.CharField()
+    since = serializers.DateTimeField(allow_null=True)
+    until = serializers.DateTimeField(allow_null=True)
+    state = serializers.ChoiceField(choices=["past", "now", "coming"])
+
+
+class Prize(serializers.Serializer[Any]):
+    place = serializers.IntegerField()
+    amount = serializers.DecimalField(max_digits=12, decimal_places=2, allow_null=True, help_text="null: no money.")
+    currency = serializers.CharField(allow_blank=True)
+    other = serializers.CharField(source="text", allow_blank=True)
+    sponsor = serializers.CharField(allow_blank=True)
+
+
+class Track(serializers.Serializer[Any]):
+    slug = serializers.CharField(source="track.slug")
+    name = serializers.CharField(source="track.name")
+    description = serializers.CharField(source="track.description", allow_blank=True)
+    won_by = serializers.SerializerMethodField()
+    divisions = serializers.ListField(child=serializers.CharField(), source="track.divisions")
+    eligibility = serializers.CharField(source="track.eligibility", allow_blank=True, help_text="What one declares.")
+    ties = serializers.ChoiceField(choices=TIE_RULES, source="track.tie_rule")
+    prizes = Prize(many=True, source="track.prizes")
+
+    def get_won_by(self, shown: Any) -> str:
+        return track_said(shown.track)
+
+
 class News(serializers.Serializer[Any]):
     title = serializers.CharField()
     text = serializers.CharField(allow_blank=True)
@@ -54,6 +90,14 @@ class News(serializers.Serializer[Any]):
 class You(serializers.Serializer[Any]):
     entrant = serializers.CharField(source="entrant.shown_name", default=None, allow_null=True)
     accepted = serializers.BooleanField(source="has_accepted", help_text="The rules as they are now.")
+    may_enter = serializers.BooleanField(help_text="Or accept the rules anew.")
+    team = serializers.BooleanField(source="entrant.is_team", default=None, allow_null=True)
+    division = serializers.CharField(source="entrant.division", default=None, allow_null=True)
+    quota = serializers.SerializerMethodField(help_text="What may still be sent to each board.")
+
+    @extend_schema_field(Left(many=True))
+    def get_quota(self, you: contests.You) -> Any:
+        return Left(self.context["left"], many=True).data
 
 
 class CompetitionDetail(CompetitionSummary):
@@ -61,19 +105,30 @@ class CompetitionDetail(CompetitionSummary):
     rules = serializers.CharField(source="competition.rules", allow_blank=True)
     rules_digest = serializers.CharField(allow_blank=True)
     meaning = serializers.CharField(source="phase.meaning")
+    phases = PhaseStep(many=True, source="phase.steps")
     times = Times(source="competition")
+    divisions = serializers.ListField(child=serializers.CharField(), source="competition.divisions")
+    max_team_size = serializers.IntegerField(source="competition.max_team_size")
+    merge_deadline = serializers.DateTimeField(source="competition.merge_deadline", allow_null=True)
     problems = ProblemOf(many=True)
+    tracks = Track(many=True)
     announcements = News(many=True)
     you = serializers.SerializerMethodField()
 
     @extend_schema_field(You(allow_null=True))
     def get_you(self, contest: contests.Contest) -> Any:
-        return None if contest.you is None else You(contest.you).data
+        return None if contest.you is None else You(contest.you, context=self.context).data
 
 
 class EnterRequest(serializers.Serializer[Any]):
     code = serializers.CharField(max_length=200, allow_blank=True, default="", help_text="Of a closed competition.")
     rules_digest = serializers.CharField(max_length=80, allow_blank=True, default="", help_text="Of what is accepted.")
+    division = serializers.CharField(
+        max_length=16, allow_blank=True, default="", help_text=f"{', '.join(DIVISIONS)}; else people, where they may."
+    )
+    model_name = serializers.CharField(
+        max_length=200, allow_blank=True, default="", help_text="Which model writes the code: of agent and mixed."
+    )
 
 
 class Competitions(Public):
@@ -98,8 +153,7 @@ class Enter(Private):
         """Enter, or accept the rules anew: `rules_digest` is that of the rules you read; `code` opens a closed one."""
         form = EnterRequest(data=request.data)
         form.is_valid(raise_exception=True)
-        code, digest = form.validated_data["code"], form.validated_data["rules_digest"]
-        user = self.caller(request)
+        code, user = form.validated_data["code"], self.caller(request)
         if code:
             check_code_tries(user.pk, request)
             competition = competition_of(code)
@@ -109,12 +163,17 @@ class Enter(Private):
             competition = competitions_seen_by(user).filter(slug=slug).first()
         if competition is None:
             raise Http404
-        pipeline.enter(user=user, competition=competition, code=code, rules_digest=digest, now=timezone.now())
+        pipeline.enter(user=user, competition=competition, now=timezone.now(), **form.validated_data)
         return Response(_detail(request, slug))
 
 
 def _detail(request: Request, slug: str) -> Any:
-    found = contests.contest(slug, request.user, timezone.now())
+    now = timezone.now()
+    found = contests.contest(slug, request.user, now)
     if found is None:
         raise Http404
-    return CompetitionDetail(found).data
+    left: list[quotas.Left] = []
+    if isinstance(request.user, User):
+        boards = boards_seen_by(request.user).with_parts().filter(competition=found.competition)
+        left = quotas.what_is_left(request.user, boards, now)
+    return CompetitionDetail(found, context={"left": left}).data

@@ -111,10 +111,13 @@ class EntriesQuery(serializers.Serializer[Any]):
     offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000)
 
 
-class Page(serializers.Serializer[Any]):
-    board = serializers.CharField(required=False, allow_blank=True, max_length=64)
+class Paging(serializers.Serializer[Any]):
     limit = serializers.IntegerField(default=50, min_value=1, max_value=200)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000)
+
+
+class Page(Paging):
+    board = serializers.CharField(required=False, allow_blank=True, max_length=64)
 
 
 class NewSubmission(serializers.Serializer[Any]):

@@ -10,7 +10,7 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.parsers import FormParser, MultiPartParser
+from rest_framework.parsers import BaseParser, FormParser, MultiPartParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -38,6 +38,7 @@ class Public(APIView):
     authentication_classes = [BearerAuthentication, SessionAuthentication]
     permission_classes = [HasScope]
     throttle_classes = [ApiThrottle]
+    parser_classes: list[type[BaseParser]] = [BoundedJSON]
 
 
 class Private(Public):
@@ -122,7 +123,8 @@ class Submissions(Private):
             mine = mine.filter(board__slug=wanted["board"])
         start = wanted["offset"]
         items = shape.shown_list(mine[start : start + wanted["limit"]])
-        return Response([shape.to_json(item, with_code=False, details=False) for item in items])
+        told = [shape.to_json(item, with_code=False, details=False) for item in items]
+        return Response(told, headers={"X-Total-Count": str(mine.count())})
 
     @extend_schema(request=serializers.NewSubmission, responses={201: serializers.Accepted})
     def post(self, request: Request) -> Response:

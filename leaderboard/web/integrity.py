@@ -1,0 +1,32 @@
+"""What review came to in a competition, as page and API show it: in numbers that name nobody."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from leaderboard.competitions.models import Competition
+from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
+from leaderboard.review.integrity import OTHERS, Integrity, integrity
+from leaderboard.review.thresholds import RULES
+
+MEANINGS: Final = {
+    OTHERS: "rules that held fewer than five results each",
+    "by_hand": "a reviewer held it, of their own accord or after a complaint",
+    "rejected_before": "an earlier result of the same kernel had been rejected",
+    "held_before": "an earlier result of the same kernel was held, for what no rule measures",
+    "record_failed": "it failed when its first place was confirmed on fresh seeds",
+}
+
+
+def show(slug: str, viewer: Viewer, now: datetime) -> tuple[Competition, Integrity] | None:
+    """None where there is none, and where this viewer may not see it."""
+    competition = competitions_seen_by(viewer).filter(slug=slug).first()
+    if competition is None:
+        return None
+    boards = boards_seen_by(viewer).filter(competition=competition)
+    return competition, integrity(competition, boards, now)
+
+
+def meaning(rule: str) -> str:
+    return MEANINGS.get(rule) or (RULES[rule].meaning if rule in RULES else "")
