@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from leaderboard.competitions.licences import LICENCES
 from leaderboard.competitions.models import DIVISIONS, SCORINGS, VISIBILITIES
 from leaderboard.errors import UserError
 
@@ -88,6 +89,7 @@ def check_settings(values: Mapping[str, Any]) -> None:
     check_text("rules", values["rules"], most=MAX_TEXT_CHARS)
     check_choice("visibility", values["visibility"], VISIBILITIES)
     check_choice("scoring", values["scoring"], SCORINGS)
+    check_choice("default_licence", values["default_licence"], LICENCES)
     check_divisions("divisions", values["divisions"])
     if not 1 <= values["max_team_size"] <= MAX_TEAM_SIZE:
         raise UserError("max_team_size", values["max_team_size"], f"give 1 (no teams) to {MAX_TEAM_SIZE}")

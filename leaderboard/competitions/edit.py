@@ -25,7 +25,7 @@ from leaderboard.errors import UserError
 EDITABLE: Final = (
     *("name", "description", "rules", "visibility"),
     *TIMES,
-    *("stays_open", "divisions", "max_team_size", "scoring", "two_person_rule"),
+    *("stays_open", "divisions", "max_team_size", "scoring", "two_person_rule", "default_licence"),
 )
 IMPORTED: Final = ("name", "description", "deadline")  # what a set says of its competition, too
 BEGUN: Final = ("contest", "frozen", "review", "final", "open")  # phases in which somebody competes by the settings

@@ -15,12 +15,12 @@ from typing import Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Phase, phase_at
+from leaderboard.competitions.licences import check_licence
 from leaderboard.competitions.models import Board, BoardQuerySet
 from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.submissions.directives import read_directives
-from leaderboard.submissions.licences import check_licence
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.source import check_filename, check_language, read_source
 from leaderboard.submissions.tokens import code_digest

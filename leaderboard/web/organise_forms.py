@@ -16,6 +16,7 @@ from leaderboard.competitions.announce import MAX_TITLE_CHARS
 from leaderboard.competitions.checks import MAX_NAME_CHARS, MAX_TEAM_SIZE, MAX_TEXT_CHARS, TIMES
 from leaderboard.competitions.edit import values_of
 from leaderboard.competitions.invites import MAX_AT_ONCE, MAX_NOTE_CHARS
+from leaderboard.competitions.licences import DEFAULT, LICENCES
 from leaderboard.competitions.models import (
     CLOSED,
     DIVISIONS,
@@ -126,6 +127,12 @@ class CompetitionForm(Described, forms.Form):
     )
     two_person_rule = forms.BooleanField(
         required=False, label="Two people for the podium", help_text="Two reviewers clear what would stand on it."
+    )
+    default_licence = forms.ChoiceField(
+        label="Usual licence",
+        choices=tuple(LICENCES.items()),
+        initial=DEFAULT,
+        help_text="Of code whose sender chooses none. A change is for what is sent from then on.",
     )
     reason = forms.CharField(required=False, max_length=2000, widget=text_area(2), help_text=WHY)
 

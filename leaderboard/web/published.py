@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from leaderboard.accounts.models import User
+from leaderboard.competitions.licences import said
 from leaderboard.competitions.visible import Viewer, boards_seen_by
 from leaderboard.standings.boards import Standing, standing_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publicity import code_public_at, is_code_public
 from leaderboard.standings.windows import is_shown
-from leaderboard.submissions.licences import said
 from leaderboard.submissions.models import CodeRelease, Submission
 from leaderboard.submissions.own import may_dispose
 from leaderboard.web import shape

@@ -89,6 +89,7 @@ def test_nobody_below_an_owner_edits(stage: Stage, role: str | None) -> None:
         ("rules", {"rules": "\x00"}),
         ("visibility", {"visibility": "secret"}),
         ("scoring", {"scoring": "dice"}),
+        ("default_licence", {"default_licence": "WTFPL"}),
         ("divisions", {"divisions": []}),
         ("divisions", {"divisions": ["human", "martian"]}),
         ("max_team_size", {"max_team_size": 0}),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from leaderboard import pipeline
-from leaderboard.competitions.models import Competition
+from leaderboard.competitions.edit import edit_competition
+from leaderboard.competitions.licences import ALL_RIGHTS_RESERVED, LICENCES, said
 from leaderboard.errors import UserError
-from leaderboard.submissions.licences import ALL_RIGHTS_RESERVED, LICENCES, said
 from tests.leaderboard.stage import SOURCE, Stage
 
 
@@ -39,7 +39,12 @@ def test_who_says_it(stage: Stage, given: str, top: str, kept: str) -> None:
 
 
 def test_a_competition_has_its_own_usual_one(stage: Stage) -> None:
-    Competition.objects.update(default_licence="Apache-2.0")
+    edit_competition(
+        competition=stage.board.competition,
+        actor=stage.olga,
+        settings={"default_licence": "Apache-2.0"},
+        now=stage.now,
+    )
     assert send(stage) == "Apache-2.0"
 
 

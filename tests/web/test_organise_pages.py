@@ -19,6 +19,7 @@ SETTINGS = {
     "divisions": ["human", "agent", "mixed"],
     "max_team_size": "1",
     "scoring": "geometric_mean",
+    "default_licence": "MIT",
     "stays_open": "on",
 }
 TRACK = {"name": "Best of all", "kind": "overall", "divisions": ["human"], "tie_rule": "earlier", "position": "0"}
@@ -77,9 +78,11 @@ def test_only_what_was_changed_is_saved(stage, owner) -> None:
     competition.deadline = datetime(2027, 3, 1, 12, 0, 30, tzinfo=UTC)  # the form shows minutes
     competition.save()
     told = SETTINGS | {"name": "Kernels 101", "deadline": "2027-03-01T12:00", "rules": "Be fair."}
+    told |= {"default_licence": "Apache-2.0"}
     assert owner.post("/organise/kernels-101/settings", told).status_code == 302
     competition.refresh_from_db()
     assert (competition.rules, competition.visibility, competition.deadline.second) == ("Be fair.", "closed", 30)
+    assert competition.default_licence == "Apache-2.0"
     history = owner.get("/organise/kernels-101/history").content.decode()
     assert "edit competition" in history
     assert "Be fair." in history

@@ -8,10 +8,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from leaderboard.competitions.calendar import Stage
+from leaderboard.competitions.licences import LICENCES
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.standings.admission import NO_TELEMETRY
 from leaderboard.standings.records import CONFIRMED_MARK, NOT_YET
-from leaderboard.submissions.licences import LICENCES
 from leaderboard.web.cards import Card
 from leaderboard.web.sources import REFERENCE
 from runner.wire import MODES, TELEMETRY

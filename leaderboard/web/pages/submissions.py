@@ -12,13 +12,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard import pipeline
+from leaderboard.competitions.licences import LICENCES
 from leaderboard.entrants.enter import has_accepted
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.cancel import may_cancel
 from leaderboard.judging.models import AttemptEvent
 from leaderboard.judging.remeasure import is_spoiled
-from leaderboard.submissions.licences import LICENCES
 from leaderboard.web import cards, lane, shape, sources
 from leaderboard.web.forms import SubmitForm
 from leaderboard.web.judged_again import judged_again
