@@ -80,7 +80,13 @@ def retracted_kernels(boards: Iterable[int]) -> set[tuple[int, int, str]]:
 
 def is_retracted(submission: Submission) -> bool:
     """Whether its kernel was retracted and not restored since."""
+    return retraction_of(submission) is not None
+
+
+def retraction_of(submission: Submission) -> Retraction | None:
+    """That of its kernel, unless it was restored since."""
     rows = Retraction.objects.filter(
         board=submission.board_id, entrant=submission.entrant_id, code_digest=submission.kernel
     )
-    return rows.order_by("-id").values_list("act", flat=True).first() == Retraction.RETRACT
+    last = rows.select_related("actor").order_by("-id").first()
+    return last if last is not None and last.act == Retraction.RETRACT else None

@@ -129,8 +129,17 @@ def test_others_do_not_retract_and_organisers_say_why(stage, browser, sent) -> N
     assert Entry.objects.count() == 1
     browser(stage.olga).post(f"/submissions/{sent.pk}/retract", {"reason": "it reads the clock"})
     assert Entry.objects.count() == 0
+    button = f'action="/submissions/{sent.pk}/restore"'
+    for person in (stage.ada, stage.ben):
+        page = browser(person).get(f"/submissions/{sent.pk}").content.decode()
+        assert "it reads the clock" in page
+        assert button not in page
+    page = browser(stage.olga).get(f"/submissions/{sent.pk}")
+    check(page)
+    assert button in page.content.decode()
     browser(stage.olga).post(f"/submissions/{sent.pk}/restore", {"reason": "it does not"})
     assert Entry.objects.count() == 1
+    assert b"Retracted." not in browser(stage.olga).get(f"/submissions/{sent.pk}").content
 
 
 def test_a_tool_retracts(stage, tool, sent) -> None:

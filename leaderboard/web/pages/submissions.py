@@ -19,6 +19,8 @@ from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.cancel import may_cancel
 from leaderboard.judging.models import AttemptEvent
 from leaderboard.judging.remeasure import is_spoiled
+from leaderboard.review.access import may_review
+from leaderboard.standings.publish import retraction_of
 from leaderboard.web import cards, lane, shape, sources
 from leaderboard.web.forms import SubmitForm
 from leaderboard.web.judged_again import judged_again
@@ -145,8 +147,11 @@ def detail_page(
     events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
     current = list(AttemptEvent.every.filter(attempt=events[-1].attempt_id).order_by("id")) if events else []
     said = [event.message for event in current if event.message and event.state == item.status]
+    retraction = retraction_of(item.submission)
     context = {
         "sub": item,
+        "retraction": retraction,
+        "may_restore": retraction is not None and may_review(user_of(request), item.submission),
         "may_cancel": may_cancel(item.submission, user_of(request)) and not item.is_finished,
         "stations": lane.stations(item, current),
         "said": SAID,
