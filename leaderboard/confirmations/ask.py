@@ -20,12 +20,12 @@ OVERTAKEN = "Another submission took first place before this was begun"
 
 @transaction.atomic
 def ask_confirmation(
-    *, candidate: Submission, incumbent: Submission, cause: str, actor: User | None, now: datetime
+    *, candidate: Submission, incumbent: Submission, cause: str, actor: User | None, now: datetime, reason: str = ""
 ) -> Confirmation:
     """A new one, or that of the same pair which is not finished yet. `actor` None: the site asks by itself.
 
-    What decided a pair is not asked again for a record: a line that comes back took its place already.
-    Who may ask for one is said by the act that needs it (pipeline, standings.award).
+    What decided a pair is not asked again by itself for a record: a line that comes back took its place already.
+    Who may ask for one is said by the act that needs it (pipeline, review.settle, awards.life).
     """
     if candidate.board_id != incumbent.board_id or candidate.entrant_id == incumbent.entrant_id:
         raise UserError("incumbent", incumbent.pk, "a record is taken from another entrant, on one board")
@@ -33,7 +33,7 @@ def ask_confirmation(
     waiting = Confirmation.objects.filter(candidate=candidate, incumbent=incumbent).exclude(state=DONE).first()
     if waiting is not None:
         return waiting
-    if cause == RECORD:
+    if cause == RECORD and actor is None:
         decided = _decided(board, candidate, incumbent)
         if decided is not None:
             return decided
@@ -49,7 +49,7 @@ def ask_confirmation(
         created_at=now,
     )
     told = {"candidate": candidate.pk, "incumbent": incumbent.pk, "cause": cause}
-    record(act="ask_confirmation", target=asked, actor=actor, reason="", now=now, after=told)
+    record(act="ask_confirmation", target=asked, actor=actor, reason=reason, now=now, after=told)
     transaction.on_commit(lambda: broker.ring(hardware=asked.hardware, hint=asked.attempt_id))
     return asked
 

@@ -2,7 +2,7 @@
 
 Always true, by constraint: at most one unfinished confirmation of a pair; one that runs has a runner, a lease and a
 hard deadline; it has an outcome exactly when it is done. What a runner found (Found) is append-only, with its report.
-Who writes: the acts beside this file, one module each.
+Who writes: the acts beside this file, one module each; review.settle closes what runs could not decide.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ HELD: Final = "held"  # the incumbent disturbed the blocks, or containers were n
 ERROR: Final = "error"  # nothing is known: no runner could do it
 DROPPED: Final = "dropped"  # another one took first place before this was begun
 OUTCOMES: Final = (CONFIRMED, REFUSED, FAILED, HELD, ERROR, DROPPED)
+UNSETTLED: Final = (FAILED, HELD, ERROR)  # the runs decided nothing: a person asks again, or closes it
 
 
 class Confirmation(Leased):
@@ -40,6 +41,9 @@ class Confirmation(Leased):
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     outcome = models.CharField(max_length=16, blank=True)
     message = models.TextField(blank=True)  # the sentence that decides, or why there is none
+    closed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    closed_at = models.DateTimeField(null=True)  # nobody waits for it any more; its outcome stays
+    close_reason = models.TextField(blank=True)
 
     class Meta:
         ordering = ["-id"]
@@ -54,6 +58,11 @@ class Confirmation(Leased):
                 condition=Q(state=DONE, outcome__in=OUTCOMES, finished_at__isnull=False)
                 | (~Q(state=DONE) & Q(outcome="", finished_at__isnull=True)),
                 name="confirmation_has_an_outcome_when_done",
+            ),
+            models.CheckConstraint(
+                condition=Q(closed_at__isnull=True, closed_by__isnull=True, close_reason="")
+                | (Q(outcome__in=UNSETTLED, closed_at__isnull=False, closed_by__isnull=False) & ~Q(close_reason="")),
+                name="confirmation_is_closed_with_a_reason",
             ),
         ]
         indexes = [

@@ -21,6 +21,7 @@ from leaderboard.standings.windows import inside, stage_at
 
 NOT_YET: Final = "record not confirmed yet"
 CONFIRMED_MARK: Final = "record confirmed"
+CLOSED_MARK: Final = "record not confirmed"  # by the runs; a person closed it all the same
 
 
 def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value | None:
@@ -45,4 +46,6 @@ def marks(first: Sequence[Place], asked_before: datetime | None = None) -> dict[
     newest = asked.first() if leader else None
     if newest is None or newest.outcome == REFUSED:
         return {}
-    return {leader[0]: CONFIRMED_MARK if newest.outcome == CONFIRMED else NOT_YET}
+    if newest.outcome == CONFIRMED:
+        return {leader[0]: CONFIRMED_MARK}
+    return {leader[0]: NOT_YET if newest.closed_at is None else CLOSED_MARK}

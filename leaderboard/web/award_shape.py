@@ -13,8 +13,8 @@ from leaderboard.awards.draw import names_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award
 from leaderboard.competitions.models import Competition, Prize, Track
 from leaderboard.competitions.visible import Viewer, tracks_seen_by
-from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.models import Confirmation
+from leaderboard.web.confirmations import said_of
 from leaderboard.web.exports import csv_lines
 from leaderboard.web.prizes import prize_said, track_said
 
@@ -25,14 +25,6 @@ STATES: Final = {
     CONFIRMED: ("confirmed", ""),
     APPROVED: ("approved", "good"),
     ANNOUNCED: ("announced", "good"),
-}
-VERDICTS: Final = {
-    confirmations.CONFIRMED: ("confirmed", "good"),
-    confirmations.REFUSED: ("no lead shown", "warn"),
-    confirmations.FAILED: ("the upper one failed", "bad"),
-    confirmations.HELD: ("held for a person", "warn"),
-    confirmations.ERROR: ("could not be run", "warn"),
-    confirmations.DROPPED: ("dropped", ""),
 }
 
 
@@ -163,19 +155,13 @@ def _winners(award: Award, names: dict[int, str]) -> list[dict[str, Any]]:
 
 
 def _pair(pair: dict[str, Any], last: Confirmation | None, names: dict[int, str]) -> dict[str, Any]:
-    if last is None:
-        said, why = ("not asked for", ""), ""
-    elif not last.is_done:
-        said, why = ("a runner is at it" if last.state == "running" else "waits for a runner", "running"), ""
-    else:
-        said, why = VERDICTS[last.outcome], last.message
     return {
         "upper": names.get(pair["upper"], GONE),
         "lower": names.get(pair["lower"], GONE),
         "where": pair["where"],
         "gap": f"{100 * pair['gap']:.2f} %",
-        "said": said,
-        "why": why,
+        "said": ("not asked for", "") if last is None else said_of(last),
+        "why": "" if last is None else last.message,
         "is_settled": last is not None and last.outcome == life.SETTLED,
     }
 

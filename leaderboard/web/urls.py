@@ -35,6 +35,7 @@ from leaderboard.web.pages import (
 )
 from leaderboard.web.pages.organise import boards as organise_boards
 from leaderboard.web.pages.organise import codes as organise_codes
+from leaderboard.web.pages.organise import confirmations as organise_confirmations
 from leaderboard.web.pages.organise import exports as organise_exports
 from leaderboard.web.pages.organise import index as organise
 from leaderboard.web.pages.organise import news as organise_news
@@ -133,6 +134,9 @@ organisers: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/thresholds", organise_thresholds.named),
     path("organise/<slug:slug>/standing", organise_standing.index),
     path("organise/<slug:slug>/standing/<slug:name>", organise_standing.act),
+    path("organise/<slug:slug>/confirmations", organise_confirmations.index),
+    path("organise/<slug:slug>/confirmations/<int:pk>.json", organise_confirmations.report),
+    path("organise/<slug:slug>/confirmations/<int:pk>/<slug:name>", organise_confirmations.act),
     path("organise/<slug:slug>/state", organise_state.page),
     path("organise/<slug:slug>/state.json", organise_state.data),
     path("organise/<slug:slug>/exports", organise_exports.index),

@@ -12,6 +12,7 @@ from leaderboard.judging.states import QUEUED, RUNNING
 from leaderboard.judging.verdicts import judged_since
 from leaderboard.review import case
 from leaderboard.review.models import Case
+from leaderboard.review.settle import unsettled
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ def of(competition: Competition, now: datetime) -> list[Waits]:
     found = [
         Waits(cases.filter(state__in=case.HELD).count(), "held for review", review),
         Waits(cases.filter(state=case.APPEALED).count(), "appealed", f"{review}&state={case.APPEALED}"),
+        Waits(unsettled(competition).count(), "confirmations that decided nothing", f"{base}/confirmations"),
         Waits(closed, "closed by the admission test", f"{base}/boards"),
         Waits(unsupported.count(), "cannot be judged here", f"{base}/boards"),
         Waits(attempts.filter(state=QUEUED).count(), "queued", f"{base}/state", urgent=False),

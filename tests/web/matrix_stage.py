@@ -21,6 +21,8 @@ from leaderboard.awards.models import Award
 from leaderboard.competitions.announce import publish_announcement
 from leaderboard.competitions.invites import issue_codes
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
+from leaderboard.confirmations.models import HELD as NOT_SETTLED
+from leaderboard.confirmations.models import RECORD, Confirmation, Found
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.rejudge_select import Selection
@@ -77,6 +79,7 @@ def build(stage: Stage) -> Everything:
         "frozen": frozen.pk,
         "case": Case.objects.get(result=_result(held)).pk,
         "secret_case": Case.objects.get(board__competition=secret).pk,
+        "confirmation": _confirmation(stage, published, retracted),
         **_things(stage, people),
     }
     return Everything(people, keys)
@@ -181,6 +184,25 @@ def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
         "award": Award.objects.create(track=track, basis="x", content=DRAWN, created_at=now).pk,
         "role": Role.objects.get(user=people["viewer"]).pk,
     }
+
+
+def _confirmation(stage: Stage, candidate: Submission, incumbent: Submission) -> int:
+    """That waits for a person, with a runner's report."""
+    asked = Confirmation.objects.create(
+        board=stage.board,
+        candidate=candidate,
+        incumbent=incumbent,
+        version=stage.board.version,
+        hardware=stage.board.hardware,
+        cause=RECORD,
+        state="done",
+        outcome=NOT_SETTLED,
+        created_at=stage.now,
+        finished_at=stage.now,
+    )
+    told = {"accepted": False, "held": True, "reason": "x", "sentence": "x", "report": {}}
+    Found.objects.create(confirmation=asked, created_at=stage.now, **told)
+    return asked.pk
 
 
 def _rejudge(stage: Stage, competition: Competition) -> int:

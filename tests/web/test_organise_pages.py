@@ -25,7 +25,7 @@ SETTINGS = {
 TRACK = {"name": "Best of all", "kind": "overall", "divisions": ["human"], "tie_rule": "earlier", "position": "0"}
 PAGES = (
     *("", "/settings", "/history", "/clone", "/roles", "/boards", "/tracks", "/codes", "/announcements"),
-    *("/state", "/exports"),
+    *("/state", "/exports", "/confirmations"),
 )
 
 

@@ -191,6 +191,13 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "competitions/<slug:slug>/thresholds": [("/competitions/{slug}/thresholds", ALL, NOT_SENT)],
     "organise/<slug:slug>/standing": [("/organise/{slug}/standing", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/standing/<slug:name>": [("/organise/{slug}/standing/freeze", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/confirmations": [("/organise/{slug}/confirmations", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/confirmations/<int:pk>.json": [
+        ("/organise/{slug}/confirmations/{confirmation}.json", ANY_ROLE, READ_ONLY)
+    ],
+    "organise/<slug:slug>/confirmations/<int:pk>/<slug:name>": [
+        ("/organise/{slug}/confirmations/{confirmation}/close", "IMMMMMMM", REVIEWERS)
+    ],
     "organise/<slug:slug>/state": [("/organise/{slug}/state", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/state.json": [("/organise/{slug}/state.json", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/exports": [("/organise/{slug}/exports", ANY_ROLE, READ_ONLY)],

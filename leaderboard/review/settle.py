@@ -1,0 +1,79 @@
+"""A person settles a confirmation whose runs decided nothing: has them made again, or closes it and says why.
+
+Neither moves a line: the record stays as it is until new runs say more, and a kernel that failed waits in the review
+queue. A reviewer decides, and never on a pair that they or their team have a part in.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.confirmations.ask import ask_confirmation
+from leaderboard.confirmations.models import UNSETTLED, Confirmation
+from leaderboard.errors import UserError
+from leaderboard.review.access import check_reviewer
+
+SAID: Final = "settle a confirmation"
+
+
+def unsettled(competition: Competition) -> QuerySet[Confirmation]:
+    """Those that wait for a person: not closed, and the newest of their pair."""
+    later = Confirmation.objects.filter(
+        candidate=OuterRef("candidate"), incumbent=OuterRef("incumbent"), pk__gt=OuterRef("pk")
+    )
+    waiting = Confirmation.objects.filter(board__competition=competition, outcome__in=UNSETTLED, closed_at=None)
+    return waiting.exclude(Exists(later))
+
+
+@transaction.atomic
+def ask_again(*, asked: Confirmation, actor: User, reason: str, now: datetime) -> Confirmation:
+    """New runs of the same pair, by the board's current version."""
+    asked = _taken(asked, actor, reason)
+    return ask_confirmation(
+        candidate=asked.candidate,
+        incumbent=asked.incumbent,
+        cause=asked.cause,
+        actor=actor,
+        reason=reason,
+        now=now,
+    )
+
+
+@transaction.atomic
+def close_confirmation(*, asked: Confirmation, actor: User, reason: str, now: datetime) -> Confirmation:
+    asked = _taken(asked, actor, reason)
+    asked.closed_by, asked.closed_at, asked.close_reason = actor, now, reason.strip()
+    asked.save(update_fields=["closed_by", "closed_at", "close_reason"])
+    told = {"outcome": asked.outcome}
+    record(
+        act="close_confirmation",
+        target=asked,
+        actor=actor,
+        reason=reason,
+        now=now,
+        before=told | {"closed": False},
+        after=told | {"closed": True},
+    )
+    return asked
+
+
+def _taken(asked: Confirmation, actor: User, reason: str) -> Confirmation:
+    """Locked as ask_confirmation locks, so that two who settle it are in an order. Raises UserError."""
+    Board.objects.select_for_update(no_key=True).get(pk=asked.board_id)
+    parts = ("candidate__board__competition", "candidate__owner", "incumbent__board__competition", "incumbent__owner")
+    asked = Confirmation.objects.select_related("board__competition", *parts).get(pk=asked.pk)
+    for submission in (asked.candidate, asked.incumbent):
+        check_reviewer(actor, submission, SAID)
+    check_reason(reason)
+    if not unsettled(asked.board.competition).filter(pk=asked.pk).exists():
+        said = "it waits for nobody: it is decided, closed, or was asked for again"
+        raise UserError("confirmation", asked.pk, said, status=409)
+    return asked
