@@ -12,6 +12,7 @@ from leaderboard.web.api import entries as entries_api
 from leaderboard.web.api import public as public_api
 from leaderboard.web.api import quota as quota_api
 from leaderboard.web.api import standings as standings_api
+from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
 from leaderboard.web.pages import (
     account,
@@ -156,6 +157,12 @@ people: list[URLPattern | URLResolver] = [
     path("competitions", competitions_api.Competitions.as_view()),
     path("competitions/<slug:slug>", competitions_api.Competition.as_view()),
     path("competitions/<slug:slug>/enter", competitions_api.Enter.as_view()),
+    path("competitions/<slug:slug>/team", teams_api.MyTeam.as_view()),
+    *(path(f"competitions/<slug:slug>/team/{act}", view.as_view()) for act, view in teams_api.VIEWS.items()),
+    path("entrants", teams_api.Entrants.as_view()),
+    path("invites", teams_api.Invites.as_view()),
+    path("invites/<int:pk>/accept", teams_api.Accept.as_view()),
+    path("invites/<int:pk>/decline", teams_api.Decline.as_view()),
     path("competitions/<slug:slug>/announcements", public_api.Announcements.as_view()),
     path("competitions/<slug:slug>/awards", public_api.AwardsOf.as_view()),
     path("competitions/<slug:slug>/integrity", public_api.IntegrityOf.as_view()),

@@ -23,7 +23,7 @@ from leaderboard.competitions.invites import issue_codes
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
 from leaderboard.confirmations.models import HELD as NOT_SETTLED
 from leaderboard.confirmations.models import RECORD, Confirmation, Found
-from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.rejudge_select import Selection
 from leaderboard.judging.rejudge_sets import make_set
@@ -106,7 +106,7 @@ def _people(stage: Stage) -> dict[str, User | None]:
 
 def _team(stage: Stage, people: dict[str, User | None]) -> None:
     competition = stage.board.competition
-    Competition.objects.filter(pk=competition.pk).update(max_team_size=2)
+    Competition.objects.filter(pk=competition.pk).update(max_team_size=3)
     team = Entrant.objects.create(competition=competition, name="Team Ada", is_team=True, created_at=stage.now)
     for role in (Membership.CAPTAIN, Membership.MEMBER):
         user = stage.ada if role == Membership.CAPTAIN else stage.ben
@@ -183,6 +183,7 @@ def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
         "prize": prize.pk,
         "award": Award.objects.create(track=track, basis="x", content=DRAWN, created_at=now).pk,
         "role": Role.objects.get(user=people["viewer"]).pk,
+        "invite": _invite(stage).pk,
     }
 
 
@@ -203,6 +204,12 @@ def _confirmation(stage: Stage, candidate: Submission, incumbent: Submission) ->
     told = {"accepted": False, "held": True, "reason": "x", "sentence": "x", "report": {}}
     Found.objects.create(confirmation=asked, created_at=stage.now, **told)
     return asked.pk
+
+
+def _invite(stage: Stage) -> TeamInvite:
+    """Of the stranger, into ada's team."""
+    team = stage.ada.memberships.get().entrant
+    return TeamInvite.objects.create(entrant=team, user=stage.cleo, invited_by=stage.ada, created_at=stage.now)
 
 
 def _rejudge(stage: Stage, competition: Competition) -> int:

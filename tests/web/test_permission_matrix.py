@@ -219,7 +219,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     ],
     "api/v1/competitions/<slug:slug>/enter": [
         ("/api/v1/competitions/{slug}/enter", "IMMMMMMM", SIGNED_IN),
-        ("/api/v1/competitions/{secret}/enter", "IMMMMMMM", SIGNED_IN),  # what it lacks is told before what it names
+        ("/api/v1/competitions/{secret}/enter", "IMMMMMMM", STAFF),
     ],
     "api/v1/competitions/<slug:slug>/standings": [
         ("/api/v1/competitions/{slug}/standings", ALL, NOT_SENT),
@@ -232,6 +232,27 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ]
         for part in ("announcements", "awards", "integrity")
     },
+    "api/v1/competitions/<slug:slug>/team": [
+        ("/api/v1/competitions/{slug}/team", SIGNED_IN, READ_ONLY),
+        ("/api/v1/competitions/{secret}/team", STAFF, READ_ONLY),
+    ],
+    **{
+        f"api/v1/competitions/<slug:slug>/team/{act}": [
+            (f"/api/v1/competitions/{{slug}}/team/{act}", "IMMMMMMM", letters),
+            (f"/api/v1/competitions/{{secret}}/team/{act}", "IMMMMMMM", STAFF),
+        ]
+        for act, letters in {
+            **dict.fromkeys(("create", "leave", "rename", "invite", "withdraw", "remove", "hand-over"), SIGNED_IN),
+            **dict.fromkeys(("division", "affiliation", "pseudonym", "declare"), SIGNED_IN),
+            "reveal": "IAFAAAAA",  # what the others lack is told before who may
+        }.items()
+    },
+    "api/v1/entrants": [("/api/v1/entrants", SIGNED_IN, READ_ONLY)],
+    "api/v1/invites": [("/api/v1/invites", SIGNED_IN, READ_ONLY)],
+    **{
+        f"api/v1/invites/<int:pk>/{act}": [(f"/api/v1/invites/{{invite}}/{act}", "IMMMMMMM", "INNANNNN")]
+        for act in ("accept", "decline")
+    },
     "api/v1/boards/<slug:slug>/<str:hardware>/history": [
         ("/api/v1/boards/softmax/cpu/history", ALL, NOT_SENT),
         ("/api/v1/boards/{secret}/cpu/history", "NNNNNNNA", NOT_SENT),
@@ -240,7 +261,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/entries/{published}", ALL, NOT_SENT),
         ("/api/v1/entries/{frozen}", "NNNNNNNA", NOT_SENT),
     ],
-    "api/v1/submissions/<int:pk>/retract": [("/api/v1/submissions/{own}/retract", "IMMMMMMM", OWN)],
+    "api/v1/submissions/<int:pk>/retract": [("/api/v1/submissions/{own}/retract", "IMMMMMMM", "IAFNFAAA")],
     "api/v1/quota": [("/api/v1/quota", SIGNED_IN, READ_ONLY)],
     "api/v1/submissions": [("/api/v1/submissions", SIGNED_IN, SIGNED_IN)],
     "api/v1/submissions/<int:pk>": [
@@ -352,11 +373,16 @@ def _asked(client, place: int, everything: Everything) -> Iterator[tuple[str, st
         for method, letters in zip(("GET", "POST"), expected, strict=True):
             path = address.format_map(everything.keys)
             with transaction.atomic():
-                answer = getattr(client, method.lower())(path)
+                answer = client.get(path) if method == "GET" else client.post(path, **_nothing(path))
                 transaction.set_rollback(True)
             if client.cookies.output() != signed_in:  # signing out took them
                 client.cookies.load(signed_in.replace("Set-Cookie: ", ""))
             yield method, path, _letter_of(letters, place), _said(answer)
+
+
+def _nothing(path: str) -> dict[str, str]:
+    """As it is sent there: what the API cannot read would be refused before it is asked who may."""
+    return {"content_type": "application/json"} if path.startswith("/api/") else {}
 
 
 def _letter_of(letters: str, place: int) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -16,11 +17,13 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
 from leaderboard.competitions.visible import competitions_seen_by
-from leaderboard.entrants import checks, invites, members, profile, teams
-from leaderboard.entrants.enter import enter_in_division, has_accepted
-from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants import invites, members, profile, teams
+from leaderboard.entrants.enter import enter_in_division
+from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.web import shape
+from leaderboard.web.my_entrant import entrant_of
+from leaderboard.web.my_entrant import mine as mine_in
 from leaderboard.web.pages.account import user_of
 
 SHOWN_SUBMISSIONS: Final = 20
@@ -64,18 +67,18 @@ def _create(sent: QueryDict, competition: Competition, user: User, now: datetime
 
 
 def _rename(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    teams.rename_team(entrant=_mine(user, competition), actor=user, name=sent.get("name", ""), now=now)
+    teams.rename_team(entrant=entrant_of(user, competition), actor=user, name=sent.get("name", ""), now=now)
     return "The team has another name."
 
 
 def _invite(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
     username = sent.get("username", "")
-    made = invites.invite(entrant=_mine(user, competition), username=username, actor=user, now=now)
+    made = invites.invite(entrant=entrant_of(user, competition), username=username, actor=user, now=now)
     return f"{made.user.get_username()} finds the invite on their home page."
 
 
 def _withdraw(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    entrant = _mine(user, competition)
+    entrant = entrant_of(user, competition)
     invites.withdraw_invite(invite_id=_key(sent, "invite"), entrant=entrant, actor=user, now=now)
     return "The invite is withdrawn."
 
@@ -96,42 +99,42 @@ def _leave(sent: QueryDict, competition: Competition, user: User, now: datetime)
 
 
 def _remove(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    entrant, username = _mine(user, competition), sent.get("username", "")
+    entrant, username = entrant_of(user, competition), sent.get("username", "")
     members.remove_member(entrant=entrant, username=username, actor=user, now=now)
     return f"{username} is not in the team any more."
 
 
 def _hand_over(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    entrant, username = _mine(user, competition), sent.get("username", "")
+    entrant, username = entrant_of(user, competition), sent.get("username", "")
     members.hand_over(entrant=entrant, username=username, actor=user, now=now)
     return f"{username} is captain now."
 
 
 def _division(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
     told = {name: sent.get(name, "") for name in ("division", "model_name")}
-    profile.choose_division(entrant=_mine(user, competition), actor=user, now=now, **told)
+    profile.choose_division(entrant=entrant_of(user, competition), actor=user, now=now, **told)
     return "The division is kept."
 
 
 def _affiliation(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
     said = sent.get("affiliation", "")
-    profile.say_affiliation(entrant=_mine(user, competition), actor=user, affiliation=said, now=now)
+    profile.say_affiliation(entrant=entrant_of(user, competition), actor=user, affiliation=said, now=now)
     return "The affiliation is kept."
 
 
 def _pseudonym(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
     wanted = sent.get("pseudonym", "")
-    profile.take_pseudonym(entrant=_mine(user, competition), actor=user, pseudonym=wanted, now=now)
+    profile.take_pseudonym(entrant=entrant_of(user, competition), actor=user, pseudonym=wanted, now=now)
     return "Boards show the pseudonym from now on."
 
 
 def _reveal(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    profile.reveal(entrant=_mine(user, competition), actor=user, now=now)
+    profile.reveal(entrant=entrant_of(user, competition), actor=user, now=now)
     return "Boards show your name again."
 
 
 def _declare(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    entrant, tracks = _mine(user, competition), sent.getlist("declared")
+    entrant, tracks = entrant_of(user, competition), sent.getlist("declared")
     profile.declare(entrant=entrant, actor=user, tracks=tracks, now=now)
     return "What you declared is kept."
 
@@ -159,13 +162,6 @@ def _competition(request: HttpRequest, slug: str) -> Competition:
     return get_object_or_404(competitions_seen_by(request.user), slug=slug)
 
 
-def _mine(user: User, competition: Competition) -> Entrant:
-    member = checks.membership_of(user, competition)
-    if member is None:
-        raise UserError("entrant", competition.slug, "you are not in this competition; enter it first", status=409)
-    return member.entrant
-
-
 def _key(sent: QueryDict, name: str) -> int:
     text = sent.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
@@ -174,44 +170,24 @@ def _key(sent: QueryDict, name: str) -> int:
 def _page(
     request: HttpRequest, competition: Competition, *, failed: str = "", error: UserError | None = None
 ) -> HttpResponse:
-    user, now = user_of(request), timezone.now()
-    member = checks.membership_of(user, competition)
+    user = user_of(request)
+    found = mine_in(user, competition, timezone.now())
     context = {
-        "competition": competition,
-        "member": member,
-        "must_accept": member is not None and not has_accepted(user, competition),
-        "invites": [one for one in invites.open_invites_of(user) if one.entrant.competition_id == competition.pk],
-        "people_fixed": _refusal(lambda: checks.check_people_may_change(competition, now)),
-        "is_over": _refusal(lambda: checks.check_not_over(competition, now)),
+        **{field.name: getattr(found, field.name) for field in fields(found)},
+        "entrant": found.entrant,
+        "is_captain": found.is_captain,
+        "is_full": found.is_full,
         "divisions": [{"value": value, **DIVISIONS[value]} for value in DIVISIONS if value in competition.divisions],
+        "subs": _sent_for(user, found.entrant),
         "failed": failed,
         "error": error.message[:1].upper() + error.message[1:] + "." if error else "",
         "sent": request.POST if error else {},
-        **(_entrant_context(user, member) if member else {}),
     }
     return render(request, "web/team.html", context, status=error.status if error else 200)
 
 
-def _entrant_context(user: User, member: Membership) -> dict[str, Any]:
-    entrant = member.entrant
-    theirs = shape.visible_to(user).filter(entrant=entrant)[:SHOWN_SUBMISSIONS]
-    people = list(checks.members_of(entrant))
-    return {
-        "entrant": entrant,
-        "is_captain": member.role == Membership.CAPTAIN,
-        "members": people,
-        "is_full": len(people) >= entrant.competition.max_team_size,
-        "waiting": entrant.invites.filter(answer="").select_related("user"),
-        "division_fixed": profile.division_is_fixed(entrant),
-        "tracks": profile.tracks_to_declare(entrant.competition),
-        "subs": shape.shown_list(theirs) if entrant.is_team else [],
-    }
-
-
-def _refusal(check: Callable[[], None]) -> str:
-    """Why it may not be; "" where it may."""
-    try:
-        check()
-    except UserError as error:
-        return error.message
-    return ""
+def _sent_for(user: User, entrant: Entrant | None) -> list[shape.Shown]:
+    """By whom ever; of an entrant that is a team."""
+    if entrant is None or not entrant.is_team:
+        return []
+    return shape.shown_list(shape.visible_to(user).filter(entrant=entrant)[:SHOWN_SUBMISSIONS])

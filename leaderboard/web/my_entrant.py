@@ -1,0 +1,74 @@
+"""What somebody is in a competition, as page and API show it to them: their entrant, its people, what may change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Competition, Track
+from leaderboard.entrants import checks, invites, profile
+from leaderboard.entrants.enter import has_accepted
+from leaderboard.entrants.models import Entrant, Membership, TeamInvite
+from leaderboard.errors import UserError
+
+
+@dataclass(frozen=True)
+class Mine:
+    competition: Competition
+    member: Membership | None  # None: they are not in it
+    must_accept: bool  # the rules, before they submit
+    invites: list[TeamInvite]  # to them
+    people_fixed: str  # why nobody joins or leaves; "": they may
+    is_over: str  # why nothing changes any more; "": it may
+    members: list[Membership]
+    waiting: list[TeamInvite]  # of the team to others
+    division_fixed: bool
+    tracks: list[Track]  # that ask for something to be declared
+
+    @property
+    def entrant(self) -> Entrant | None:
+        return self.member.entrant if self.member else None
+
+    @property
+    def is_captain(self) -> bool:
+        return self.member is not None and self.member.role == Membership.CAPTAIN
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.members) >= self.competition.max_team_size
+
+
+def mine(user: User, competition: Competition, now: datetime) -> Mine:
+    member = checks.membership_of(user, competition)
+    entrant = member.entrant if member else None
+    return Mine(
+        competition=competition,
+        member=member,
+        must_accept=member is not None and not has_accepted(user, competition),
+        invites=[one for one in invites.open_invites_of(user) if one.entrant.competition_id == competition.pk],
+        people_fixed=_refusal(lambda: checks.check_people_may_change(competition, now)),
+        is_over=_refusal(lambda: checks.check_not_over(competition, now)),
+        members=list(checks.members_of(entrant)) if entrant else [],
+        waiting=list(entrant.invites.filter(answer="").select_related("user")) if entrant else [],
+        division_fixed=entrant is not None and profile.division_is_fixed(entrant),
+        tracks=profile.tracks_to_declare(competition) if entrant else [],
+    )
+
+
+def entrant_of(user: User, competition: Competition) -> Entrant:
+    """Raises UserError (409)."""
+    member = checks.membership_of(user, competition)
+    if member is None:
+        raise UserError("entrant", competition.slug, "you are not in this competition; enter it first", status=409)
+    return member.entrant
+
+
+def _refusal(check: Callable[[], None]) -> str:
+    """Why it may not be; "" where it may."""
+    try:
+        check()
+    except UserError as error:
+        return error.message
+    return ""
