@@ -3,9 +3,10 @@
     python -m deploy.bench_board [--entries N] [--attempts N] [--requests N]
 
 Fills a scratch PostgreSQL of its own in bulk, asks each address many times through the whole of the site (middleware,
-session, template), and prints median and 95th percentile in ms, with the number of queries. *warm*: nothing changed
-since the last look; *changed*: a line was published before every look, so that the board is ranked anew. *cpu* is the
-site's own time, the mean: it says more than the others on a machine that does something else as well.
+session, template), and prints median, 95th and 99th percentile in ms, with the number of queries. *warm*: nothing
+changed since the last look; *changing*: a line of the board got another time before every tenth look, and *changed*
+are the first looks after that alone; *begun*: a process that knows nothing yet. *cpu* is the site's own time, the mean:
+it says more than the others on a machine that does something else as well.
 """
 
 from __future__ import annotations
@@ -16,15 +17,23 @@ import secrets
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from random import Random
+from typing import Any, Final, NamedTuple
 
 from deploy.console import say
 from deploy.embedded import start_postgres
 
-BOARDS: Final = 8  # of the competition; the first one has all the entries
+BOARDS: Final = 8  # of the competition; the first one has all the entries. As many of a collection
+CHANGE_EVERY: Final = 10  # looks
+BEGUN: Final = 10  # processes that begin
 ENTRANTS_EACH: Final = 3  # entries an entrant has, on average
+
+
+class Look(NamedTuple):
+    took_ms: float
+    cpu_ms: float
+
 
 FILL: Final = """
 INSERT INTO accounts_user
@@ -44,8 +53,9 @@ SELECT entrant.id, entrant.competition_id, person.id, 'captain', '', now()
 INSERT INTO submissions_submission
        (owner_id, entrant_id, board_id, mode, filename, source, source_digest, code_digest, size_bytes, licence,
         created_at)
-SELECT membership.user_id, membership.entrant_id, %(board)s + (n > %(entries)s)::int * (n %% %(boards)s), 'ranked',
-       'kernel.py', 'x', 'sha256:' || repeat('0', 64), 'tokens1:' || encode(sha256(((n / 2)::text)::bytea), 'hex'), 1,
+SELECT membership.user_id, membership.entrant_id, %(board)s + (n > %(entries)s)::int * (n %% (2 * %(boards)s)),
+       'ranked', 'kernel.py', 'x', 'sha256:' || repeat('0', 64),
+       'tokens1:' || encode(sha256(((n / 2)::text)::bytea), 'hex'), 1,
        'MIT', now() - interval '30 days' + n * interval '1 second'
   FROM generate_series(1, %(attempts)s) AS n
   JOIN entrants_membership AS membership
@@ -68,7 +78,9 @@ INSERT INTO standings_entry
 SELECT submission.board_id, submission.owner_id, submission.entrant_id, submission.id, attempt.id,
        1000 * ratio, ratio, 0.002 + 0.01 * random(), '', submission.code_digest, 0.002 * random(), 'full',
        submission.created_at, now()
-  FROM (SELECT *, 0.2 + 0.8 * random() AS ratio FROM submissions_submission ORDER BY id LIMIT %(entries)s) AS submission
+  FROM ((SELECT *, 0.2 + 0.8 * random() AS ratio FROM submissions_submission ORDER BY id LIMIT %(entries)s) UNION ALL
+        (SELECT *, 0.2 + 0.8 * random() FROM submissions_submission WHERE board_id >= %(board)s + %(boards)s
+          ORDER BY id LIMIT %(entries)s)) AS submission
   JOIN judging_attempt AS attempt ON attempt.submission_id = submission.id;
 
 INSERT INTO review_case (result_id, board_id, origin, opened_at, state, since, is_by_itself, labels)
@@ -134,69 +146,107 @@ def _fill(entries: int, attempts: int) -> None:
         for statement in FILL.split(";\n\n"):
             cursor.execute(statement, numbers)
         cursor.execute("ANALYZE")
-    say(f"{entries:,} entries on one board, {attempts:,} attempts: filled in {time.monotonic() - began:.0f} s")
+    what = f"{entries:,} entries on one board, as many in a collection, {attempts:,} attempts"
+    say(f"{what}: filled in {time.monotonic() - began:.0f} s")
 
 
 def _boards() -> Any:
-    from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
-    from problems.spec import Problem as Specification
+    """Answers the first; those of the collection come last."""
+    from leaderboard.competitions.models import Competition
 
     competition = Competition.objects.create(slug="bench", name="Bench")
-    made = []
+    made = [_board(competition, f"bench-{number}") for number in range(BOARDS)]
+    collection = Competition.objects.create(slug="suite", name="Suite")
     for number in range(BOARDS):
-        slug = f"bench-{number}"
-        specification = Specification(
-            slug=slug,
-            title=slug,
-            description="Softmax of each row.",
-            files={"reference.py": "def ref_kernel(data):\n    return data\n"},
-            benchmarks=({"rows": 512, "cols": 4096, "seed": 1},),
-            ranking_by="geom",
-            gpus=("cpu",),
-        )
-        problem = Problem.objects.create(slug=slug, title=slug)
-        version = ProblemVersion.objects.create(
-            problem=problem, digest=specification.digest, bundle=specification.to_bundle()
-        )
-        made.append(
-            Board.objects.create(competition=competition, problem=problem, version=version, slug=slug, hardware="cpu")
-        )
+        _board(collection, f"suite-{number}", interface="model", entry="Model", level=1)
     return made[0]
+
+
+def _board(competition: Any, slug: str, **more: Any) -> Any:
+    from leaderboard.competitions.models import Board, Problem, ProblemVersion
+    from problems.spec import Problem as Specification
+
+    specification = Specification(
+        slug=slug,
+        title=slug,
+        description="Softmax of each row.",
+        files={"reference.py": "def ref_kernel(data):\n    return data\n"},
+        benchmarks=({"rows": 512, "cols": 4096, "seed": 1},),
+        ranking_by="geom",
+        gpus=("cpu",),
+        **more,
+    )
+    problem = Problem.objects.create(slug=slug, title=slug)
+    version = ProblemVersion.objects.create(
+        problem=problem, digest=specification.digest, bundle=specification.to_bundle()
+    )
+    return Board.objects.create(competition=competition, problem=problem, version=version, slug=slug, hardware="cpu")
 
 
 def _measure(requests: int) -> None:
     from django.test import Client
 
     from leaderboard.accounts.models import User
-    from leaderboard.standings.models import Entry
 
     stranger, reviewer = Client(), Client()
     reviewer.force_login(User.objects.create_superuser("reviewer"))
-    entry = Entry.objects.order_by("id").first()
-    assert entry is not None
-
-    def change() -> None:
-        Entry.objects.filter(pk=entry.pk).update(published_at=entry.published_at)
-
-    say(f"{os.cpu_count()} cores; ms a request, {requests} each")
-    say(f"{'':44}{'p50':>8}{'p95':>8}{'cpu':>8}  queries")
+    say(f"{os.cpu_count()} cores; ms a request, {requests} each, five times as many where the board changes")
+    say(f"{'':44}{'p50':>8}{'p95':>8}{'p99':>8}{'cpu':>8}  queries")
     board, standings = "/boards/bench-0/cpu", "/competitions/bench/standings"
-    for name, client, address in (
-        ("board page", stranger, board),
-        ("board page, last lines", stranger, f"{board}?from=3000"),
-        ("board page, one division", stranger, f"{board}?division=agent"),
-        ("board API, 100 lines", stranger, f"/api/v1{board}/entries?limit=100"),
-        ("competition's standings", stranger, standings),
-        ("standings API, 100 lines", stranger, f"/api/v1{standings}?limit=100"),
-        ("home page", stranger, "/"),
-        ("review queue", reviewer, "/review"),
+    for name, client, address, changes in (
+        ("board page", stranger, board, True),
+        ("board page, last lines", stranger, f"{board}?from=3000", False),
+        ("board page, one division", stranger, f"{board}?division=agent", False),
+        ("board API, 100 lines", stranger, f"/api/v1{board}/entries?limit=100", True),
+        ("competition's standings", stranger, standings, True),
+        ("standings API, 100 lines", stranger, f"/api/v1{standings}?limit=100", False),
+        ("records of a board", stranger, f"{board}/history", True),
+        ("collection", stranger, "/collections/suite", False),
+        ("home page", stranger, "/", False),
+        ("review queue", reviewer, "/review", False),
     ):
-        _line(f"{name}, warm", client, address, requests, None)
-        if name in ("board page", "board API, 100 lines", "competition's standings"):
-            _line(f"{name}, changed", client, address, max(10, requests // 4), change)
+        queries = _queries(client, address)
+        _line(f"{name}, warm", [_look(client, address) for _ in range(requests)], queries)
+        if changes:
+            looks, firsts = _changing(client, address, 5 * requests)
+            _line(f"{name}, changing", looks, queries)
+            _line(f"{name}, changed", firsts, queries)
+    _line("board page, begun", [_begin(stranger, board) for _ in range(BEGUN)], _queries(stranger, board))
 
 
-def _line(name: str, client: Any, address: str, requests: int, before: Callable[[], None] | None) -> None:
+def _changing(client: Any, address: str, requests: int) -> tuple[list[Look], list[Look]]:
+    """All looks, and those right after a change."""
+    from leaderboard.standings.models import Entry
+
+    chance, looks = Random(1), []  # noqa: S311 - the same changes each time
+    lines = list(Entry.objects.filter(board__slug="bench-0").order_by("pk").values_list("pk", flat=True))
+    for number in range(requests):
+        if not number % CHANGE_EVERY:
+            ratio = chance.uniform(0.2, 1.0)
+            Entry.objects.filter(pk=chance.choice(lines)).update(ratio=ratio, score_us=1000 * ratio)
+        looks.append(_look(client, address))
+    return looks, looks[::CHANGE_EVERY]
+
+
+def _begin(client: Any, address: str) -> Look:
+    from leaderboard.standings import table
+
+    table.forget()
+    return _look(client, address)
+
+
+def _look(client: Any, address: str) -> Look:
+    began, ran = time.perf_counter(), time.process_time()
+    who = f"10.{secrets.randbelow(256)}.{secrets.randbelow(256)}.{secrets.randbelow(256)}"  # or its rate is limited
+    answer = client.get(address, REMOTE_ADDR=who)
+    took = Look((time.perf_counter() - began) * 1e3, (time.process_time() - ran) * 1e3)
+    if answer.status_code != 200:
+        raise SystemExit(f"{address} answers {answer.status_code}")
+    return took
+
+
+def _queries(client: Any, address: str) -> int:
+    """Of a look that is not the first one."""
     from django.db import connection
 
     queries = []
@@ -207,19 +257,15 @@ def _line(name: str, client: Any, address: str, requests: int, before: Callable[
 
     client.get(address)
     with connection.execute_wrapper(count):
-        answer = client.get(address)
-    if answer.status_code != 200:
-        raise SystemExit(f"{address} answers {answer.status_code}")
-    took, busy_s = [], 0.0
-    for _ in range(requests):
-        if before is not None:
-            before()
-        began, ran = time.perf_counter(), time.process_time()
         client.get(address)
-        took.append((time.perf_counter() - began) * 1e3)
-        busy_s += time.process_time() - ran
-    p95 = statistics.quantiles(took, n=20)[-1]
-    say(f"{name:44}{statistics.median(took):8.1f}{p95:8.1f}{busy_s / requests * 1e3:8.1f}  {len(queries)}")
+    return len(queries)
+
+
+def _line(name: str, looks: list[Look], queries: int) -> None:
+    took = [look.took_ms for look in looks]
+    parts = statistics.quantiles(took, n=100)
+    figures = (statistics.median(took), parts[94], parts[98], statistics.fmean(look.cpu_ms for look in looks))
+    say(f"{name:44}{''.join(f'{figure:8.1f}' for figure in figures)}  {queries}")
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ PURE = (
     *("runner/judge/verdict.py", "runner/judge/limits.py", "runner/judge/ceilings.py"),
     *("runner/judge/plausible.py", "runner/judge/timed_run.py"),
     *("runner/judge/arithmetic.py", "runner/judge/datasheet.py", "runner/judge/modes.py"),
+    "leaderboard/standings/field.py",
 )
 IMPURE = {"os", "io", "time", "random", "secrets", "socket", "subprocess", "threading", "asyncio", "tempfile", "shutil"}
 IMPURE |= {"django.db", "django.utils.timezone", "httpx", "urllib.request", "docker", "torch", "requests", "logging"}

@@ -76,7 +76,7 @@ def look(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) ->
 def looks(
     boards: Iterable[Board], *, now: datetime, stage: Stage | None = None, in_full: bool = False
 ) -> dict[int, Look]:
-    """Board → what one sees of it, in this stage or in its current one. Four queries at most for any number."""
+    """Board → what one sees of it, in this stage or in its current one. Five queries at most for any number."""
     listed = list(boards)
     stages = {board.pk: stage or current_stage(board.competition.schedule, now) for board in listed}
     found = read({board.pk: window(board, stages[board.pk], now, in_full=in_full) for board in listed})
@@ -132,7 +132,7 @@ def _with_entries(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
             value=place.value,
             entry=entries[first],
             score_us=place.value.ratio * table.scale_us,
-            telemetry=table.telemetry[first],
+            telemetry=table.telemetry(place.value),
         )
         for first, (table, place) in zip(firsts, places, strict=True)
         if first in entries  # one that was withdrawn a moment ago is gone

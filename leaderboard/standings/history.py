@@ -6,13 +6,12 @@ moment it is exactly what ranking.py would have said of the runs until then; kep
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from leaderboard.standings.ranking import Run, Value, held_since, order, reach, value_of
+from leaderboard.standings.field import Field
+from leaderboard.standings.ranking import Run, Value, pairs_of
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,11 @@ class Record:
 
 def records(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Record]:
     """The oldest first. `level`: as for `rank`."""
-    board = _Board(frozenset(map(frozenset, level)))
+    field, same = Field(), pairs_of(level)
     found: list[tuple[Value, datetime]] = []
     for run in sorted(runs, key=lambda run: (run.submitted_at, run.submission_id)):
-        board.add(run)
-        first = board.first()
+        field.put(run)
+        first = field.first(same)
         if not found or found[-1][0].submissions[0] != first.submissions[0]:
             found.append((first, run.submitted_at))
     if not found:
@@ -42,28 +41,3 @@ def records(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[
         Record(value, moment, until, gain=before[at - 1].ratio / value.ratio if at else None)
         for at, ((value, moment), until) in enumerate(zip(found, [*ends, None], strict=True))
     ]
-
-
-class _Board:
-    def __init__(self, level: frozenset[frozenset[int]]) -> None:
-        self._level = level
-        self._runs: dict[tuple[int, str], list[Run]] = defaultdict(list)
-        self._kernels: dict[int, dict[str, Value]] = defaultdict(dict)  # by entrant
-        self._lines: list[Value] = []  # the best of each entrant, fastest first
-
-    def add(self, run: Run) -> None:
-        """Runs come in the order in which they were sent."""
-        own = self._kernels[run.entrant_id]
-        if own:
-            del self._lines[bisect_left(self._lines, order(min(own.values(), key=order)), key=order)]
-        same = self._runs[run.entrant_id, run.code]
-        same.append(run)
-        own[run.code] = value_of(same)
-        insort(self._lines, min(own.values(), key=order), key=order)
-
-    def first(self) -> Value:
-        leader = self._lines[0]
-        group = self._lines[: reach(leader, self._lines, 0, self._level)]
-        return min(
-            group, key=lambda line: held_since(leader, sorted(self._kernels[line.entrant_id].values(), key=order))
-        )

@@ -1,7 +1,7 @@
 """Entry, the one table that ranking reads: a row is a published line; held, rejected and retracted ones are not here.
 
-Revision says whether a board's lines changed. Retraction is the record of kernels taken off their board and put back;
-nothing ranks by it: publish.py heeds it.
+Revision says whether a board's lines changed, Change which ones. Retraction is the record of kernels taken off their
+board and put back; nothing ranks by it: publish.py heeds it.
 """
 
 from __future__ import annotations
@@ -58,6 +58,24 @@ class Revision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.board_id} at {self.token}"
+
+
+class Change(models.Model):
+    """A submission whose line was written or went, and the token that its board's revision had from then on.
+
+    Kept by the same trigger, which holds the revision's row until the writer commits: of one board, rows come in the
+    order of their ids. The last thousand or so of each board are kept.
+    """
+
+    board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="+", db_index=False)
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+", db_index=False)
+    token = models.UUIDField()
+
+    class Meta:
+        indexes = [models.Index(fields=["board", "id"], name="change_by_board")]
+
+    def __str__(self) -> str:
+        return f"submission {self.submission_id} at {self.token}"
 
 
 class Retraction(models.Model):

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from statistics import median
 from typing import Final, NamedTuple
@@ -41,8 +40,7 @@ class Run(NamedTuple):
     code: str  # what near-identical sources share
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """What the ranked runs of one kernel come to. `submissions`: theirs, the first one first."""
 
     ratio: float
@@ -69,20 +67,29 @@ def pool(runs: Iterable[Run]) -> list[Value]:
 
 def rank(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Place]:
     """Best first. `level`: pairs of submissions that a confirmation could not tell apart."""
-    same = frozenset(map(frozenset, level))
     entrants: dict[int, list[Value]] = defaultdict(list)
     for value in pool(runs):
         entrants[value.entrant_id].append(value)
     lines = sorted((values[0] for values in entrants.values()), key=order)
+    same = pairs_of(level)
     places: list[Place] = []
     while len(places) < len(lines):
-        left = len(places)
-        leader = lines[left]
-        group = lines[left : left + reach(leader, lines, left, same)]
-        first, is_tied = len(places) + 1, len(group) > 1
-        group.sort(key=lambda line: held_since(leader, entrants[line.entrant_id]))
-        places += [Place(first, is_tied, line) for line in group]
+        places += group_at(lines, len(places), entrants, same)
     return places
+
+
+def group_at(
+    lines: Sequence[Value], first: int, entrants: Mapping[int, Sequence[Value]], same: frozenset[frozenset[int]]
+) -> list[Place]:
+    """Those who share the rank of the line at `first`, which leads them. `entrants`: each one's values, best first."""
+    leader = lines[first]
+    group = list(lines[first : first + reach(leader, lines, first, same)])
+    group.sort(key=lambda line: held_since(leader, entrants[line.entrant_id]))
+    return [Place(first + 1, len(group) > 1, line) for line in group]
+
+
+def pairs_of(level: Iterable[tuple[int, int]]) -> frozenset[frozenset[int]]:
+    return frozenset(map(frozenset, level))
 
 
 def are_tied(leader: Value, other: Value) -> bool:
@@ -104,23 +111,23 @@ def reach(leader: Value, lines: Sequence[Value], first: int, same: frozenset[fro
     return end - first
 
 
-def scale_us(scored: Iterable[tuple[float, float]]) -> float:
-    """The microseconds of ratio 1 on a board: the median baseline over its (score_us, ratio); there is at least one."""
-    return median(score_us / ratio for score_us, ratio in scored)
+def scale_us(bases_us: Iterable[float]) -> float:
+    """The microseconds of ratio 1 on a board: the median of its runs' baselines (score_us / ratio); there is one."""
+    return median(bases_us)
 
 
 def value_of(runs: Sequence[Run]) -> Value:
     """Of one kernel. Runs are independent, so the interval of their mean is narrower; what can be forged is not."""
-    widths = [run.half_width for run in runs if run.half_width is not None]
-    is_one = len(runs) == 1  # then its own figures, to the last bit
-    return Value(
-        ratio=runs[0].ratio if is_one else math.exp(_mean(math.log(run.ratio) for run in runs)),
-        half_width=math.hypot(*widths) / len(runs) if len(widths) == len(runs) else None,
-        forgeable=_mean(run.forgeable or 0.0 for run in runs),
-        submitted_at=runs[0].submitted_at,
-        submissions=tuple(run.submission_id for run in runs),
-        entrant_id=runs[0].entrant_id,
-    )
+    first = runs[0]
+    if len(runs) == 1:  # its own figures, to the last bit
+        ratio, half_width, forgeable = first.ratio, first.half_width, first.forgeable or 0.0
+    else:
+        widths = [run.half_width for run in runs if run.half_width is not None]
+        ratio = math.exp(_mean(math.log(run.ratio) for run in runs))
+        half_width = math.hypot(*widths) / len(runs) if len(widths) == len(runs) else None
+        forgeable = _mean(run.forgeable or 0.0 for run in runs)
+    submissions = tuple(run.submission_id for run in runs)
+    return Value(ratio, half_width, forgeable, first.submitted_at, submissions, first.entrant_id)
 
 
 def _mean(values: Iterable[float]) -> float:

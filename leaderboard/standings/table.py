@@ -2,36 +2,40 @@
 
 A board's tables are kept in this process until its revision changes. That is a row which the database itself renews,
 by trigger, in every transaction that touches a line of the board: so it is right with any number of processes, and
-whoever writes. Confirmations, which can tie two lines, are looked at each time. Three queries at most, however many
-boards and lines there are.
+whoever writes. The trigger also says which lines those were (Change), so that the first look after a change reads
+these alone and ranks what they move; all of a board is read where too many are not known or nothing is kept.
+Confirmations, which can tie two lines, are looked at each time. Four queries at most, however many boards and lines.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db.models import BigIntegerField
+from django.db.models import BigIntegerField, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Extract
 
 from leaderboard.competitions.calendar import Window
+from leaderboard.standings.field import Field
 from leaderboard.standings.level import Pair, level_pairs
-from leaderboard.standings.models import Entry, Revision
-from leaderboard.standings.ranking import Place, Run, rank, scale_us
+from leaderboard.standings.models import Change, Entry, Revision
+from leaderboard.standings.ranking import Place, Run, Value, scale_us
 from leaderboard.standings.windows import inside_each
 
 COLUMNS: Final = ("ratio", "half_width", "forgeable", "submitted_at", "submission_id", "entrant_id", "code_digest")
+TOLD: Final = ("score_us", "telemetry")  # what a table tells beside the ranking
 # Whole microseconds, made into moments here: the driver's reading of ten thousand times takes as long as ranking them.
 SENT_US: Final = Cast(Extract("submitted_at", "epoch") * 1_000_000, BigIntegerField())
 SENT: Final = COLUMNS.index("submitted_at")
 NARROW: Final = tuple("sent_us" if column == "submitted_at" else column for column in COLUMNS)
 LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
-KEPT_LINES: Final = 200_000  # in memory, of all boards together; some 100 MB
+KEPT_LINES: Final = 200_000  # in memory, of all boards together; some 200 MB
 
 
 @dataclass(frozen=True)
@@ -40,33 +44,101 @@ class Table:
 
     places: tuple[Place, ...]
     scale_us: float  # of ratio 1; 0 where there is no line
-    telemetry: Mapping[int, str]  # by a value's first submission: the least that was watched in any of its runs
+    watched: Mapping[int, str]  # how a submission's run was
     runs: int
+
+    def telemetry(self, value: Value) -> str:
+        """The least that was watched in any of its runs."""
+        levels = {self.watched[pk] for pk in value.submissions}
+        return next(level for level in ("", "none", "mask_only", "full") if level in levels)
 
 
 NO_LINES: Final = Table((), 0.0, {}, 0)
 Tables = Mapping[str, Table]  # by epoch; only those that have lines
-State = tuple[UUID, Sequence[Pair]]  # what else of a board can change its tables
 Wanted = Mapping[int, Window]  # board → which of its lines
+
+
+class State(NamedTuple):
+    """Of a board's lines: what its revision is, and the newest change that is known to be part of it."""
+
+    token: UUID
+    change: int | None
+
+
+class _Line(NamedTuple):
+    run: Run
+    base_us: float  # of its baseline
+    telemetry: str
+
+
+class _Lines:
+    """Of one epoch. Whoever changes it has a copy that nobody else knows."""
+
+    def __init__(self, lines: Iterable[_Line]) -> None:
+        listed = list(lines)
+        self.field = Field(line.run for line in listed)
+        self._bases_us = {line.run.submission_id: line.base_us for line in listed}
+        self._sorted_us = sorted(self._bases_us.values())
+        self._watched = {line.run.submission_id: line.telemetry for line in listed}
+
+    def copy(self) -> _Lines:
+        same = _Lines(())
+        same.field, same._sorted_us = self.field.copy(), self._sorted_us.copy()
+        same._bases_us, same._watched = self._bases_us.copy(), self._watched.copy()
+        return same
+
+    def put(self, line: _Line) -> None:
+        pk = line.run.submission_id
+        self.drop(pk)
+        self.field.put(line.run)
+        self._bases_us[pk], self._watched[pk] = line.base_us, line.telemetry
+        insort(self._sorted_us, line.base_us)
+
+    def drop(self, submission_id: int) -> None:
+        base_us = self._bases_us.pop(submission_id, None)
+        if base_us is not None:
+            del self._sorted_us[bisect_left(self._sorted_us, base_us)], self._watched[submission_id]
+            self.field.drop(submission_id)
+
+    def table(self, level: Sequence[Pair]) -> Table:
+        places = tuple(self.field.places(level))
+        return Table(places, scale_us(self._sorted_us), self._watched, runs=len(self.field))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What is known of one board and window. Nothing in it is ever changed."""
+
+    state: State
+    level: Sequence[Pair]
+    lines: Mapping[str, _Lines]  # by epoch
+    tables: Tables
+
+    @property
+    def runs(self) -> int:
+        return sum(table.runs for table in self.tables.values())
 
 
 def read(wanted: Wanted) -> dict[int, Tables]:
     """Every board that was asked for."""
-    revisions = dict(Revision.objects.filter(board__in=list(wanted)).values_list("board", "token"))
-    found: dict[int, Tables] = {board: {} for board in wanted if board not in revisions}  # never had a line
-    level = level_pairs(revisions) if revisions else {}
-    states = {board: (token, level.get(board, ())) for board, token in revisions.items()}
-    missing: dict[int, Window] = {}
+    states = _states(wanted)
+    level = level_pairs(states) if states else {}
+    kept = {board: known for board in states if (known := _shelf.get(board, wanted[board])) is not None}
+    fresh = {board: known for board, known in kept.items() if known.state.token == states[board].token}
+    behind = {board: known for board, known in kept.items() if board not in fresh}
+    lines = {board: known.lines for board, known in fresh.items()} | _caught_up(behind, wanted)
+    lines |= _read({board: wanted[board] for board in states if board not in lines})
+    found: dict[int, Tables] = {board: {} for board in wanted if board not in states}  # never had a line
     for board, state in states.items():
-        kept = _shelf.get(board, wanted[board], state)
-        if kept is None:
-            missing[board] = wanted[board]
-        else:
-            found[board] = kept
-    for board, tables in _ranked(missing, level).items():
-        _shelf.put(board, wanted[board], states[board], tables)
-        found[board] = tables
+        now = _kept(kept.get(board), state, level.get(board, ()), lines[board])
+        _shelf.put(board, wanted[board], now)
+        found[board] = now.tables
     return found
+
+
+def forget() -> None:
+    """As a process that has just begun."""
+    _shelf.clear()
 
 
 def run_of(entry: Entry) -> Run:
@@ -74,65 +146,110 @@ def run_of(entry: Entry) -> Run:
     return Run(*(getattr(entry, column) for column in COLUMNS))
 
 
-def _ranked(wanted: Wanted, level: Mapping[int, Sequence[Pair]]) -> dict[int, Tables]:
+def _states(boards: Iterable[int]) -> dict[int, State]:
+    newest = Change.objects.filter(board=OuterRef("board")).order_by("-pk").values("pk")[:1]
+    rows = Revision.objects.filter(board__in=list(boards)).annotate(newest=Subquery(newest))
+    return {board: State(token, change) for board, token, change in rows.values_list("board", "token", "newest")}
+
+
+def _kept(before: _Kept | None, state: State, level: Sequence[Pair], lines: Mapping[str, _Lines]) -> _Kept:
+    """With another table only for those epochs of which something changed."""
+    kept, tables = {}, {}
+    for epoch, own in lines.items():
+        is_known = before is not None and before.lines.get(epoch) is own
+        if is_known and before is not None and before.level == level:
+            kept[epoch], tables[epoch] = own, before.tables[epoch]
+        elif own.field:
+            kept[epoch] = own.copy() if is_known else own
+            tables[epoch] = kept[epoch].table(level)
+    return _Kept(state, level, kept, tables)
+
+
+def _read(wanted: Wanted) -> dict[int, Mapping[str, _Lines]]:
+    """All lines."""
     if not wanted:
         return {}
-    rows: dict[tuple[int, str], list[tuple[Any, ...]]] = defaultdict(list)
-    columns = ("board_id", "epoch", *NARROW, "score_us", "telemetry")
+    rows: dict[int, dict[str, list[_Line]]] = {board: defaultdict(list) for board in wanted}
     lines = Entry.objects.filter(inside_each(wanted)).order_by().annotate(sent_us=SENT_US)
-    for board, epoch, *row in lines.values_list(*columns):
+    for board, epoch, *row in lines.values_list("board_id", "epoch", *NARROW, *TOLD):
         row[SENT] = LONG_AGO + timedelta(microseconds=row[SENT])
-        rows[board, epoch].append(tuple(row))
-    tables: dict[int, dict[str, Table]] = {board: {} for board in wanted}
-    for (board, epoch), same in rows.items():
-        tables[board][epoch] = _table(same, level.get(board, ()))
-    return dict(tables)
+        rows[board][epoch].append(_line(row))
+    return {board: {epoch: _Lines(same) for epoch, same in epochs.items()} for board, epochs in rows.items()}
 
 
-def _table(rows: Sequence[tuple[Any, ...]], level: Sequence[Pair]) -> Table:
-    places = tuple(rank((Run(*row[: len(COLUMNS)]) for row in rows), level))
-    watched = {row[4]: row[-1] for row in rows}
-    return Table(
-        places=places,
-        scale_us=scale_us((row[-2], row[0]) for row in rows),
-        telemetry={place.value.submissions[0]: _least(watched, place.value.submissions) for place in places},
-        runs=len(rows),
-    )
+def _caught_up(behind: Mapping[int, _Kept], wanted: Wanted) -> dict[int, Mapping[str, _Lines]]:
+    """Their lines as they are now, of those boards whose every change since is known. One query, so of one moment."""
+    since = Q(pk__in=[])
+    for board, kept in behind.items():
+        if kept.state.change is not None:
+            since |= Q(board=board, pk__gte=kept.state.change)
+    if not since:
+        return {}
+    columns = [f"submission__entry__{name}" for name in ("board_id", "epoch", *COLUMNS, *TOLD)]
+    rows = Change.objects.filter(since).order_by("pk").values_list("board", "pk", "token", "submission", *columns)
+    changes: dict[int, dict[int, Sequence[Any]]] = defaultdict(dict)
+    anchored = set()
+    for board, pk, token, submission, *entry in rows:
+        changes[board][submission] = entry
+        if State(token, pk) == behind[board].state:
+            anchored.add(board)  # nothing since then was forgotten, taken back or restored from elsewhere
+    return {board: _changed(behind[board].lines, changes[board], board, wanted[board]) for board in anchored}
 
 
-def _least(watched: Mapping[int, str], submissions: Iterable[int]) -> str:
-    levels = {watched[pk] for pk in submissions}
-    return next(level for level in ("", "none", "mask_only", "full") if level in levels)
+def _changed(
+    lines: Mapping[str, _Lines], changes: Mapping[int, Sequence[Any]], board: int, window: Window
+) -> Mapping[str, _Lines]:
+    """`changes`: submission → its board, epoch, COLUMNS and TOLD as they are now; nothing there: it has no line."""
+    came: dict[str, list[_Line]] = defaultdict(list)
+    for where, epoch, *row in changes.values():
+        if where == board and window.holds(row[SENT]):
+            came[epoch].append(_line(row))
+    now = {}
+    for epoch in lines.keys() | came.keys():
+        old = lines.get(epoch)
+        gone = [pk for pk in changes if old is not None and pk in old.field]
+        now[epoch] = _Lines(()) if old is None else old.copy() if gone or epoch in came else old
+        for pk in gone:
+            now[epoch].drop(pk)
+        for line in came.get(epoch, ()):
+            now[epoch].put(line)
+    return now
+
+
+def _line(row: Sequence[Any]) -> _Line:
+    """Of COLUMNS and TOLD."""
+    *run, score_us, telemetry = row
+    return _Line(Run(*run), score_us / run[0], telemetry)
 
 
 class _Shelf:
-    """Tables by board and window with the revision that they are of; those not asked for longest go first."""
+    """What is kept, by board and window; those not asked for longest go first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, Window], tuple[State, Tables]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, Window], _Kept] = OrderedDict()
         self._lines = 0
         self._lock = Lock()
 
-    def get(self, board: int, window: Window, state: State) -> Tables | None:
+    def get(self, board: int, window: Window) -> _Kept | None:
         with self._lock:
             kept = self._kept.get((board, window))
-            if kept is None or kept[0] != state:
-                return None
-            self._kept.move_to_end((board, window))
-            return kept[1]
+            if kept is not None:
+                self._kept.move_to_end((board, window))
+            return kept
 
-    def put(self, board: int, window: Window, state: State, tables: Tables) -> None:
+    def put(self, board: int, window: Window, kept: _Kept) -> None:
         with self._lock:
-            _, old = self._kept.pop((board, window), (None, {}))
-            self._kept[board, window] = (state, tables)
-            self._lines += _runs(tables) - _runs(old)
+            old = self._kept.pop((board, window), None)
+            self._kept[board, window] = kept
+            self._lines += kept.runs - (old.runs if old else 0)
             while self._lines > KEPT_LINES and len(self._kept) > 1:
-                _, (_, dropped) = self._kept.popitem(last=False)
-                self._lines -= _runs(dropped)
+                _, dropped = self._kept.popitem(last=False)
+                self._lines -= dropped.runs
 
-
-def _runs(tables: Tables) -> int:
-    return sum(table.runs for table in tables.values())
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+            self._lines = 0
 
 
 _shelf: Final = _Shelf()

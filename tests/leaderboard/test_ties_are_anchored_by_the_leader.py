@@ -152,7 +152,7 @@ times = st.floats(1e-3, 1e9)
 
 @given(st.lists(st.tuples(times, st.floats(1e-6, 1e3)), min_size=1))
 def test_times_and_values_agree(scored: list[tuple[float, float]]) -> None:
-    scale = scale_us(scored)
+    scale = scale_us(score / ratio for score, ratio in scored)
     shown = [ratio * scale for _, ratio in sorted(scored, key=lambda pair: pair[1])]
     assert shown == sorted(shown)
     assert min(score / ratio for score, ratio in scored) <= scale <= max(score / ratio for score, ratio in scored)

@@ -1,0 +1,141 @@
+"""Pure: the runs of one board, stage and epoch, ranked again as runs come and go: always what `rank` says of them.
+
+A run that comes or goes changes one kernel's value, one entrant's line and the ties around it; all else is as it was.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Self
+
+from leaderboard.standings.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, value_of
+
+Kernel = tuple[int, str]  # entrant, code
+
+
+class _Group(NamedTuple):
+    """Lines that share a rank, as they were ranked last."""
+
+    members: list[Value]  # the leader first
+    entrants: frozenset[int]
+    places: list[Place]
+
+
+class Field:
+    def __init__(self, runs: Iterable[Run] = ()) -> None:
+        self._runs: dict[int, Run] = {}  # by submission
+        self._kernels: dict[Kernel, tuple[Run, ...]] = {}  # in the order in which they were sent
+        self._values: dict[Kernel, Value] = {}
+        self._own: dict[int, tuple[Value, ...]] = {}  # by entrant, the best first
+        self._lines: list[Value] = []  # the best of each entrant, the fastest first
+        self._groups: dict[int, _Group] = {}  # by the leader's first submission
+        self._level: frozenset[frozenset[int]] = frozenset()  # that the groups were made with
+        self._touched: set[int] = set()  # entrants whose values changed since then
+        self._fill(runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __contains__(self, submission_id: int) -> bool:
+        return submission_id in self._runs
+
+    def copy(self) -> Self:
+        """What is done to it changes nothing of this one."""
+        same = type(self)()
+        same._runs, same._kernels, same._values = self._runs.copy(), self._kernels.copy(), self._values.copy()
+        same._own, same._lines = self._own.copy(), self._lines.copy()
+        same._groups, same._level = self._groups, self._level  # replaced as a whole
+        same._touched = self._touched.copy()
+        return same
+
+    def put(self, run: Run) -> None:
+        """In place of what was known of its submission."""
+        self.drop(run.submission_id)
+        self._runs[run.submission_id] = run
+        kernel = (run.entrant_id, run.code)
+        self._set(kernel, (*self._kernels.get(kernel, ()), run))
+
+    def drop(self, submission_id: int) -> None:
+        """Whether it is known or not."""
+        run = self._runs.pop(submission_id, None)
+        if run is not None:
+            kernel = (run.entrant_id, run.code)
+            self._set(kernel, tuple(other for other in self._kernels[kernel] if other is not run))
+
+    def first(self, level: frozenset[frozenset[int]]) -> Value:
+        """Who stands first; there is somebody."""
+        return group_at(self._lines, 0, self._own, level)[0].value
+
+    def places(self, level: Iterable[tuple[int, int]] = ()) -> list[Place]:
+        """`level`: as for `rank`."""
+        same = pairs_of(level)
+        if same != self._level:
+            self._groups, self._level = {}, same
+        groups: dict[int, _Group] = {}
+        places: list[Place] = []
+        while len(places) < len(self._lines):
+            group = self._group_at(len(places))
+            groups[group.members[0].submissions[0]] = group
+            places += group.places
+        self._groups, self._touched = groups, set()
+        return places
+
+    def _group_at(self, first: int) -> _Group:
+        leader = self._lines[first]
+        known = self._groups.get(leader.submissions[0])
+        if known is not None and self._stands(known, first):
+            if known.places[0].rank == first + 1:
+                return known
+            return known._replace(places=[place._replace(rank=first + 1) for place in known.places])
+        places = group_at(self._lines, first, self._own, self._level)
+        members = self._lines[first : first + len(places)]
+        return _Group(members, frozenset(member.entrant_id for member in members), places)
+
+    def _stands(self, known: _Group, first: int) -> bool:
+        """Nothing of it changed, and who is behind it now does not belong to it."""
+        end = first + len(known.members)
+        behind = self._lines[end : end + 1]
+        return (
+            self._lines[first:end] == known.members
+            and self._touched.isdisjoint(known.entrants)
+            and not (behind and are_tied(known.members[0], behind[0]))
+            and all(pair.isdisjoint(known.members[0].submissions) for pair in self._level)  # these reach far behind
+        )
+
+    def _set(self, kernel: Kernel, runs: Sequence[Run]) -> None:
+        entrant = kernel[0]
+        own, old = self._own.get(entrant, ()), self._values.pop(kernel, None)
+        self._kernels.pop(kernel, None)
+        if own:
+            del self._lines[bisect_left(self._lines, order(own[0]), key=order)]
+        left = [value for value in own if value is not old]
+        if runs:
+            self._kernels[kernel] = tuple(sorted(runs, key=_sent))
+            self._values[kernel] = value_of(self._kernels[kernel])
+            insort(left, self._values[kernel], key=order)
+        if left:
+            insort(self._lines, left[0], key=order)
+            self._own[entrant] = tuple(left)
+        else:
+            self._own.pop(entrant, None)
+        self._touched.add(entrant)
+
+    def _fill(self, runs: Iterable[Run]) -> None:
+        """All at once: faster than one by one."""
+        kernels: dict[Kernel, list[Run]] = defaultdict(list)
+        for run in sorted(runs, key=_sent):
+            self._runs[run.submission_id] = run
+            kernels[run.entrant_id, run.code].append(run)
+        own: dict[int, list[Value]] = defaultdict(list)
+        for kernel, same in kernels.items():
+            self._kernels[kernel] = tuple(same)
+            self._values[kernel] = value_of(same)
+            own[kernel[0]].append(self._values[kernel])
+        self._own = {entrant: tuple(sorted(values, key=order)) for entrant, values in own.items()}
+        self._lines = sorted((values[0] for values in self._own.values()), key=order)
+
+
+def _sent(run: Run) -> tuple[object, int]:
+    return run.submitted_at, run.submission_id
