@@ -10,6 +10,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.competitions.roles import check_role, has_role
 from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
+from leaderboard.judging.models import Result
 from leaderboard.review.models import Case
 from leaderboard.submissions.models import Submission
 
@@ -49,8 +50,10 @@ def check_party(actor: User, submission: Submission, act: str) -> None:
 def cases_for(user: User) -> QuerySet[Case]:
     """What this person may look at as a reviewer or viewer: never their own, never their team's."""
     teams = Membership.objects.filter(user__in=logins_of(user)).values("entrant")
-    cases = Case.objects.exclude(result__attempt__submission__owner__in=logins_of(user))
-    cases = cases.exclude(result__attempt__submission__entrant__in=teams)
+    # From their side, which is few, each by its own index: else the submission of every case is looked up for this.
+    by_them = Result.objects.filter(attempt__submission__owner__in=logins_of(user)).values("pk")
+    by_their_teams = Result.objects.filter(attempt__submission__entrant__in=teams).values("pk")
+    cases = Case.objects.exclude(result__in=by_them).exclude(result__in=by_their_teams)
     if user.is_staff or user.is_superuser:
         return cases
     return cases.filter(board__competition__in=Role.objects.filter(user=user).values("competition"))

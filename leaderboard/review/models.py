@@ -147,7 +147,10 @@ class Case(models.Model):
             models.CheckConstraint(condition=Q(state__in=case.STATES), name="case_state_is_known"),
             models.CheckConstraint(condition=Q(origin__in=("held", "by_itself")), name="case_origin_is_known"),
         ]
-        indexes = [models.Index(fields=["board", "state"], name="case_by_board")]
+        indexes = [
+            models.Index(fields=["board", "state"], name="case_by_board"),
+            models.Index(fields=["opened_at", "result"], name="case_by_age"),
+        ]
 
     def __str__(self) -> str:
         return f"case of result {self.result_id}: {self.state}"

@@ -100,13 +100,17 @@ class Queue:
 
 def queue(user: User, filters: Filters, now: datetime) -> Queue:
     """Oldest first."""
-    every = cases_for(user).filter(~judged_since("result__attempt"))
-    found = _filtered(every, user, filters, now).select_related(
-        "board__problem",
-        "board__competition",
-        "claimed_by",
-        "result__attempt__submission__owner",
-        "result__attempt__submission__entrant",
+    every = cases_for(user)
+    found = (
+        _filtered(every, user, filters, now)
+        .filter(~judged_since("result__attempt"))
+        .select_related(
+            "board__problem",
+            "board__competition",
+            "claimed_by",
+            "result__attempt__submission__owner",
+            "result__attempt__submission__entrant",
+        )
     )
     found = found.defer("result__report", "result__attempt__submission__source").prefetch_related("result__findings")
     first = (filters.page - 1) * ROWS
@@ -164,6 +168,7 @@ def _filtered(cases: QuerySet[Case], user: User, filters: Filters, now: datetime
 
 
 def _choices(cases: QuerySet[Case]) -> dict[str, list[tuple[str, str]]]:
+    """Of all cases, those that were judged again since as well: that would be looked up for each of them."""
     boards = cases.order_by().values_list(
         "board", "board__slug", "board__hardware", "board__competition__slug", "board__competition__name"
     )
