@@ -141,7 +141,7 @@ def verify_problem(
                 marks = list(report.admission.get("marks", []))
                 for line in verify.admission_lines(report):
                     tell(line)
-            for line in verify.verify(samples, judge):
+            for line in verify.verify(samples, judge, settings.runner_hardware):
                 tell(line)
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
@@ -150,7 +150,7 @@ def verify_problem(
         typer.echo(json.dumps({"verified": good, "marks": marks, "lines": [line.to_json() for line in lines]}))
     else:
         show.verification(Console(), lines, marks)
-    raise typer.Exit(0 if good else 1)
+    raise typer.Exit(0 if good else 1 if verify.was_judged(lines) else 2)
 
 
 @app.command("replay")

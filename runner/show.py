@@ -211,11 +211,16 @@ def verification(screen: Console, lines: Sequence[Line], marks: Sequence[str] = 
     if NEAR_CONSTANT in marks:
         said = "Marked near_constant: on every timed case a constant, or the last output, is within 1 % of the answer."
         screen.print(Text(said, style="yellow"))
-    wrong = [line.name for line in lines if line.good is False]
+    told = [line for line in lines if line.good is not None]
+    wrong = [line.name for line in told if not line.good]
     if wrong:
-        screen.print(Text(f"{len(wrong)} of {len(lines)} got another verdict: {', '.join(wrong)}", style="bold red"))
+        screen.print(Text(f"{len(wrong)} of {len(told)} got another verdict: {', '.join(wrong)}", style="bold red"))
+    elif told:
+        screen.print(Text(f"All {len(told)} got the verdict they must get.", style="bold green"))
     else:
-        screen.print(Text(f"All {len(lines)} samples got the verdict they must get.", style="bold green"))
+        screen.print(Text("Nothing was judged: no sample is for this hardware (RUNNER_HARDWARE).", style="bold red"))
+    if told and len(told) < len(lines):
+        screen.print(Text(f"{len(lines) - len(told)} more make no sense here (–) and were left out.", style="dim"))
 
 
 def replayed(screen: Console, found: Replayed) -> None:

@@ -2,7 +2,8 @@
 problem refuse what no problem may accept?
 
 Samples are the files in `submissions/{accepted,wrong,slow,cheating}` and `solutions/{correct,wrong}`; each is judged in
-containers of its own, as a submission would be. The admission test (admission.py) is one job.
+containers of its own, as a submission would be. One whose first lines say that it is for other hardware is left out and
+counts for nothing. The admission test (admission.py) is one job.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from problems.directives import named_hardware
 from problems.spec import Problem, in_python
 from runner.admission import Line
 from runner.wire import Report
@@ -53,9 +55,14 @@ def asked(problem: Problem, sample: Sample) -> Problem:
     return in_python(problem) if sample.filename.endswith(".py") else problem
 
 
-def verify(samples: list[Sample], judge: Judge) -> Iterator[Line]:
-    """Judges one sample after the other, each line as soon as it is known."""
+def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]:
+    """Judges one sample after the other, each line as soon as it is known. `hardware`: what they are judged on."""
     for sample in samples:
+        meant = named_hardware(sample.source)
+        if meant and hardware.lower() not in [name.lower() for name in meant]:
+            said = f"left out: it is for {', '.join(meant)}, this is {hardware}"
+            yield Line(sample.name, sample.expected, said, None)
+            continue
         report = judge(sample)
         for _ in range(TRIES - 1):
             if report.outcome in REPEATED:
@@ -64,7 +71,12 @@ def verify(samples: list[Sample], judge: Judge) -> Iterator[Line]:
 
 
 def is_verified(lines: list[Line]) -> bool:
-    return bool(lines) and all(line.good is not False for line in lines)
+    return was_judged(lines) and all(line.good is not False for line in lines)
+
+
+def was_judged(lines: list[Line]) -> bool:
+    """Anything at all."""
+    return any(line.good is not None for line in lines)
 
 
 def admission_lines(report: Report) -> list[Line]:

@@ -15,10 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from leaderboard.errors import UserError
+from problems.directives import MARKS, at_the_top
 
-MARKS: Final = ("#!POPCORN", "#!PHOTOFINISH", "//!POPCORN", "//!PHOTOFINISH")
-COMMENTS: Final = ("#", "//")
-MAX_TOP_LINES: Final = 100
 MAX_NAMES: Final = 16
 
 
@@ -31,14 +29,8 @@ class Directives:
 
 def read_directives(source: str) -> Directives:
     found = Directives()
-    for line in source.split("\n", MAX_TOP_LINES)[:MAX_TOP_LINES]:
-        words = line.split()
-        if not words:
-            continue
-        if not words[0].startswith(COMMENTS):
-            break
-        if words[0].upper() in MARKS:
-            found = _apply(found, line.strip(), words[1:])
+    for line, words in at_the_top(source):
+        found = _apply(found, line, words)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -60,10 +61,35 @@ def test_the_verdict_must_be_that_of_the_folder(expected: str, made: Report, goo
 
 def test_what_could_not_be_measured_is_judged_again_once() -> None:
     outcomes = iter(["unmeasurable", "passed", "unmeasurable", "unmeasurable"])
-    lines = list(verify.verify([sample("accepted"), sample("accepted")], lambda one: report(next(outcomes))))
+    lines = list(verify.verify([sample("accepted"), sample("accepted")], lambda one: report(next(outcomes)), "cpu"))
     assert [line.good for line in lines] == [True, False]
     assert "could not be judged here, 2 times" in lines[1].explained
     assert not verify.is_verified(lines)
+
+
+@pytest.mark.parametrize(
+    ("top", "judged"),
+    [
+        ("", True),
+        ("#!PHOTOFINISH leaderboard x\n#!PHOTOFINISH gpu CPU\n", True),
+        ("#!POPCORN gpus H200 cpu\n", True),
+        ("#!PHOTOFINISH gpu H200\n", False),
+        ("// for the big one\n//!popcorn gpus H200 B200\n", False),
+        ("x = 1\n#!PHOTOFINISH gpu H200\n", True),
+    ],
+)
+def test_a_sample_for_other_hardware_is_left_out_and_counts_for_nothing(top: str, judged: bool) -> None:
+    seen: list[Sample] = []
+
+    def judge(one: Sample) -> Report:
+        seen.append(one)
+        return report()
+
+    (line,) = verify.verify([sample("accepted", source=top)], judge, "cpu")
+    assert (bool(seen), line.good) == (judged, True if judged else None)
+    assert judged or "is for H200" in line.got
+    assert verify.is_verified([line]) is judged
+    assert verify.is_verified([line, verify.Line("admission/zeros", "wrong", "wrong", True)])
 
 
 def test_samples_are_found_in_both_conventions(tmp_path: Path) -> None:
@@ -186,6 +212,17 @@ def test_the_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
         result = CliRunner().invoke(main.app, ["verify", *arguments])
         assert result.exit_code == 2
         assert says in " ".join(result.stderr.split())
+
+
+def test_where_nothing_is_for_this_hardware_nothing_was_judged(tmp_path: Path) -> None:
+    folder = shutil.copytree(once.find_folder("vectoradd"), tmp_path / "a", ignore=lambda *_: ["submissions"])
+    (folder / "submissions/accepted").mkdir(parents=True)
+    (folder / "submissions/accepted/cuda.py").write_text("#!PHOTOFINISH gpu H200\nx = 1\n")
+    result = CliRunner().invoke(main.app, ["verify", str(folder), "--only", "submissions/"])
+    assert result.exit_code == 2, result.stderr
+    said = " ".join(result.stdout.split())
+    assert "submissions/accepted/cuda.py: left out: it is for H200, this is cpu" in said
+    assert "Nothing was judged" in said
 
 
 @pytest.mark.docker
