@@ -71,6 +71,10 @@ class TimedCase:
 
     def calls(self, side: str, *, over_baseline: bool = True) -> list[float]:
         """ln of each call's time, over the baseline's in the same quad: then what slows both down is not in it."""
+        return [call for block in self.blocks(side, over_baseline=over_baseline) for call in block]
+
+    def blocks(self, side: str, *, over_baseline: bool = True) -> list[list[float]]:
+        """The same by block, in the order of the calls: the first one of each came right after a thaw."""
         found = []
         for quad in self.timing["quads"]:
             ours = [block for block in quad["blocks"] if block["side"] == BASELINE]
@@ -81,8 +85,9 @@ class TimedCase:
                 if over_baseline
                 else 1.0
             )
-            times = [self.time_ns(call) for block in quad["blocks"] if block["side"] == side for call in block["calls"]]
-            found += [math.log(time / scale) for time in times if scale > 0 and time > 0]
+            for block in (block for block in quad["blocks"] if block["side"] == side):
+                times = [self.time_ns(call) for call in block["calls"]]
+                found.append([math.log(time / scale) for time in times if scale > 0 and time > 0])
         return found
 
     def time_ns(self, sample: Sequence[float]) -> float:

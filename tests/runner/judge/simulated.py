@@ -31,6 +31,7 @@ class FakeSide:
     told: float = 1.0  # the tenant's word, as a share of the truth
     luck: float = 1.0  # drawn anew for each block
     luck_of: Callable[[random.Random], float] = lambda chance: 1.0
+    cold: float = 0.0  # the share by which the first call of a block, right after a thaw, takes longer
     calls: int = 0
 
     def make_ready(self, calls: int) -> None:
@@ -39,7 +40,7 @@ class FakeSide:
     def run_block(self) -> list[list[float]]:
         self.race.blocks.append(self.name)
         self.luck = self.luck_of(self.race.chance)
-        return [self.race.call(self) for _ in range(self.calls)]
+        return [self.race.call(self, 1.0 + self.cold * (number == 0)) for number in range(self.calls)]
 
     def settle(self) -> timing.Settled:
         return timing.Settled()
@@ -68,8 +69,8 @@ class Race:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
 
-    def call(self, side: FakeSide) -> list[float]:
-        slow = self.drift(self.clock_s, self.chance) * side.model(self.clock_s, self.chance)
+    def call(self, side: FakeSide, slow: float = 1.0) -> list[float]:
+        slow *= self.drift(self.clock_s, self.chance) * side.model(self.clock_s, self.chance)
         true = side.time_ns * slow * self.chance.lognormvariate(0, self.noise)
         wall = true + GAP_NS + self.chance.gauss(0, 300)
         self.clock_s += wall / 1e9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -261,6 +262,42 @@ def test_calls_that_fall_into_two_groups_are_held_unless_the_baselines_do_as_wel
 
 def test_two_groups_that_an_event_clock_may_make_by_its_own_steps_are_none() -> None:
     assert rules(evidence(case(times=alternating(0.05, (B,), base=10e3), quads=30))) == []
+
+
+def by_place(slow: Callable[[int, int], bool], share: float = 0.3, calls: int = 3) -> dict[str, Any]:
+    """16 quads whose candidate takes longer by `share` where `slow(block, place in it)` says so."""
+    found, honest = case(quads=0), noisy({A: 1e6, B: 0.9e6}, noise=0.01)
+    found["quads"] = [quad(honest, calls=calls) for _ in range(16)]
+    ours = [one for four in found["quads"] for one in four["blocks"] if one["side"] == B]
+    for number, block in enumerate(ours):
+        times = [honest(B) * (1 + share * slow(number, place)) for place in range(calls)]
+        block["calls"] = [sample(time) for time in times]
+    return evidence(found)
+
+
+def test_a_first_call_that_is_slow_after_the_thaw_is_no_second_speed() -> None:
+    assert rules(by_place(lambda block, place: place == 0)) == []
+    assert rules(by_place(lambda block, place: place == 0 or block == 5)) == [], "and a block that was disturbed"
+    assert rules(by_place(lambda block, place: place == 0, share=0.6)) == ["bimodal"], "beyond what a thaw explains"
+
+
+@pytest.mark.parametrize(
+    ("slow", "calls"),
+    [
+        (lambda block, place: place != 0, 3),  # fast where it was just thawed
+        (lambda block, place: place == 2, 3),
+        (lambda block, place: (3 * block + place) % 2 == 0, 3),  # every other call
+        (lambda block, place: (4 * block + place) % 2 == 0, 4),  # the same, in step with the blocks
+        (lambda block, place: (4 * block + place) % 3 == 0, 4),
+        (lambda block, place: block % 2 == 0, 3),  # whole blocks
+        (lambda block, place: place == 0 or (block + place) % 3 == 0, 5),  # behind a slow first call
+        (lambda block, place: random.Random(100 * block + place).random() < 0.35, 3),
+    ],
+)
+def test_a_kernel_of_two_speeds_is_found_whichever_calls_it_shortens(
+    slow: Callable[[int, int], bool], calls: int
+) -> None:
+    assert rules(by_place(slow, calls=calls)) == ["bimodal"]
 
 
 def test_a_machine_that_slows_down_half_way_makes_no_two_groups() -> None:
