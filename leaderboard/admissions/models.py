@@ -20,9 +20,9 @@ PASSED: Final = "passed"
 FAILED: Final = "failed"
 ERROR: Final = "error"  # nothing is known: no runner could do it
 OUTCOMES: Final = (PASSED, FAILED, ERROR)
+NEAR_CONSTANT: Final = "near_constant"  # a mark that a runner gives: a constant is nearly right in every timed case
 
-
-__all__ = ["DONE", "ERROR", "FAILED", "OUTCOMES", "PASSED", "QUEUED", "RUNNING", "AdmissionTest"]
+__all__ = ["DONE", "ERROR", "FAILED", "NEAR_CONSTANT", "OUTCOMES", "PASSED", "QUEUED", "RUNNING", "AdmissionTest"]
 
 
 class AdmissionTest(Leased):

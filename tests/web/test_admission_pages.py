@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.admissions.models import DONE, FAILED, PASSED, AdmissionTest
+from tests.leaderboard.stage import make_board
 
 LINES = [
     {"name": "admission/reference", "expected": "accepted", "got": "passed 9 cases", "good": True, "explained": ""},
@@ -39,6 +40,24 @@ def test_the_list_says_which_boards_are_closed(stage, browser, failed) -> None:
     page = browser(stage.olga).get("/admission").content.decode()
     assert "closed" in page
     assert f"/admission/{failed.pk}" in page
+
+
+def test_the_list_shows_what_is_near_constant_closed_or_not_tested(stage, browser, failed) -> None:
+    make_board("vectoradd")
+    client = browser(stage.olga)
+    every, marked, closed, untested, odd = (
+        client.get("/admission", {"show": show}).content.decode()
+        for show in ("all", "near_constant", "closed", "not tested", "telepathy")
+    )
+    names = ('href="/boards/softmax/cpu"', 'href="/boards/vectoradd/cpu"')
+    for page in (every, odd):
+        assert all(name in page for name in names)
+    for page in (marked, closed):
+        assert tuple(name in page for name in names) == (True, False)
+    assert tuple(name in untested for name in names) == (False, True)
+    assert "near_constant 1" in every
+    AdmissionTest.objects.update(told={})
+    assert "None is near_constant." in client.get("/admission?show=near_constant").content.decode()
 
 
 def test_nobody_else_sees_it(stage, browser, failed) -> None:
@@ -79,6 +98,8 @@ def test_the_api_says_the_same(stage, browser, failed) -> None:
     client = browser(stage.olga)
     (summary,) = client.get("/api/v1/admission").json()
     assert (summary["problem"], summary["outcome"], summary["open"]) == ("softmax", "failed", False)
+    marked = [len(client.get("/api/v1/admission", {"mark": mark}).json()) for mark in ("near_constant", "x", "\0")]
+    assert marked == [1, 0, 0]
     detail = client.get(f"/api/v1/admission/{failed.pk}").json()
     assert [line["good"] for line in detail["lines"]] == [True, False, None]
     asked = client.post("/api/v1/admission", {"board": "softmax", "hardware": "cpu"}, content_type="application/json")

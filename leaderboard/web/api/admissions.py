@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,6 +19,8 @@ from leaderboard.admissions.may import boards_of, tests_of
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions.roles import competitions_of
 from leaderboard.web.api.views import MAX_ROWS, Private
+
+MAX_MARK_CHARS: Final = 64
 
 
 class AdmissionLine(serializers.Serializer[Any]):
@@ -71,11 +74,16 @@ class Organisers(Private):
 
 
 class Tests(Organisers):
-    @extend_schema(responses=AdmissionSummary(many=True))
+    @extend_schema(
+        parameters=[OpenApiParameter("mark", OpenApiTypes.STR, description="Only those marked so: near_constant.")],
+        responses=AdmissionSummary(many=True),
+    )
     def get(self, request: Request) -> Response:
         """Admission tests, newest first. Organisers only."""
-        tests = tests_of(self.caller(request))[:MAX_ROWS]
-        return Response(AdmissionSummary(tests, many=True).data)
+        tests = tests_of(self.caller(request))
+        if mark := request.query_params.get("mark", ""):
+            tests = tests.filter(told__marks__contains=[mark[:MAX_MARK_CHARS].replace("\0", "?")])
+        return Response(AdmissionSummary(tests[:MAX_ROWS], many=True).data)
 
     @extend_schema(request=AskForTest, responses={201: AdmissionDetail})
     def post(self, request: Request) -> Response:

@@ -16,7 +16,7 @@ from leaderboard.admissions import override as override_act
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.door import refusal, refusals
 from leaderboard.admissions.may import boards_of, tests_of
-from leaderboard.admissions.models import DONE, PASSED, AdmissionTest
+from leaderboard.admissions.models import DONE, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.competitions.models import Board
 from leaderboard.competitions.roles import competitions_of
 from leaderboard.errors import UserError
@@ -24,6 +24,7 @@ from leaderboard.web.admission_words import chip
 from leaderboard.web.forms import ReasonForm
 from leaderboard.web.pages.account import user_of
 
+ALL: Final = "all"
 TRIED: Final = {
     "speed_of_light": ("The declared work", "must be computable for each timed case"),
     "admission/reference": ("The reference itself", "must pass"),
@@ -46,7 +47,11 @@ def index(request: HttpRequest) -> HttpResponse:
         newest[test.version_id, test.hardware] = test
     why = refusals(boards)
     rows = [_row(board, newest.get((board.version_id, board.hardware)), why[board.pk]) for board in boards]
-    return render(request, "web/admissions.html", {"rows": rows})
+    found = _filters(rows)
+    shown = request.GET.get("show", ALL)
+    shown = shown if shown in found else ALL
+    filters = [(name, len(same)) for name, same in found.items()]
+    return render(request, "web/admissions.html", {"rows": found[shown], "filters": filters, "shown": shown})
 
 
 @login_required
@@ -99,6 +104,16 @@ def _found(request: HttpRequest, pk: int) -> AdmissionTest:
 
 def _row(board: Board, test: AdmissionTest | None, why: str) -> dict[str, Any]:
     return {"board": board, "test": test, "chip": chip(test), "closed": why}
+
+
+def _filters(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """What can be shown: name → rows. `near_constant`: right answers hardly differ from guesses."""
+    return {
+        ALL: rows,
+        "closed": [row for row in rows if row["closed"]],
+        "not tested": [row for row in rows if row["test"] is None],
+        NEAR_CONSTANT: [row for row in rows if row["test"] is not None and NEAR_CONSTANT in row["test"].marks],
+    }
 
 
 def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: int = 200) -> HttpResponse:
