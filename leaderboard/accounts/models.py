@@ -14,7 +14,8 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-SCOPES: Final = ("read", "submit")
+SCOPES: Final = ("read", "submit", "review")
+USUAL_SCOPES: Final = ("read", "submit")  # of a token of which nothing else is said
 
 
 class User(AbstractUser):

@@ -9,7 +9,7 @@ from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
 from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 
-from leaderboard.accounts.models import SCOPES, User
+from leaderboard.accounts.models import SCOPES, USUAL_SCOPES, User
 from leaderboard.entrants.checks import is_team_name
 from problems.errors import ProblemError
 from problems.spec import MAX_GPUS, as_words
@@ -99,7 +99,7 @@ class TokenForm(Described, forms.Form):
     name = forms.CharField(max_length=64, help_text="Where you will use it, such as “laptop”.")
     scopes = forms.MultipleChoiceField(
         choices=[(scope, scope) for scope in SCOPES],
-        initial=list(SCOPES),
+        initial=list(USUAL_SCOPES),
         error_messages={"required": "Choose at least one scope."},
     )
 

@@ -10,9 +10,11 @@ from typing import Any, Final
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.roles import has_role
+from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
-from leaderboard.judging.verdicts import judged_since
+from leaderboard.judging.verdicts import judged_since, newest_verdicts
 from leaderboard.review import case, log
+from leaderboard.review.access import cases_for, may_review
 from leaderboard.review.models import Case, Decision, Finding, Hint
 from leaderboard.review.reasons import REASONS
 from leaderboard.review.suspend import suspensions_of
@@ -67,6 +69,30 @@ class Compared:
     title: str
     other: Submission
     diff: diffs.Diff
+
+
+def find(user: User, pk: int) -> Case | None:
+    """None where there is none, and where it is none of this person's."""
+    cases = cases_for(user).select_related(
+        "board__competition",
+        "board__problem",
+        "claimed_by",
+        "result__attempt__runner",
+        "result__attempt__submission__owner",
+        "result__attempt__submission__entrant",
+        "result__attempt__submission__board__competition",
+        "result__attempt__submission__board__problem",
+    )
+    return cases.filter(pk=pk).first()
+
+
+def ranking(user: User, submission: int) -> Result:
+    """Of this submission, to be held by hand. Raises UserError (404), which tells a stranger nothing."""
+    result = newest_verdicts(pk=submission).first()
+    if result is None or not may_review(user, result.attempt.submission):
+        said = "is no result that ranks in a competition that you review"
+        raise UserError("submission", submission, said, status=404)
+    return result
 
 
 def context(row: Case, user: User, now: datetime) -> dict[str, Any]:

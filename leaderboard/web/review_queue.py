@@ -98,11 +98,10 @@ class Queue:
     newer: str
 
 
-def queue(user: User, filters: Filters, now: datetime) -> Queue:
-    """Oldest first."""
-    every = cases_for(user)
+def waiting(user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
+    """Oldest first, with all that `row` reads."""
     found = (
-        _filtered(every, user, filters, now)
+        _filtered(cases_for(user), user, filters, now)
         .filter(~judged_since("result__attempt"))
         .select_related(
             "board__problem",
@@ -113,12 +112,16 @@ def queue(user: User, filters: Filters, now: datetime) -> Queue:
         )
     )
     found = found.defer("result__report", "result__attempt__submission__source").prefetch_related("result__findings")
+    return found.order_by("opened_at", "result_id")
+
+
+def queue(user: User, filters: Filters, now: datetime) -> Queue:
     first = (filters.page - 1) * ROWS
-    cases = list(found.order_by("opened_at", "result_id")[first : first + ROWS + 1])
+    cases = list(waiting(user, filters, now)[first : first + ROWS + 1])
     return Queue(
         filters=filters,
         rows=[row(one, now) for one in cases[:ROWS]],
-        choices=[Choice(name, getattr(filters, name), options) for name, options in _choices(every).items()],
+        choices=[Choice(name, getattr(filters, name), options) for name, options in _choices(cases_for(user)).items()],
         older=filters.address(filters.page - 1) if filters.page > 1 else "",
         newer=filters.address(filters.page + 1) if len(cases) > ROWS else "",
     )

@@ -11,6 +11,7 @@ from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import entries as entries_api
 from leaderboard.web.api import public as public_api
 from leaderboard.web.api import quota as quota_api
+from leaderboard.web.api import review as review_api
 from leaderboard.web.api import standings as standings_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
@@ -178,6 +179,13 @@ people: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>", api.Submission.as_view()),
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),
     path("submissions/<int:pk>/events", stream.events),
+    path("submissions/<int:pk>/review", review_api.OwnersSide.as_view()),
+    path("submissions/<int:pk>/answer", review_api.Answer.as_view()),
+    path("submissions/<int:pk>/appeal", review_api.Appeal.as_view()),
+    path("review", review_api.Queue.as_view()),
+    path("review/hold", review_api.Hold.as_view()),
+    path("review/<int:pk>", review_api.Detail.as_view()),
+    *(path(f"review/<int:pk>/{act}", view.as_view()) for act, view in review_api.VIEWS.items()),
     path("admission", admissions_api.Tests.as_view()),
     path("admission/<int:pk>", admissions_api.Test.as_view()),
 ]

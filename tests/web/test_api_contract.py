@@ -19,6 +19,7 @@ SUBMISSION_FIELDS = set(
 TEAM_ACTS = """
     create leave rename invite withdraw remove hand-over division affiliation pseudonym reveal declare
 """.split()  # noqa: SIM905
+REVIEW_ACTS = "claim release clear reject ask overturn uphold grant undo note label unlabel rerun".split()  # noqa: SIM905
 
 
 def post(client, **changes):
@@ -178,7 +179,7 @@ def test_a_session_needs_csrf(stage) -> None:
 
     client = Client(enforce_csrf_checks=True)
     client.force_login(stage.ada)
-    assert client.get("/api/v1/me").json()["token"] == {"name": "session", "scopes": ["read", "submit"]}
+    assert client.get("/api/v1/me").json()["token"] == {"name": "session", "scopes": ["read", "submit", "review"]}
     assert post(client).status_code == 403
     client.get("/boards/softmax/submit")
     token = client.cookies["csrftoken"].value
@@ -259,6 +260,9 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/submissions/{id}",
         "/api/v1/submissions/{id}/cancel",
         "/api/v1/submissions/{id}/retract",
+        *(f"/api/v1/submissions/{{id}}/{part}" for part in ("review", "answer", "appeal")),
+        *("/api/v1/review", "/api/v1/review/hold", "/api/v1/review/{id}"),
+        *(f"/api/v1/review/{{id}}/{act}" for act in REVIEW_ACTS),
         "/api/v1/admission",
         "/api/v1/admission/{id}",
     }

@@ -270,6 +270,30 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     ],
     "api/v1/submissions/<int:pk>/cancel": [("/api/v1/submissions/{own}/cancel", "IMMMMMMM", "IAFNFFFA")],
     "api/v1/submissions/<int:pk>/events": [("/api/v1/submissions/{own}/events", OWN, NOT_SENT)],
+    "api/v1/submissions/<int:pk>/review": [
+        ("/api/v1/submissions/{own}/review", OWN, READ_ONLY),
+        ("/api/v1/submissions/{held}/review", "INNNAAAA", READ_ONLY),
+        ("/api/v1/submissions/{published}/review", "IN", READ_ONLY),
+    ],
+    "api/v1/submissions/<int:pk>/answer": [("/api/v1/submissions/{own}/answer", "IMMMMMMM", OWN)],
+    "api/v1/submissions/<int:pk>/appeal": [("/api/v1/submissions/{own}/appeal", "IMMMMMMM", OWN)],
+    "api/v1/review": [("/api/v1/review", ANY_ROLE, "INNNMMMM")],
+    "api/v1/review/hold": [("/api/v1/review/hold", "INNNMMMM", ANY_ROLE)],
+    "api/v1/review/<int:pk>": [
+        ("/api/v1/review/{case}", ANY_ROLE, "INNNMMMM"),
+        ("/api/v1/review/{secret_case}", STAFF, "INNNMMMM"),
+    ],
+    **{
+        f"api/v1/review/<int:pk>/{act}": [
+            (f"/api/v1/review/{{case}}/{act}", "INNNMMMM", letters),
+            (f"/api/v1/review/{{secret_case}}/{act}", "INNNMMMM", STAFF),
+        ]
+        for act, letters in {
+            **dict.fromkeys(("claim", "release"), REVIEWERS),
+            **dict.fromkeys(("clear", "reject", "ask", "overturn", "uphold", "grant", "undo"), ANY_ROLE),  # a reason
+            **dict.fromkeys(("note", "label", "unlabel", "rerun"), ANY_ROLE),  # is asked for first
+        }.items()
+    },
     "api/v1/admission": [("/api/v1/admission", ANY_ROLE, ANY_ROLE)],
     "api/v1/admission/<int:pk>": [("/api/v1/admission/{test}", ANY_ROLE, "INNNMMMM")],
     # runners
@@ -304,7 +328,7 @@ PUBLIC_AS_WELL = (
 HIDDEN = ("held", "rejected", "retracted", "frozen", "secret_held")  # submissions that no stranger reads anything of
 OF_ONE = (
     *("/submissions/{pk}", "/entries/{pk}", "/entries/{pk}/code", "/api/v1/entries/{pk}"),
-    *("/api/v1/submissions/{pk}", "/api/v1/submissions/{pk}/events"),
+    *("/api/v1/submissions/{pk}", "/api/v1/submissions/{pk}/events", "/api/v1/submissions/{pk}/review"),
 )
 
 

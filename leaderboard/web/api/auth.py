@@ -53,10 +53,14 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
 
 class HasScope(BasePermission):
-    """A session may everything its user may; a token what its scopes say: `read` to look, `submit` to send."""
+    """A session may everything its user may; a token what its scopes say: `read` to look, `submit` to send.
+
+    A view with a `scope` of its own asks for that, whatever is done there.
+    """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        needed = "read" if request.method in ("GET", "HEAD", "OPTIONS") else "submit"
+        by_method = "read" if request.method in ("GET", "HEAD", "OPTIONS") else "submit"
+        needed = getattr(view, "scope", by_method)
         self.message = f"This token has not the scope “{needed}”. Create another one at /tokens."
         return not isinstance(request.auth, ApiToken) or needed in request.auth.scopes
 

@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from leaderboard.accounts.logins import logins_of
-from leaderboard.accounts.models import ApiToken, User
+from leaderboard.accounts.models import USUAL_SCOPES, ApiToken, User
 from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
 from leaderboard.errors import UserError
 from leaderboard.web import limits
@@ -22,7 +22,8 @@ from leaderboard.web.forms import SignInForm, SignUpForm, TokenForm
 
 SCOPES_SAID: Final = (
     {"value": "read", "about": "See your submissions, their code, logs and verdicts."},
-    {"value": "submit", "about": "Send submissions in your name."},
+    {"value": "submit", "about": "Send submissions in your name, enter competitions, act in a team."},
+    {"value": "review", "about": "Read cases of review and decide on them, where you are a reviewer."},
 )
 
 SHOW_ONCE: Final = "new_token"  # in the session, from the form to the page after it
@@ -72,7 +73,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 def tokens(request: HttpRequest) -> HttpResponse:
     owner = user_of(request)
     if request.method == "GET":
-        form = TokenForm(initial={"scopes": ["read", "submit"]})
+        form = TokenForm(initial={"scopes": list(USUAL_SCOPES)})
         return _tokens_page(request, form, **request.session.pop(SHOW_ONCE, {}))
     form = TokenForm(request.POST)
     if not form.is_valid():

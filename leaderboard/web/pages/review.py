@@ -7,22 +7,20 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard import pipeline
 from leaderboard.errors import UserError
-from leaderboard.judging.models import Result
-from leaderboard.judging.verdicts import newest_verdicts
 from leaderboard.review import appeal as appealing
 from leaderboard.review import ask as asking
-from leaderboard.review.access import cases_for, is_reviewer_anywhere, may_review, may_suspend_somewhere
+from leaderboard.review.access import is_reviewer_anywhere, may_suspend_somewhere
 from leaderboard.review.models import Case, Finding
 from leaderboard.web import review_case
 from leaderboard.web.pages.account import user_of
-from leaderboard.web.pages.review_acts import ACTS, DONE
 from leaderboard.web.pages.submissions import detail_page, visible
+from leaderboard.web.review_acts import ACTS, DONE
 from leaderboard.web.review_forms import HoldForm, OwnerForm, form_for
 from leaderboard.web.review_owner import case_of
 from leaderboard.web.review_queue import Filters, queue
@@ -40,10 +38,8 @@ def hold(request: HttpRequest) -> HttpResponse:
     form = HoldForm(request.POST, auto_id="hold_%s")
     if not form.is_valid():
         return _queue_page(request, form, status=400)
-    result = _ranking(request, form.cleaned_data["submission"])
     try:
-        if result is None:
-            raise UserError("submission", "", "is no result that ranks in a competition that you review", status=404)
+        result = review_case.ranking(user_of(request), form.cleaned_data["submission"])
         row = pipeline.hold_result(
             result=result, actor=user_of(request), reason=form.cleaned_data["reason"], now=timezone.now()
         )
@@ -120,26 +116,11 @@ def _queue_page(request: HttpRequest, hold_form: HoldForm, status: int = 200) ->
     return render(request, "web/review.html", context, status=status)
 
 
-def _ranking(request: HttpRequest, pk: int) -> Result | None:
-    """Of this submission, where this person may review it; None tells a stranger nothing."""
-    result = newest_verdicts(pk=pk).first()
-    if result is None:
-        return None
-    return result if may_review(user_of(request), result.attempt.submission) else None
-
-
 def _case(request: HttpRequest, pk: int) -> Case:
-    cases = cases_for(user_of(request)).select_related(
-        "board__competition",
-        "board__problem",
-        "claimed_by",
-        "result__attempt__runner",
-        "result__attempt__submission__owner",
-        "result__attempt__submission__entrant",
-        "result__attempt__submission__board__competition",
-        "result__attempt__submission__board__problem",
-    )
-    return get_object_or_404(cases, pk=pk)
+    found = review_case.find(user_of(request), pk)
+    if found is None:
+        raise Http404
+    return found
 
 
 def _page(request: HttpRequest, row: Case, wrong: dict[str, Any] | None = None, status: int = 200) -> HttpResponse:

@@ -16,7 +16,7 @@ from leaderboard.competitions.models import Competition, Role
 from leaderboard.errors import UserError
 from leaderboard.review.suspend import standing_suspensions
 from leaderboard.web.pages.account import user_of
-from leaderboard.web.pages.review_acts import DONE
+from leaderboard.web.review_acts import DONE
 from leaderboard.web.review_forms import AccountForm
 
 EVERYWHERE = ("", "every competition")

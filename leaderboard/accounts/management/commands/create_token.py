@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from leaderboard.accounts.models import SCOPES, User
+from leaderboard.accounts.models import SCOPES, USUAL_SCOPES, User
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.errors import UserError
 
@@ -18,14 +18,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user")
         parser.add_argument("--name", required=True, help="what the owner will know it by")
-        parser.add_argument("--scope", action="append", choices=SCOPES, help="may be repeated; all of them by default")
+        parser.add_argument(
+            "--scope", action="append", choices=SCOPES, help="may be repeated; read and submit by default"
+        )
 
     def handle(self, *args: Any, user: str, name: str, scope: list[str] | None, **options: Any) -> None:
         owner = User.objects.filter(username=user).first()
         if owner is None:
             raise CommandError(f"there is no user {user!r}")
         try:
-            _, text = issue_token(owner=owner, name=name, scopes=scope or SCOPES, now=timezone.now())
+            _, text = issue_token(owner=owner, name=name, scopes=scope or USUAL_SCOPES, now=timezone.now())
         except UserError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(text)

@@ -1,4 +1,4 @@
-"""Which act a form on a case's page calls. Permission, order and record are the acts' own."""
+"""Which act a form on a case's page calls, or the API. Permission, order and record are the acts' own."""
 
 from __future__ import annotations
 

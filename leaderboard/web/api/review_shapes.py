@@ -1,0 +1,304 @@
+"""What /api/v1 says of review, to reviewers with all evidence, to owners what concerns them; and what is sent to it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from leaderboard.accounts.permissions import MAX_REASON_CHARS
+from leaderboard.review import case
+from leaderboard.review.models import Case
+from leaderboard.review.reasons import REASONS
+from leaderboard.web import shape
+from leaderboard.web.api.serializers import Paging, SubmissionSummary
+from leaderboard.web.evidence import SIDES
+from leaderboard.web.review_queue import ANY, OPEN, STATES, state_at
+
+MAX_KEY: Final = 2**63 - 1
+SHOWN_STATES: Final = [state for state in STATES if state not in (OPEN, ANY)]
+OWNERS_STATES: Final = {
+    **dict.fromkeys(case.HELD, "under_review"),
+    case.REJECTED: "rejected",
+    case.APPEALED: "appealed",
+    case.CLEARED: "cleared",
+}
+
+
+class Filters(Paging):
+    competition = serializers.CharField(default="", allow_blank=True, max_length=64)
+    board = serializers.CharField(default="", allow_blank=True, max_length=64)
+    hardware = serializers.CharField(default="", allow_blank=True, max_length=64)
+    rule = serializers.CharField(default="", allow_blank=True, max_length=64)
+    state = serializers.ChoiceField(choices=list(STATES), default=OPEN)
+    label = serializers.CharField(default="", allow_blank=True, max_length=64)  # type: ignore[assignment]
+    mine = serializers.BooleanField(default=False)
+
+
+class CaseSummary(serializers.Serializer[Any]):
+    id = serializers.IntegerField(source="pk")
+    submission = serializers.IntegerField(source="result.attempt.submission_id")
+    owner = serializers.CharField(source="result.attempt.submission.owner.username")
+    entrant = serializers.CharField(source="result.attempt.submission.entrant.shown_name")
+    competition = serializers.CharField(source="board.competition.slug")
+    board = serializers.CharField(source="board.slug")
+    hardware = serializers.CharField(source="board.hardware")
+    state = serializers.SerializerMethodField()
+    origin = serializers.ChoiceField(choices=Case.ORIGINS)
+    opened_at = serializers.DateTimeField()
+    since = serializers.DateTimeField(help_text="In this state.")
+    claimed_by = serializers.SerializerMethodField()
+    claimed_until = serializers.SerializerMethodField()
+    labels = serializers.ListField(child=serializers.CharField())
+    rules = serializers.SerializerMethodField(help_text="Those that held it.")
+    ratio = serializers.FloatField(source="result.ratio", allow_null=True)
+
+    @extend_schema_field(serializers.ChoiceField(choices=SHOWN_STATES))
+    def get_state(self, row: Case) -> str:
+        return state_at(row, self.context["now"])
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_claimed_by(self, row: Case) -> str | None:
+        return row.claimed_by.get_username() if row.claimed_by and self._is_claimed(row) else None
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_claimed_until(self, row: Case) -> Any:
+        return row.claimed_until if self._is_claimed(row) else None
+
+    def get_rules(self, row: Case) -> list[str]:
+        return [finding.rule for finding in row.result.findings.all()]
+
+    def _is_claimed(self, row: Case) -> bool:
+        return row.claimed_until is not None and self.context["now"] < row.claimed_until
+
+
+class Finding(serializers.Serializer[Any]):
+    rule = serializers.CharField()
+    sentence = serializers.CharField()
+    threshold = serializers.FloatField(allow_null=True)
+    figures = serializers.DictField()
+    samples = serializers.JSONField(help_text="An excerpt of the report's.")
+
+
+class Hint(serializers.Serializer[Any]):
+    checker = serializers.CharField()
+    words = serializers.ListField(child=serializers.CharField())
+    failure = serializers.CharField(allow_blank=True)
+
+
+class TimedCase(serializers.Serializer[Any]):
+    case = serializers.CharField(allow_blank=True)
+    measured_us = serializers.FloatField(allow_null=True)
+    baseline_us = serializers.FloatField(allow_null=True)
+    ratio = serializers.FloatField(allow_null=True)
+    half_width = serializers.FloatField(allow_null=True)
+    against_incumbent = serializers.FloatField(allow_null=True, help_text="This one / the incumbent.")
+    light_us = serializers.FloatField(allow_null=True, help_text="The speed of light on this hardware.")
+    light_share = serializers.FloatField(allow_null=True)
+    measured_limit_us = serializers.FloatField(allow_null=True)
+    resource = serializers.CharField(allow_blank=True)
+    eager_us = serializers.FloatField(allow_null=True)
+
+
+class SideOfClock(serializers.Serializer[Any]):
+    side = serializers.ChoiceField(choices=SIDES)
+    calls = serializers.IntegerField()
+    median_us = serializers.FloatField()
+
+
+class Clock(serializers.Serializer[Any]):
+    case = serializers.CharField(allow_blank=True)
+    clock = serializers.CharField()
+    sides = SideOfClock(many=True)
+
+
+class Reason(serializers.Serializer[Any]):
+    reason = serializers.CharField(source="title")
+    blocks = serializers.IntegerField()
+
+
+class Quantity(serializers.Serializer[Any]):
+    quantity = serializers.CharField(source="title")
+    unit = serializers.CharField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+
+
+class Telemetry(serializers.Serializer[Any]):
+    blocks = serializers.IntegerField()
+    quantities = Quantity(many=True, source="lines")
+    reasons = Reason(many=True, help_text="Of slowing down, with the number of blocks in which each was seen.")
+
+
+class Compared(serializers.Serializer[Any]):
+    title = serializers.CharField()
+    submission = serializers.IntegerField(source="other.pk")
+    entrant = serializers.CharField(source="other.entrant.shown_name")
+    added = serializers.IntegerField(source="diff.added")
+    removed = serializers.IntegerField(source="diff.removed")
+    cut = serializers.BooleanField(source="diff.is_cut")
+    refusal = serializers.CharField(source="diff.refusal", allow_blank=True, help_text="Why there is no diff.")
+    diff = serializers.SerializerMethodField()
+
+    def get_diff(self, compared: Any) -> list[str]:
+        return [line.text for line in compared.diff.lines]
+
+
+class LogLine(serializers.Serializer[Any]):
+    id = serializers.IntegerField(source="line.pk")
+    act = serializers.ChoiceField(choices=case.ACTS, source="line.act")
+    by = serializers.CharField(source="line.actor.username")
+    at = serializers.DateTimeField(source="line.created_at")
+    code = serializers.CharField(source="line.code", allow_blank=True)
+    text = serializers.CharField(source="line.reason")
+    public_reason = serializers.CharField(source="line.public_reason", allow_blank=True)
+    about = serializers.IntegerField(source="line.about_id", allow_null=True)
+    rank = serializers.IntegerField(source="line.rank", allow_null=True)
+    undone = serializers.BooleanField(source="is_undone")
+
+
+class CaseDetail(serializers.Serializer[Any]):
+    """Of what the case's page shows."""
+
+    case = CaseSummary(source="row")
+    current = serializers.BooleanField(
+        source="result.attempt.is_current", help_text="False: judged again since; nothing is decided here any more."
+    )
+    outcome = serializers.CharField(source="result.outcome")
+    reason = serializers.CharField(source="result.reason", allow_blank=True)
+    message = serializers.CharField(source="result.message", allow_blank=True)
+    score_us = serializers.FloatField(source="result.score_us", allow_null=True)
+    half_width = serializers.FloatField(source="result.half_width", allow_null=True)
+    forgeable = serializers.FloatField(source="result.forgeable", allow_null=True)
+    runner = serializers.CharField(source="result.attempt.runner.name", default=None, allow_null=True)
+    rank = serializers.IntegerField(allow_null=True, help_text="Where it would stand.")
+    takes_two = serializers.BooleanField(help_text="Two people must clear it.")
+    suspended = serializers.SerializerMethodField(help_text="Its owner's account.")
+    may_decide = serializers.BooleanField()
+    acts = serializers.DictField(child=serializers.CharField(), help_text='Act → why not now; "": it can be done.')
+    seen = serializers.IntegerField(source="last_line", allow_null=True, help_text="To be sent with a decision.")
+    findings = serializers.SerializerMethodField()
+    hint = Hint(allow_null=True)
+    cases = TimedCase(many=True, source="case_rows")
+    incumbent = serializers.IntegerField(source="incumbent.pk", default=None, allow_null=True)
+    clocks = serializers.SerializerMethodField(help_text="Of the first cases.")
+    telemetry = Telemetry(source="strip", allow_null=True)
+    machine = serializers.SerializerMethodField()
+    filename = serializers.CharField(source="submission.filename")
+    code = serializers.CharField(source="submission.source")
+    compared = Compared(many=True)
+    history = serializers.SerializerMethodField(help_text="What they sent to this board, newest first.")
+    log = LogLine(many=True, help_text="Newest first.")
+
+    def get_suspended(self, shown: dict[str, Any]) -> bool:
+        return bool(shown["suspensions"])
+
+    @extend_schema_field(Finding(many=True))
+    def get_findings(self, shown: dict[str, Any]) -> Any:
+        return Finding([item["finding"] for item in shown["findings"]], many=True).data
+
+    @extend_schema_field(Clock(many=True))
+    def get_clocks(self, shown: dict[str, Any]) -> Any:
+        return [
+            Clock({"case": timed.case, "clock": panel.clock, "sides": panel.sides}).data
+            for timed, panels in shown["drawn"]
+            for panel in panels
+        ]
+
+    def get_machine(self, shown: dict[str, Any]) -> dict[str, Any]:
+        return dict(shown["fingerprint"])
+
+    @extend_schema_field(SubmissionSummary(many=True))
+    def get_history(self, shown: dict[str, Any]) -> Any:
+        return [shape.to_json(item, with_code=False, details=False) for item in shown["history"]]
+
+
+class Sent(serializers.Serializer[Any]):
+    seen = serializers.IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=0,
+        max_value=MAX_KEY,
+        help_text="Of the case as you read it: 409 where others acted since.",
+    )
+
+
+def _text(**told: Any) -> serializers.CharField:
+    return serializers.CharField(max_length=MAX_REASON_CHARS, **told)
+
+
+class WithReason(Sent):
+    reason = _text()
+
+
+class ClearRequest(WithReason):
+    public_reason = _text(allow_blank=True, default="", help_text="For the integrity page, without names.")
+
+
+class RejectRequest(ClearRequest):
+    code = serializers.ChoiceField(choices=list(REASONS))
+
+
+class AskRequest(Sent):
+    question = _text(source="reason", help_text="The owner reads it.")
+
+
+class NoteRequest(serializers.Serializer[Any]):
+    text = _text(source="reason", help_text="For reviewers only.")
+
+
+class LabelRequest(serializers.Serializer[Any]):
+    label = serializers.CharField(source="reason", max_length=32)  # type: ignore[assignment]
+
+
+class ClaimRequest(serializers.Serializer[Any]):
+    reason = _text(allow_blank=True, default="", help_text="Needed to take it over from another reviewer.")
+
+
+class RerunRequest(serializers.Serializer[Any]):
+    reason = _text()
+
+
+class Nothing(serializers.Serializer[Any]):
+    pass
+
+
+class HoldRequest(serializers.Serializer[Any]):
+    submission = serializers.IntegerField(min_value=1, max_value=MAX_KEY)
+    reason = _text()
+
+
+class OwnerRequest(serializers.Serializer[Any]):
+    text = _text()
+
+
+class Said(serializers.Serializer[Any]):
+    text = serializers.CharField(source="reason")
+    at = serializers.DateTimeField(source="created_at")
+
+
+class Rejection(Said):
+    code = serializers.ChoiceField(choices=list(REASONS))
+
+
+class OwnersView(serializers.Serializer[Any]):
+    """Never who reviews it, what reviewers write for each other, nor which rule held it."""
+
+    state = serializers.SerializerMethodField()
+    opened_at = serializers.DateTimeField(source="review_case.opened_at")
+    by_itself = serializers.BooleanField(source="review_case.is_by_itself", help_text="Rejected, and by no person.")
+    overturned = serializers.BooleanField(source="is_overturned")
+    median_wait_s = serializers.FloatField(source="median_wait.total_seconds", allow_null=True)
+    question = Said(allow_null=True, help_text="That waits for an answer.")
+    may_answer = serializers.BooleanField()
+    rejection = Rejection(allow_null=True)
+    appeal = Said(allow_null=True)
+    appeal_answer = Said(allow_null=True)
+    may_appeal = serializers.BooleanField()
+    appeal_until = serializers.DateTimeField(allow_null=True)
+
+    @extend_schema_field(serializers.ChoiceField(choices=sorted(set(OWNERS_STATES.values()))))
+    def get_state(self, told: dict[str, Any]) -> str:
+        return OWNERS_STATES[told["review_state"]]
