@@ -67,19 +67,21 @@ class Api:
         return f"{self.url}{text}" if text.startswith("/") and not text.startswith("//") else text
 
     def me(self) -> JSON:
-        self._need_token()
+        self.need_token()
         return _mapping(self._get("/me"))
 
     def competitions(self) -> list[JSON]:
         return _mappings(self._get("/competitions"))
 
     def competition(self, slug: str) -> JSON:
-        self._need_token()
         return _mapping(self._get(f"/competitions/{_segment(slug)}"))
 
-    def enter(self, slug: str, *, code: str = "", rules_digest: str = "") -> JSON:
-        self._need_token()
+    def enter(
+        self, slug: str, *, code: str = "", rules_digest: str = "", division: str = "", model_name: str = ""
+    ) -> JSON:
+        self.need_token()
         body = {"code": code, "rules_digest": rules_digest}
+        body |= {name: said for name, said in (("division", division), ("model_name", model_name)) if said}
         return _mapping(self._once("POST", f"/competitions/{_segment(slug)}/enter", json=body))
 
     def boards(self) -> list[JSON]:
@@ -100,7 +102,12 @@ class Api:
         return found
 
     def quota(self, board: str = "") -> list[JSON]:
-        """What the caller may still send: to one board, or wherever something is spent. A hint: [] where it fails."""
+        """What the caller may still send: to one board, or wherever something is spent."""
+        self.need_token()
+        return _mappings(self._get("/quota", {"board": board} if board else None))
+
+    def quota_hint(self, board: str = "") -> list[JSON]:
+        """The same where it is not what was asked for: [] where it fails."""
         if not self._has_token:
             return []
         try:
@@ -109,15 +116,15 @@ class Api:
             return []
 
     def submissions(self, board: str | None, limit: int) -> list[JSON]:
-        self._need_token()
+        self.need_token()
         return _mappings(self._get("/submissions", {"limit": str(limit), **({"board": board} if board else {})}))
 
     def submission(self, submission_id: str) -> JSON:
-        self._need_token()
+        self.need_token()
         return _mapping(self._get(f"/submissions/{_segment(submission_id)}"))
 
     def submit(self, *, board: str, hardware: str, mode: str, filename: str, code: str, licence: str = "") -> JSON:
-        self._need_token()
+        self.need_token()
         body = {"board": board, "hardware": hardware, "mode": mode, "filename": filename, "code": code}
         if licence:
             body["licence"] = licence
@@ -127,7 +134,7 @@ class Api:
         return answer
 
     def cancel(self, submission_id: str) -> JSON:
-        self._need_token()
+        self.need_token()
         return _mapping(self._once("POST", f"/submissions/{_segment(submission_id)}/cancel", json={}))
 
     def events(self, submission_id: str, after: str) -> Iterator[ServerEvent]:
@@ -149,7 +156,7 @@ class Api:
     def _whole(self, path: re.Match[str]) -> str:
         return self.address(path.group())
 
-    def _need_token(self) -> None:
+    def need_token(self) -> None:
         if not self._has_token:
             raise Misuse(f"token: none is known for {self.url}; run `photofinish login`, or set PHOTOFINISH_TOKEN")
 

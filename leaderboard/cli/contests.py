@@ -1,4 +1,4 @@
-"""`photofinish competitions` and `photofinish enter`: which there are, and entering one with its rules accepted."""
+"""`photofinish competitions`, `enter` and `quota`: which there are, entering one, what may still be sent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leaderboard.cli import config, figures, render
+from leaderboard.cli import config, contest, figures, lookup, render
 from leaderboard.cli.api import JSON, Api, connected
 from leaderboard.cli.errors import Misuse, Refused
 from leaderboard.cli.text import line
@@ -15,10 +15,18 @@ from leaderboard.cli.text import line
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
-def competitions(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the competitions: running, coming, past."""
+def competitions(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Show all of this one.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the competitions: running, coming, past. Of one that is named, show its phases, boards, prizes and quota."""
     screen = render.Screen()
     with connected(config.resolve(*context.obj)) as api:
+        if name:
+            one = _seen(api, name)
+            screen.json(one) if as_json else contest.show(screen, one, api.address(f"/competitions/{name}"))
+            return
         found = api.competitions()
     if as_json:
         screen.json(found)
@@ -44,15 +52,20 @@ def enter(
     accept_rules: Annotated[
         bool, typer.Option("--accept-rules", help="You have read its rules and accept them.")
     ] = False,
+    division: Annotated[str, typer.Option(help="human, agent or mixed; else human, where that is one.")] = "",
+    model: Annotated[str, typer.Option(help="Which model writes the code: of agent and mixed.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Enter a competition: its rules are shown, and accepted by you. Again where they have changed."""
     screen = render.Screen()
+    told = {"division": division, "model_name": model}
     with connected(config.resolve(*context.obj)) as api:
-        found = _with_code(api, competition, code) if code else _seen(api, competition)
-        if not _is_in(found):
-            _check_accepted(screen, api, found, accept_rules)
-            found = api.enter(competition, rules_digest=str(found.get("rules_digest") or ""))
+        api.need_token()
+        found = _with_code(api, competition, code, told) if code else _seen(api, competition)
+        if not _is_in(found) or division:
+            if not _is_in(found):
+                _check_accepted(screen, api, found, accept_rules)
+            found = api.enter(competition, rules_digest=str(found.get("rules_digest") or ""), **told)
     if as_json:
         screen.json(found)
         return
@@ -60,10 +73,27 @@ def enter(
     screen.say(f"{line(found.get('name', competition), 150)}: you are in it as {line(who or '', 150)}")
 
 
-def _with_code(api: Api, competition: str, code: str) -> JSON:
+def quota(
+    context: typer.Context,
+    board: Annotated[str, typer.Option(help="All that is left for this board.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say what you may still send, and when more comes: wherever you have sent something, or to one board."""
+    screen = render.Screen()
+    with connected(config.resolve(*context.obj)) as api:
+        left = lookup.quota(api, board)
+    if as_json:
+        screen.json(left)
+    elif left:
+        contest.show_quota(screen, left)
+    else:
+        screen.say("Nothing is spent: you have all of your quota everywhere. --board NAME says how much that is.")
+
+
+def _with_code(api: Api, competition: str, code: str, told: dict[str, str]) -> JSON:
     """The competition that the code lets us see; a code that is good stays used where rules are left to accept."""
     try:
-        return api.enter(competition, code=code)
+        return api.enter(competition, code=code, **told)
     except Refused as refused:
         if refused.status != 409:
             raise
@@ -81,7 +111,7 @@ def _seen(api: Api, competition: str) -> JSON:
             raise
         name = line(competition, 64)
         told = f"competition: you see none called {name!r}; `photofinish competitions` lists them"
-        raise Refused(f"{told}; --code opens a closed one", 404) from None
+        raise Refused(f"{told}; `photofinish enter {name} --code CODE` opens a closed one", 404) from None
 
 
 def _is_in(found: JSON) -> bool:

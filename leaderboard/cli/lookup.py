@@ -50,6 +50,12 @@ def entries(api: Api, slug: str, hardware: str, most: int) -> list[JSON]:
         return api.entries(slug, where, most)
 
 
+def quota(api: Api, board: str) -> list[JSON]:
+    """What may still be sent to a board; `board` may be empty: wherever something is spent."""
+    with _explained(api, board, ""):
+        return api.quota(board)
+
+
 def choose_hardware(api: Api, slug: str, asked: str) -> str:
     """The one that was asked for, else the board's only one."""
     names = asked.split()

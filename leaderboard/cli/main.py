@@ -36,6 +36,7 @@ app = typer.Typer(
 app.add_typer(problem.app, name="problem")
 app.command()(contests.competitions)
 app.command()(contests.enter)
+app.command()(contests.quota)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Url = Annotated[str, typer.Option("--url", envvar="PHOTOFINISH_URL", help="The site.")]
@@ -110,7 +111,7 @@ def boards(context: typer.Context, as_json: AsJson = False) -> None:
     screen = render.Screen()
     with _site(context) as api:
         found = api.boards()
-        quota = [] if as_json else api.quota()
+        quota = [] if as_json else api.quota_hint()
     if as_json:
         screen.json(found)
         return
@@ -186,7 +187,7 @@ def submit(
         submission_id = str(sent["id"])
         if not as_json:
             _note_short(
-                screen, [one for one in api.quota(slug) if (one.get("hardware"), one.get("mode")) == (where, mode)]
+                screen, [one for one in api.quota_hint(slug) if (one.get("hardware"), one.get("mode")) == (where, mode)]
             )
         if no_wait:
             _show_sent(screen, api, sent, as_json)

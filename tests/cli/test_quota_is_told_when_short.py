@@ -38,6 +38,19 @@ def test_submit_says_what_is_left_of_its_own_mode(site: FakeSite, photofinish: P
     assert ended.err.count("left, the next") == 1
 
 
+def test_quota_is_told_when_asked_for(site: FakeSite, photofinish: Photofinish) -> None:
+    site.quota = [ONE_LEFT]
+    assert photofinish("quota").out.splitlines() == [
+        "board\thardware\tmode\tleft\tof\ta day\tthe next",
+        "softmax\tcpu\tranked\t1\t12\t12\t2026-11-20 14:00 UTC",
+    ]
+    assert json.loads(photofinish("quota", "--json").out) == [ONE_LEFT]
+    assert "Nothing is spent" in photofinish("quota", "--board", "matmul").out
+    site.quota = None
+    refused = photofinish("quota", "--board", "sofmax")
+    assert (refused.code, "there is softmax, matmul" in refused.err) == (2, True)
+
+
 @pytest.mark.parametrize("quota", [None, [], [{"board": "softmax"}], [{**ONE_LEFT, "left": "no"}]])
 def test_nothing_is_said_where_nothing_is_known(
     site: FakeSite, photofinish: Photofinish, kernel: Path, quota: list[dict[str, object]] | None

@@ -311,6 +311,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     r"^api(?:/.*)?\Z": [("/api/nothing", "N", "N")],
 }
 PUBLIC_AS_WELL = (
+    *(f"/api/v1/competitions/winter{part}" for part in ("", "/announcements", "/awards", "/integrity")),
     *("/boards/{secret}", "/boards/{secret}/cpu", "/boards/winter-softmax/cpu", "/boards/winter-softmax"),
     *("/api/v1/boards/{secret}", "/api/v1/boards/{secret}/cpu/entries", "/api/v1/boards/winter-softmax/cpu/entries"),
     *(
