@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from runner import config, host_checks, once, show
+try:
+    from runner import config, host_checks, once, show
+except ModuleNotFoundError as missing:  # `photofinish` installs without the judge's packages, and this command with it
+    sys.exit(f"The judge needs {missing.name}, which is not installed here: pip install 'photofinish[runner]'")
 from runner.admission import Line
 from runner.errors import RunnerError
 from runner.wire import MODES, MOST_RUNS, Report

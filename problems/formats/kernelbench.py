@@ -136,7 +136,7 @@ def parse(source: str, filename: str, level: int) -> Problem:
         "unsupported": unsupported,
         **(NARROW if narrow else WIDE),
     }
-    return Problem.from_bundle(bundle, warnings=() if tree is None else tuple(_doubts(tree)))
+    return Problem.from_bundle(bundle, warnings=() if tree is None or unsupported else tuple(_doubts(tree)))
 
 
 def starter(source: str) -> str:

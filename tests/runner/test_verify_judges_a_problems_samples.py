@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -223,6 +224,16 @@ def test_where_nothing_is_for_this_hardware_nothing_was_judged(tmp_path: Path) -
     said = " ".join(result.stdout.split())
     assert "submissions/accepted/cuda.py: left out: it is for H200, this is cpu" in said
     assert "Nothing was judged" in said
+
+
+def test_without_the_judges_packages_it_says_what_to_install() -> None:
+    start = "import sys; sys.modules['pydantic_settings'] = None; from runner.main import run; run()"
+    done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith(
+        "pydantic_settings, which is not installed here: pip install 'photofinish[runner]'"
+    )
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.docker
