@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Final
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from leaderboard.competitions.calendar import Window, current_stage
 from leaderboard.competitions.models import BoardQuerySet, Competition, ProblemVersion
@@ -123,9 +123,10 @@ def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: dat
 
 
 def problems_by_collection(boards: BoardQuerySet) -> dict[int, int]:
-    """Competition → how many of these boards' problems it has, of those that are ranked by fast_p."""
-    rows = _collected(boards).order_by().values_list("competition").annotate(Count("slug", distinct=True))
-    return dict(rows)
+    """Competition → how many of these boards' problems can be judged, of those that are ranked by fast_p."""
+    judged = ~Q(version__bundle__has_key="unsupported") | Q(version__bundle__unsupported="")
+    rows = _collected(boards).order_by().values("competition").annotate(n=Count("slug", distinct=True, filter=judged))
+    return dict(rows.values_list("competition", "n"))
 
 
 def solved(answers: Mapping[str, Mapping[str, Answer]]) -> dict[str, dict[str, Solved]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -69,4 +70,6 @@ def downloads(problem: Problem) -> dict[str, str]:
 
 
 def case_names(cases: Iterable[Any]) -> list[str]:
-    return [case_name(case) for case in cases]
+    """Cases that differ in their seeds alone share a name: it is told once, with their number."""
+    counts = Counter(case_name(case) for case in cases)
+    return [name if count == 1 else f"{name} ×{count}" for name, count in counts.items()]

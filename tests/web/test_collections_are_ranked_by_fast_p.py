@@ -110,7 +110,7 @@ def test_torch_compile_is_a_baseline_where_its_template_was_sent(stage, browser,
 def test_it_is_one_link_among_the_cards_of_others(stage, browser, boards, address) -> None:
     text = page(browser, address)
     assert text.count('href="/collections/kernelbench"') == 1
-    assert "Standings over 4 problems" in text
+    assert "Standings over 3 problems" in text, "the dice cannot be judged"
     assert 'href="/boards/softmax"' in text
     assert 'href="/boards/kb1-001-double"' not in text
 
@@ -122,3 +122,15 @@ def test_nobody_yet(stage, browser, boards) -> None:
 @pytest.mark.parametrize("path", ["kernels-101", "nope", "kernelbench?hardware=H200", "kernelbench?baseline=luck"])
 def test_what_is_no_collection_is_not_there(stage, browser, boards, path) -> None:
     assert browser(None).get(f"/collections/{path}").status_code == 404
+
+
+def test_a_problem_that_cannot_be_judged_asks_for_no_kernel(stage, browser, boards) -> None:
+    for address in ("/boards/kb2-002-dice", "/boards/kb2-002-dice/cpu"):
+        text = page(browser, address)
+        assert "not judged here" in text
+        assert "Its forward draws random numbers" in text
+        assert "/submit" not in text
+
+
+def test_cases_that_differ_in_their_seeds_alone_are_told_once(stage, browser, boards) -> None:
+    assert page(browser, f"/boards/{boards[0].slug}").count("<code>default ×2</code>") == 1
