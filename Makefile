@@ -10,13 +10,13 @@ with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
 
-.PHONY: help up down reset status logs backup restore image test check bench bench-board
+.PHONY: help up down reset status logs backup restore image test check bench bench-board bench-rejudge
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
 	@echo "make test    every test, on real services                 make check  ruff, mypy, import contracts"
 	@echo "make image   the sandbox image of this checkout          make bench   time ranked jobs here, by phase"
-	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts"
+	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts; make bench-rejudge   apply large sets there"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
 
 up:
@@ -33,6 +33,9 @@ bench:
 
 bench-board:
 	@$(call with,$(everything)) -m deploy.bench_board $(ARGS)
+
+bench-rejudge:
+	@$(call with,$(everything)) -m deploy.bench_rejudge $(ARGS)
 
 backup restore:
 	@$(call with,$(everything)) -m deploy.backup $@ "$(FILE)"

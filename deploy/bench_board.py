@@ -103,14 +103,14 @@ def main() -> None:
         state.chmod(0o711)  # the server has a user of its own when we are root
         postgres = start_postgres(state, durable=False)
         try:
-            _set_up(postgres.url)
-            _fill(asked.entries, asked.attempts)
+            set_up(postgres.url)
+            fill(asked.entries, asked.attempts)
             _measure(asked.requests)
         finally:
             postgres.stop()
 
 
-def _set_up(url: str) -> None:
+def set_up(url: str) -> None:
     os.environ.update(
         DJANGO_SETTINGS_MODULE="leaderboard.settings",
         DATABASE_URL=url,
@@ -129,7 +129,7 @@ def _set_up(url: str) -> None:
     call_command("migrate", verbosity=0)
 
 
-def _fill(entries: int, attempts: int) -> None:
+def fill(entries: int, attempts: int) -> None:
     from django.db import connection
 
     began = time.monotonic()

@@ -6,7 +6,8 @@ numbers can rank, review lets it and its account may compete; it is looked at on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from leaderboard.accounts.logins import lock_accounts, logins_of
@@ -15,15 +16,18 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import RECORD
+from leaderboard.judging.evidence import with_reports
 from leaderboard.judging.models import Result
 from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.verdicts import newest_verdicts
-from leaderboard.review.open import note_stopped_before, open_case, rejects_by_itself
-from leaderboard.review.screen import screen
-from leaderboard.review.standing import may_stand
-from leaderboard.review.suspend import is_suspended
+from leaderboard.review.compared import Compared
+from leaderboard.review.open import note_stopped_before, open_case, open_cases, rejects_by_itself
+from leaderboard.review.screen import screen, screen_all
+from leaderboard.review.standing import may_stand, not_standing
+from leaderboard.review.suspend import is_suspended, suspended_users
 from leaderboard.standings.admission import refusal
-from leaderboard.standings.boards import incumbent_ratio
+from leaderboard.standings.boards import incumbent_ratio, incumbent_ratios
+from leaderboard.standings.light import light_share
 from leaderboard.standings.publish import lock_entrants, publish, withdraw
 from leaderboard.standings.ranking import Value
 from leaderboard.standings.records import contest_leader
@@ -47,8 +51,34 @@ def look(result: Result, now: datetime) -> None:
         submission = result.attempt.submission
         best = incumbent_ratio(board=submission.board, epoch=result.epoch, without=submission)
         findings = screen(result=result, incumbent_ratio=best, now=now)
-        if note_stopped_before(result=result, now=now) is not None or findings:
+        if note_stopped_before(results=[result], now=now) or findings:
             open_case(result=result, now=now)
+
+
+def look_all(results: Sequence[Result], now: datetime) -> dict[int, float | None]:
+    """The same of many, each beside what stood before all of them. Answers each result's share of the speed of light,
+    which only its report tells."""
+    open_cases(results=[result for result in results if rejects_by_itself(result)], now=now, by_itself=True)
+    ranking = [result for result in results if could_rank(result)]
+    compared, incumbents = Compared(ranking), _incumbents(ranking)
+    lights: dict[int, float | None] = {}
+    for some in with_reports(ranking):
+        found = screen_all(results=some, compared=compared, incumbents=incumbents, now=now)
+        held = {finding.result_id for finding in found} | note_stopped_before(results=some, now=now)
+        open_cases(results=[result for result in some if result.pk in held], now=now)
+        lights |= {result.pk: light_share(result.report) for result in some}
+    return lights
+
+
+def _incumbents(results: Iterable[Result]) -> dict[int, float | None]:
+    boards: dict[tuple[int, str], list[Result]] = defaultdict(list)
+    for result in results:
+        boards[result.attempt.submission.board_id, result.epoch].append(result)
+    found: dict[int, float | None] = {}
+    for (board, epoch), same in boards.items():
+        best = incumbent_ratios(board=board, epoch=epoch, submissions=[one.attempt.submission_id for one in same])
+        found |= {one.pk: best[one.attempt.submission_id] for one in same}
+    return found
 
 
 def stand(result: Result, now: datetime) -> None:
@@ -77,6 +107,22 @@ def may_rank(result: Result) -> bool:
     User.objects.select_for_update(no_key=True).get(pk=submission.owner.account_id)  # not while it is being suspended
     may = not is_suspended(submission.owner, submission.board.competition)
     return may and could_rank(result) and may_stand(result)
+
+
+def all_that_may_rank(results: Sequence[Result]) -> set[int]:
+    """The same of many whose accounts the caller has locked (lock_all)."""
+    suspended: dict[int, set[int]] = {}
+    for competition in {result.attempt.submission.board.competition for result in results}:
+        owners = {result.attempt.submission.owner_id for result in results}
+        suspended[competition.pk] = suspended_users(owners, competition)
+    stopped = not_standing(results)
+    return {
+        result.pk
+        for result in results
+        if could_rank(result)
+        and result.pk not in stopped
+        and result.attempt.submission.owner_id not in suspended[result.attempt.submission.board.competition_id]
+    }
 
 
 def lock_all(results: Iterable[Result]) -> None:

@@ -60,9 +60,9 @@ from leaderboard.review import suspend as suspending
 from leaderboard.review.failed_record import hold_failed_record
 from leaderboard.review.models import Case, Decision, Suspension
 from leaderboard.review.open import hold
-from leaderboard.review.standing import may_stand
+from leaderboard.review.standing import may_stand, not_standing
 from leaderboard.standings.podium import PODIUM, would_rank
-from leaderboard.standings.publish import kernel_lines, publish, withdraw
+from leaderboard.standings.publish import kernel_lines, publish_all, withdraw_all
 from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
 from leaderboard.standings.retract import restore
 from leaderboard.submissions import intake
@@ -365,26 +365,22 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     results = [attempt.result for attempt in attempts]
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
     line.lock_all(ranked)
-    for result in ranked:
-        line.look(result, now)
-    sound = {result.pk: line.may_rank(result) for result in ranked}
+    lights = line.look_all(ranked, now)
+    sound = line.all_that_may_rank(ranked)
     bring_to_light(attempts, now=now)
     for hardware, epoch in sorted({(result.attempt.hardware, result.epoch) for result in results}):
         open_epoch(hardware=hardware, name=epoch, now=now)
-    told: Counter[str] = Counter()
-    leaders = line.leaders(result for result in ranked if sound[result.pk])
-    for result in ranked:
-        entry = publish(result=result, now=now) if sound[result.pk] else None
-        if entry is None:
-            withdraw(submission=result.attempt.submission)
-        is_held = entry is None and line.could_rank(result) and not may_stand(result)
-        told["published" if entry else "held" if is_held else "failed"] += 1
+    leaders = line.leaders(result for result in ranked if result.pk in sound)
+    published = publish_all(results=[result for result in ranked if result.pk in sound], lights=lights, now=now)
+    withdraw_all(submissions=[result.attempt.submission for result in ranked if result.pk not in published])
+    held = not_standing(result for result in ranked if line.could_rank(result)) - published
+    told = Counter({"published": len(published), "held": len(held), "failed": len(ranked) - len(published | held)})
     for result, first in leaders:
         line.confirm_if_first(result, first, now)
     timed = {(r.attempt.version_id, r.attempt.hardware, r.epoch): r for r in results if r.ratio is not None}
     for result in timed.values():
         _learn_later(result)
-    return told
+    return +told
 
 
 @transaction.atomic

@@ -88,12 +88,15 @@ def append_states(attempts: Sequence[Attempt], *, now: datetime, message: str) -
         for attempt in attempts
     ]
     AttemptEvent.every.bulk_create(rows, batch_size=BATCH)
-    for attempt in attempts:
-        _notify(attempt)
+    _notify_all(attempts)
 
 
 def _notify(attempt: Attempt) -> None:
-    if attempt.is_shadow:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(attempt.submission_id)])
+    _notify_all([attempt])
+
+
+def _notify_all(attempts: Iterable[Attempt]) -> None:
+    told = [str(attempt.submission_id) for attempt in attempts if not attempt.is_shadow]
+    if told:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, submission) FROM unnest(%s::text[]) AS submission", [CHANNEL, told])

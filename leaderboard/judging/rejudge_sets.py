@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
@@ -19,7 +19,7 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.roles import check_role
 from leaderboard.errors import UserError
-from leaderboard.judging import events, shadow
+from leaderboard.judging import shadow
 from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
 from leaderboard.judging.rejudge_select import MOST, Selection, estimate_s
 from leaderboard.judging.remeasure import is_spoiled
@@ -28,6 +28,13 @@ from leaderboard.judging.states import DONE
 MAX_NAME_CHARS: Final = 100
 MOST_OPEN: Final = 20  # sets of one competition at a time
 CALLED_OFF: Final = "The set was settled without it"
+
+_KEEP_FATES: Final = """
+    UPDATE judging_rejudgeitem AS item
+    SET became = told.became, rank_before = told.rank_before, rank_after = told.rank_after
+    FROM unnest(%s::bigint[], %s::text[], %s::integer[], %s::integer[]) AS told (id, became, rank_before, rank_after)
+    WHERE item.id = told.id
+"""
 
 
 @transaction.atomic
@@ -123,7 +130,9 @@ def end_applying(
     *, chosen: RejudgeSet, items: Sequence[RejudgeItem], actor: User, reason: str, told: dict[str, Any], now: datetime
 ) -> None:
     """The items say what became of them and of their ranks; the set is applied."""
-    RejudgeItem.objects.bulk_update(items, ["became", "rank_before", "rank_after"], batch_size=events.BATCH)
+    told_of = [[getattr(item, name) for item in items] for name in ("pk", "became", "rank_before", "rank_after")]
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP_FATES, told_of)
     _settle(chosen, RejudgeSet.APPLIED, actor=actor, reason=reason, now=now, after=told)
 
 

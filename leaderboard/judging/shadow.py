@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import OuterRef, Subquery
 
 from leaderboard.judging import events
 from leaderboard.judging.enqueue import enqueue, ring_for
@@ -80,13 +80,14 @@ def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str) -> Non
 
 def bring_to_light(shadows: Sequence[Attempt], *, now: datetime) -> None:
     """These become the current attempts of their submissions; the caller has locked those that are current now."""
-    submissions = [shadow.submission_id for shadow in shadows]
-    opened = Attempt.objects.in_the_open().filter(submission__in=submissions)
-    last = dict(opened.order_by().values_list("submission").annotate(Max("number")))
-    opened.current().update(is_current=False)
+    opened = Attempt.objects.in_the_open()
+    same = opened.filter(submission=OuterRef("submission")).order_by("-number")
+    opened.current().filter(submission__in=[shadow.submission_id for shadow in shadows]).update(is_current=False)
+    brought = Attempt.objects.filter(pk__in=[shadow.pk for shadow in shadows])
+    brought.update(number=Subquery(same.values("number")[:1]) + 1, is_shadow=False, is_current=True)
+    numbers = dict(brought.order_by().values_list("pk", "number"))
     for shadow in shadows:
-        shadow.number, shadow.is_shadow, shadow.is_current = last[shadow.submission_id] + 1, False, True
-    Attempt.objects.bulk_update(shadows, ["number", "is_shadow", "is_current"], batch_size=events.BATCH)
+        shadow.number, shadow.is_shadow, shadow.is_current = numbers[shadow.pk], False, True
     events.append_states(shadows, now=now, message="Judged again")
 
 

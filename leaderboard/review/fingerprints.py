@@ -7,7 +7,8 @@ the index stays fast however many others there are. What the problem gives to ev
 
 from __future__ import annotations
 
-from collections.abc import Set
+import math
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.entrants.models import Membership
 from leaderboard.review import rules, similarity
-from leaderboard.review.models import Fingerprint
+from leaderboard.review.models import Fingerprint, Measurement
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.tokens import token_stream
 
@@ -88,6 +89,31 @@ def source_of(submission: Submission) -> rules.Source:
     else:
         prints, opaque_chars = own.prints, own.opaque_chars
     return rules.Source(likeness=most_similar(frozenset(prints), submission), opaque_chars=opaque_chars)
+
+
+def sources_of(submissions: Sequence[Submission]) -> dict[int, rules.Source]:
+    """The same of many that may have been screened before. Only what was sent earlier is compared: what was found to
+    be little like any of it is so still, and is not looked up again."""
+    shares = _shares_seen(submissions)
+    own = Fingerprint.objects.filter(submission__in=submissions, version=similarity.VERSION)
+    opaque = dict(own.values_list("submission", "opaque_chars"))
+    found = {}
+    for submission in submissions:
+        share = shares.get(submission.pk, math.nan)
+        if submission.pk in opaque and share < rules.LIKE:
+            like = rules.Likeness(0, share, 0, 0) if share else None  # too little to be told, so nobody asks of what
+            found[submission.pk] = rules.Source(likeness=like, opaque_chars=opaque[submission.pk])
+        else:
+            found[submission.pk] = source_of(submission)
+    return found
+
+
+def _shares_seen(submissions: Sequence[Submission]) -> dict[int, float]:
+    """Submission → what its last screening measured by `similar_source`; nothing: it shares nothing."""
+    rows = Measurement.objects.filter(result__attempt__submission__in=submissions).order_by("pk")
+    found = rows.values_list("result__attempt__submission", "values")
+    shares = ((pk, values.get("similar_source", 0.0)) for pk, values in found)
+    return {pk: math.nan if share is None else share for pk, share in shares}
 
 
 def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -27,45 +29,52 @@ NOT_MEASURED: Final = (BY_HAND, log.RECORD_FAILED, HELD_BEFORE)  # what no new m
 
 def open_case(*, result: Result, now: datetime, by_itself: bool = False) -> Case:
     """The result waits for a person from now on; by itself: it is rejected until a person overturns that."""
-    row, _ = Case.objects.get_or_create(
-        result=result,
-        defaults={
-            "board_id": result.attempt.submission.board_id,
-            "origin": Case.BY_ITSELF if by_itself else Case.HELD,
-            "opened_at": now,
-            "state": case.REJECTED if by_itself else case.WAITING,
-            "since": now,
-            "is_by_itself": by_itself,
-        },
-    )
-    return row
+    open_cases(results=[result], now=now, by_itself=by_itself)
+    return Case.objects.get(result=result)
+
+
+def open_cases(*, results: Iterable[Result], now: datetime, by_itself: bool = False) -> None:
+    """Of those that are none yet."""
+    rows = [
+        Case(
+            result=result,
+            board_id=result.attempt.submission.board_id,
+            origin=Case.BY_ITSELF if by_itself else Case.HELD,
+            opened_at=now,
+            state=case.REJECTED if by_itself else case.WAITING,
+            since=now,
+            is_by_itself=by_itself,
+        )
+        for result in results
+    ]
+    Case.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def rejects_by_itself(result: Result) -> bool:
     return result.outcome == "policy" and result.reason in BY_ITSELF
 
 
-def note_stopped_before(*, result: Result, now: datetime) -> Finding | None:
+def note_stopped_before(*, results: Sequence[Result], now: datetime) -> set[int]:
     """What a person rejected, or is to look at for what was not measured, does not rank by being judged, or sent, once
-    more: the next result waits as well."""
-    submission = result.attempt.submission
-    before = _stopped_before(submission, result)
-    if before is None:
-        return None
+    more: the next result waits as well. Answers which of these do."""
+    stopped = _stopped_before(results)
+    notes = [_note(result, before, now) for result in results if (before := stopped.get(result.pk)) is not None]
+    Finding.objects.bulk_create(notes, ignore_conflicts=True)
+    return set(stopped)
+
+
+def _note(result: Result, before: Case, now: datetime) -> Finding:
     other = before.result.attempt.submission_id
-    whose = (
-        "an earlier result of this submission" if other == submission.pk else f"the same kernel (submission {other})"
-    )
+    is_same = other == result.attempt.submission_id
+    whose = "an earlier result of this submission" if is_same else f"the same kernel (submission {other})"
     rule, said = (HELD_BEFORE, "waits for") if before.state in case.HELD else (REJECTED_BEFORE, "was rejected by")
-    return Finding.objects.get_or_create(
+    return Finding(
         result=result,
         rule=rule,
-        defaults={
-            "sentence": f"{whose} {said} a person; read why before you decide otherwise",
-            "figures": {"submission": other, "result": before.result_id},
-            "created_at": now,
-        },
-    )[0]
+        sentence=f"{whose} {said} a person; read why before you decide otherwise",
+        figures={"submission": other, "result": before.result_id},
+        created_at=now,
+    )
 
 
 @transaction.atomic
@@ -89,16 +98,28 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
     return row
 
 
-def _stopped_before(submission: Submission, result: Result) -> Case | None:
-    """What was last about the same kernel of the same entrant, unless that was to clear it."""
+def _stopped_before(results: Sequence[Result]) -> dict[int, Case]:
+    """Result → what was last about the same kernel of the same entrant, unless that was to clear it. One query."""
     decided = Q(state__in=(case.CLEARED, case.REJECTED, case.APPEALED), is_by_itself=False)
     not_measured = Finding.objects.filter(result=OuterRef("result"), rule__in=NOT_MEASURED)
+    submissions = [result.attempt.submission for result in results]
     cases = Case.objects.filter(
         decided | Q(Exists(not_measured), state__in=case.HELD),
-        board=submission.board_id,
-        result__attempt__submission__entrant=submission.entrant_id,
-    ).exclude(result=result)
-    found = cases.select_related("result__attempt__submission").order_by("-since", "-result_id")
+        board__in={submission.board_id for submission in submissions},
+        result__attempt__submission__entrant__in={submission.entrant_id for submission in submissions},
+    )
+    found = cases.select_related("result__attempt__submission").order_by("since", "result_id")
     found = found.defer("result__report", "result__attempt__submission__source")
-    last = next((row for row in found if row.result.attempt.submission.kernel == submission.kernel), None)
-    return last if last is not None and last.state != case.CLEARED else None
+    last: dict[tuple[int, int, str], list[Case]] = defaultdict(list)
+    for row in found:
+        last[_kernel(row.result.attempt.submission)].append(row)
+    stopped = {}
+    for result in results:
+        others = [row for row in last[_kernel(result.attempt.submission)] if row.result_id != result.pk]
+        if others and others[-1].state != case.CLEARED:
+            stopped[result.pk] = others[-1]
+    return stopped
+
+
+def _kernel(submission: Submission) -> tuple[int, int, str]:
+    return submission.board_id, submission.entrant_id, submission.kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
@@ -52,6 +52,12 @@ def reviews_of(attempt_ids: Collection[int]) -> dict[int, str]:
 def may_stand(result: Result) -> bool:
     """Whether review lets this result rank: it is no case, or was cleared."""
     return not Case.objects.filter(result=result).exclude(state=case.CLEARED).exists()
+
+
+def not_standing(results: Iterable[Result]) -> set[int]:
+    """Those of many that it does not let rank: one query."""
+    cases = Case.objects.filter(result__in=[result.pk for result in results]).exclude(state=case.CLEARED)
+    return set(cases.order_by().values_list("result", flat=True))
 
 
 def median_wait(competition: Competition, now: datetime) -> timedelta | None:

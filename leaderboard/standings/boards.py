@@ -15,6 +15,7 @@ from datetime import datetime
 from leaderboard.competitions.calendar import Stage, Window, current_stage
 from leaderboard.competitions.models import Board
 from leaderboard.judging.models import Epoch
+from leaderboard.standings.field import Field
 from leaderboard.standings.history import Record, records
 from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
@@ -202,12 +203,17 @@ def board_records(board: Board, *, stage: Stage, now: datetime) -> list[RecordLi
 
 
 def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:
-    """The best published value of a board in this epoch, of any stage and shown or not, but for one submission's run.
+    return incumbent_ratios(board=board.pk, epoch=epoch, submissions=[without.pk])[without.pk]
+
+
+def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> dict[int, float | None]:
+    """Submission → the best published value of the board in this epoch, of any stage and shown or not, without its run.
 
     For screening alone: what it says must reach nobody but reviewers while the board is frozen.
     """
-    rows = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without).values_list(*COLUMNS)
-    return min((value.ratio for value in pool(Run(*row) for row in rows)), default=None)
+    rows = Entry.objects.filter(board=board, epoch=epoch).order_by().values_list(*COLUMNS)
+    field = Field(Run(*row) for row in rows)
+    return {submission: field.best_without(submission) for submission in submissions}
 
 
 def _own_value(submission: Submission, epoch: str, counted: Window) -> tuple[Value, float]:

@@ -64,6 +64,16 @@ class Field:
             kernel = (run.entrant_id, run.code)
             self._set(kernel, tuple(other for other in self._kernels[kernel] if other is not run))
 
+    def best_without(self, submission_id: int) -> float | None:
+        """The ratio of the fastest value, were it not for this one run; None: there is no other."""
+        run = self._runs.get(submission_id)
+        if run is not None:
+            self.drop(submission_id)
+        best = self._lines[0].ratio if self._lines else None
+        if run is not None:
+            self.put(run)
+        return best
+
     def first(self, level: frozenset[frozenset[int]]) -> Value:
         """Who stands first; there is somebody."""
         return group_at(self._lines, 0, self._own, level)[0].value

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from django.db.models import QuerySet
 
@@ -14,41 +15,72 @@ from leaderboard.standings.light import light_share
 from leaderboard.standings.models import Entry, Retraction
 from leaderboard.submissions.models import Submission
 
+WRITTEN: Final = (  # of a line, when it is written again
+    *("board", "owner", "entrant", "attempt", "score_us", "ratio", "half_width", "epoch", "code_digest", "forgeable"),
+    *("telemetry", "light", "submitted_at", "published_at"),
+)
 
-def publish(*, result: Result, now: datetime) -> Entry | None:
-    """The submission's line on its board, in place of an earlier attempt's. None: its kernel is retracted."""
-    if result.score_us is None or result.ratio is None or refusal(telemetry=result.telemetry):
-        raise ValueError(f"{result} cannot rank")
-    submission = result.attempt.submission
-    lock_entrants([submission.entrant_id])
-    if is_retracted(submission):
-        return None
-    entry, _ = Entry.objects.update_or_create(
-        submission=submission,
-        defaults={
-            "board_id": submission.board_id,
-            "owner_id": submission.owner_id,
-            "entrant_id": submission.entrant_id,
-            "attempt": result.attempt,
-            "score_us": result.score_us,
-            "ratio": result.ratio,
-            "half_width": result.half_width,
-            "epoch": result.epoch,
-            "code_digest": submission.kernel,
-            "forgeable": result.forgeable,
-            "telemetry": result.telemetry,
-            "light": light_share(result.report),
-            "submitted_at": submission.created_at,
-            "published_at": now,
-        },
+
+def publish(*, result: Result, now: datetime) -> bool:
+    """The submission's line on its board, in place of an earlier attempt's. False: its kernel is retracted."""
+    light = light_share(result.report)
+    return bool(publish_all(results=[result], lights={result.pk: light}, now=now))
+
+
+def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None], now: datetime) -> set[int]:
+    """The same of many at once; answers which of them have a line now. `lights`: light_share of each report."""
+    for result in results:
+        if result.score_us is None or result.ratio is None or refusal(telemetry=result.telemetry):
+            raise ValueError(f"{result} cannot rank")
+    submissions = [result.attempt.submission for result in results]
+    lock_entrants(submission.entrant_id for submission in submissions)
+    retracted = retracted_kernels({submission.board_id for submission in submissions})
+    may = [result for result in results if _kernel(result.attempt.submission) not in retracted]
+    Entry.objects.bulk_create(
+        [_entry(result, lights[result.pk], now) for result in may],
+        update_conflicts=True,
+        unique_fields=["submission"],
+        update_fields=WRITTEN,
     )
-    return entry
+    return {result.pk for result in may}
+
+
+def _entry(result: Result, light: float | None, now: datetime) -> Entry:
+    submission = result.attempt.submission
+    assert result.score_us is not None
+    assert result.ratio is not None
+    return Entry(
+        submission=submission,
+        board_id=submission.board_id,
+        owner_id=submission.owner_id,
+        entrant_id=submission.entrant_id,
+        attempt=result.attempt,
+        score_us=result.score_us,
+        ratio=result.ratio,
+        half_width=result.half_width,
+        epoch=result.epoch,
+        code_digest=submission.kernel,
+        forgeable=result.forgeable,
+        telemetry=result.telemetry,
+        light=light,
+        submitted_at=submission.created_at,
+        published_at=now,
+    )
+
+
+def _kernel(submission: Submission) -> tuple[int, int, str]:
+    return submission.board_id, submission.entrant_id, submission.kernel
+
+
+def withdraw_all(*, submissions: Iterable[Submission]) -> int:
+    """Take their lines off their boards; says how many had one."""
+    deleted, _ = Entry.objects.filter(submission__in=[submission.pk for submission in submissions]).delete()
+    return deleted
 
 
 def withdraw(*, submission: Submission) -> bool:
     """Take the submission's line off its board, if it has one."""
-    deleted, _ = Entry.objects.filter(submission=submission).delete()
-    return deleted > 0
+    return withdraw_all(submissions=[submission]) > 0
 
 
 def withdraw_kernel(submission: Submission) -> int:

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
@@ -15,7 +16,7 @@ from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.entrants.enter import enter_alone
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.models import Result
-from leaderboard.review.fingerprints import SAMPLES, most_similar, source_of
+from leaderboard.review.fingerprints import SAMPLES, most_similar, source_of, sources_of
 from leaderboard.review.models import Finding, Fingerprint
 from leaderboard.standings.status import status_of
 from leaderboard.submissions import intake
@@ -42,6 +43,21 @@ def send(stage: Stage, owner: User, source: str, board: Board | None = None) -> 
 
 def rules_of(result: Result) -> list[str]:
     return [finding.rule for finding in result.findings.all()]
+
+
+def test_what_was_found_unlike_is_not_looked_up_again(stage: Stage) -> None:
+    sources = ((stage.ada, TRITON), (stage.ben, renamed(TRITON, 1)), (stage.cleo, INLINE))
+    first, copy, other = (send(stage, owner, source) for owner, source in sources)
+    for submission in (first, copy, other):
+        stage.judge(submission)
+    with CaptureQueriesContext(connection) as queries:
+        found = sources_of([first, copy, other])
+    assert sum("FROM unnest" in query["sql"] for query in queries.captured_queries) == 1, "the copy alone"
+    assert found[copy.pk] == source_of(copy)
+    for submission in (first, other):
+        was, again = source_of(submission), found[submission.pk]
+        assert again.opaque_chars == was.opaque_chars
+        assert (again.likeness and again.likeness.share) == (was.likeness and was.likeness.share)
 
 
 @pytest.mark.parametrize("source", [TRITON, INLINE], ids=["triton", "cuda"])

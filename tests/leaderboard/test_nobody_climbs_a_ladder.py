@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from leaderboard import pipeline
 from leaderboard.judging.models import Result
+from leaderboard.review import compared
 from leaderboard.standings.status import status_of
 from tests.leaderboard.stage import NOON, Stage
 from tests.runner.judge.suspects import case, evidence
@@ -44,3 +47,16 @@ def test_what_a_person_cleared_is_cover_for_its_owner_and_for_all(stage: Stage) 
 def test_what_is_held_is_cover_for_nobody(stage: Stage) -> None:
     assert is_held(stage.judge(stage.submit(), **told(0.3)))
     assert is_held(stage.judge(stage.submit(stage.ben), **told(0.3)))
+
+
+@pytest.mark.parametrize("most", [compared.COMPARED, 2])
+def test_many_are_compared_with_what_each_of_them_is(stage: Stage, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(compared, "COMPARED", most)
+    sent = [(stage.ada, 0.9), (stage.ben, 0.7), (stage.ada, 0.3), (stage.cleo, 0.6), (stage.ada, 0.5), (stage.ben, 0.2)]
+    results = [stage.judge(stage.submit(owner), **told(ratio)) for owner, ratio in sent]
+    assert [is_held(result) for result in results] == [False, False, True, False, False, True]
+    pipeline.clear_result(result=results[2], actor=stage.olga, reason="read it, it is sound", now=stage.later(1))
+    many = compared.Compared(results)
+    for result in results:
+        for best in (None, 0.25, 0.65):
+            assert many.known(result, best) == compared.known(result, best)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -329,6 +330,20 @@ def test_what_has_no_line_gets_none_and_is_told_to_get_none(stage: Stage, why: s
     assert [(row.rank_before, row.rank_after) for row in compare(chosen).rows] == [(None, None), (1, 1)]
     assert apply(stage, chosen) == {"applied": 2, "failed": 1, "published": 1}
     assert Entry.objects.get().submission == second
+
+
+def test_a_large_set_takes_no_more_queries_than_a_small_one(stage: Stage) -> None:
+    stage.judge(stage.submit(), ratio=0.7, score_us=700.0)  # leads all along, so that nothing else happens
+    counted = []
+    for size in (3, 8):
+        submissions = judged(stage, *[0.9 + number / 100 for number in range(size)])
+        chosen = set_of(stage, *submissions, name=f"of {size}")
+        for _ in submissions:
+            stage.report(stage.claim(), ratio=0.95)
+        with CaptureQueriesContext(connection) as queries:
+            assert apply(stage, chosen) == {"applied": size, "published": size}
+        counted.append(len(queries))
+    assert counted[0] == counted[1]
 
 
 def test_two_sets_of_the_same_people_are_applied_at_once(live_stage: Stage) -> None:

@@ -1,0 +1,127 @@
+"""What of the results that stand a new one is compared with: for one by queries, for many of them read once.
+
+Both say the same of a result: those of its board, version and timing epoch, but for its own submission's. Its
+entrant's own are its history; beside others' they count only where a person cleared them, so that nobody climbs a
+ladder of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from django.db.models import Min, Q
+from django.db.models.query import QuerySet
+
+from leaderboard.judging.models import Result
+from leaderboard.review.models import Measurement
+from leaderboard.review.rules import Known
+from leaderboard.review.standing import standing_results
+
+COMPARED: Final = 2_000  # results of others, the newest, whose cases a result is compared with
+
+
+class _Row(NamedTuple):
+    pk: int
+    submission: int
+    entrant: int
+    ratio: float
+    is_cleared: bool
+
+
+def known(result: Result, incumbent_ratio: float | None) -> Known:
+    """`incumbent_ratio`: the best that is published, of others or not."""
+    submission = result.attempt.submission
+    before = _standing(result).exclude(attempt__submission=submission)
+    is_own = Q(attempt__submission__entrant=submission.entrant_id)
+    cover = before.filter(~is_own | Q(case__isnull=False))
+    newest = cover.order_by("-pk").values_list("measurement__case_ratios", flat=True)[:COMPARED]
+    best: dict[str, float] = {}
+    for ratios in newest:
+        for case, ratio in (ratios or {}).items():
+            best[case] = min(ratio, best.get(case, math.inf))
+    return Known(
+        incumbent_ratio=_incumbent(cover.aggregate(best=Min("ratio"))["best"], incumbent_ratio),
+        own_ratio=before.filter(is_own).aggregate(best=Min("ratio"))["best"],
+        case_ratios=best,
+    )
+
+
+class Compared:
+    """For many results: what they are compared with is read once for each board, version and epoch."""
+
+    def __init__(self, results: Iterable[Result]) -> None:
+        self._groups = {_group(result): result for result in results}
+        self._standing = {group: _Standing(_standing(result)) for group, result in self._groups.items()}
+
+    def known(self, result: Result, incumbent_ratio: float | None) -> Known:
+        standing, submission = self._standing[_group(result)], result.attempt.submission
+        own = standing.of_entrant.get(submission.entrant_id, ())
+        history = [row.ratio for _, row in own if row.submission != submission.pk]
+        left_out = {place for place, row in own if not row.is_cleared or row.submission == submission.pk}
+        return Known(
+            incumbent_ratio=_incumbent(standing.best(left_out), incumbent_ratio),
+            own_ratio=min(history, default=None),
+            case_ratios=standing.best_cases(left_out),
+        )
+
+
+class _Standing:
+    """The newest first; a row's place is how many are newer."""
+
+    def __init__(self, results: QuerySet[Result]) -> None:
+        columns = ("pk", "attempt__submission", "attempt__submission__entrant", "ratio", "case")
+        found = results.order_by("-pk").values_list(*columns)
+        self._rows = [
+            _Row(pk, sent, entrant, ratio or 0.0, case is not None) for pk, sent, entrant, ratio, case in found
+        ]
+        self.of_entrant: dict[int, list[tuple[int, _Row]]] = defaultdict(list)
+        for place, row in enumerate(self._rows):
+            self.of_entrant[row.entrant].append((place, row))
+        self._by_ratio = sorted(range(len(self._rows)), key=lambda place: self._rows[place].ratio)
+        self._cases = self._read_cases(COMPARED + max(map(len, self.of_entrant.values()), default=0))
+
+    def best(self, left_out: set[int]) -> float | None:
+        return next((self._rows[place].ratio for place in self._by_ratio if place not in left_out), None)
+
+    def best_cases(self, left_out: set[int]) -> dict[str, float]:
+        """Over the newest COMPARED that are not left out."""
+        end = COMPARED
+        for place in sorted(left_out):
+            end += place < end
+        found = {}
+        for case, ratios in self._cases.items():
+            best = next((ratio for ratio, place in ratios if place < end and place not in left_out), None)
+            if best is not None:
+                found[case] = best
+        return found
+
+    def _read_cases(self, most: int) -> Mapping[str, list[tuple[float, int]]]:
+        """Case → ratio and place of each of the newest, the fastest first."""
+        places = {row.pk: place for place, row in enumerate(self._rows[:most])}
+        rows = Measurement.objects.filter(result__in=list(places)).order_by().values_list("result", "case_ratios")
+        cases: dict[str, list[tuple[float, int]]] = defaultdict(list)
+        for pk, ratios in rows:
+            for case, ratio in ratios.items():
+                cases[case].append((ratio, places[pk]))
+        return {case: sorted(ratios) for case, ratios in cases.items()}
+
+
+def _standing(result: Result) -> QuerySet[Result]:
+    board, version, epoch = _group(result)
+    return standing_results().filter(
+        attempt__submission__board=board,
+        attempt__submission__mode="ranked",
+        attempt__version=version,
+        epoch=epoch,
+    )
+
+
+def _group(result: Result) -> tuple[int, int, str]:
+    return result.attempt.submission.board_id, result.attempt.version_id, result.epoch
+
+
+def _incumbent(covered: float | None, published: float | None) -> float | None:
+    return max(covered, published) if covered is not None and published is not None else None
