@@ -5,6 +5,7 @@ Everything comes through the gate (competitions/visible.py): what a viewer may n
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,8 +22,10 @@ from leaderboard.competitions.models import CLOSED, DIVISIONS, Announcement, Com
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
+from leaderboard.standings.collection import problems_by_collection
 from leaderboard.web.phases import PhaseShown, phase_shown
 
+NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")
 TIE_RULES: Final = {
     Track.EARLIER: "Among those who cannot be told apart, who was that fast first wins.",
     Track.SHARE: "Those who cannot be told apart share the places that they take, and their prizes.",
@@ -51,6 +54,7 @@ class ProblemShown:
     slug: str
     title: str
     hardware: list[str]
+    is_judged: bool
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class Contest:
     phase: PhaseShown
     entrants: int
     problems: list[ProblemShown]
+    is_collection: bool  # ranked by fast_p as a whole
     tracks: list[TrackShown]
     announcements: list[Announcement]
     rules_digest: str
@@ -113,6 +118,7 @@ def contest(slug: str, viewer: Viewer, now: datetime) -> Contest | None:
         phase=phase,
         entrants=competition.entrants_now,
         problems=_problems(competition, viewer),
+        is_collection=bool(problems_by_collection(boards_seen_by(viewer).filter(competition=competition))),
         tracks=[_track(track) for track in tracks_seen_by(viewer, competition).prefetch_related("prizes")],
         announcements=list(announcements_of(competition, viewer)),
         rules_digest=rules_digest(competition),
@@ -156,11 +162,19 @@ def _by_end(summary: Summary) -> float:
 
 
 def _problems(competition: Competition, viewer: Viewer) -> list[ProblemShown]:
-    rows = boards_seen_by(viewer).filter(competition=competition).values_list("slug", "problem__title", "hardware")
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for slug, title, hardware in rows:
-        found[title, slug].append(hardware)
-    return [ProblemShown(slug, title, sorted(names)) for (title, slug), names in sorted(found.items())]
+    columns = ("slug", "problem__title", "version__bundle__unsupported", "hardware")
+    found: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
+    for slug, title, unsupported, hardware in (
+        boards_seen_by(viewer).filter(competition=competition).values_list(*columns)
+    ):
+        found[slug, title, not unsupported].append(hardware)
+    shown = [ProblemShown(slug, title, sorted(names), judged) for (slug, title, judged), names in found.items()]
+    return sorted(shown, key=lambda one: (_by_number(one.title), one.slug))
+
+
+def _by_number(title: str) -> list[tuple[str, int]]:
+    """2.9 comes before 2.17."""
+    return [(text, int(digits or 0)) for text, digits in NUMBERS.findall(title)]
 
 
 def _track(track: Track) -> TrackShown:

@@ -124,6 +124,18 @@ def test_what_is_no_collection_is_not_there(stage, browser, boards, path) -> Non
     assert browser(None).get(f"/collections/{path}").status_code == 404
 
 
+def test_its_competition_lists_problems_by_number_and_leads_to_the_standing(stage, browser, boards) -> None:
+    _board(boards[0].competition, 1, "10_Last.py")
+    text = page(browser, "/competitions/kernelbench")
+    assert 'href="/collections/kernelbench"' in text
+    places = [
+        text.index(f">{title}<") for title in ("1.1 Double", "1.2 Triple", "1.10 Last", "2.1 Tenfold", "2.2 Dice")
+    ]
+    assert places == sorted(places)
+    assert text.count("not judged here") == 1
+    assert "/collections/" not in page(browser, "/competitions/kernels-101")
+
+
 def test_a_problem_that_cannot_be_judged_asks_for_no_kernel(stage, browser, boards) -> None:
     for address in ("/boards/kb2-002-dice", "/boards/kb2-002-dice/cpu"):
         text = page(browser, address)
