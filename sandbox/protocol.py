@@ -6,7 +6,9 @@ when there is a job, the sources; it is closed before the submission is imported
 believes none of it).
 
 A page is four little-endian words (nonce, kind or status, number, length of text), then text. The nonce is written
-last: seeing it means that the rest is there.
+last: seeing it means that the rest is there. On a GPU the device itself writes the nonce into a fifth word of the
+answers, when it has done a call's work: the judge's clock stops by that, so that no tenant can save the way back
+through its host code.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ import struct
 import time
 from typing import Any
 
-VERSION = 5  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 6  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10
 HEADER_BYTES = 64
+ECHO_OFFSET = 32  # of the word that a device writes
 MAX_MESSAGE_BYTES = 8 << 20  # over the socket: the sources of a problem and a submission
 MAX_TEXT_BYTES = 16_000  # what is read from the answers page
 
@@ -69,6 +72,15 @@ def write_page(page: Any, nonce: int, kind: int, number: int = 0, text: bytes = 
 
 def read_nonce(page: Any) -> int:
     return int(_NONCE.unpack_from(page, 0)[0])
+
+
+def read_echo(page: Any) -> int:
+    return int(_NONCE.unpack_from(page, ECHO_OFFSET)[0])
+
+
+def write_echo(page: Any, nonce: int) -> None:
+    """In the device's place."""
+    _NONCE.pack_into(page, ECHO_OFFSET, nonce)
 
 
 def read_page(page: Any, most: int) -> tuple[int, int, bytes]:

@@ -6,6 +6,8 @@ under it; the page with orders cannot be written by the other side.
 
 from __future__ import annotations
 
+from typing import Any
+
 from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory, SharedPages
 from sandbox import protocol
@@ -20,6 +22,7 @@ class Arena:
         self.outputs = memory.region("outputs", output_bytes)
         self.orders = SharedPages("orders", protocol.ORDERS_BYTES, for_reading_only=True)
         self.answers = SharedPages("answers", protocol.ANSWERS_BYTES)
+        self._echo = 0  # the device's address of the echoed nonce
 
     @property
     def descriptors(self) -> tuple[int, int, int, int]:
@@ -43,6 +46,12 @@ class Arena:
     def take_outputs(self, layout: Layout, into: Buffer) -> None:
         """The whole output into private memory."""
         self.memory.copy(into, self.outputs.bytes, layout.output_bytes)
+
+    def arm(self, layout: Layout, into: Buffer, nonce: int) -> Any:
+        """As `take_outputs`, on a device, when the tenant's echoes the nonce: an event to ask."""
+        if not self._echo:
+            self._echo = self.memory.host_word(self.answers.map, protocol.ECHO_OFFSET)
+        return self.memory.copy_when(self._echo, nonce, into, self.outputs.bytes, layout.output_bytes)
 
     def outputs_are(self, layout: Layout, snapshot: Buffer) -> bool:
         return self.memory.same(self.outputs.bytes, snapshot, layout.output_bytes)

@@ -6,9 +6,9 @@ the whole way, as parts of it the copying in and out; the idle probe before it; 
 
 `wall` (cpu hardware): the wall clock less the judge's copying, during which a certified tenant is frozen, less the
 constant that an idle call of the baseline costs. The tenant's word never counts.
-`event` (GPUs): the device's events, raised to what the wall clock vouches for where they lie below. The constant
-between the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours; `spread_ns` is
-how well it is known (95 %), and so the most by which an event time could be forged unseen.
+`event` (GPUs): the device's events, raised to what the wall clock vouches for where they lie below. The gap between
+the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours (gap.py); `spread_ns` is
+how far that strays by itself (three standard errors), and so the most by which an event time could be forged unseen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from runner.judge import stats
+from runner.judge import gap, stats
 
 WALL, EVENT = "wall", "event"
 BASELINE, CANDIDATE = "baseline", "candidate"
@@ -101,32 +101,29 @@ def _own_way_ns(timing: Timing) -> float:
 
 
 def _event(quads: list[list[Timing]]) -> Certified:
-    """All of a case's blocks together: one block's gap strays by hundreds of µs, their median hardly moves.
+    """All of a case's blocks together: one call's gap strays by hundreds of µs, its lower edge hardly moves.
 
-    The candidate's events are raised by what the gap between the clocks is larger than the baseline's, less the spread.
-    The gap that counts is the larger of two: of all its blocks, and of the faster half by their events. A quad's ratio
-    moves with one of its two blocks, so whoever forges one block in most quads forges fewer than half of all blocks,
-    which no median over all of them shows; but among the faster half they are most.
+    The candidate's events are raised by what gap.py finds hidden beyond doubt, among all its calls or the fastest. A
+    quad's ratio moves with one of its two blocks, so whoever forges one block in most quads forges fewer than half of
+    all calls; among the fastest they are most. It moves by half as much, too, so that half of that spread counts.
     """
     if not quads:
         return Certified([])
-    ours = [_gap_ns(block) for quad in quads for block in (quad[0], quad[3])]
-    blocks = sorted((block for quad in quads for block in (quad[1], quad[2])), key=_event_median)
-    theirs = [_gap_ns(block) for block in blocks]
-    spread = max(math.sqrt(2) * stats.median_estimate(ours).half_width, LEAST_SPREAD_NS)
-    hidden = max(stats.median(theirs), stats.median(theirs[: len(quads)])) - stats.median(ours)
-    raised = max(0.0, hidden - spread)
+    calls = [([_told(quad[0]), _told(quad[3])], [_told(quad[1]), _told(quad[2])]) for quad in quads]
+    everywhere, fastest = (gap.hidden(calls, fastest=only) for only in (False, True))
+    raised = max(everywhere.beyond, fastest.beyond)
     added = (0.0, raised, raised, 0.0)
     times = [[_event_median(block) + more for block, more in zip(quad, added, strict=True)] for quad in quads]
-    return Certified(times, spread, mismatch=hidden > MISMATCH_SPREADS * spread)
+    spread = max(everywhere.spread, fastest.spread / 2, LEAST_SPREAD_NS)
+    return Certified(times, spread, mismatch=any(_is_mismatch(found) for found in (everywhere, fastest)))
 
 
-def _gap_ns(block: Timing) -> float:
-    return _wall_median(block) - _event_median(block)
+def _told(block: Timing) -> list[tuple[float, float]]:
+    return [(sample[0], sample[3]) for sample in block["calls"]]
 
 
-def _wall_median(block: Timing) -> float:
-    return stats.median([sample[0] for sample in block["calls"]])
+def _is_mismatch(found: gap.Hidden) -> bool:
+    return found.value > MISMATCH_SPREADS * max(found.spread, LEAST_SPREAD_NS)
 
 
 def _event_median(block: Timing) -> float:

@@ -6,6 +6,8 @@ steps inside the clock: everything but a random 1/256 of the words, then, after 
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import time
 from collections.abc import Iterator
@@ -83,6 +85,20 @@ class CudaMemory:
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         target[:count].copy_(source[:count])
         torch.cuda.synchronize()
+
+    def host_word(self, page: mmap.mmap, offset: int) -> int:
+        """Where the device sees a word of a host page; for as long as this process lives."""
+        return device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(page)), mmap.PAGESIZE) + offset
+
+    @_allocating()
+    def copy_when(self, word: int, value: int, target: Buffer, source: Buffer, count: int) -> torch.cuda.Event:
+        """As `copy`, but by the device alone, as soon as the word has that value. Nothing else may be asked of this
+        memory before the event."""
+        done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        device.wait_until(word, value)
+        target[:count].copy_(source[:count])
+        done.record()
+        return done
 
     @_allocating()
     def fill(self, target: Buffer, count: int, pattern: int) -> None:

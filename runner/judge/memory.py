@@ -63,6 +63,12 @@ class Memory(Protocol):
         """Is the device idle? How long a tiny piece of the judge's own work took; 0 where the question has no sense."""
         ...
 
+    def host_word(self, page: mmap.mmap, offset: int) -> int:
+        """Only where `frozen_stands_still` is False, as the next one."""
+        ...
+
+    def copy_when(self, word: int, value: int, target: Buffer, source: Buffer, count: int) -> Any: ...
+
     def fill(self, target: Buffer, count: int, pattern: int) -> None: ...
 
     def same(self, left: Buffer, right: Buffer, count: int) -> bool: ...
@@ -118,6 +124,12 @@ class HostMemory:
 
     def probe_ns(self) -> int:
         return 0
+
+    def host_word(self, page: mmap.mmap, offset: int) -> int:
+        raise NotImplementedError("the host's memory waits for nothing")
+
+    def copy_when(self, word: int, value: int, target: Buffer, source: Buffer, count: int) -> Any:
+        raise NotImplementedError("the host's memory waits for nothing")
 
     def fill(self, target: Buffer, count: int, pattern: int) -> None:
         target[:count].view(np.uint64)[:] = pattern

@@ -141,6 +141,7 @@ class Schedule:
     windows: dict[str, list[float]] = field(default_factory=dict)  # of warm-up: medians in ns, all of them
     calls: int = 0  # of a block; 0 until the sides are warm
     spent_s: float = 0.0
+    _ours: list[float] = field(default_factory=list)  # the baseline's calls, in ns
     _queue: list[Command] = field(default_factory=list)
     _end: End | None = None
 
@@ -225,6 +226,7 @@ class Schedule:
             self._warm(self._sides)
             return
         quad.medians.append(_median(times_ns))
+        self._ours += times_ns if side == A else []
         if quad.complete and self._baseline_slowed(quad):
             self._void("baseline_slowed", "")
 
@@ -267,8 +269,15 @@ class Schedule:
             return End(BUDGET)
         if (len(valid) - profile.first_look) % profile.look_every:
             return None
-        narrow = all(self._half_width(side) <= profile.stop_half_width for side in self._sides if side != A)
+        narrow = all(self._half_width(side) <= self._goal(side) for side in self._sides if side != A)
         return End(CONVERGED) if narrow else None
+
+    def _goal(self, side: str) -> float:
+        """No finer than the clock's steps, which more quads do not make smaller."""
+        times = [stats.median([median for quad in self.valid for median in quad.of(one)]) for one in (A, side)]
+        if self.profile.clock != EVENT or min(times) <= 0:
+            return self.profile.stop_half_width
+        return max(self.profile.stop_half_width, stats.tick(self._ours) * sum(1 / time for time in times) / 2)
 
     def _half_width(self, side: str) -> float:
         found = self._differences(side, self.valid)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 CONFIDENCE: Final = 0.95
@@ -23,6 +24,10 @@ class Estimate:
     def half_width(self) -> float:
         return math.inf if math.isinf(self.high) else (self.high - self.low) / 2
 
+    def at_least(self, half_width: float) -> Estimate:
+        """The same, with an interval that reaches this far to both sides."""
+        return replace(self, low=min(self.low, self.value - half_width), high=max(self.high, self.value + half_width))
+
 
 def median(values: Sequence[float]) -> float:
     """Raises ValueError for no values."""
@@ -38,6 +43,16 @@ def lower_quartile(values: Sequence[float]) -> float:
     if not values:
         raise ValueError("the quartile of nothing")
     return sorted(values)[len(values) // 4]
+
+
+def tick(values: Sequence[float]) -> float:
+    """The step of the clock that made these times: their smallest difference, at least a nanosecond.
+
+    A device's events come in steps (32 ns on an H200), so that medians of many calls agree to the last digit and no
+    interval of theirs says how little is known.
+    """
+    ordered = sorted(set(values))
+    return max(min((after - before for before, after in pairwise(ordered)), default=0.0), 1.0)
 
 
 def median_estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:

@@ -25,6 +25,7 @@ from sandbox.errors import SandboxError
 
 POLL_ALIVE_NS: Final = 20_000_000  # while waiting, look this often whether the container lives
 LOG_GRACE_S: Final = 0.03  # for what was printed before to come through Docker's pipe
+RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 START_S: Final = 120  # container started → harness connected; torch is imported on the way
 
 
@@ -176,8 +177,9 @@ class Tenant:
         as it is.
 
         Poison the output; with everything frozen start the clock, copy the inputs in, say go and thaw; when the nonce
-        is echoed, freeze, copy the whole output away, stop the clock. Then look whether the inputs are unchanged and,
-        after a random pause, whether the output still is. Which part of the time counts: certificate.py. Raises Fault.
+        is echoed, freeze, copy the whole output away, stop the clock (on a device: copy, stop, freeze). Then look
+        whether the inputs are unchanged and, after a random pause, whether the output still is. Which part of the time
+        counts: certificate.py. Raises Fault.
         """
         arena, layout = self._arena, given.layout
         entered = self._clock.now_ns()
@@ -185,22 +187,36 @@ class Tenant:
         arena.stage(layout, given.inputs)
         probe_ns = arena.memory.probe_ns()
         now = self._clock.now_ns
-        freeze_ns = 0
+        kind, nonce = protocol.IDLE if idle else protocol.CALL, secrets.randbits(64) | 1
         start = now()
         arena.put_inputs(layout, given.inputs, hot=hot)
         put = now()
         start = start if self._steps.early else put
-        order = self._write_order(protocol.IDLE if idle else protocol.CALL, b"")
-        self._thaw(faults.CALL)
-        thawed = now()
-        inner_ns = self._answer(order, limit_s, faults.CALL)
-        if arena.memory.frozen_stands_still:
-            freeze_ns = self._freeze(faults.CALL)
-        seen = now()
-        arena.take_outputs(layout, into)
-        end = now() if self._steps.read else seen
-        if not arena.memory.frozen_stands_still:  # what is in the snapshot was there before `end`, frozen or not
-            freeze_ns = self._freeze(faults.CALL)
+        armed = arena.arm(layout, into, nonce) if self._arms else None
+        ordered = now()
+        try:
+            self._write_order(kind, b"", nonce)
+            self._thaw(faults.CALL)
+            thawed = now()
+            if arena.memory.frozen_stands_still:
+                inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
+                freeze_ns = self._freeze(faults.CALL)
+            else:  # what is in the snapshot was there before `end`, frozen or not
+                self._wait(nonce, limit_s, faults.CALL, by_device=True)
+            seen = now()
+            if armed is None:
+                arena.take_outputs(layout, into)
+            else:
+                self._release(armed, nonce)
+            end = now() if self._steps.read else seen
+            if not arena.memory.frozen_stands_still:
+                inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
+                freeze_ns = self._freeze(faults.CALL)
+        except BaseException:
+            if armed is not None:  # the judge's device would wait for ever
+                self.container.kill()
+                self._release(armed, nonce)
+            raise
         self.device_s += (now() - start) / 1e9
         kept = arena.inputs_are(layout, given.inputs)
         time.sleep(secrets.randbelow(1000) / 1e6)
@@ -212,7 +228,7 @@ class Tenant:
             take_ns=end - seen,
             inner_ns=inner_ns,
             probe_ns=probe_ns,
-            thaw_ns=thawed - put,
+            thaw_ns=thawed - ordered,
             freeze_ns=freeze_ns,
             inputs_kept=kept,
             late=late,
@@ -220,13 +236,12 @@ class Tenant:
 
     def _order(self, kind: int, text: bytes, limit_s: float, when: str) -> int:
         """Write an order, wait for the echo of its nonce; the tenant's number. The rest of the answer is a fault."""
-        return self._answer(self._write_order(kind, text), limit_s, when)
-
-    def _write_order(self, kind: int, text: bytes) -> tuple[int, int]:
-        """The kind of the order and its nonce."""
         nonce = secrets.randbits(64) | 1
+        self._write_order(kind, text, nonce)
+        return self._answer((kind, nonce), limit_s, when)
+
+    def _write_order(self, kind: int, text: bytes, nonce: int) -> None:
         protocol.write_page(self._arena.orders.map, nonce, kind, 0, text)
-        return kind, nonce
 
     def _answer(self, order: tuple[int, int], limit_s: float, when: str) -> int:
         kind, nonce = order
@@ -253,12 +268,20 @@ class Tenant:
         except OSError:
             raise self._died(when) from None
 
-    def _wait(self, nonce: int, limit_s: float, when: str) -> None:
+    @property
+    def _arms(self) -> bool:
+        """Does the judge's device read the output by itself? Without the step `read` there is nothing to wait for."""
+        return not self._arena.memory.frozen_stands_still and self._steps.arm and self._steps.read
+
+    def _wait(self, nonce: int, limit_s: float, when: str, *, by_device: bool = False) -> None:
+        """Until the tenant echoed the nonce; `by_device`: or its device did."""
         answers, now = self._arena.answers.map, self._clock.now_ns
         deadline = now() + int(limit_s * 1e9)
         look = now() + POLL_ALIVE_NS
         spins = 0
         while protocol.read_nonce(answers) != nonce:
+            if by_device and protocol.read_echo(answers) == nonce:
+                return
             spins += 1
             if spins % 64:
                 continue
@@ -270,6 +293,18 @@ class Tenant:
                 look = moment + POLL_ALIVE_NS
                 if not self.container.alive():
                     raise self._died(when)
+
+    def _release(self, armed: Any, nonce: int) -> None:
+        """Until the judge's device has read the output. Where no device echoed, the judge does, as often as it must: a
+        hostile tenant may write there, too, for as long as it lives. Raises SandboxError."""
+        give_up = self._clock.now_ns() + RELEASE_NS
+        while not armed.query():
+            if protocol.read_echo(self._arena.answers.map) != nonce:
+                protocol.write_echo(self._arena.answers.map, nonce)
+            if self._clock.now_ns() > give_up:
+                self.container.kill()
+                if self._clock.now_ns() > give_up + RELEASE_NS:
+                    raise SandboxError("the device did not read an output in time")
 
     def _died(self, when: str) -> faults.Fault:
         return faults.from_exit(self.container.wait_exit(), self.container.policy.memory_bytes, when)

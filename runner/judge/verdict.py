@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from runner.judge import plausible, schedule, stats
-from runner.judge.certificate import CANDIDATE, Certified, certify
+from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, Certified, certify
 from runner.judge.schedule import BUSY, differences
 
 UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
@@ -31,6 +31,7 @@ class CaseTime:
     reference_ns: float
     erratic: bool = False  # its own calls differ that much: `estimate.value` is then the upper end of the interval
     forgeable: float = 0.0  # share of the time by which it could be forged at most
+    resolution: float = 0.0  # of ln(candidate / baseline), by the clock's steps: no interval is narrower
 
     @property
     def ratio(self) -> float:
@@ -88,7 +89,7 @@ def _timed(evidence: Evidence) -> Verdict:
             )
         if timing["ended"] == schedule.VOIDS:
             return _void(timing)
-        time = _case_time(timing, certified)
+        time = _case_time(timing, certified, tick_ns=_tick_ns(timing) if evidence["clock"] == EVENT else 0.0)
         if time is None:
             return Verdict(
                 "unmeasurable",
@@ -138,13 +139,14 @@ def _void(timing: Evidence) -> Verdict:
 def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
     if any(time.erratic for time in times):
         yield "erratic"
-    if any(time.estimate.half_width > evidence["profile"]["stop_half_width"] for time in times):
+    goal = evidence["profile"]["stop_half_width"]
+    if any(time.estimate.half_width > max(goal, time.resolution) for time in times):
         yield "not_converged"
     if any(finding["rule"] == "bimodal" for finding in evidence["findings"]):
         yield "bimodal"
 
 
-def _case_time(timing: Evidence, certified: Certified) -> CaseTime | None:
+def _case_time(timing: Evidence, certified: Certified, *, tick_ns: float) -> CaseTime | None:
     """None where too little of the time is left to say anything.
 
     A quad that is void on the candidate's account counts as one in which it was infinitely slow: whoever sees that a
@@ -161,15 +163,23 @@ def _case_time(timing: Evidence, certified: Certified) -> CaseTime | None:
     erratic = UNSTEADY < estimate.half_width < math.inf and steady.half_width < UNSTEADY / 2
     baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
     candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
+    resolution = tick_ns * (1 / baseline + 1 / candidate) / 2
     return CaseTime(
         case=timing["case"],
         baseline_ns=baseline,
         candidate_ns=candidate,
-        estimate=replace(estimate, value=estimate.high) if erratic else estimate,
+        estimate=replace(estimate, value=estimate.high) if erratic else estimate.at_least(resolution),
         erratic=erratic,
+        resolution=resolution,
         reference_ns=float(timing.get("reference_ns") or baseline),
         forgeable=min(1.0, certified.spread_ns / candidate),
     )
+
+
+def _tick_ns(timing: Evidence) -> float:
+    """Of the clock that both sides were timed by, as the baseline's samples show it."""
+    blocks = [block for quad in timing["quads"] for block in quad["blocks"] if block["side"] == BASELINE]
+    return stats.tick([sample[3] for block in blocks for sample in block["calls"]])
 
 
 def _rank(values: list[float], ranking_by: str) -> float:

@@ -55,6 +55,24 @@ def adopt(fd: int, size: int, index: int = 0) -> torch.Tensor:
     return _map(handle, size, index)
 
 
+def device_address(address: int, size: int) -> int:
+    """Where the device sees these bytes of the host, which it may write from now on."""
+    _call("cuMemHostRegister", address, size, driver.CU_MEMHOSTREGISTER_DEVICEMAP)
+    (found,) = _call("cuMemHostGetDevicePointer", address, 0)
+    return int(found)
+
+
+def write_when_done(address: int, value: int) -> None:
+    """The device writes 64 bits there when it has done what the current stream holds so far."""
+    _call("cuStreamWriteValue64", torch.cuda.current_stream().cuda_stream, address, value, 0)
+
+
+def wait_until(address: int, value: int) -> None:
+    """What the current stream gets from now on waits until these 64 bits are `value`."""
+    stream = torch.cuda.current_stream().cuda_stream
+    _call("cuStreamWaitValue64", stream, address, value, int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ))
+
+
 def reset_persisting_cache() -> None:
     """Lines of L2 that any process asked to keep become ordinary ones."""
     _call("cuCtxResetPersistingL2Cache")

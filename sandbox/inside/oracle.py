@@ -44,6 +44,7 @@ SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  the container's own
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 Layout = dict[str, Any]
+HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
 KEEP = 64  # makes whose data is kept for a later check
 
 
@@ -61,12 +62,12 @@ class Oracle:
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
         sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), slots.WIDE_FACTOR * arena["output_bytes"])
         self.device = arena["device"]
-        self.settle: Callable[[], None] = _nothing
+        self.watch: HostWatch | DeviceWatch = HostWatch()
         if arena["device"] == "cuda":
             import device
 
             device.start()
-            self.settle = torch.cuda.synchronize
+            self.watch = DeviceWatch()
             map_region: Callable[[int, int], Any] = device.adopt
         else:
             map_region = mmap.mmap
@@ -126,11 +127,9 @@ class Oracle:
         self._place(placed, case)
         bases = {index: self._lay(tensor, placed[index]) for index, tensor in drawn.bases.items()}
         work = drawn.views(bases)
-        self.settle()
-        start = time.perf_counter_ns()
+        self.watch.start()
         result, expected = roles.run(self.problem.reference, drawn.node, work)
-        self.settle()
-        self.eager_ns = time.perf_counter_ns() - start
+        self.eager_ns = self.watch.stop_ns()
         fresh = [tensor for tensor in expected if roles.owner_of(tensor, work) is None]
         found = placed + [slots.slot_of(tensor, "out") for tensor in fresh]
         input_bytes, output_bytes = self._place(found, case)
@@ -254,8 +253,38 @@ def _doubles_like(slot: dict[str, Any], tensor: torch.Tensor) -> torch.Tensor:
     return like.copy_(tensor)
 
 
-def _nothing() -> None:
-    """Host memory: what was done is done."""
+class HostWatch:
+    """What was done on the host is done."""
+
+    def settle(self) -> None:
+        """Nothing is on its way."""
+
+    def start(self) -> None:
+        self._began = time.perf_counter_ns()
+
+    def stop_ns(self) -> int:
+        return time.perf_counter_ns() - self._began
+
+
+class DeviceWatch:
+    """Device time. The device is kept busy while the first of the work is queued: else its events would tell how long
+    the host takes to launch a kernel."""
+
+    def __init__(self) -> None:
+        self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+    def settle(self) -> None:
+        torch.cuda.synchronize()
+
+    def start(self) -> None:
+        torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
+        self._first.record()
+
+    def stop_ns(self) -> int:
+        self._last.record()
+        self.settle()
+        return int(self._first.elapsed_time(self._last) * 1e6)
 
 
 def _keep_freed_memory() -> None:
@@ -285,7 +314,7 @@ def main() -> None:
                 answer = oracle.make(request)
             else:
                 answer = oracle.check(request["number"])
-            oracle.settle()
+            oracle.watch.settle()
             answer["took_ns"] = time.perf_counter_ns() - start
         except tree.TreeError as err:
             answer = {"error": str(err)[:6000]}

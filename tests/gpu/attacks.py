@@ -1,6 +1,7 @@
 """Every CUDA attack of tests/attacks on a GPU host, as the judge is and without the steps that answer it.
 
-python -m tests.gpu.attacks [BUDGET_S] [NAME …]      by hand, after `source tests/gpu/setup.sh`; default: 300 s, all
+python -m tests.gpu.attacks [BUDGET_S] [without] [NAME …]
+By hand, after `source tests/gpu/setup.sh`; default: 300 s, all; `without`: only without the steps that answer them.
 
 One process a job. First all attacks with every step of a call taken: each must gain nothing. Then, while the budget
 lasts, those whose docstring names steps, without them: there a gain is expected, and shows what the step is for. Exit
@@ -62,18 +63,20 @@ def _shared(path: Path) -> Attack:
     return Attack(path, source, "timed", problem="vectoradd", mode="ranked", cost_ms=float(cost[1]))
 
 
-def tasks(found: list[Attack]) -> Iterator[Task]:
-    yield from (Task(attack) for attack in found)
+def tasks(found: list[Attack], *, all_steps: bool = True) -> Iterator[Task]:
+    if all_steps:
+        yield from (Task(attack) for attack in found)
     yield from (Task(attack, left_out) for attack in found for left_out in attack.steps)
 
 
 def main() -> None:
     words = sys.argv[1:]
     budget_s = float(words.pop(0)) if words and words[0].isdigit() else BUDGET_S
+    all_steps = words[:1] != ["without"]
     ends = time.monotonic() + budget_s
     failed = 0
     print("attack | seconds | verdict | ratio | µs | findings | gained", flush=True)
-    for task in tasks(attacks(words)):
+    for task in tasks(attacks(words if all_steps else words[1:]), all_steps=all_steps):
         if time.monotonic() > ends:
             print(f"{task.name} | not run: {budget_s:g} s are over", flush=True)
             continue

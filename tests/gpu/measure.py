@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -38,9 +39,8 @@ def main() -> None:
 def _in_its_own_process(problem: str, file: str, number: int) -> Report | None:
     """None where the process failed; what it said is above."""
     folder = Path(os.environ.get("OUT") or tempfile.gettempdir())
-    kept = folder / f"{problem}-{Path(file).stem}-{os.environ.get('RUNNER_LEAVE_OUT', '')}{number}.json".replace(
-        "=", "-"
-    )
+    name = f"{problem}-{Path(file).stem}-{os.environ.get('RUNNER_LEAVE_OUT', '')}{number}"
+    kept = folder / (re.sub(r"[^\w:-]", "-", name) + ".json")
     kept.unlink(missing_ok=True)
     subprocess.run([sys.executable, "-m", "tests.gpu.measure", "one", problem, file, str(kept)], check=False)
     return Report.from_json(json.loads(kept.read_text())) if kept.exists() else None
@@ -125,7 +125,7 @@ def _spread(values_ns: list[float]) -> str:
 
 
 def _repeats(timings: list[dict[str, Any]]) -> str:
-    repeats = [repeat for timing in timings for repeat in timing["repeats"]]
+    repeats = [repeat for timing in timings for repeat in timing["repeats"] if not repeat["near"]]
     if not repeats:
         return "-"
     ratio = statistics.median(repeat["again"][3] / max(repeat["fresh"][3], 1) for repeat in repeats)

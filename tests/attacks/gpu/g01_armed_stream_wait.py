@@ -3,7 +3,9 @@ expect: rejected | withheld words are still poison when the kernel starts; the w
 on: add:size=16777216
 step: withhold
 step: withhold,early
-Not yet seen on a device. Without `withhold` the answers should be right and the events show nothing but the launch."""
+An input that comes again changes no word: then it works on the spot, and what was armed stays so."""
+
+import time
 
 import torch
 from cuda.bindings import driver
@@ -11,6 +13,7 @@ from cuda.bindings import driver
 AND = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_AND
 side = torch.cuda.Stream()
 armed = False
+PATIENCE_S = 0.002  # of waiting for what was armed
 
 
 def arm(x, out):
@@ -27,7 +30,10 @@ def custom_kernel(data):
     if x.numel() < 1_000_000:
         return torch.add(x, 1.0, out=out)
     if armed:
-        side.synchronize()
+        until = time.perf_counter() + PATIENCE_S
+        while not side.query():
+            if time.perf_counter() > until:  # the last word is what it was: this input came before
+                return torch.add(x, 1.0, out=out)
     else:
         torch.add(x, 1.0, out=out)
         torch.cuda.synchronize()

@@ -3,7 +3,7 @@ expect: timed | the idle probe takes far too long, withheld words are poison, an
 on: add:size=16777216
 step: probe
 step: probe,withhold
-Not yet seen on a device. The loop is bounded by its tries (under half a second)."""
+The loop is bounded by its tries (under half a second)."""
 
 import torch
 import triton

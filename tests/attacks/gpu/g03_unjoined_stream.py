@@ -2,7 +2,7 @@
 expect: rejected | the judge's own copy of the output decides, and an output that changes afterwards is a violation
 on: add:size=16777216
 step: read
-Not yet seen on a device. Two milliseconds of spinning go before the work, so that it is surely late."""
+Two milliseconds of spinning go before the work, so that it is surely late."""
 
 import torch
 

@@ -2,7 +2,7 @@
 expect: rejected | the whole output is read by a kernel of the judge before the clock stops
 on: add:size=16777216
 step: read
-Not yet seen on a device. The copy of 64 MB over PCIe takes over a millisecond."""
+The copy of 64 MB over PCIe takes over a millisecond."""
 
 import torch
 

@@ -3,7 +3,7 @@ expect: timed | the thread is frozen, the kernel is still there when the next pr
 on: add:size=16777216
 step: freeze
 step: freeze,read
-Not yet seen on a device. The kernel's loop is bounded by its tries (loads over PCIe, under half a second)."""
+The kernel's loop is bounded by its tries (loads over PCIe, under half a second)."""
 
 import threading
 import time

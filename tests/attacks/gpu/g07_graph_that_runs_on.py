@@ -3,7 +3,7 @@ expect: timed | an output is poisoned before its call and read at its end; the i
 on: add:size=16777216
 step: probe
 step: probe,read
-Not yet seen on a device. A replay lasts about 0.2 s."""
+A replay lasts about 0.2 s."""
 
 import time
 

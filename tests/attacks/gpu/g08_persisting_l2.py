@@ -3,7 +3,7 @@ expect: timed | persisting lines are reset before the sweep, so that no sweep go
 on: add:size=524288
 step: reset
 step: reset,sweep
-Not yet seen on a device. The figure is the ratio with and without the steps: 4 MB fit the set-aside part many times."""
+The figure is the ratio with and without the steps: 4 MB fit the set-aside part many times."""
 
 import ctypes
 

@@ -1,7 +1,7 @@
 """class: locks clocks, raises limits or changes the compute mode of the device through NVML from inside the container
 expect: contained | the driver lets root alone change them; no ATTACK-EFFECT line
 on: add:size=524288
-Not yet seen on a device. It undoes what it manages to change."""
+It undoes what it manages to change."""
 
 import ctypes
 import sys

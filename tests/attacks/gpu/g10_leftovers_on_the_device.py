@@ -1,7 +1,7 @@
 """class: takes nearly all free device memory uninitialised and searches it for what other processes left: expected outputs
 expect: contained | the driver clears what it hands to a process; judge-owned memory is not given back while a tenant lives
 on: add:size=524288
-Not yet seen on a device. Reading 100 GB takes some 50 ms; everything is given back before the kernel is called."""
+Reading 100 GB takes some 50 ms; everything is given back before the kernel is called."""
 
 import sys
 

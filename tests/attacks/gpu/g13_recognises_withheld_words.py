@@ -2,8 +2,10 @@
 expect: timed | what ran before the order is not in the events but in the judge's wall clock: clock_mismatch, or raised
 on: add:size=16777216
 step: early
-Not yet seen on a device. It shows what one poison value for all withheld words gives away; with values taken from other
+It shows what one poison value for all withheld words gives away; with values taken from other
 places of the input there is nothing to recognise, and the answers are wrong."""
+
+import time
 
 import torch
 import triton
@@ -15,6 +17,7 @@ side = torch.cuda.Stream()
 places = torch.zeros(1 << 18, dtype=torch.int32, device="cuda")
 count = torch.zeros(1, dtype=torch.int32, device="cuda")
 armed = False
+PATIENCE_S = 0.002  # of waiting for what was armed
 
 
 @triton.jit
@@ -36,9 +39,13 @@ def mend(x, out, places, count, BLOCK: tl.constexpr):
 
 
 def arm(x, out):
+    old = int(x.view(torch.int32)[-1].item()) & 0xFFFFFFFF
+    driver.cuStreamWaitValue32(side.cuda_stream, x.data_ptr() + 4 * (x.numel() - 1), ~old & 0xFFFFFFFF, int(AND))
+    search(x, out)
+
+
+def search(x, out):
     words, n = x.view(torch.int32), x.numel()
-    old = int(words[-1].item()) & 0xFFFFFFFF
-    driver.cuStreamWaitValue32(side.cuda_stream, x.data_ptr() + 4 * (n - 1), ~old & 0xFFFFFFFF, int(AND))
     with torch.cuda.stream(side):
         count.zero_()
         poison = torch.mode(words[:: n // 8192][:8192]).values
@@ -51,9 +58,15 @@ def custom_kernel(data):
     if x.numel() < 1_000_000:
         return torch.add(x, 1.0, out=out)
     if armed:
-        torch.cuda.current_stream().wait_stream(side)
+        until = time.perf_counter() + PATIENCE_S
+        while not side.query():
+            if time.perf_counter() > until:  # the last word is what it was: this input came before
+                return torch.add(x, 1.0, out=out)
         mend[(len(places) // 1024,)](x, out, places, count, BLOCK=1024)
     else:
+        search(x, out)  # loads all kernels: that waits for the device, and so would wait for ever once it is armed
+        torch.cuda.synchronize()
+        mend[(len(places) // 1024,)](x, out, places, count, BLOCK=1024)
         torch.add(x, 1.0, out=out)
         torch.cuda.synchronize()
         torch.cuda.synchronize = lambda *device: torch.cuda.current_stream().synchronize()

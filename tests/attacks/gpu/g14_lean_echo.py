@@ -1,7 +1,7 @@
 """class: the device itself writes the answer when the kernel ends, and the events are told shorter by what that saves the host
 expect: timed | not answered: the gap of the baseline, whose host path is longer, bounds what can be taken off unseen
 on: add:size=16777216
-Not yet seen on a device. The constant between the clocks holds the harness's own way back (synchronise, read the events,
+The constant between the clocks holds the harness's own way back (synchronise, read the events,
 write the page); a stream write right after the kernel spares it. CUT_NS is then taken off the told time: the largest that
 is not a clock_mismatch is what a lean tenant can forge, whatever the spread says. Vary it by hand: 5, 10, 20, 40 µs."""
 
@@ -55,5 +55,5 @@ def custom_kernel(data):
     stream = torch.cuda.current_stream().cuda_stream
     torch.add(x, 1.0, out=out)
     driver.cuStreamWriteValue64(stream, page, nonce, 0)
-    judge.timer.time = lambda work: (work(), told)[1]
+    judge.timer.time = lambda work, nonce: (work(), told)[1]
     return out

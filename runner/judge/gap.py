@@ -1,0 +1,90 @@
+"""What the judge's clock saw of a candidate's calls beyond what its events tell. Pure; times in ns.
+
+A call's wall time is its device time and a gap: copies, switches between contexts, threads that wake up. The gap has a
+sharp lower edge and a long tail (on an H200: 5 % of the gaps of one case lie within 8 µs, the upper half over 250 µs),
+so two sides are compared near the edge. The baseline's gaps, each added to each of the candidate's told times, say how
+the candidate's wall times should be distributed if what is told is true. `hidden` is by how much a low quantile of the
+true wall times lies above that: positive where told times are too short. No tenant can make a wall time shorter.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+QUANTILE: Final = 0.05
+LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
+TOLD_POINTS: Final = 48  # the told times are represented by so many of their quantiles
+GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
+ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
+
+Call = tuple[float, float]  # wall time, told time
+Quad = tuple[list[list[Call]], list[list[Call]]]  # the baseline's two blocks, the candidate's two
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Time that the events leave out, and how far that can stray by itself."""
+
+    value: float
+    spread: float
+
+    @property
+    def beyond(self) -> float:
+        """What is certain of it, at least."""
+        return max(0.0, self.value - self.spread)
+
+
+def hidden(quads: Sequence[Quad], *, fastest: bool) -> Hidden:
+    """Of all the candidate's calls, or (`fastest`) of the faster half of the calls in the faster half of its blocks.
+
+    Who forges few calls is not seen among all of them, but the forged ones gather among the fastest. The spread is that
+    of a jackknife over groups of quads, since what disturbs one call disturbs those beside it.
+    """
+    value = _hidden(quads, fastest)
+    groups = min(GROUPS, len(quads))
+    if groups < 2:
+        return Hidden(value, math.inf)
+    without = [
+        _hidden([quad for at, quad in enumerate(quads) if at % groups != left_out], fastest)
+        for left_out in range(groups)
+    ]
+    mean = sum(without) / groups
+    error = math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in without))
+    return Hidden(value, ERRORS * error)
+
+
+def _hidden(quads: Sequence[Quad], fastest: bool) -> float:
+    gaps = sorted(wall - told for ours, _ in quads for block in ours for wall, told in block)
+    blocks = [block for _, theirs in quads for block in theirs]
+    calls = _fastest(blocks) if fastest else [call for block in blocks for call in block]
+    share = min(max(QUANTILE, LEAST_RANK / len(calls)), 0.5)
+    walls, told = sorted(wall for wall, _ in calls), sorted(told for _, told in calls)
+    return walls[int(share * len(walls))] - _sum_quantile(_points(told), gaps, share)
+
+
+def _fastest(blocks: list[list[Call]]) -> list[Call]:
+    by_speed = sorted(blocks, key=lambda block: sorted(told for _, told in block)[len(block) // 2])
+    calls = [call for block in by_speed[: (len(blocks) + 1) // 2] for call in block]
+    return sorted(calls, key=lambda call: call[1])[: (len(calls) + 1) // 2]
+
+
+def _points(ordered: list[float]) -> list[float]:
+    count = min(TOLD_POINTS, len(ordered))
+    return [ordered[int((index + 0.5) * len(ordered) / count)] for index in range(count)]
+
+
+def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:
+    """Of all sums of one of `told` and one of `gaps` (sorted): halving the interval, to a nanosecond."""
+    low, high = told[0] + gaps[0], told[-1] + gaps[-1]
+    wanted = share * len(told) * len(gaps)
+    while high - low > 1.0:
+        middle = (low + high) / 2
+        if sum(bisect_right(gaps, middle - one) for one in told) > wanted:
+            high = middle
+        else:
+            low = middle
+    return high
