@@ -204,6 +204,7 @@ def _measure(requests: int) -> None:
         ("collection", stranger, "/collections/suite", False),
         ("home page", stranger, "/", False),
         ("review queue", reviewer, "/review", False),
+        ("review queue API, 50 cases", reviewer, "/api/v1/review", False),
     ):
         queries = _queries(client, address)
         _line(f"{name}, warm", [_look(client, address) for _ in range(requests)], queries)

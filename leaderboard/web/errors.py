@@ -107,8 +107,9 @@ def _flat(detail: Any, field: str = "") -> list[tuple[str, str]]:
 
 
 def _data(context: dict[str, Any]) -> dict[str, Any]:
+    """What was sent: the body, or of a GET what its address asks for."""
     request = context.get("request")
-    data = getattr(request, "data", None)
+    data = getattr(request, "query_params" if getattr(request, "method", "") == "GET" else "data", None)
     return {str(key): data.get(key) for key in data} if isinstance(data, dict) else {}
 
 
