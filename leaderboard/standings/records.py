@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from django.db.models import F
+
 from leaderboard.competitions.calendar import Stage, window_of
 from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
@@ -38,10 +40,11 @@ def marks(first: Sequence[Place], asked_before: datetime | None = None) -> dict[
     """First submission → what a board says of the record of who stands first: one query; nothing where there is none.
 
     `asked_before`: the freeze, for who sees the standing as it was then: what is asked later tells of what is hidden.
-    Whoever took first place from nobody is not marked, nor is who did not get it: they are tied.
+    Whoever took first place from nobody is not marked, nor is who did not get it: they are tied. What was asked of an
+    earlier version of the problem says nothing of today's.
     """
     leader = first[0].value.submissions if first else ()
-    asked = Confirmation.objects.filter(candidate__in=leader).order_by("-id")
+    asked = Confirmation.objects.filter(candidate__in=leader, version=F("board__version")).order_by("-id")
     asked = asked if asked_before is None else asked.filter(created_at__lt=asked_before)
     newest = asked.first() if leader else None
     if newest is None or newest.outcome == REFUSED:

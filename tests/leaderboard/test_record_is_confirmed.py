@@ -13,6 +13,7 @@ from django.test import Client
 
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
+from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.claim import PAUSE
 from leaderboard.confirmations.models import (
@@ -39,7 +40,7 @@ from leaderboard.submissions.models import Submission
 from runner.wire import Job, dump
 from tests.leaderboard import records
 from tests.leaderboard.records import claim, confirm, found
-from tests.leaderboard.stage import Stage, make_runner
+from tests.leaderboard.stage import Stage, make_problem, make_runner
 
 
 def overtake(stage: Stage, by: float = 0.8) -> tuple[Submission, Submission]:
@@ -136,6 +137,22 @@ def test_a_confirmed_record_is_marked_so(stage: Stage) -> None:
     asked = confirm(stage)
     assert (asked.outcome, asked.found.median_gain, asked.found.wins) == (CONFIRMED, 0.02, 5)
     assert (mark(stage), first(stage)) == (CONFIRMED_MARK, candidate.pk)
+
+
+def test_a_record_of_an_earlier_version_of_the_problem_is_none_of_todays(stage: Stage) -> None:
+    candidate, incumbent = overtake(stage)
+    confirm(stage)
+    newer = replace(make_problem(), description="Softmax of each column.")
+    version = ProblemVersion.objects.create(
+        problem=stage.board.problem, digest=newer.digest, bundle=newer.to_bundle(), created_at=stage.now
+    )
+    Board.objects.update(version=version)
+    assert (mark(stage), first(stage)) == ("", candidate.pk)
+    now = stage.later(PAUSE.total_seconds())
+    ask_confirmation(candidate=candidate, incumbent=incumbent, cause=RECORD, actor=None, now=now)
+    assert mark(stage) == NOT_YET
+    assert confirm(stage).version == version
+    assert mark(stage) == CONFIRMED_MARK
 
 
 def test_a_refused_record_is_a_tie_and_the_earlier_stands_first(stage: Stage) -> None:
