@@ -16,8 +16,7 @@ from leaderboard.competitions.calendar import Stage, Window, current_stage
 from leaderboard.competitions.models import Board
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.field import Field
-from leaderboard.standings.history import Record, records
-from leaderboard.standings.level import level_pairs
+from leaderboard.standings.history import Record
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Place, Run, Value, pool
 from leaderboard.standings.table import COLUMNS, NO_LINES, Table, Tables, read, run_of
@@ -192,11 +191,7 @@ class RecordLine:
 
 def board_records(board: Board, *, stage: Stage, now: datetime) -> list[RecordLine]:
     """Who stood first from when on, the oldest first: of the lines that are shown, in the epoch that is ranked."""
-    epochs = look(board, stage=stage, now=now).epochs
-    if not epochs:
-        return []
-    rows = Entry.objects.filter(inside(window(board, stage, now)), board=board, epoch=epochs[0].name)
-    found = records((Run(*row) for row in rows.values_list(*COLUMNS)), level_pairs([board.pk]).get(board.pk, ()))
+    found = look(board, stage=stage, now=now).current.records
     firsts = Entry.objects.filter(submission__in=[record.value.submissions[0] for record in found])
     entries = {entry.submission_id: entry for entry in firsts.select_related("entrant")}
     return [RecordLine(one, entries[one.value.submissions[0]]) for one in found if one.value.submissions[0] in entries]

@@ -1,6 +1,7 @@
 """A collection: a competition whose boards ask for a Model to be replaced, ranked as a whole by `fast_p` (fast_p.py).
 
-Reads Entry and nothing else of results: what is held, rejected or failed has no entry and so counts as not solved.
+Reads what boards rank and nothing else of results: what is held, rejected or failed has no line and so counts as not
+solved.
 Each board is looked at in its current timing epoch; a ratio is to the baseline beside it, so boards may differ in that.
 A problem that this judge cannot do is left out of the count, and is told.
 """
@@ -11,19 +12,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final
 
 from django.db.models import Count, Q
 
-from leaderboard.competitions.calendar import Window, current_stage
 from leaderboard.competitions.models import BoardQuerySet, Competition, ProblemVersion
-from leaderboard.judging.models import Epoch
+from leaderboard.entrants.models import Entrant
+from leaderboard.standings.boards import looks
 from leaderboard.standings.fast_p import Solved
-from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Value, pool
-from leaderboard.standings.table import run_of
-from leaderboard.standings.windows import inside_each, window
+from leaderboard.standings.table import Table
 from leaderboard.submissions.tokens import code_digest
 from problems.formats.kernelbench import COMPILED
 from problems.spec import MODEL
@@ -57,47 +56,38 @@ class Collection:
     places: tuple[str, ...]  # all hardware that it is on
     members: tuple[Member, ...]  # by level, then by slug
     left_out: tuple[Member, ...]  # that cannot be judged
-    counted: Mapping[int, Window]  # by board: what of its lines is shown
+    tables: Mapping[str, Table]  # by problem: what is shown of its current stage and epoch, where there is a line
 
     @property
     def levels(self) -> dict[str, int]:
         return {member.slug: member.level for member in self.members}
 
-    @cached_property
-    def entries(self) -> dict[str, list[Entry]]:
-        """By problem, those of its current epoch. Two queries."""
-        slugs = {member.board: member.slug for member in self.members}
-        newest = Epoch.objects.filter(hardware=self.hardware).order_by("-current_since", "-pk")
-        order = {name: place for place, name in enumerate(newest.values_list("name", flat=True))}
-        by_epoch: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
-        for entry in Entry.objects.filter(inside_each({board: self.counted[board] for board in slugs})).select_related(
-            "owner", "entrant"
-        ):
-            by_epoch[slugs[entry.board_id]][entry.epoch].append(entry)
-        return {
-            slug: found[min(found, key=lambda name: (order.get(name, len(order)), name))]
-            for slug, found in by_epoch.items()
-        }
-
     def answers(self) -> dict[str, dict[str, Answer]]:
-        """Entrant → problem → their best kernel."""
+        """Entrant → problem → their best kernel. One query."""
         found: dict[str, dict[str, Answer]] = defaultdict(dict)
-        for slug, entries in self.entries.items():
-            names = {entry.entrant_id: entry.entrant.shown_name for entry in entries}
-            for value in reversed(pool(map(run_of, entries))):  # the fastest of an owner comes last, and stays
+        names = self._names()
+        for slug, table in self.tables.items():
+            for place in table.places:
+                value = place.value
                 found[names[value.entrant_id]][slug] = Answer(_solved(value), value.submissions[0])
         return dict(found)
 
     def compiled(self) -> dict[str, Solved]:
         """By problem: its own torch.compile template, where anybody has sent it."""
         versions = {member.slug: member.version for member in self.members}
-        texts = _compiled_digests(tuple(sorted(versions[slug] for slug in self.entries)))
+        texts = _compiled_digests(tuple(sorted(versions[slug] for slug in self.tables)))
         found = {}
-        for slug, entries in self.entries.items():
-            same = [entry for entry in entries if entry.code_digest == texts.get(versions[slug])]
+        for slug, table in self.tables.items():
+            digest = texts.get(versions[slug])
+            same = [run._replace(entrant_id=EVERYBODY) for run in table.runs.values() if run.code == digest]
             if same:
-                found[slug] = _solved(pool(run_of(entry)._replace(entrant_id=EVERYBODY) for entry in same)[0])
+                found[slug] = _solved(pool(same)[0])
         return found
+
+    def _names(self) -> dict[int, str]:
+        who = {place.value.entrant_id for table in self.tables.values() for place in table.places}
+        known = Entrant.objects.filter(pk__in=who).only("name", "pseudonym", "revealed_at")
+        return {entrant.pk: entrant.shown_name for entrant in known}
 
 
 def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:
@@ -109,16 +99,15 @@ def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: dat
         return None
     competition = Competition.objects.get(slug=slug)
     members = sorted(_members(boards.filter(hardware=chosen)), key=lambda pair: (pair[0].level, pair[0].slug))
+    judged = [member for member, can_be_judged in members if can_be_judged]
+    seen = looks(boards.filter(hardware=chosen).select_related("competition").defer("version"), now=now)
     return Collection(
         competition=competition,
         hardware=chosen,
         places=tuple(names),
-        members=tuple(member for member, can_be_judged in members if can_be_judged),
+        members=tuple(judged),
         left_out=tuple(member for member, can_be_judged in members if not can_be_judged),
-        counted={
-            board.pk: window(board, current_stage(competition.schedule, now), now)
-            for board in boards.filter(hardware=chosen).select_related("competition").defer("version")
-        },
+        tables={member.slug: table for member in judged if (table := seen[member.board].current).places},
     )
 
 

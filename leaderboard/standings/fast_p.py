@@ -77,13 +77,22 @@ class Score:
 
 @dataclass(frozen=True)
 class Standing:
-    """An entrant in the whole collection. `levels`: the same by level, in their order."""
+    """An entrant in the whole collection."""
 
     rank: int  # shared by those with the same shares
     entrant: str
     score: Score
-    levels: tuple[tuple[int, Score], ...]
-    curve: tuple[Step, ...]
+    answers: Mapping[str, Solved]  # by problem
+    problems: Mapping[str, int]  # that there are, with their levels
+
+    @property
+    def levels(self) -> tuple[tuple[int, Score], ...]:
+        """The same by level, in their order."""
+        return _by_level(self.answers, self.problems)
+
+    @property
+    def curve(self) -> tuple[Step, ...]:
+        return tuple(curve(list(self.answers.values()), len(self.problems)))
 
 
 def standings(solved: Mapping[str, Mapping[str, Solved]], levels: Mapping[str, int]) -> list[Standing]:
@@ -96,20 +105,12 @@ def standings(solved: Mapping[str, Mapping[str, Solved]], levels: Mapping[str, i
         for entrant, answers in solved.items()
     }
     scores = {entrant: score(answers.values(), len(levels)) for entrant, answers in scored.items()}
-    order = sorted(scores, key=lambda entrant: (merit(scores[entrant]), entrant))
+    merits = {entrant: merit(own) for entrant, own in scores.items()}
+    order = sorted(scores, key=lambda entrant: (merits[entrant], entrant))
     ranks: dict[tuple[float, ...], int] = {}
     for place, entrant in enumerate(order, start=1):
-        ranks.setdefault(merit(scores[entrant]), place)
-    return [
-        Standing(
-            rank=ranks[merit(scores[entrant])],
-            entrant=entrant,
-            score=scores[entrant],
-            levels=_by_level(scored[entrant], levels),
-            curve=tuple(curve(list(scored[entrant].values()), len(levels))),
-        )
-        for entrant in order
-    ]
+        ranks.setdefault(merits[entrant], place)
+    return [Standing(ranks[merits[entrant]], entrant, scores[entrant], scored[entrant], levels) for entrant in order]
 
 
 def score(answers: Iterable[Solved], problems: int) -> Score:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from leaderboard.standings.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, value_of
@@ -34,6 +34,11 @@ class Field:
         self._level: frozenset[frozenset[int]] = frozenset()  # that the groups were made with
         self._touched: set[int] = set()  # entrants whose values changed since then
         self._fill(runs)
+
+    @property
+    def runs(self) -> Mapping[int, Run]:
+        """By submission."""
+        return self._runs
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -75,8 +80,12 @@ class Field:
         return best
 
     def first(self, level: frozenset[frozenset[int]]) -> Value:
-        """Who stands first; there is somebody."""
-        return group_at(self._lines, 0, self._own, level)[0].value
+        """Who stands first; there is somebody. `level`: pairs_of, the same each time that nothing else is asked for."""
+        if level != self._level:
+            self._groups, self._level = {}, level
+        group = self._group_at(0)
+        self._groups, self._touched = {group.members[0].submissions[0]: group}, set()
+        return group.places[0].value
 
     def places(self, level: Iterable[tuple[int, int]] = ()) -> list[Place]:
         """`level`: as for `rank`."""

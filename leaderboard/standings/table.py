@@ -14,6 +14,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from threading import Lock
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -23,6 +24,7 @@ from django.db.models.functions import Cast, Extract
 
 from leaderboard.competitions.calendar import Window
 from leaderboard.standings.field import Field
+from leaderboard.standings.history import Record, records
 from leaderboard.standings.level import Pair, level_pairs
 from leaderboard.standings.models import Change, Entry, Revision
 from leaderboard.standings.ranking import Place, Run, Value, scale_us
@@ -45,7 +47,13 @@ class Table:
     places: tuple[Place, ...]
     scale_us: float  # of ratio 1; 0 where there is no line
     watched: Mapping[int, str]  # how a submission's run was
-    runs: int
+    runs: Mapping[int, Run]  # by submission
+    level: Sequence[Pair]
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        """Who stood first from when on; found once, when somebody asks."""
+        return tuple(records(self.runs.values(), self.level))
 
     def telemetry(self, value: Value) -> str:
         """The least that was watched in any of its runs."""
@@ -53,7 +61,7 @@ class Table:
         return next(level for level in ("", "none", "mask_only", "full") if level in levels)
 
 
-NO_LINES: Final = Table((), 0.0, {}, 0)
+NO_LINES: Final = Table((), 0.0, {}, {}, ())
 Tables = Mapping[str, Table]  # by epoch; only those that have lines
 Wanted = Mapping[int, Window]  # board → which of its lines
 
@@ -102,7 +110,7 @@ class _Lines:
 
     def table(self, level: Sequence[Pair]) -> Table:
         places = tuple(self.field.places(level))
-        return Table(places, scale_us(self._sorted_us), self._watched, runs=len(self.field))
+        return Table(places, scale_us(self._sorted_us), self._watched, self.field.runs, level)
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ class _Kept:
 
     @property
     def runs(self) -> int:
-        return sum(table.runs for table in self.tables.values())
+        return sum(len(table.runs) for table in self.tables.values())
 
 
 def read(wanted: Wanted) -> dict[int, Tables]:
