@@ -2,7 +2,7 @@
 
 Both say the same of a result: those of its board, version and timing epoch, but for its own submission's. Its
 entrant's own are its history; beside others' they count only where a person cleared them, so that nobody climbs a
-ladder of their own.
+ladder of their own. What a suspended account reached counts beside nobody's.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from leaderboard.judging.models import Result
 from leaderboard.review.models import Measurement
 from leaderboard.review.rules import Known
 from leaderboard.review.standing import standing_results
+from leaderboard.review.suspend import suspended_logins
 
 COMPARED: Final = 2_000  # results of others, the newest, whose cases a result is compared with
 
@@ -37,6 +38,7 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
     before = _standing(result).exclude(attempt__submission=submission)
     is_own = Q(attempt__submission__entrant=submission.entrant_id)
     cover = before.filter(~is_own | Q(case__isnull=False))
+    cover = cover.exclude(attempt__submission__owner__in=suspended_logins(submission.board.competition))
     newest = cover.order_by("-pk").values_list("measurement__case_ratios", flat=True)[:COMPARED]
     best: dict[str, float] = {}
     for ratios in newest:
@@ -53,13 +55,19 @@ class Compared:
     """For many results: what they are compared with is read once for each board, version and epoch."""
 
     def __init__(self, results: Iterable[Result]) -> None:
-        self._groups = {_group(result): result for result in results}
-        self._standing = {group: _Standing(_standing(result)) for group, result in self._groups.items()}
+        groups = {_group(result): result for result in results}
+        competitions = {result.attempt.submission.board.competition for result in groups.values()}
+        suspended = {competition.pk: suspended_logins(competition) for competition in competitions}
+        self._standing = {
+            group: _Standing(_standing(result), suspended[result.attempt.submission.board.competition_id])
+            for group, result in groups.items()
+        }
 
     def known(self, result: Result, incumbent_ratio: float | None) -> Known:
         standing, submission = self._standing[_group(result)], result.attempt.submission
         own = standing.of_entrant.get(submission.entrant_id, ())
-        history = [row.ratio for _, row in own if row.submission != submission.pk]
+        before = standing.history.get(submission.entrant_id, ())
+        history = [row.ratio for row in before if row.submission != submission.pk]
         left_out = {place for place, row in own if not row.is_cleared or row.submission == submission.pk}
         return Known(
             incumbent_ratio=_incumbent(standing.best(left_out), incumbent_ratio),
@@ -69,14 +77,18 @@ class Compared:
 
 
 class _Standing:
-    """The newest first; a row's place is how many are newer."""
+    """What gives cover, the newest first; a row's place is how many are newer. `history`: of an entrant, all."""
 
-    def __init__(self, results: QuerySet[Result]) -> None:
-        columns = ("pk", "attempt__submission", "attempt__submission__entrant", "ratio", "case")
-        found = results.order_by("-pk").values_list(*columns)
-        self._rows = [
-            _Row(pk, sent, entrant, ratio or 0.0, case is not None) for pk, sent, entrant, ratio, case in found
-        ]
+    def __init__(self, results: QuerySet[Result], suspended: set[int]) -> None:
+        sent = "attempt__submission"
+        found = results.order_by("-pk").values_list("pk", sent, f"{sent}__entrant", "ratio", "case", f"{sent}__owner")
+        self.history: dict[int, list[_Row]] = defaultdict(list)
+        self._rows: list[_Row] = []
+        for pk, submission, entrant, ratio, case, owner in found:
+            row = _Row(pk, submission, entrant, ratio or 0.0, case is not None)
+            self.history[entrant].append(row)
+            if owner not in suspended:
+                self._rows.append(row)
         self.of_entrant: dict[int, list[tuple[int, _Row]]] = defaultdict(list)
         for place, row in enumerate(self._rows):
             self.of_entrant[row.entrant].append((place, row))

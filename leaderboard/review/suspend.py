@@ -56,13 +56,17 @@ def suspensions_of(user: User, competition: Competition) -> list[Suspension]:
 
 
 def suspended_users(users: Iterable[int], competition: Competition) -> set[int]:
-    """Of these, whose account is suspended here or everywhere, by whichever login: three queries."""
-    accounts = _accounts(Q(pk__in=list(users)))
-    logins = _accounts(Q(pk__in=accounts.values()) | Q(linked_to__in=accounts.values()))
-    rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None), user__in=logins)
-    newest = {(row.user_id, row.competition_id): row.act for row in rows.order_by("id")}
-    suspended = {logins[user] for (user, _), act in newest.items() if act == Suspension.SUSPEND}
-    return {user for user, account in accounts.items() if account in suspended}
+    """Of these, whose account is suspended here or everywhere, by whichever login: three queries at most."""
+    return set(users) & suspended_logins(competition)
+
+
+def suspended_logins(competition: Competition) -> set[int]:
+    """All logins of accounts that are suspended here or everywhere."""
+    rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None)).order_by("id")
+    newest = {(user, where): act for user, where, act in rows.values_list("user", "competition", "act")}
+    named = [user for (user, _), act in newest.items() if act == Suspension.SUSPEND]
+    accounts = _accounts(Q(pk__in=named)).values()
+    return set(_accounts(Q(pk__in=accounts) | Q(linked_to__in=accounts)))
 
 
 def was_ever_suspended(user: User) -> bool:
