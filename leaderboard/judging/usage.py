@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef
+
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.judging.models import REJUDGE, Attempt
@@ -14,14 +16,16 @@ from leaderboard.submissions.quota import WINDOW, Usage
 
 
 def usage_of(owner: User, *, now: datetime) -> Usage:
+    """What organisers have judged again is no submission of the owner's that waits."""
     recent = (
         Submission.objects.filter(owner__in=logins_of(owner), created_at__gt=now - WINDOW)
         .exclude(quota_lines__act=QuotaLine.GIVEN_BACK)
         .order_by("created_at")
         .values_list("created_at", flat=True)
     )
-    unfinished = Attempt.objects.current().unfinished().filter(submission__owner__in=logins_of(owner)).count()
-    return Usage(recent=list(recent), unfinished=unfinished)
+    unfinished = Attempt.objects.current().unfinished().filter(submission__owner__in=logins_of(owner))
+    by_us = Attempt.objects.in_the_open().filter(submission=OuterRef("submission"), cause=REJUDGE)
+    return Usage(recent=list(recent), unfinished=unfinished.exclude(Exists(by_us)).count())
 
 
 def give_back_if_ours(attempt: Attempt, *, now: datetime) -> bool:

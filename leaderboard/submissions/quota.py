@@ -26,7 +26,7 @@ MOST: Final = 10_000  # tokens of a bucket, and a day
 @dataclass(frozen=True)
 class Usage:
     recent: Sequence[datetime]  # submissions of the last WINDOW that count, oldest first
-    unfinished: int  # queued or running
+    unfinished: int  # queued or running, for the first time
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from pytest_django.fixtures import Settings
 
 from leaderboard.errors import RateLimited
+from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import Usage, check_quota
@@ -33,6 +34,22 @@ def test_too_many_unfinished_wait_for_one_to_finish(stage: Stage, settings: Sett
         stage.submit()
     stage.submit(stage.ben)  # another owner's own
     stage.judge(first)
+    stage.submit()
+
+
+def test_what_organisers_have_judged_again_takes_no_place(stage: Stage, settings: Settings) -> None:
+    settings.UNFINISHED_AT_ONCE = 1
+    first = stage.submit()
+    stage.judge(first)
+    rejudge(submission=first, actor=stage.olga, reason="a bug in the judge", now=stage.later(1))
+    stage.submit()
+    with pytest.raises(RateLimited, match="1 of your submissions wait"):
+        stage.submit()
+    lost = stage.claim()
+    assert lost.submission_id != str(first.pk)
+    stage.report(lost)
+    stage.claim()
+    expire_leases(now=stage.later(61))  # what takes the place of a lost re-judging is ours, too
     stage.submit()
 
 
