@@ -17,9 +17,10 @@ from leaderboard.competitions.models import Competition
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import RECORD
 from leaderboard.judging.evidence import with_reports
-from leaderboard.judging.models import Result
+from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.remeasure import is_spoiled
-from leaderboard.judging.verdicts import newest_verdicts
+from leaderboard.judging.verdicts import kernel_runs, newest_verdicts
+from leaderboard.review.along import waiting_along
 from leaderboard.review.compared import Compared
 from leaderboard.review.open import note_stopped_before, open_case, open_cases, rejects_by_itself
 from leaderboard.review.screen import screen, screen_all
@@ -28,7 +29,7 @@ from leaderboard.review.suspend import is_suspended, suspended_users
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.boards import incumbent_ratio, incumbent_ratios
 from leaderboard.standings.light import light_share
-from leaderboard.standings.publish import lock_entrants, publish, withdraw
+from leaderboard.standings.publish import kernel_lines, lock_entrants, publish, withdraw
 from leaderboard.standings.ranking import Value
 from leaderboard.standings.records import contest_leader
 from leaderboard.standings.windows import stage_at
@@ -99,6 +100,22 @@ def stand_each(results: Iterable[Result], now: datetime) -> None:
     lock_all(results)
     for result in results:
         stand(result, now)
+
+
+def lock_runs(result: Result) -> list[Result]:
+    """All of its kernel, locked in one order: two who decide on two of them never wait for one another."""
+    attempts = [run.attempt_id for run in kernel_runs(result.attempt.submission)]
+    list(Attempt.objects.select_for_update().filter(pk__in=attempts).order_by("pk").values_list("pk"))
+    return kernel_runs(result.attempt.submission)
+
+
+def others_of(result: Result, runs: Iterable[Result]) -> list[Result]:
+    """Of these runs of its kernel: those with a line, and those without only as they were held along with another."""
+    submission = result.attempt.submission
+    others = [run for run in runs if run.attempt.submission_id != submission.pk]
+    lines = set(kernel_lines(submission).values_list("submission", flat=True))
+    along = waiting_along(others)
+    return [run for run in others if run.attempt.submission_id in lines or run.pk in along]
 
 
 def may_rank(result: Result) -> bool:

@@ -8,6 +8,7 @@
                     what it cost is given back where we failed
     take_confirmation  keep its verdict; a kernel that failed on fresh seeds is held
     clear_result …  review.decide (a person, once or by two) → publish | withdraw: what the case then comes to
+    reject_result   the same, and the kernel's other runs are held along with it, unless that is not wanted
     suspend_account review.suspend → withdraw all of it; reinstate_account: publish again what may rank
     link_logins     two logins of one person; what of them is suspended counts for both; unlink_login takes it back
     retract         (standings/retract.py) its kernel's lines go; restore_entry publishes them again
@@ -54,9 +55,10 @@ from leaderboard.judging.rejudge_sets import begin_applying, end_applying, lock_
 from leaderboard.judging.report import record_report
 from leaderboard.judging.shadow import bring_to_light
 from leaderboard.judging.usage import give_back_if_ours, usage_of
-from leaderboard.judging.verdicts import newest_verdicts
+from leaderboard.judging.verdicts import kernel_runs
 from leaderboard.review import appeal, decide, fingerprints
 from leaderboard.review import suspend as suspending
+from leaderboard.review.along import hold_along, release_along
 from leaderboard.review.failed_record import hold_failed_record
 from leaderboard.review.models import Case, Decision, Suspension
 from leaderboard.review.open import hold
@@ -228,7 +230,11 @@ def reject_result(
     code: str = "other",
     public_reason: str = "",
     seen: int | None = None,
+    hold_others: bool = True,
 ) -> Decision:
+    """`hold_others`: of its kernel; they leave the ranking until somebody has decided on each."""
+    runs = line.lock_runs(result)
+    others = line.others_of(result, runs) if hold_others else []
     decision = decide.reject(
         result=result,
         actor=actor,
@@ -239,15 +245,17 @@ def reject_result(
         public_reason=public_reason,
         seen=seen,
     )
-    line.stand(result, now)
+    line.stand_each([result, *hold_along(runs=others, rejection=decision, actor=actor, now=now)], now)
     return decision
 
 
 @transaction.atomic
 def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
-    """What was published by the decision goes; what was taken down by it comes back."""
+    """What was published by the decision goes; what was taken down by it, or held along with it, comes back."""
+    runs = line.lock_runs(result)
     decision = decide.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
-    line.stand(result, now)
+    released = release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
+    line.stand_each([result, *(run for run in runs if run.pk in released)], now)
     return decision
 
 
@@ -388,8 +396,7 @@ def restore_entry(*, submission: Submission, actor: User, reason: str, now: date
     """Undo a retraction: what of the kernel's runs nothing else stands against is published again. Says how many."""
     if not restore(submission=submission, actor=actor, reason=reason, now=now):
         return 0
-    runs = newest_verdicts(board=submission.board_id, entrant=submission.entrant_id)
-    line.stand_each([run for run in runs if run.attempt.submission.kernel == submission.kernel], now)
+    line.stand_each(kernel_runs(submission), now)
     return kernel_lines(submission).count()
 
 

@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.remeasure import SPOILED
 from leaderboard.judging.states import CANCELLED, LOST
+from leaderboard.submissions.models import Submission
 
 
 def newest_verdicts(**of: Any) -> QuerySet[Result]:
@@ -22,6 +23,12 @@ def newest_verdicts(**of: Any) -> QuerySet[Result]:
     newest = results.order_by("attempt__submission_id", "-attempt__number").distinct("attempt__submission_id")
     newest = newest.select_related("attempt__submission__board__competition", "attempt__submission__owner")
     return newest.defer("report", "attempt__submission__source")
+
+
+def kernel_runs(submission: Submission) -> list[Result]:
+    """The newest verdicts on all ranked runs of its kernel, in the order in which they were sent."""
+    runs = newest_verdicts(board=submission.board_id, entrant=submission.entrant_id)
+    return [run for run in runs if run.attempt.submission.kernel == submission.kernel]
 
 
 def judged_since(attempt: str) -> Exists:

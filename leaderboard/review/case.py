@@ -5,9 +5,11 @@
     waiting ─ reject ─► rejected ─ appeal ─► appealed ─ uphold ─► rejected
                                              appealed ─ grant ─► waiting
     rejected by itself (impossible, clock mismatch) ─ overturn ─► waiting
+    (no case) ─ hold_along ─► waiting, with a run of the same kernel that is rejected; cleared ─ hold_along ─► waiting
 
 An `undo` takes the last decision back with whatever is about it: what is left is exactly the log before it. Rows are
-read in the order of their ids; nothing is ever deleted. A claim, a note, a label changes no state.
+read in the order of their ids; nothing is ever deleted. A claim, a note, a label changes no state. Where a rejection is
+undone, so is the holding along with it: what was no case before is then held by nobody.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ HALF_CLEARED: Final = "half_cleared"
 CLEARED: Final = "cleared"
 REJECTED: Final = "rejected"
 APPEALED: Final = "appealed"
-STATES: Final = (WAITING, ASKED, HALF_CLEARED, CLEARED, REJECTED, APPEALED)
+NOT_HELD: Final = "not_held"  # it was held along with another, until that was undone
+STATES: Final = (WAITING, ASKED, HALF_CLEARED, CLEARED, REJECTED, APPEALED, NOT_HELD)
 OPEN: Final = (WAITING, ASKED, HALF_CLEARED, APPEALED)  # a person has something to do
 HELD: Final = (WAITING, ASKED, HALF_CLEARED)  # "under review" to its owner
+STANDS: Final = (CLEARED, NOT_HELD)  # review lets it rank
 
 CLAIM: Final = "claim"
 RELEASE: Final = "release"
@@ -42,6 +46,7 @@ NOTE: Final = "note"
 LABEL: Final = "label"
 UNLABEL: Final = "unlabel"
 HOLD: Final = "hold"  # a person opened the case
+HOLD_ALONG: Final = "hold_along"  # `about` the rejection of another run of its kernel
 RERUN: Final = "rerun"
 ACTS: Final = (
     CLAIM,
@@ -59,6 +64,7 @@ ACTS: Final = (
     LABEL,
     UNLABEL,
     HOLD,
+    HOLD_ALONG,
     RERUN,
 )
 
@@ -132,8 +138,11 @@ def derive(
     """`by_itself`: the verdict rejected it, no rule held it. `doubted_at`: something was found then that whoever had
     cleared it could not know, so that it has to be cleared again.
     """
+    ordered = sorted(rows, key=lambda row: row.id)
     standing = Standing(REJECTED if by_itself else WAITING, opened_at)
-    for row in standing_rows(rows):
+    if ordered and ordered[0].act == HOLD_ALONG and doubted_at is None:
+        standing = Standing(NOT_HELD, opened_at)  # nothing but that opened it
+    for row in standing_rows(ordered):
         if row.act == CLEAR and doubted_at is not None and row.at <= doubted_at:
             standing = replace(standing, since=doubted_at)
         else:
@@ -164,7 +173,11 @@ def _after(before: Standing, row: Row) -> Standing:
 
 
 def _moved(before: Standing, row: Row) -> Standing:
+    if before.state == NOT_HELD and row.act in (ASK, ANSWER):
+        return before  # was asked while it was held
     match row.act:
+        case "hold" | "hold_along" if before.state in STANDS:
+            return replace(before, state=WAITING, cleared_by=(), needs_two=False)
         case "claim" if row.until is not None:
             return replace(before, claim=Claim(row.actor, row.until))
         case "label":
@@ -193,7 +206,7 @@ def _cleared(before: Standing, row: Row) -> Standing:
     needs_two = before.needs_two or row.needs_two
     cleared_by = tuple(dict.fromkeys((*before.cleared_by, row.actor)))
     enough = len(cleared_by) >= (2 if needs_two else 1)
-    state = CLEARED if enough else HALF_CLEARED
+    state = CLEARED if enough else NOT_HELD if before.state == NOT_HELD else HALF_CLEARED
     return replace(before, state=state, needs_two=needs_two, cleared_by=cleared_by, question=None)
 
 

@@ -16,6 +16,7 @@ from django.db.models import Min, Q
 from django.db.models.query import QuerySet
 
 from leaderboard.judging.models import Result
+from leaderboard.review import case
 from leaderboard.review.models import Measurement
 from leaderboard.review.rules import Known
 from leaderboard.review.standing import standing_results
@@ -37,13 +38,13 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
     submission = result.attempt.submission
     before = _standing(result).exclude(attempt__submission=submission)
     is_own = Q(attempt__submission__entrant=submission.entrant_id)
-    cover = before.filter(~is_own | Q(case__isnull=False))
+    cover = before.filter(~is_own | Q(case__state=case.CLEARED))
     cover = cover.exclude(attempt__submission__owner__in=suspended_logins(submission.board.competition))
     newest = cover.order_by("-pk").values_list("measurement__case_ratios", flat=True)[:COMPARED]
     best: dict[str, float] = {}
     for ratios in newest:
-        for case, ratio in (ratios or {}).items():
-            best[case] = min(ratio, best.get(case, math.inf))
+        for name, ratio in (ratios or {}).items():
+            best[name] = min(ratio, best.get(name, math.inf))
     return Known(
         incumbent_ratio=_incumbent(cover.aggregate(best=Min("ratio"))["best"], incumbent_ratio),
         own_ratio=before.filter(is_own).aggregate(best=Min("ratio"))["best"],
@@ -81,11 +82,12 @@ class _Standing:
 
     def __init__(self, results: QuerySet[Result], suspended: set[int]) -> None:
         sent = "attempt__submission"
-        found = results.order_by("-pk").values_list("pk", sent, f"{sent}__entrant", "ratio", "case", f"{sent}__owner")
+        columns = ("pk", sent, f"{sent}__entrant", "ratio", "case__state", f"{sent}__owner")
+        found = results.order_by("-pk").values_list(*columns)
         self.history: dict[int, list[_Row]] = defaultdict(list)
         self._rows: list[_Row] = []
-        for pk, submission, entrant, ratio, case, owner in found:
-            row = _Row(pk, submission, entrant, ratio or 0.0, case is not None)
+        for pk, submission, entrant, ratio, state, owner in found:
+            row = _Row(pk, submission, entrant, ratio or 0.0, state == case.CLEARED)
             self.history[entrant].append(row)
             if owner not in suspended:
                 self._rows.append(row)
@@ -104,10 +106,10 @@ class _Standing:
         for place in sorted(left_out):
             end += place < end
         found = {}
-        for case, ratios in self._cases.items():
+        for name, ratios in self._cases.items():
             best = next((ratio for ratio, place in ratios if place < end and place not in left_out), None)
             if best is not None:
-                found[case] = best
+                found[name] = best
         return found
 
     def _read_cases(self, most: int) -> Mapping[str, list[tuple[float, int]]]:
@@ -116,9 +118,9 @@ class _Standing:
         rows = Measurement.objects.filter(result__in=list(places)).order_by().values_list("result", "case_ratios")
         cases: dict[str, list[tuple[float, int]]] = defaultdict(list)
         for pk, ratios in rows:
-            for case, ratio in ratios.items():
-                cases[case].append((ratio, places[pk]))
-        return {case: sorted(ratios) for case, ratios in cases.items()}
+            for name, ratio in ratios.items():
+                cases[name].append((ratio, places[pk]))
+        return {name: sorted(ratios) for name, ratios in cases.items()}
 
 
 def _standing(result: Result) -> QuerySet[Result]:

@@ -8,7 +8,7 @@ import structlog
 
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.judging.models import Attempt, Result
-from leaderboard.judging.verdicts import newest_verdicts
+from leaderboard.judging.verdicts import kernel_runs
 from leaderboard.review import case, log
 from leaderboard.review.models import Case, Finding
 from leaderboard.review.open import open_case
@@ -21,9 +21,7 @@ def hold_failed_record(asked: Confirmation, *, now: datetime) -> list[Result]:
 
     These are the results that wait now. Who clears one of them does it knowing of this: it is not held for it again.
     """
-    candidate = asked.candidate
-    runs = newest_verdicts(board=candidate.board_id, entrant=candidate.entrant_id)
-    held = [run for run in runs if run.attempt.submission.kernel == candidate.kernel and _hold(run, asked, now)]
+    held = [run for run in kernel_runs(asked.candidate) if _hold(run, asked, now)]
     if held:
         logger.warning("result_held", results=[run.pk for run in held], rules=[log.RECORD_FAILED])
     return held
@@ -31,7 +29,7 @@ def hold_failed_record(asked: Confirmation, *, now: datetime) -> list[Result]:
 
 def _hold(result: Result, asked: Confirmation, now: datetime) -> bool:
     Attempt.objects.select_for_update().get(pk=result.attempt_id)  # not while somebody decides on it
-    decided = Case.objects.filter(result=result).exclude(state__in=(*case.HELD, case.CLEARED))
+    decided = Case.objects.filter(result=result).exclude(state__in=(*case.HELD, *case.STANDS))
     if result.ratio is None or decided.exists():
         return False
     Finding.objects.get_or_create(

@@ -129,6 +129,7 @@ def _by_rule(cases: QuerySet[Case], moved: Mapping[Case, str], is_exact: bool) -
     then = {row.result_id: (row, state) for row, state in moved.items()}
     for rule, result in counted.filter(result__in=then).values_list("rule", "result"):
         _put_back(found[rule], *then[result])
+    found = {rule: held for rule, states in found.items() if (held := _held(states))}
     if not is_exact:
         small = [rule for rule, states in found.items() if states.total() < LEAST]
         found[OTHERS] = sum((found.pop(rule) for rule in small), Counter[tuple[str, bool]]())  # there, even where empty
@@ -142,7 +143,12 @@ def _states(cases: QuerySet[Case], origin: str, moved: Mapping[Case, str]) -> Co
     for row, state in moved.items():
         if row.origin == origin:
             _put_back(states, row, state)
-    return states
+    return _held(states)
+
+
+def _held(states: Counter[tuple[str, bool]]) -> Counter[tuple[str, bool]]:
+    """Without what nobody holds any more: it is as if nobody had."""
+    return Counter({key: number for key, number in states.items() if key[0] != case.NOT_HELD and number})
 
 
 def _put_back(states: Counter[tuple[str, bool]], row: Case, state: str) -> None:

@@ -39,6 +39,7 @@ SAID: Final = {  # an act, as in "only a reviewer may …"
     case.LABEL: "label a case",
     case.UNLABEL: "take a label off a case",
     case.HOLD: "hold a result",
+    case.HOLD_ALONG: "hold a result",
     case.RERUN: "have a held result judged again",
 }
 MATTERS: Final = (*case.UNDOABLE, case.ANSWER, case.APPEAL, case.UNDO)  # who decides has read these

@@ -84,7 +84,7 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
     access.check_reviewer(actor, submission, log.SAID[case.HOLD])
     check_reason(reason)
     Attempt.objects.select_for_update().get(pk=result.attempt_id)
-    if Case.objects.filter(result=result).exists():
+    if Case.objects.filter(result=result).exclude(state=case.NOT_HELD).exists():
         raise UserError("result", result.pk, "is a case already; undo what was decided instead", status=409)
     if result.outcome != "passed" or result not in newest_verdicts(pk=submission.pk):
         raise UserError("result", result.pk, "does not rank, so there is nothing to hold", status=409)
@@ -93,6 +93,7 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
     )
     row = open_case(result=result, now=now)
     Decision.objects.create(result=result, act=case.HOLD, actor=actor.account, reason=reason, created_at=now)
+    log.project(row)
     after = {"review": row.state, "submission": submission.pk}
     record(act="hold_result", target=result, actor=actor, reason=reason, now=now, after=after)
     return row

@@ -34,7 +34,7 @@ def held_results() -> QuerySet[Result]:
 
 def standing_results() -> QuerySet[Result]:
     """Current passes that nobody holds, or that were cleared: what others may be compared with."""
-    clean = Q(case__isnull=True) | Q(case__state=case.CLEARED)
+    clean = Q(case__isnull=True) | Q(case__state__in=case.STANDS)
     return Result.objects.filter(clean, attempt__is_current=True, ratio__isnull=False)
 
 
@@ -50,13 +50,13 @@ def reviews_of(attempt_ids: Collection[int]) -> dict[int, str]:
 
 
 def may_stand(result: Result) -> bool:
-    """Whether review lets this result rank: it is no case, or was cleared."""
-    return not Case.objects.filter(result=result).exclude(state=case.CLEARED).exists()
+    """Whether review lets this result rank: it is no case, was cleared, or nobody holds it any more."""
+    return not Case.objects.filter(result=result).exclude(state__in=case.STANDS).exists()
 
 
 def not_standing(results: Iterable[Result]) -> set[int]:
     """Those of many that it does not let rank: one query."""
-    cases = Case.objects.filter(result__in=[result.pk for result in results]).exclude(state=case.CLEARED)
+    cases = Case.objects.filter(result__in=[result.pk for result in results]).exclude(state__in=case.STANDS)
     return set(cases.order_by().values_list("result", flat=True))
 
 

@@ -15,6 +15,7 @@ MEANINGS: Final = {
     "by_hand": "a reviewer held it, of their own accord or after a complaint",
     "rejected_before": "an earlier result of the same kernel had been rejected",
     "held_before": "an earlier result of the same kernel was held, for what no rule measures",
+    "kernel_rejected": "another run of the same kernel was rejected",
     "record_failed": "it failed when its first place was confirmed on fresh seeds",
 }
 

@@ -51,6 +51,7 @@ def _reject(result: Result, actor: User, sent: Sent, now: datetime) -> object:
         code=sent["code"],
         reason=sent["reason"],
         public_reason=sent["public_reason"],
+        hold_others=sent["hold_others"],
         seen=sent["seen"],
         now=now,
     )

@@ -20,6 +20,7 @@ from leaderboard.review.reasons import REASONS
 from leaderboard.review.suspend import suspensions_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.podium import PODIUM, would_rank
+from leaderboard.standings.publish import kernel_lines
 from leaderboard.standings.ranking import pool
 from leaderboard.standings.table import run_of
 from leaderboard.submissions.models import Submission
@@ -28,6 +29,7 @@ from leaderboard.web.figures import significant
 from leaderboard.web.review_forms import form_for
 from leaderboard.web.review_queue import STATES, TONES, is_claimed, state_at
 
+OTHERS: Final = 20  # published runs of its kernel that are listed
 HISTORY: Final = 20  # of the entrant's submissions on this board
 MOST_DRAWN: Final = 6  # cases whose clocks are drawn
 SAMPLES: Final = 12  # of a finding, as they are shown
@@ -48,6 +50,7 @@ WORDS: Final = {
     case.LABEL: "added a label",
     case.UNLABEL: "took off a label",
     case.HOLD: "held it by hand",
+    case.HOLD_ALONG: "held it along with another run",
     case.RERUN: "had it judged again",
 }
 DECISIONS: Final = (case.CLEAR, case.REJECT, case.ASK, case.OVERTURN, case.GRANT, case.UPHOLD, case.UNDO)
@@ -122,6 +125,7 @@ def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
         "open_states": case.OPEN,
         "log": told(lines, standing),
         "last_line": lines[-1].pk if lines else None,
+        "others": list(kernel_lines(submission).exclude(submission=submission).order_by("submission_id")[:OTHERS]),
         "suspensions": suspensions_of(submission.owner, row.board.competition),
         "may_suspend": has_role(user, row.board.competition, Role.OWNER) and not submission.owner.is_staff,
         "findings": [shown_finding(finding) for finding in result.findings.all()],

@@ -43,6 +43,11 @@ class RejectForm(_CaseForm):
     code = forms.ChoiceField(label="It …", choices=[("", "Choose a reason"), *REASONS.items()])
     reason = _text(help_text="The owner reads it.")
     public_reason = _text(rows=2, required=False, label="In public", help_text=PUBLIC_HINT)
+    hold_others = forms.BooleanField(required=False, initial=True, label="Hold the other runs for review too")
+
+    def hide_others(self) -> None:
+        """There are none to choose about; one that ranks by the time that this is sent is held all the same."""
+        self.fields["hold_others"].widget = forms.HiddenInput()
 
 
 class AskForm(_CaseForm):

@@ -32,6 +32,7 @@ STATES: Final = {
     case.APPEALED: "appealed",
     case.CLEARED: "cleared",
     case.REJECTED: "rejected",
+    case.NOT_HELD: "not held any more",
     ANY: "any",
 }
 TONES: Final = {
@@ -42,6 +43,7 @@ TONES: Final = {
     case.APPEALED: "warn",
     case.CLEARED: "good",
     case.REJECTED: "bad",
+    case.NOT_HELD: "",
 }
 
 

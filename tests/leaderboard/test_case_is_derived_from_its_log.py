@@ -70,6 +70,40 @@ def test_undo_restores_exactly_the_state_before(steps, by_itself: bool, act: str
     assert derive(undone, opened_at=NOON, by_itself=by_itself) == before
 
 
+@given(STEPS, st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_undoing_what_it_was_held_along_with_restores_it_too(steps, by_itself: bool) -> None:
+    rows = play(steps, by_itself=by_itself)
+    before = derive(rows, opened_at=NOON, by_itself=by_itself)
+    held = [*rows, Row(id=100, act=case.HOLD_ALONG, actor=2, at=NOON, about=7_000)]
+    undone = [*held, Row(id=101, act=case.UNDO, actor=2, at=NOON, about=100)]
+    if rows:
+        assert derive(undone, opened_at=NOON, by_itself=by_itself) == before
+    assert derive(held, opened_at=NOON, by_itself=by_itself).state not in case.STANDS
+    assert before.state in case.STANDS or derive(held, opened_at=NOON, by_itself=by_itself) == before or not rows
+
+
+def test_what_only_that_opened_is_then_held_by_nobody() -> None:
+    along = Row(id=1, act=case.HOLD_ALONG, actor=2, at=NOON, about=7_000)
+    undo = Row(id=9, act=case.UNDO, actor=2, at=NOON, about=1)
+    meanwhile = {
+        (): case.NOT_HELD,
+        (case.ASK,): case.NOT_HELD,
+        (case.ASK, case.ANSWER): case.NOT_HELD,
+        (case.CLEAR,): case.CLEARED,
+        (case.REJECT,): case.REJECTED,
+        (case.HOLD,): case.WAITING,
+    }
+    for acts, state in meanwhile.items():
+        rows = [Row(id=pk, act=act, actor=3, at=NOON) for pk, act in enumerate(acts, start=2)]
+        assert derive([along, *rows], opened_at=NOON).state != case.NOT_HELD
+        assert derive([along, *rows, undo], opened_at=NOON).state == state, acts
+    half = Row(id=2, act=case.CLEAR, actor=3, at=NOON, needs_two=True)
+    assert derive([along, half, undo], opened_at=NOON).state == case.NOT_HELD
+    doubted = derive([along, undo], opened_at=NOON, doubted_at=NOON)
+    assert doubted.state == case.WAITING, "what failed on fresh seeds waits all the same"
+
+
 @given(STEPS, st.booleans(), st.randoms())
 @settings(max_examples=50, deadline=None)
 def test_the_order_is_that_of_the_ids(steps, by_itself: bool, chance) -> None:

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from leaderboard.competitions.models import Role
 from leaderboard.review.models import Case
+from leaderboard.standings.models import Entry
 from tests.web.test_review_pages import HELD, reviewer, told
 
 AT = "/api/v1/review"
@@ -166,3 +167,18 @@ def test_the_queue_asks_as_much_however_long_it_is(stage, held, rita) -> None:
         stage.judge(stage.submit(stage.ben), **HELD | {"ratio": 0.1 / (number + 1)})
     assert len(read(rita, AT)) == 4
     assert count() == few
+
+
+@pytest.mark.parametrize(("chosen", "left"), [({}, 0), ({"hold_others": False}, 1)])
+def test_who_rejects_chooses_about_the_kernels_other_runs(stage, rita, tool, chosen, left) -> None:
+    first = stage.submit(kernel=1)
+    stage.judge(first, ratio=0.8)
+    again = stage.judge(stage.submit(kernel=1), **told())
+    assert read(rita, f"{AT}/{again.pk}")["others"] == [first.pk]
+    send(rita, f"{AT}/{again.pk}/reject", code="copied", reason="Line by line.", **chosen)
+    assert Entry.objects.count() == left
+    send(rita, f"{AT}/{again.pk}/undo", reason="I was wrong.")
+    assert Entry.objects.count() == 1
+    waited = 200 if left == 0 else 404
+    seen = read(tool(stage.ada), f"/api/v1/submissions/{first.pk}/review", waited)
+    assert left or (seen["state"], read(rita, f"{AT}?state=not_held")[0]["submission"]) == ("not_held", first.pk)

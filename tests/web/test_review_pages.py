@@ -12,6 +12,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.review.models import Case, Decision, Finding
+from leaderboard.standings.models import Entry
 
 HELD = {"ratio": 0.2, "score_us": 200.0}
 
@@ -312,6 +313,20 @@ def test_a_reviewer_holds_a_published_result_by_its_number(stage, browser) -> No
     entries = browser(None).get("/api/v1/boards/softmax/cpu/entries").json()
     assert [entry["user"] for entry in entries] == ["olga"]
     assert "held it by hand" in page(client, f"/review/{result.pk}")
+
+
+@pytest.mark.parametrize(("ticked", "left"), [({"hold_others": "on"}, 0), ({}, 1)])
+def test_who_rejects_chooses_about_the_kernels_other_runs(stage, browser, ticked, left) -> None:
+    stage.judge(stage.submit(kernel=1), ratio=0.8)
+    held = stage.judge(stage.submit(kernel=1), **HELD)
+    alone = stage.judge(stage.submit(stage.ben), **HELD)
+    rita = browser(reviewer(stage))
+    shown = page(rita, f"/review/{held.pk}")
+    assert "Also on the board" in shown
+    assert 'name="hold_others" id="reject_hold_others" checked' in shown
+    assert 'type="hidden" name="hold_others"' in page(rita, f"/review/{alone.pk}")
+    rita.post(f"/review/{held.pk}/reject", {"code": "other", "reason": "it cheats", **ticked})
+    assert Entry.objects.count() == left
 
 
 def test_a_suspended_owner_is_told_on_their_page(stage, browser) -> None:

@@ -23,6 +23,7 @@ OWNERS_STATES: Final = {
     case.REJECTED: "rejected",
     case.APPEALED: "appealed",
     case.CLEARED: "cleared",
+    case.NOT_HELD: "not_held",
 }
 
 
@@ -190,6 +191,11 @@ class CaseDetail(serializers.Serializer[Any]):
     compared = Compared(many=True)
     history = serializers.SerializerMethodField(help_text="What they sent to this board, newest first.")
     log = LogLine(many=True, help_text="Newest first.")
+    others = serializers.SerializerMethodField(help_text="Submissions of the same kernel that rank: see hold_others.")
+
+    @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
+    def get_others(self, shown: dict[str, Any]) -> list[int]:
+        return [entry.submission_id for entry in shown["others"]]
 
     def get_suspended(self, shown: dict[str, Any]) -> bool:
         return bool(shown["suspensions"])
@@ -239,6 +245,9 @@ class ClearRequest(WithReason):
 
 class RejectRequest(ClearRequest):
     code = serializers.ChoiceField(choices=list(REASONS))
+    hold_others = serializers.BooleanField(
+        default=True, help_text="The kernel's other runs that rank wait for review too."
+    )
 
 
 class AskRequest(Sent):

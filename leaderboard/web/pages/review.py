@@ -15,13 +15,14 @@ from leaderboard import pipeline
 from leaderboard.errors import UserError
 from leaderboard.review import appeal as appealing
 from leaderboard.review import ask as asking
+from leaderboard.review import case
 from leaderboard.review.access import is_reviewer_anywhere, may_suspend_somewhere
 from leaderboard.review.models import Case, Finding
 from leaderboard.web import review_case
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.pages.submissions import detail_page, visible
 from leaderboard.web.review_acts import ACTS, DONE
-from leaderboard.web.review_forms import HoldForm, OwnerForm, form_for
+from leaderboard.web.review_forms import HoldForm, OwnerForm, RejectForm, form_for
 from leaderboard.web.review_owner import case_of
 from leaderboard.web.review_queue import Filters, queue
 
@@ -127,6 +128,8 @@ def _page(request: HttpRequest, row: Case, wrong: dict[str, Any] | None = None, 
     """`wrong`: the form of an act that was not done, with what was typed."""
     context = review_case.context(row, user_of(request), timezone.now())
     forms = review_case.forms_of(context["acts"], context["last_line"]) | (wrong or {})
+    if isinstance(rejecting := forms.get(case.REJECT), RejectForm) and not context["others"]:
+        rejecting.hide_others()
     said_wrong = []
     for form in (wrong or {}).values():
         form.describe()
