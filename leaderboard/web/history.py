@@ -16,6 +16,7 @@ from leaderboard.competitions.models import Announcement, Board, Competition, In
 
 MOST: Final = 200
 SHOWN_CHARS: Final = 80
+IMPORT: Final = "import_set"
 _MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[:.\d]*\+00:00$")
 _DIGEST: Final = re.compile(r"^sha256:([0-9a-f]{8})[0-9a-f]{56}$")
 PARTS: Final = (
@@ -56,7 +57,7 @@ def of(competition: Competition, *, most: int, fields: int = 100) -> list[Line]:
 
 
 def _line(row: Row, fields: int) -> Line:
-    found = list(_changes(row.before, row.after))
+    found = list(_imported(row.after) if row.act == IMPORT else _changes(row.before, row.after))
     return Line(
         at=row.created_at,
         who=row.actor.get_username() if row.actor else "the site",
@@ -74,6 +75,23 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterable[Change]:
             yield Change(name.replace("_", " "), old, new)
 
 
+def _imported(after: dict[str, Any]) -> Iterable[Change]:
+    """What an import of a set did: to the competition, then a line for each problem (competitions.sync.Line)."""
+    yield Change("competition", "–", _said(after.get("set")))
+    for told in after.get("problems", []):
+        yield Change(told["problem"], "–", _problem(told))
+
+
+def _problem(told: dict[str, Any]) -> str:
+    """Such as "created on cpu, H200, version 9ac01d1c" and "refused: gpus: no hardware is named …"."""
+    why = ": ".join(filter(None, (told.get("field"), told.get("reason"))))
+    where = f" on {', '.join(told['hardware'])}" if told.get("hardware") else ""
+    version = f"version {_said(told['digest'])}" if told.get("digest") else ""
+    warned = len(told.get("warnings", ()))
+    warnings = f"{warned} warning{'' if warned == 1 else 's'}" if warned else ""
+    return ", ".join(filter(None, (f"{told['status']}{f': {_said(why)}' if why else where}", version, warnings)))
+
+
 def _said(value: Any) -> str:
     """Short: whole texts are for the database."""
     if value in (None, "", [], {}):
@@ -84,7 +102,7 @@ def _said(value: Any) -> str:
         text = _MOMENT.sub(r"\1 \2 UTC", _DIGEST.sub(r"\1", value))
         return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
     if isinstance(value, list):
-        return _said(", ".join(map(str, value)))
+        return _said(", ".join(_said(one) if isinstance(one, dict) else str(one) for one in value))
     if isinstance(value, dict):
         return _said(", ".join(f"{key} {one}" for key, one in value.items()))
     return str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from leaderboard.competitions.models import Board, Competition, Role, Track
 from tests.leaderboard.stage import make_board
+from tests.leaderboard.test_problems_are_imported import BARE, SOFTMAX, bring_in, make_set
 from tests.web.test_pages_are_strict import check
 
 SETTINGS = {
@@ -87,6 +89,17 @@ def test_only_what_was_changed_is_saved(stage, owner) -> None:
     assert "edit competition" in history
     assert "Be fair." in history
     assert "deadline" not in history
+
+
+def test_an_import_is_told_in_words(stage, owner) -> None:
+    bring_in(make_set(SOFTMAX, BARE, replace(SOFTMAX, slug="rows")))
+    digest = SOFTMAX.problem.digest[7:15]
+    for page in ("", "/history"):
+        said = owner.get(f"/organise/kernels-101{page}").content.decode()
+        assert f"updated: cpu: new deadline; H200: created, version {digest}" in said
+        assert "refused: gpus: no hardware is named for this problem; add `gpus: [cpu]`" in said
+        assert "&#x27;" not in said.split("Before → after")[1], "no Python in it"
+    assert f"created on cpu, H200, version {digest}" in said
 
 
 def test_a_time_that_is_past_asks_for_a_reason(stage, owner) -> None:
