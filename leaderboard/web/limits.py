@@ -36,6 +36,7 @@ SIGN_IN_NAME: Final = Limit("sign-in name", 200, 900)  # generous: nobody may lo
 SIGN_UP_IP: Final = Limit("sign-up ip", 30, 3600)
 INVITE_USER: Final = Limit("invite code user", 20, 3600)
 INVITE_IP: Final = Limit("invite code ip", 100, 3600)
+TEAM_USER: Final = Limit("team user", 120, 3600)
 API_USER: Final = Limit("api user", 600, 60)
 API_IP: Final = Limit("api ip", 240, 60)
 
@@ -74,14 +75,25 @@ def check_code_tries(user_pk: int, request: HttpRequest | Request) -> None:
     tries = ((INVITE_USER, str(user_pk)), (INVITE_IP, address(request)))
     waits = [wait for limit, who in tries if (wait := take(limit, who))]
     if waits:
-        minutes = -(-max(waits) // 60)
-        told = f"too many codes were tried; wait {minutes} minute{'s'[: minutes > 1]}"
+        told = f"too many codes were tried; wait {_minutes(max(waits))}"
         raise RateLimited("code", "", told, retry_after_s=max(waits))
+
+
+def check_team_acts(account: int, act: str) -> None:
+    """Before somebody changes their team or entry, by any of their logins. Raises RateLimited."""
+    if wait := take(TEAM_USER, str(account)):
+        told = f"you changed your entries more than {TEAM_USER.most} times in an hour; wait {_minutes(wait)}"
+        raise RateLimited("act", act, told, retry_after_s=wait)
 
 
 def address(request: HttpRequest | Request) -> str:
     """The peer's address; behind a proxy, uvicorn's --proxy-headers puts the client's there."""
     return str(request.META.get("REMOTE_ADDR") or "unknown")
+
+
+def _minutes(seconds: int) -> str:
+    minutes = -(-seconds // 60)
+    return f"{minutes} minute{'s'[: minutes > 1]}"
 
 
 def _key(limit: Limit, who: str) -> str:

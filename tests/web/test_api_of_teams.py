@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from leaderboard.competitions.models import CLOSED, Competition, Track
+from leaderboard.web import limits
 
 AT = "/api/v1/competitions/kernels-101/team"
 
@@ -129,3 +130,15 @@ def test_a_token_that_may_only_read_changes_nothing(stage, tool) -> None:
     client = tool(stage.ada, "read")
     assert client.post(f"{AT}/create", {"name": "Fast"}, content_type="application/json").status_code == 403
     assert client.get(AT).json()["entrant"] is None
+
+
+def test_who_changes_too_much_waits_at_either_door(stage, act, tool, browser, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "TEAM_USER", limits.Limit("team user", 2, 3600))
+    act(stage.ada, "create", name="Fast")
+    browser(stage.ada).post("/competitions/kernels-101/team/rename", {"name": "Faster"})
+    (told,) = act(stage.ada, "rename", 429, name="Fastest")["errors"]
+    assert (told["field"], told["value"]) == ("act", "rename")
+    assert "more than 2 times in an hour; wait" in told["message"]
+    answer = tool(stage.ada).post("/api/v1/invites/1/accept")
+    assert (answer.status_code, int(answer["Retry-After"]) > 0) == (429, True)
+    act(stage.ben, "create", name="Other")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from leaderboard.web import limits
 from tests.web.test_pages_are_strict import check
 
 ADDRESS = "/competitions/kernels-101/team"
@@ -209,3 +210,18 @@ def test_a_pseudonym_hides_the_username_on_boards(stage, browser) -> None:
         page = browser(None).get(address).content
         assert b"cleo" not in page, address
     assert b"Night Owl" in page
+
+
+def test_who_changes_too_much_waits(stage, browser, monkeypatch) -> None:
+    """Others go on."""
+    monkeypatch.setattr(limits, "TEAM_USER", limits.Limit("team user", 2, 3600))
+    ada = browser(stage.ada)
+    assert post(ada, "create", name="Fast").status_code == 200
+    assert post(ada, "invite", username="nobody").status_code == 404, "what is refused counts, too"
+    late = post(ada, "rename", name="Faster")
+    assert late.status_code == 429
+    assert 0 < int(late["Retry-After"]) <= 3600
+    assert b"You changed your entries more than 2 times in an hour; wait" in late.content
+    check(late)
+    assert stage.ada.memberships.get(left_at=None).entrant.name == "Fast"
+    assert post(browser(stage.ben), "create", name="Other").status_code == 200

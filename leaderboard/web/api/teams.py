@@ -19,6 +19,7 @@ from leaderboard.entrants import checks, invites, members, profile, teams
 from leaderboard.entrants.models import Membership
 from leaderboard.web.api.paging import PAGING, paged
 from leaderboard.web.api.views import Private
+from leaderboard.web.limits import check_team_acts
 from leaderboard.web.my_entrant import entrant_of, mine
 
 MAX_KEY: Final = 2**63 - 1
@@ -160,6 +161,7 @@ class Accept(Private):
     @extend_schema(request=None, responses=Team)
     def post(self, request: Request, pk: int) -> Response:
         """Join the team; what you sent alone stays with the entry that you were."""
+        check_team_acts(self.caller(request).account_id, "accept")
         member = invites.accept_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
         return _told(self, request, member.entrant.competition)
 
@@ -168,6 +170,7 @@ class Decline(Private):
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, pk: int) -> Response:
         """Decline an invite."""
+        check_team_acts(self.caller(request).account_id, "decline")
         invites.decline_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
         return Response(status=204)
 
@@ -180,10 +183,12 @@ class MyTeam(Private):
 
 
 class TeamAct(Private):
+    name: str
     act: Act
 
     def post(self, request: Request, slug: str) -> Response:
         competition, user = _seen(request, slug), self.caller(request)
+        check_team_acts(user.account_id, self.name)
         form = self.act.sent(data=request.data)
         form.is_valid(raise_exception=True)
         who: dict[str, Any] = {"user": user, "competition": competition}
@@ -194,7 +199,7 @@ class TeamAct(Private):
 
 
 def _view(name: str, act: Act) -> type[TeamAct]:
-    made = cast(type[TeamAct], type(f"Team_{name}", (TeamAct,), {"act": act}))
+    made = cast(type[TeamAct], type(f"Team_{name}", (TeamAct,), {"name": name, "act": act}))
     sent = None if act.sent is Nothing else act.sent
     described = extend_schema(operation_id=f"team_{name}", description=act.said, request=sent, responses=Team)
     return extend_schema_view(post=described)(made)

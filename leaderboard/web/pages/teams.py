@@ -20,8 +20,9 @@ from leaderboard.competitions.visible import competitions_seen_by
 from leaderboard.entrants import invites, members, profile, teams
 from leaderboard.entrants.enter import enter_in_division
 from leaderboard.entrants.models import Entrant
-from leaderboard.errors import UserError
+from leaderboard.errors import RateLimited, UserError
 from leaderboard.web import shape
+from leaderboard.web.limits import check_team_acts
 from leaderboard.web.my_entrant import entrant_of
 from leaderboard.web.my_entrant import mine as mine_in
 from leaderboard.web.pages.account import user_of
@@ -47,6 +48,7 @@ def act(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     if name not in ACTS:
         raise Http404
     try:
+        check_team_acts(user_of(request).account_id, name)
         said = ACTS[name](request.POST, competition, user_of(request), timezone.now())
     except UserError as error:
         return _page(request, competition, failed=name, error=error)
@@ -183,7 +185,10 @@ def _page(
         "error": error.message[:1].upper() + error.message[1:] + "." if error else "",
         "sent": request.POST if error else {},
     }
-    return render(request, "web/team.html", context, status=error.status if error else 200)
+    response = render(request, "web/team.html", context, status=error.status if error else 200)
+    if isinstance(error, RateLimited):
+        response["Retry-After"] = str(error.retry_after_s)
+    return response
 
 
 def _sent_for(user: User, entrant: Entrant | None) -> list[shape.Shown]:
