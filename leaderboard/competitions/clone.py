@@ -15,7 +15,7 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.checks import MAX_SLUG_CHARS, TIMES, check_near, check_settings, check_slug
 from leaderboard.competitions.edit import EDITABLE, insert, values_of
 from leaderboard.competitions.models import CLOSED, Board, Competition, Prize, Role, Track
-from leaderboard.competitions.naming import free_slug
+from leaderboard.competitions.naming import free_slug, lock_names
 from leaderboard.competitions.plain import plain
 from leaderboard.competitions.roles import check_role
 
@@ -36,6 +36,7 @@ def clone_competition(
     clone = Competition(slug=slug, created_at=now, edited=["name"], **told, **times)
     check_near(times, now)
     check_settings(values_of(clone))
+    lock_names()
     insert(clone)
     Role.objects.create(competition=clone, user=actor, role=Role.OWNER, created_at=now)
     names = _copy_boards(source, clone, shift, now)

@@ -11,15 +11,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from leaderboard.competitions.models import Board
+from leaderboard.competitions.naming import lock_names
 from leaderboard.competitions.sync import REFUSED, STATUSES, UNCHANGED, Import, Line, Synced, sync_set
 from leaderboard.errors import UserError
 from problems.formats.folders import SetFile
 
 SKIPPED: Final = "skipped"
-LOCK: Final = 0x70686F74  # PostgreSQL's advisory lock for this act: any number that no other act takes
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,7 @@ class Report:
 def import_sets(files: Iterable[SetFile], act: Import, *, dry_run: bool) -> Report:
     """Raises nothing for a faulty set or problem: those are lines of the report."""
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        lock_names()
         taken: dict[int, str] = {}
         report = Report(dry_run, tuple(_import(file, act, taken) for file in files))
         if dry_run:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
@@ -162,3 +164,26 @@ def test_nobody_below_an_owner_touches_boards(stage: Stage, role: str | None) ->
         with pytest.raises(UserError) as caught:
             act()
         assert caught.value.status == 403
+
+
+def test_two_who_want_a_name_at_once_get_two(live_stage: Stage) -> None:
+    """On other hardware, where no constraint would tell; and neither breaks."""
+    spring, summer = make_competition(live_stage, "spring"), make_competition(live_stage, "summer")
+    version = make_board("scan").version
+    Board.objects.filter(slug="scan").delete()
+    waits, made = threading.Event(), []
+
+    def second() -> None:
+        waits.set()
+        made.append(add(live_stage, summer, version=version, hardware="cpu").slug)
+        connection.close()
+
+    thread = threading.Thread(target=second)
+    with transaction.atomic():
+        made.append(add(live_stage, spring, version=version, hardware="H200").slug)
+        thread.start()
+        assert waits.wait(20)
+        thread.join(0.3)
+        assert thread.is_alive(), "the second waits until the first has committed"
+    thread.join(20)
+    assert made == ["scan", "scan-summer"]
