@@ -14,7 +14,7 @@ from leaderboard.standings.competition import Overall, Row, overall_standing
 from leaderboard.standings.overall import FAST_P, GEOMETRIC_MEAN, POINTS
 from leaderboard.web.rows import own_entrant
 
-MOST_COLUMNS: Final = 12  # boards that a page shows a column of each
+MOST_COLUMNS: Final = 10  # boards that a page shows a column of each: more do not fit on it
 SAID: Final = {POINTS: "points", GEOMETRIC_MEAN: "geometric mean", FAST_P: "fast_p"}
 EXPLAINED: Final = {
     POINTS: "25, 18, 15, 12, 10, 8, 6, 4, 2, 1 for the first ten of each board; who is tied shares the points of the "
