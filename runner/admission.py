@@ -40,6 +40,8 @@ EXPLAINED: Final = {
     "margin": "The tolerance leaves honest code less than four times its rounding error; widen it.",
     "half": "Half precision passes: tighten the tolerance, or declare precision.legal: [fp16].",
 }
+TF32: Final = "tf32"
+LIKE_TF32: Final = "TF32 is legal here, and keeps as few digits as half precision does."
 ACCEPTED: Final = "A problem that accepts this is refused: its cases or its check cannot tell it from an answer."
 
 
@@ -182,7 +184,8 @@ def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: St
 
 
 def conclude(problem: Problem, tallies: dict[str, Tally], *, cases: int) -> Admission:
-    lines = (declared(problem), *(line(name, tally) for name, tally in tallies.items()))
+    tf32 = problem.precision is not None and TF32 in problem.precision.legal
+    lines = (declared(problem), *(line(name, tally, tf32=tf32) for name, tally in tallies.items()))
     margin = tallies["margin"].margin if "margin" in tallies else None
     return Admission(lines, tuple(_marks(problem, tallies)), cases, margin)
 
@@ -196,8 +199,8 @@ def declared(problem: Problem) -> Line:
     )
 
 
-def line(variant: str, tally: Tally) -> Line:
-    """What came of one variant, against what must."""
+def line(variant: str, tally: Tally, *, tf32: bool = False) -> Line:
+    """What came of one variant, against what must. `tf32`: it is legal, and nothing tells half precision from it."""
     must_pass = variant in MUST_PASS
     name, expected = f"admission/{variant}", "accepted" if must_pass else "wrong"
     figures = {"called": tally.called, "refused": tally.wrong, "margin": tally.margin if must_pass else None}
@@ -207,6 +210,8 @@ def line(variant: str, tally: Tally) -> Line:
         why = tally.not_applicable or "it was never called: the test ended before"
         good = None if variant in MAY_NOT_APPLY and tally.not_applicable else False
         return Line(name, expected, "does not apply" if good is None else "not tried", good, why, figures)
+    if variant == "half" and tf32 and not tally.wrong:
+        return Line(name, expected, _got(variant, tally), None, LIKE_TF32, figures)
     good = not tally.wrong and not tally.held if must_pass else tally.wrong > 0
     return Line(name, expected, _got(variant, tally), good, "" if good else _explained(variant, tally), figures)
 

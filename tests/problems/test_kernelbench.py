@@ -10,6 +10,7 @@ import pytest
 from problems.errors import ProblemError
 from problems.formats import kernelbench
 from problems.spec import MODEL, Problem
+from problems.tolerance import Precision
 
 PLAIN = '''
 import torch
@@ -94,6 +95,14 @@ def test_what_counts_as_installed_is_in_the_image() -> None:
 
 
 def test_sixteen_bits_have_a_wider_tolerance() -> None:
+    assert parsed(PLAIN).precision == Precision(("fp32", "tf32"), 1e-3), "products may be in TF32"
+    for product in ("x @ x.T", "torch.einsum('ab,bc', x, x)", "nn.functional.conv2d(x, x)", "torch.bmm(x, x)"):
+        source = PLAIN.replace("self.drop(self.linear(x)) * 2", product).replace("nn.Linear", "nn.LayerNorm")
+        assert parsed(source).precision == Precision(("fp32", "tf32"), 1e-3), product
+    softmax = PLAIN.replace("self.drop(self.linear(x)) * 2", "torch.softmax(x, 1)").replace("nn.Linear", "nn.LayerNorm")
+    assert parsed(softmax.replace("linear", "norm")).precision == Precision(("fp32",), 1e-4), (
+        "half precision is not fp32"
+    )
     wide, narrow = parsed(PLAIN), parsed(PLAIN.replace("torch.rand(8, width)", "torch.rand(8, width).half()"))
     assert wide.tolerance is not None
     assert narrow.tolerance is not None

@@ -161,6 +161,13 @@ def test_half_precision_passes_a_wide_tolerance(tmp_path: Path) -> None:
     assert "half" not in admission.variants(replace(wide, precision=Precision(legal=("fp16",))))
 
 
+@pytest.mark.parametrize(("legal", "wrong", "good"), [("tf32", 0, None), ("tf32", 1, True), ("fp32", 0, False)])
+def test_half_precision_may_pass_where_tf32_may(legal: str, wrong: int, good: bool | None) -> None:
+    tallies = {"half": admission.Tally(called=3, wrong=wrong)}
+    asked = problem(SUM, precision=Precision(legal=("fp64", legal)))
+    assert lines(admission.conclude(asked, tallies, cases=3))["half"] is good
+
+
 def test_a_tolerance_at_the_rounding_error_leaves_no_margin(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     found = examined(problem(SUM, tolerance=Tolerance(rtol=1e-8, atol=1e-8)), tmp_path)
