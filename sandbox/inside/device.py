@@ -62,9 +62,9 @@ def device_address(address: int, size: int) -> int:
     return int(found)
 
 
-def write_when_done(address: int, value: int) -> None:
-    """The device writes 64 bits there when it has done what the current stream holds so far."""
-    _call("cuStreamWriteValue64", torch.cuda.current_stream().cuda_stream, address, value, 0)
+def write_when_done(stream: int, address: int, value: int) -> None:
+    """The device writes 64 bits there when it has done what the stream holds so far."""
+    _call("cuStreamWriteValue64", stream, address, value, 0)
 
 
 def wait_until(address: int, value: int) -> None:

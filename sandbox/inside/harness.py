@@ -190,6 +190,8 @@ class DeviceTimer:
         self.map = device.adopt
         self._device = device
         self._echo = 0
+        # An echo in the current stream would make what the events tell 1.3 µs longer.
+        self._aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
@@ -201,7 +203,8 @@ class DeviceTimer:
         self._first.record()
         work()
         self._last.record()
-        self._device.write_when_done(self._echo, nonce)
+        self._aside.wait_event(self._last)
+        self._device.write_when_done(self._aside.cuda_stream, self._echo, nonce)
         torch.cuda.synchronize()
         return int(self._first.elapsed_time(self._last) * 1e6)
 

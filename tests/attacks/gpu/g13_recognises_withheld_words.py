@@ -48,7 +48,9 @@ def search(x, out):
     words, n = x.view(torch.int32), x.numel()
     with torch.cuda.stream(side):
         count.zero_()
-        poison = torch.mode(words[:: n // 8192][:8192]).values
+        sample = words[:: n // 4096][:4096]  # torch.mode would wait for the device
+        often = (sample[:, None] == sample[None, :]).sum(1).argmax().reshape(1)
+        poison = sample.gather(0, often)
         add_and_note[(triton.cdiv(n, 1024),)](words, x, out, n, poison, places, count, len(places), BLOCK=1024)
 
 
