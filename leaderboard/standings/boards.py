@@ -123,7 +123,7 @@ def leaders_of(tables: Iterable[Table]) -> dict[int, RankedEntry]:
 
 def _with_entries(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
     firsts = [place.value.submissions[0] for _, place in places]
-    rows = Entry.objects.filter(submission__in=firsts).select_related("owner", "entrant") if firsts else ()
+    rows = Entry.objects.filter(submission__in=firsts).select_related("entrant") if firsts else ()
     entries = {entry.submission_id: entry for entry in rows}
     return [
         RankedEntry(
