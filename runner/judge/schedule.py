@@ -274,10 +274,10 @@ class Schedule:
 
     def _goal(self, side: str) -> float:
         """No finer than the clock's steps, which more quads do not make smaller."""
-        times = [stats.median([median for quad in self.valid for median in quad.of(one)]) for one in (A, side)]
+        times = [median for quad in self.valid for median in (*quad.of(A), *quad.of(side))]
         if self.profile.clock != EVENT or min(times) <= 0:
             return self.profile.stop_half_width
-        return max(self.profile.stop_half_width, stats.tick(self._ours) * sum(1 / time for time in times) / 2)
+        return max(self.profile.stop_half_width, stats.tick(self._ours) / stats.median(times))
 
     def _half_width(self, side: str) -> float:
         found = self._differences(side, self.valid)

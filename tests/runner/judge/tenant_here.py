@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from runner.judge.clock import WallClock
-from runner.judge.memory import HostMemory
+from runner.judge.memory import HostMemory, Memory
 from runner.judge.tenant import Input, Tenant
 from sandbox.container import Exit
 from tests.runner.judge.oracle_here import Process
@@ -30,6 +30,9 @@ class Container(Process):
         super().__init__(folder, PROGRAM)
         self.stdout = self.stderr = SimpleNamespace(sealed=True)
 
+    def kill(self) -> None:
+        self._program.kill()
+
     def alive(self) -> bool:
         return self._program.poll() is None
 
@@ -39,11 +42,11 @@ class Container(Process):
 
 
 @contextmanager
-def tenant_of(folder: Path, region_bytes: int = 1 << 20) -> Iterator[Tenant]:
+def tenant_of(folder: Path, region_bytes: int = 1 << 20, memory: Memory | None = None) -> Iterator[Tenant]:
     """A tenant that is connected and waits for its job."""
     folder.mkdir(parents=True, exist_ok=True)
     container: Any = Container(folder)
-    tenant = Tenant("here", container, WallClock(), HostMemory(), region_bytes, region_bytes)
+    tenant = Tenant("here", container, WallClock(), memory or HostMemory(), region_bytes, region_bytes)
     try:
         tenant.connect()
         yield tenant

@@ -134,3 +134,15 @@ def test_whatever_happens_it_ends_and_every_quad_is_whole_or_void(
 
 def test_a_quad_with_no_time_left_in_it_does_not_count() -> None:
     assert schedule.differences([[1.0, 0.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]) == [0.0]
+
+
+def test_a_device_whose_clock_has_steps_is_asked_for_no_more_than_it_can_tell() -> None:
+    """Two sides that differ by noise below a step of 32 ns, at 4 µs: the half-width stays over the goal for ever."""
+    plan = warm(Schedule(GPU), 4_000)
+    chance = random.Random(4)
+    while not isinstance(command := plan.next(), End):
+        assert isinstance(command, Run)
+        around = 4_000 + chance.choice((-16, 16))
+        plan.ran([around + 32 * round(chance.gauss(0, 0.3)) for _ in range(command.calls)], 0.01, FINE)
+    assert command == End(schedule.CONVERGED)
+    assert len(plan.valid) <= 12

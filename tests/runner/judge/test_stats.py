@@ -52,3 +52,15 @@ def test_a_linear_drift_cancels_in_a_quad() -> None:
 def test_the_median_of_nothing_is_an_error() -> None:
     with pytest.raises(ValueError, match="nothing"):
         stats.median([])
+
+
+def test_the_step_of_a_clock_is_the_smallest_difference_of_its_times() -> None:
+    assert stats.tick([3_584, 3_552, 3_552, 3_680]) == 32
+    assert stats.tick([7.0, 7.0]) == stats.tick([]) == 1
+
+
+def test_an_interval_is_no_narrower_than_asked_and_its_value_stays() -> None:
+    found = stats.median_estimate([0.0] * 8).at_least(0.01)
+    assert (found.low, found.value, found.high) == (-0.01, 0.0, 0.01)
+    wide = stats.median_estimate([-1.0, 1.0] * 8)
+    assert wide.at_least(0.01) == wide

@@ -1,0 +1,73 @@
+"""What the judge's clock saw beyond the events, with gaps as an H200 has them: a sharp lower edge, a long tail."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from runner.judge import gap
+
+DEVICE_NS, EDGE_NS = 40_000.0, 560_000.0
+QUADS, CALLS = 20, 25
+
+
+def quads(
+    chance: random.Random, *, told: float = 1.0, forged_calls: float = 1.0, blocks: tuple[int, ...] = (0, 1)
+) -> list[gap.Quad]:
+    """The candidate's blocks named by `blocks` tell the share `told` of their time in that share of their calls."""
+
+    def block(forged: float) -> list[gap.Call]:
+        drift = chance.gauss(0, 10_000)  # of a whole block
+        calls = []
+        for _ in range(CALLS):
+            true = DEVICE_NS * chance.gauss(1, 0.01)
+            wait = (
+                EDGE_NS
+                + drift
+                + chance.expovariate(1 / 20_000)
+                + (chance.random() < 0.4) * chance.gauss(150_000, 40_000)
+            )
+            calls.append((true + wait, true * (told if chance.random() < forged else 1.0)))
+        return calls
+
+    return [
+        ([block(0), block(0)], [block(forged_calls if number in blocks else 0) for number in range(2)])
+        for _ in range(QUADS)
+    ]
+
+
+def both(given: list[gap.Quad]) -> tuple[gap.Hidden, gap.Hidden]:
+    return gap.hidden(given, fastest=False), gap.hidden(given, fastest=True)
+
+
+def test_an_honest_candidate_hides_nothing() -> None:
+    found = [both(quads(random.Random(seed))) for seed in range(20)]
+    assert sum(max(one.beyond for one in pair) > 2_000 for pair in found) <= 1
+    assert max(abs(everywhere.value) for everywhere, _ in found) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("calls", "blocks"),
+    [(1.0, (0, 1)), (0.6, (0, 1)), (1.0, (1,)), (0.6, (1,))],
+    ids=["all", "most calls", "one block of each quad", "most calls of one block of each quad"],
+)
+def test_what_is_told_too_short_is_found(calls: float, blocks: tuple[int, ...]) -> None:
+    """Enough calls to move a quad's ratio, by 30 µs each."""
+    found = [both(quads(random.Random(seed), told=0.25, forged_calls=calls, blocks=blocks)) for seed in range(5)]
+    assert min(max(one.value for one in pair) for pair in found) > 15_000
+
+
+def test_a_candidate_that_varies_by_itself_is_honest() -> None:
+    chance = random.Random(1)
+
+    def block(spread: float) -> list[gap.Call]:
+        times = [DEVICE_NS * (1 + spread * chance.random()) for _ in range(CALLS)]
+        return [(time + EDGE_NS + chance.expovariate(1 / 20_000), time) for time in times]
+
+    everywhere, fastest = both([([block(0), block(0)], [block(2), block(2)]) for _ in range(QUADS)])
+    assert everywhere.beyond == fastest.beyond == 0
+
+
+def test_one_quad_says_nothing_about_its_own_error() -> None:
+    assert gap.hidden(quads(random.Random(2))[:1], fastest=False).beyond == 0
