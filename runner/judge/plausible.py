@@ -86,8 +86,12 @@ def faster_than_best(run: Run) -> Iterator[Finding]:
 
 
 def faster_than_eager(run: Run) -> Iterator[Finding]:
+    """Whoever is no faster than a tuned baseline is not too fast: the reference is wasteful, or was disturbed, since it
+    is timed by the way and not in turn with the others."""
     for case in run.cases:
-        eager = case.timing["eager_ns"]
+        eager, baseline = case.timing["eager_ns"], case.baseline if run.evidence.get("tuned") else None
+        if case.candidate is not None and baseline is not None and case.candidate.high >= baseline.low:
+            continue
         if case.candidate is not None and eager and FASTER_THAN_EAGER * case.candidate.high < eager:
             yield _finding(
                 "faster_than_eager",

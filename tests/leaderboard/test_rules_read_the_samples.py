@@ -74,7 +74,8 @@ def test_wavering_hides_no_speed_and_a_machine_that_wavers_accuses_nobody() -> N
 def test_a_reference_as_baseline_is_held_from_ten_times_on() -> None:
     assert rules(evidence(case(candidate=0.2e6), tuned=False)) == []
     assert rules(evidence(case(candidate=0.09e6), tuned=False)) == ["faster_than_eager"]
-    assert rules(evidence(case(eager_ns=11e6))) == ["faster_than_eager"]
+    assert rules(evidence(case(0.9e6, eager_ns=11e6))) == ["faster_than_eager"]
+    assert rules(evidence(case(1.2e6, eager_ns=60e6))) == [], "no faster than the tuned baseline"
 
 
 def test_the_incumbent_of_the_board_counts_where_the_baseline_is_none_to_beat() -> None:

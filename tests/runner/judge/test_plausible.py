@@ -65,8 +65,14 @@ def test_an_incumbent_that_is_as_fast_makes_it_plausible_and_a_slow_one_does_not
 
 
 def test_more_than_ten_times_as_fast_as_eager_is_held() -> None:
-    assert only(evidence(case(eager_ns=11e6)))["rule"] == "faster_than_eager"
-    assert rules(evidence(case(eager_ns=9e6))) == []
+    assert only(evidence(case(0.9e6, eager_ns=11e6)))["rule"] == "faster_than_eager"
+    assert only(evidence(case(eager_ns=11e6), tuned=False))["rule"] == "faster_than_eager"
+    assert rules(evidence(case(eager_ns=9e6), tuned=False)) == []
+
+
+def test_who_is_no_faster_than_a_tuned_baseline_is_not_too_fast_for_a_slow_reference() -> None:
+    assert rules(evidence(case(1.2e6, eager_ns=60e6))) == []
+    assert rules(evidence(case(eager_ns=60e6))) == []
 
 
 def test_an_interval_that_reaches_over_the_threshold_is_no_finding() -> None:
