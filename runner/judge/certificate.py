@@ -23,7 +23,6 @@ from runner.judge import gap, stats
 WALL, EVENT = "wall", "event"
 BASELINE, CANDIDATE = "baseline", "candidate"
 MISMATCH_SPREADS: Final = 3.0  # events this many spreads under the wall clock's time are no accident
-LEAST_SPREAD_NS: Final = 5_000.0  # two containers with the same code differ by up to that (docs/measurements.md)
 
 Sample = Sequence[float]
 Timing = dict[str, Any]  # one entry of the evidence's `timing`
@@ -114,16 +113,13 @@ def _event(quads: list[list[Timing]]) -> Certified:
     raised = max(everywhere.beyond, fastest.beyond)
     added = (0.0, raised, raised, 0.0)
     times = [[_event_median(block) + more for block, more in zip(quad, added, strict=True)] for quad in quads]
-    spread = max(everywhere.spread, fastest.spread / 2, LEAST_SPREAD_NS)
-    return Certified(times, spread, mismatch=any(_is_mismatch(found) for found in (everywhere, fastest)))
+    spread = max(everywhere.spread, fastest.spread / 2)
+    mismatch = any(found.value > MISMATCH_SPREADS * found.spread for found in (everywhere, fastest))
+    return Certified(times, spread, mismatch=mismatch)
 
 
 def _told(block: Timing) -> list[tuple[float, float]]:
     return [(sample[0], sample[3]) for sample in block["calls"]]
-
-
-def _is_mismatch(found: gap.Hidden) -> bool:
-    return found.value > MISMATCH_SPREADS * max(found.spread, LEAST_SPREAD_NS)
 
 
 def _event_median(block: Timing) -> float:

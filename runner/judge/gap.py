@@ -20,6 +20,7 @@ LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
 TOLD_POINTS: Final = 48  # the told times are represented by so many of their quantiles
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
+LEAST_SPREAD_NS: Final = 5_000.0  # two containers with the same code differ by up to that (docs/measurements.md)
 
 Call = tuple[float, float]  # wall time, told time
 Quad = tuple[list[list[Call]], list[list[Call]]]  # the baseline's two blocks, the candidate's two
@@ -54,7 +55,7 @@ def hidden(quads: Sequence[Quad], *, fastest: bool) -> Hidden:
     ]
     mean = sum(without) / groups
     error = math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in without))
-    return Hidden(value, ERRORS * error)
+    return Hidden(value, max(ERRORS * error, LEAST_SPREAD_NS))
 
 
 def _hidden(quads: Sequence[Quad], fastest: bool) -> float:
