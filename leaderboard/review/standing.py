@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
@@ -34,8 +34,8 @@ def held_results() -> QuerySet[Result]:
 
 def standing_results() -> QuerySet[Result]:
     """Current passes that nobody holds, or that were cleared: what others may be compared with."""
-    clean = Q(case__isnull=True) | Q(case__state__in=case.STANDS)
-    return Result.objects.filter(clean, attempt__is_current=True, ratio__isnull=False)
+    stopped = Case.objects.filter(result=OuterRef("pk")).exclude(state__in=case.STANDS)  # few, so planned as few
+    return Result.objects.filter(~Exists(stopped), attempt__is_current=True, ratio__isnull=False)
 
 
 def reviews_of(attempt_ids: Collection[int]) -> dict[int, str]:
