@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
