@@ -104,7 +104,9 @@ def main() -> int:
         settings = config.load_judge()
         problem = once.find_problem(options.problem) if options.problem else five_cases()
         source = once.read_source(options.file)
-        with accelerators.DeviceLock(accelerators.inventory(settings.runner_hardware)[0], settings.runner_locks):
+        with accelerators.DeviceLock(
+            accelerators.device_of(settings.runner_hardware, settings.runner_gpu), settings.runner_locks
+        ):
             jobs = list(run_jobs(settings, problem, source, options.jobs))
     except (RunnerError, once.UsageError, SetupError) as error:
         say(f"error: {error}")
@@ -120,7 +122,7 @@ def five_cases() -> Problem:
 
 def run_jobs(settings: config.JudgeSettings, problem: Problem, source: str, count: int) -> Iterator[Took]:
     """One job after the other, each in a judge of its own, as the daemon does it."""
-    host = accelerators.fingerprint(settings.runner_hardware)
+    host = accelerators.fingerprint(settings.runner_hardware, settings.runner_gpu)
     say(
         f"{problem.slug}, {len(problem.benchmarks)} cases, on {host.get('gpu', host['cpu'])}, {host['cpus']} cores, "
         f"Linux {platform.release()}, load {os.getloadavg()[0]:.2f}"

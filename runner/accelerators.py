@@ -33,13 +33,13 @@ class Device:
         return f"{self.hardware}-{self.index}"
 
 
-def inventory(hardware: str) -> tuple[Device, ...]:
-    """The devices of this kind on this host. Raises ConfigError for a kind that this version cannot judge on."""
+def device_of(hardware: str, index: int = 0) -> Device:
+    """The host's device of this kind with this number. Raises ConfigError for a kind that cannot be judged on here."""
     if hardware != "cpu" and not Path("/dev/nvidiactl").exists():
         raise ConfigError(
             f"RUNNER_HARDWARE: {hardware!r} needs an NVIDIA GPU, and this host shows none; 'cpu' needs none"
         )
-    return (Device(hardware, 0),)
+    return Device(hardware, 0 if hardware == "cpu" else index)
 
 
 class DeviceLock:
@@ -81,7 +81,7 @@ def _open_shared(path: Path) -> int:
         raise ConfigError(f"RUNNER_LOCKS: cannot open {path}: {error.strerror}") from None
 
 
-def fingerprint(hardware: str) -> dict[str, str | int]:
+def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
     """What this host is, for the site to keep beside results: small, public, free of names of people and machines."""
     host: dict[str, str | int] = {
         "hardware": hardware,
@@ -93,11 +93,11 @@ def fingerprint(hardware: str) -> dict[str, str | int]:
         "python": platform.python_version(),
         "photofinish": _own_version(),
     }
-    return host if hardware == "cpu" else {**host, **_gpu()}
+    return host if hardware == "cpu" else {**host, **_gpu(index)}
 
 
 # What decides how long a kernel takes and how it is timed. Another value opens a new epoch; epochs never rank together.
-TIMING_VERSION: Final = 2  # of the way a call is timed (runner/judge): raised when times change by it
+TIMING_VERSION: Final = 3  # of the way a call is timed (runner/judge): raised when times change by it
 EPOCH_FIELDS: Final = ("hardware", "cpu", "cpus", "gpu", "driver", "power_limit_w", "max_sm_mhz")
 
 
@@ -108,13 +108,13 @@ def epoch(fingerprint: Mapping[str, str | int]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _gpu() -> dict[str, str | int]:
-    """The first GPU, its driver and its limits; empty values where NVML does not answer."""
+def _gpu(index: int) -> dict[str, str | int]:
+    """A GPU, its driver and its limits; empty values where NVML does not answer."""
     try:
         import pynvml
 
         pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
         return {
             "gpu": str(pynvml.nvmlDeviceGetName(handle)),
             "driver": str(pynvml.nvmlSystemGetDriverVersion()),

@@ -82,7 +82,7 @@ def measure_ceilings(
     Raises BenchFailed where memory could not be timed, DeviceBusy.
     """
     hardware = settings.runner_hardware
-    fingerprint = accelerators.fingerprint(hardware)
+    fingerprint = accelerators.fingerprint(hardware, settings.runner_gpu)
     device = device_name(hardware, fingerprint)
     judge = judge or judge_of(settings)
     found: dict[str, float] = {}
@@ -198,7 +198,7 @@ def _filled(bare: Ceilings, found: Mapping[str, float]) -> Ceilings:
 def judge_of(settings: JudgeSettings) -> Judge:
     """The judge of every attempt, in less time: a ceiling needs no narrow interval of a ratio."""
     own = once.replace_id(settings)
-    device = accelerators.inventory(settings.runner_hardware)[0]
+    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
 
     def judge(problem: Problem, path: Path) -> Report:
         job = once.job_of(problem, path, "benchmark", settings.runner_hardware)

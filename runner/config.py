@@ -42,6 +42,7 @@ PASSED_ON: Final = (
     "DOCKER_CONTEXT",
     "SANDBOX_IMAGE",
     "RUNNER_HARDWARE",
+    "RUNNER_GPU",
     "RUNNER_GPU_STACK",
     "RUNNER_GPU_INTERPRETER",
     "RUNNER_GPU_LIBRARY_PATH",
@@ -88,6 +89,7 @@ class JudgeSettings(_Settings):
     runner_hardware: Hardware = "cpu"
     runner_state: Path = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
     runner_locks: Path = Field(default_factory=_locks_folder)  # one for all runners of a host
+    runner_gpu: int = Field(default=0, ge=0, le=255)  # which of the host's GPUs, as nvidia-smi numbers them
     runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|host)$")  # policy.Gpu says what they are
     runner_gpu_interpreter: str = "/opt/venv/bin/python"
     runner_gpu_library_path: str = ""

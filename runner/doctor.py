@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import docker.errors
 
-from runner import accelerators, config, container_probe, hosts
+from runner import accelerators, config, container_probe, gpus, hosts
 from runner.container_checks import Engine, check_engine
 from runner.errors import ConfigError, DeviceBusy
 from runner.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, check_fitness, check_host
@@ -36,7 +36,7 @@ def examine(settings: config.JudgeSettings, host: Host, engine: Engine) -> Itera
     yield lock(settings)
     yield state(settings)
     yield from check_host(host)
-    yield from check_fitness(host, settings.runner_hardware)
+    yield from check_fitness(host, settings.runner_hardware, settings.runner_gpu)
 
 
 def is_fit(checks: list[Check], *, home: bool) -> bool:
@@ -47,7 +47,7 @@ def is_fit(checks: list[Check], *, home: bool) -> bool:
 def lock(settings: config.JudgeSettings) -> Check:
     """Is another runner judging here?"""
     why = "Two judges on one device measure each other."
-    device = accelerators.Device(settings.runner_hardware, 0)
+    device = accelerators.Device(settings.runner_hardware, settings.runner_gpu)
     try:
         with accelerators.DeviceLock(device, settings.runner_locks) as held:
             return Check("device lock", OK, f"{held.path} is free", why)
@@ -73,12 +73,12 @@ def state(settings: config.JudgeSettings) -> Check:
 
 
 def check_device(
-    settings: config.JudgeSettings, here: Callable[[str], object] = accelerators.inventory
+    settings: config.JudgeSettings, here: Callable[[str, int], object] = accelerators.device_of
 ) -> Iterator[Check]:
     """`here` raises ConfigError where this host has no such device."""
     why = "Without it nothing can be judged."
     try:
-        here(settings.runner_hardware)
+        here(settings.runner_hardware, settings.runner_gpu)
     except ConfigError as err:
         yield Check("device", UNFIT, str(err), why, "Load the driver (nvidia-smi must work), or set RUNNER_HARDWARE.")
         return
@@ -134,11 +134,7 @@ class DockerEngine:
 def gpu_policy(settings: config.JudgeSettings) -> policy.Gpu | None:
     if settings.runner_hardware == "cpu":
         return None
-    return policy.Gpu(
-        toolkit=settings.runner_gpu_stack == "toolkit",
-        interpreter=settings.runner_gpu_interpreter,
-        library_path=settings.runner_gpu_library_path,
-    )
+    return gpus.gpu_of(settings)
 
 
 def _try_freezer(box: container.Container) -> dict[str, Any]:

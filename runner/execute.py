@@ -136,7 +136,12 @@ def _judge(
 def _telemetry(job: Job, ready: prepare.Prepared) -> Telemetry:
     if not ready.hardware.steps.telemetry:
         return Blind()
-    return open_telemetry(job.hardware, own=ready.pids, cores=(*ready.cores.judge, *ready.cores.tenant))
+    return open_telemetry(
+        job.hardware,
+        own=ready.pids,
+        cores=(*ready.cores.judge, *ready.cores.tenant),
+        gpu=ready.settings.runner_gpu,
+    )
 
 
 def _admit(
@@ -171,7 +176,7 @@ def _admit(
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
     """What a later reader must know to compare this run with another."""
     cpus = len(ready.cores.oracle)  # this process itself has one
-    fingerprint = {**accelerators.fingerprint(job.hardware), "cpus": cpus}
+    fingerprint = {**accelerators.fingerprint(job.hardware, ready.settings.runner_gpu), "cpus": cpus}
     return {
         "epoch": accelerators.epoch(fingerprint),
         "hardware": job.hardware,

@@ -83,9 +83,9 @@ class Host:
         """What is wrong with descriptors of processes; empty: nothing."""
         return _on_os_error(lambda: os.close(os.pidfd_open(os.getpid())))
 
-    def fit(self, hardware: str) -> list[Fit]:
+    def fit(self, hardware: str, gpu: int) -> list[Fit]:
         """Of the device itself."""
-        return host_fit(hardware)
+        return host_fit(hardware, gpu)
 
 
 def _on_os_error(act: Callable[[], Any]) -> str:
@@ -112,12 +112,12 @@ def _try_sealing() -> str:
         os.close(fd)
 
 
-def check_fitness(host: Host, hardware: str) -> list[Check]:
+def check_fitness(host: Host, hardware: str, gpu: int = 0) -> list[Check]:
     """What the judge can see of its device, and whether anything disturbs it."""
     why = "A time ranks only with evidence that its device ran as it should, and for nobody else."
     return [
         Check(fit.name, OK if fit.ok else WARNING if fit.name in NOISE else UNFIT, fit.found, why, fit.remedy)
-        for fit in host.fit(hardware)
+        for fit in host.fit(hardware, gpu)
     ]
 
 

@@ -84,7 +84,7 @@ def confirm_here(
 
 def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
     """Any job, under the device's lock. Raises DeviceBusy."""
-    device = accelerators.inventory(settings.runner_hardware)[0]
+    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
     judge = execute if job.incumbent is None else confirm
     with accelerators.DeviceLock(device, settings.runner_locks):
         return judge(job, replace_id(settings), on_event)

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from runner import config, hosts
+from runner import config, gpus, hosts
 from runner.judge import schedule
 from runner.judge.clock import WallClock
 from runner.judge.memory import HostMemory, Memory
@@ -47,12 +47,8 @@ class Hardware:
             return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
         from runner.judge.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
 
-        gpu = policy.Gpu(
-            toolkit=settings.runner_gpu_stack == "toolkit",
-            interpreter=settings.runner_gpu_interpreter,
-            library_path=settings.runner_gpu_library_path,
-        )
-        return cls(CudaMemory(steps), schedule.GPU, gpu, GPU_INPUT_BYTES, GPU_OUTPUT_BYTES, steps)
+        gpus.own(settings)
+        return cls(CudaMemory(steps), schedule.GPU, gpus.gpu_of(settings), GPU_INPUT_BYTES, GPU_OUTPUT_BYTES, steps)
 
 
 class Prepared:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from runner import canary, config
-from runner.accelerators import Device, DeviceLock, epoch, fingerprint, inventory
+from runner.accelerators import Device, DeviceLock, device_of, epoch, fingerprint
 from runner.client import SiteClient, Welcome, backoff_s, persist
 from runner.config import DaemonSettings
 from runner.doorbell import listening
@@ -207,7 +207,7 @@ class Daemon:
     def _hello(self) -> Welcome:
         """One try. Raises SiteUnreachable, Unauthorised, SiteRefused."""
         hardware = self._settings.runner_hardware
-        host = fingerprint(hardware)
+        host = fingerprint(hardware, self._settings.runner_gpu)
         welcome = self._client.hello(hardware, host, epoch(host))
         self._renew_s, self._owes_hello = welcome.renew_s, False
         log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)
@@ -328,7 +328,7 @@ def main() -> int:
     try:
         settings = config.load()
         configure(settings.log_level)
-        device = inventory(settings.runner_hardware)[0]
+        device = device_of(settings.runner_hardware, settings.runner_gpu)
         with _hold(device, settings.runner_locks, signals):
             return _serve(settings, signals)
     except RunnerError as error:

@@ -29,12 +29,12 @@ class Fit(NamedTuple):
     remedy: str = ""
 
 
-def host_fit(hardware: str) -> list[Fit]:
-    """Of this host's device. Asks; never raises."""
+def host_fit(hardware: str, gpu: int = 0) -> list[Fit]:
+    """Of this host's device, on a GPU host the one that NVML numbers so. Asks; never raises."""
     if hardware == "cpu":
         return cpu_fit()
     try:
-        return gpu_fit(load_nvml())
+        return gpu_fit(load_nvml(), index=gpu)
     except Exception as err:  # NVML has its own tree of errors, and the library may be missing altogether
         remedy = "Load the driver (nvidia-smi must work): without telemetry nothing ranks."
         return [Fit("NVML", False, f"{type(err).__name__}: {err}", remedy)]

@@ -58,14 +58,15 @@ class Blind:
         pass
 
 
-def open_telemetry(hardware: str, *, own: Own, cores: Sequence[int] | None = None) -> Telemetry:
-    """`cores`: those whose load counts on a CPU, the judge's and the tenants'; all of the host's where not said."""
+def open_telemetry(hardware: str, *, own: Own, cores: Sequence[int] | None = None, gpu: int = 0) -> Telemetry:
+    """`cores`: those whose load counts on a CPU, the judge's and the tenants'; all of the host's where not said.
+    `gpu`: as NVML numbers them."""
     if hardware == "cpu":
         return CpuTelemetry(own=own, cores=cores)
     from runner.judge.nvml import NvmlTelemetry, load_nvml  # needs a driver, which a cpu host has not
 
     try:
-        return NvmlTelemetry(load_nvml(), own=own)
+        return NvmlTelemetry(load_nvml(), own=own, index=gpu)
     except Exception as err:  # NVML has its own tree of errors, and a stub of it may raise anything
         log.warning("no telemetry: NVML does not answer (%s: %s)", type(err).__name__, err)
         return Blind()

@@ -77,7 +77,7 @@ class MadeUpHost(host_checks.Host):
     def pidfd(self) -> str:
         return str(self.facts.get("pidfd", ""))
 
-    def fit(self, hardware: str) -> list[Fit]:
+    def fit(self, hardware: str, gpu: int) -> list[Fit]:
         found: list[Fit] = self.facts.get("fit", [Fit("telemetry", True, "full")])
         return found
 
@@ -222,7 +222,7 @@ def test_a_host_without_the_device_is_unfit(settings: JudgeSettings) -> None:
     assert found["device"].result == UNFIT
 
 
-def refuse(hardware: str) -> None:
+def refuse(hardware: str, index: int) -> None:
     raise ConfigError(f"{hardware!r} needs a GPU")
 
 
