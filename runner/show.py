@@ -76,7 +76,7 @@ def report(screen: Console, report: Report) -> None:
         screen.print(Text(_checked(report), style="dim"))
     timed = [case for case in report.cases if case["stage"] == "time"]
     if timed:
-        screen.print(_times(timed, _bounds(report)))
+        screen.print(_times(timed, bounds(report)))
         width = 100 * (report.half_width or 0)
         speed = 1 / (report.ratio or 1)
         screen.print(
@@ -160,7 +160,7 @@ def per_s(rate: float | None, unit: str) -> str:
     return f"{rate / size:.3g} {prefix}{unit}"
 
 
-def _bounds(report: Report) -> dict[str, float]:
+def bounds(report: Report) -> dict[str, float]:
     """ns that no kernel can beat, by case, where the problem declares its work and this hardware's rates are known."""
     cases = report.evidence.get("limits", {}).get("cases", ())
     return {case["case"]: case["hard"]["ns"] for case in cases if case["hard"]}

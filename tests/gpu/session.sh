@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What docs/measurements.md wants from a GPU host, in three parts of at most ten minutes each. After `source setup.sh`:
+# What docs/measurements.md wants from a GPU host, in parts of at most ten minutes each. After `source setup.sh`:
 #   tests/gpu/session.sh figures    health, one job of each kind, ten jobs of the small sizes, three of the large
 #   tests/gpu/session.sh steps      what each step of a call costs: the same work with one step left out
 #   tests/gpu/session.sh attacks    every attack, with all steps and without those that answer it; the time of a whole job
+#   tests/gpu/session.sh library    the library's samples and starters, on GPUS of the host's devices side by side
 # With OUT set, the reports of all jobs are kept there in one archive.
 set -uo pipefail
 library=problems/library
@@ -16,14 +17,14 @@ case "${1:-}" in
     python3 -m tests.gpu.measure 1 add "$add"
     python3 -m tests.gpu.measure 10 add:size=1024 "$add"
     python3 -m tests.gpu.measure 10 add:size=524288 "$add"
-    python3 -m tests.gpu.measure 3 matmul tests/gpu/submissions/matmul_torch.py
+    python3 -m tests.gpu.measure 3 $library/calibration/matmul $library/calibration/matmul/baseline.py
     for file in $library/kernels101/softmax/submissions/accepted/torch_*.py tests/gpu/submissions/add_{cuda,triton}.py; do
       case $file in *softmax*) problem=softmax ;; *) problem=add:size=1024 ;; esac
       python3 -m tests.gpu.measure 1 $problem "$file"
     done
     ;;
   steps)
-    for left_out in "" freeze probe early withhold sweep reset read telemetry; do
+    for left_out in "" freeze probe early withhold sweep reset read arm telemetry; do
       echo "== without ${left_out:-nothing}"
       RUNNER_LEAVE_OUT=$left_out python3 -m tests.gpu.measure 2 add:size=1024 "$add"
     done
@@ -32,8 +33,11 @@ case "${1:-}" in
     python3 -m tests.gpu.attacks 330
     python3 -m deploy.bench_judge --jobs 2
     ;;
+  library)
+    python3 -m tests.gpu.library "${GPUS:-1}" 480
+    ;;
   *)
-    echo "usage: tests/gpu/session.sh figures|steps|attacks" >&2
+    echo "usage: tests/gpu/session.sh figures|steps|attacks|library" >&2
     exit 2
     ;;
 esac

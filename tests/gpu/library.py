@@ -1,0 +1,118 @@
+"""The library's samples and starters on a host of one or several GPUs, each GPU with judges of its own.
+
+python -m tests.gpu.library GPUS [BUDGET_S] [PROBLEM …]
+By hand, after `source tests/gpu/setup.sh`; default: 500 s, all problems. Starters must be accepted. What matters most
+comes first: accepted samples, starters, wrong, cheating, slow. A line a job, and what the budget left. With OUT set,
+every report is kept there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from problems.directives import named_hardware
+from runner import show, verify
+from runner.wire import Report
+
+LIBRARY = Path(__file__).parents[2] / "problems" / "library"
+CORES_EACH = 8
+STARTERS = ("template.py", "template_triton.py", "template_cuda.py")
+ORDER = ("accepted", "wrong", "cheating", "slow")
+
+
+@dataclass(frozen=True)
+class Task:
+    folder: Path
+    sample: verify.Sample
+    file: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.folder.parent.name}/{self.folder.name}/{self.sample.name}"
+
+
+def tasks(names: list[str]) -> list[Task]:
+    found = []
+    for task in sorted(LIBRARY.glob("*/*/task.yml")):
+        folder = task.parent
+        if folder.parent.name == "calibration" or (names and folder.name not in names):
+            continue
+        for sample in verify.in_folders(folder):
+            found.append(Task(folder, sample, folder / sample.name))
+        for name in STARTERS:
+            path = folder / name
+            if path.exists():
+                found.append(Task(folder, verify.Sample(name, "accepted", path.read_text("utf-8")), path))
+    hardware = os.environ.get("RUNNER_HARDWARE", "H200").lower()
+    meant = [task for task in found if hardware in map(str.lower, named_hardware(task.sample.source) or [hardware])]
+    return sorted(meant, key=lambda task: ORDER.index(task.sample.expected))
+
+
+def main() -> None:
+    gpus, words = int(sys.argv[1]), sys.argv[2:]
+    budget_s = float(words.pop(0)) if words and words[0].isdigit() else 500.0
+    waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    planned = tasks(words)
+    for task in planned:
+        waiting.put(task)
+    ends = time.monotonic() + budget_s
+    print(f"{len(planned)} jobs on {gpus} GPUs\nsample | verdict | µs | speed of light | seconds | as its folder says")
+    threads = [threading.Thread(target=_work, args=(gpu, waiting, ends)) for gpu in range(gpus)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    while not waiting.empty():
+        print(f"{waiting.get().name} | not run")
+
+
+def _work(gpu: int, waiting: queue.SimpleQueue[Task], ends: float) -> None:
+    while time.monotonic() < ends:
+        try:
+            task = waiting.get_nowait()
+        except queue.Empty:
+            return
+        began = time.monotonic()
+        report = _judge(gpu, task)
+        print(_line(task, report, time.monotonic() - began), flush=True)
+
+
+def _judge(gpu: int, task: Task) -> Report | None:
+    """In a process of its own, on cores of its own. None where it failed."""
+    kept = Path(os.environ.get("OUT") or tempfile.gettempdir()) / f"library-{task.name.replace('/', '-')}.json"
+    kept.unlink(missing_ok=True)
+    cores = f"{gpu * CORES_EACH}-{(gpu + 1) * CORES_EACH - 1}"
+    command = [sys.executable, "-m", "tests.gpu.measure", "one", str(task.folder), str(task.file), str(kept)]
+    env = {**os.environ, "RUNNER_GPU": str(gpu), "RUNNER_STATE": f"{tempfile.gettempdir()}/state-{gpu}"}
+    done = subprocess.run(["taskset", "-c", cores, *command], check=False, env=env, capture_output=True, text=True)
+    if not kept.exists():
+        print(f"{task.name} on GPU {gpu}: {done.stderr[-1500:]}", flush=True)
+        return None
+    return Report.from_json(json.loads(kept.read_text()))
+
+
+def _line(task: Task, report: Report | None, took_s: float) -> str:
+    if report is None:
+        return f"{task.name} | - | - | - | {took_s:.1f} | the judge's process failed"
+    line = verify.line(task.sample, report)
+    timed = [case for case in report.cases if case["stage"] == "time"]
+    times = " ".join(f"{case['measured_us']:.2f}" for case in timed)
+    bounds = show.bounds(report)
+    shares = " ".join(
+        f"{bounds[name] / 10 / case['measured_us']:.0f} %" for case in timed if (name := case["name"]) in bounds
+    )
+    said = "yes" if line.good else f"NO: {line.explained[:200]}"
+    return f"{task.name} | {line.got} | {times or '-'} | {shares or '-'} | {took_s:.1f} | {said}"
+
+
+if __name__ == "__main__":
+    main()
