@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, NamedTuple
 
 from runner.errors import ConfigError, DeviceBusy
 
@@ -106,6 +106,25 @@ def epoch(fingerprint: Mapping[str, str | int]) -> str:
     decisive = {name: fingerprint[name] for name in EPOCH_FIELDS if name in fingerprint}
     text = json.dumps([TIMING_VERSION, decisive], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class GpuNames(NamedTuple):
+    """Of one GPU, beside NVML's number: what no renumbering changes, and the number of its device node."""
+
+    uuid: str
+    minor: str
+
+
+def gpu_names(index: int) -> GpuNames:
+    """Raises ConfigError where NVML knows no GPU with this number."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        return GpuNames(str(pynvml.nvmlDeviceGetUUID(handle)), str(pynvml.nvmlDeviceGetMinorNumber(handle)))
+    except Exception as err:  # NVML raises its own tree, and ImportError where it is not installed
+        raise ConfigError(f"RUNNER_GPU: this host's GPU {index} does not answer NVML ({err}); see nvidia-smi") from None
 
 
 def _gpu(index: int) -> dict[str, str | int]:

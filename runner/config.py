@@ -99,6 +99,11 @@ class JudgeSettings(_Settings):
     log_level: str = Field(default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")
 
 
+def show_cuda(device: str) -> None:
+    """The one device that CUDA will show this process."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = device
+
+
 class DaemonSettings(JudgeSettings):
     """What the daemon needs; each field is the environment variable of the same name in capitals."""
 

@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-import os
-
-from runner.config import JudgeSettings
-from runner.errors import ConfigError
+from runner import accelerators, config
 from sandbox import policy
 
 
-def gpu_of(settings: JudgeSettings) -> policy.Gpu:
+def gpu_of(settings: config.JudgeSettings) -> policy.Gpu:
     """For containers: the device's node goes by its minor number, which need not be NVML's. Raises ConfigError."""
+    toolkit = settings.runner_gpu_stack == "toolkit"
+    names = accelerators.gpu_names(settings.runner_gpu)
     return policy.Gpu(
-        toolkit=settings.runner_gpu_stack == "toolkit",
-        device_id=_uuid(settings.runner_gpu) if settings.runner_gpu_stack == "toolkit" else _minor(settings.runner_gpu),
+        toolkit=toolkit,
+        device_id=names.uuid if toolkit else names.minor,
         interpreter=settings.runner_gpu_interpreter,
         library_path=settings.runner_gpu_library_path,
     )
 
 
-def own(settings: JudgeSettings) -> None:
+def own(settings: config.JudgeSettings) -> None:
     """From now on this process's first device is its runner's; before anything of CUDA begins. Raises ConfigError."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = _uuid(settings.runner_gpu)
-
-
-def _uuid(index: int) -> str:
-    return str(_ask("nvmlDeviceGetUUID", index))
-
-
-def _minor(index: int) -> str:
-    return str(_ask("nvmlDeviceGetMinorNumber", index))
-
-
-def _ask(what: str, index: int) -> object:
-    try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        found: object = getattr(pynvml, what)(pynvml.nvmlDeviceGetHandleByIndex(index))
-    except Exception as err:  # NVML raises its own tree, and ImportError where it is not installed
-        raise ConfigError(f"RUNNER_GPU: this host's GPU {index} does not answer NVML ({err}); see nvidia-smi") from None
-    return found
+    config.show_cuda(accelerators.gpu_names(settings.runner_gpu).uuid)

@@ -31,7 +31,12 @@ MAY_READ_ENVIRONMENT = ("leaderboard/env.py", "runner/config.py", "sandbox/insid
 
 PURE = (
     *("leaderboard/competitions/calendar.py", "leaderboard/review/rules.py", "leaderboard/standings/ranking.py"),
-    *("leaderboard/review/measure.py", "leaderboard/review/reading.py", "leaderboard/review/rules_behaviour.py"),
+    *(
+        "leaderboard/review/measure.py",
+        "leaderboard/review/reading.py",
+        "leaderboard/review/rules_behaviour.py",
+        "runner/judge/gap.py",
+    ),
     *("leaderboard/review/rules_speed.py", "leaderboard/review/similarity.py"),
     *("leaderboard/review/thresholds.py", "leaderboard/submissions/quota.py", "leaderboard/entrants/names.py"),
     *("sandbox/policy.py", "runner/judge/throttle.py", "runner/judge/stats.py", "runner/judge/schedule.py"),

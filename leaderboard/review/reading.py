@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
+from runner.judge import gap
+
 T = TypeVar("T")
 JSON = Mapping[str, Any]
 Pairs = list[tuple[float, float]]
@@ -24,7 +26,6 @@ Pairs = list[tuple[float, float]]
 VERSION: Final = 2  # of the evidence
 CONFIDENCE: Final = 0.95
 LEAST_BLOCKS: Final = 6  # the fewest whose extremes hold their median with CONFIDENCE
-LEAST_SPREAD_NS: Final = 1_000.0  # no calibration of one clock by another is better than this
 BASELINE, CANDIDATE, INCUMBENT = "baseline", "candidate", "incumbent"
 EVENT: Final = "event"
 
@@ -45,7 +46,7 @@ class Interval:
 class Block(NamedTuple):
     side: str
     spent_ns: float  # on the clock that counts, events as told
-    gap_ns: float  # between the two clocks
+    calls: list[gap.Call]  # by both clocks, where there are two
 
 
 @dataclass(frozen=True)
@@ -67,21 +68,15 @@ class Case:
         return [[self._block(block) for block in quad["blocks"]] for quad in self.timing["quads"] if not quad["void"]]
 
     def raised_ns(self, side: str) -> float:
-        """What is added to this side's events: by how much its gap between the clocks exceeds the baseline's.
+        """What is added to this side's events: what the judge's clock saw beyond them, as far as that is certain.
 
-        The larger of two medians, over all its blocks and over the half with the shortest events: who forges one block
-        of each quad forges most of those.
+        Of all its calls or of its fastest, whichever hide more: runner/judge/gap.py, which the judge asks as well.
         """
         quads = self._complete(side)
         if not self.is_event or not quads or side == BASELINE:
             return 0.0
-        ours = [block.gap_ns for quad in quads for block in quad if block.side == BASELINE]
-        theirs = [block for quad in quads for block in quad if block.side == side]
-        fastest = sorted(theirs, key=lambda block: block.spent_ns)[: len(quads)]
-        hidden = max(median([block.gap_ns for block in part]) for part in (theirs, fastest)) - median(ours)
-        known = interval(ours)
-        spread = max(math.sqrt(2) * (known.high - known.low) / 2, LEAST_SPREAD_NS)
-        return max(0.0, hidden - spread)
+        calls = [(_calls(quad, BASELINE), _calls(quad, side)) for quad in quads]
+        return max(gap.hidden(calls, fastest=only).beyond for only in (False, True))
 
     def blocks_ns(self, side: str) -> list[float]:
         """Medians of this side's valid blocks."""
@@ -155,15 +150,18 @@ class Case:
         return found
 
     def _block(self, block: JSON) -> Block:
-        calls = block["calls"]
-        if not self.is_event:
-            return Block(str(block["side"]), median([self.spent_ns(sample) for sample in calls]), 0.0)
-        spent = median([sample[3] for sample in calls])
-        return Block(str(block["side"]), spent, median([sample[0] for sample in calls]) - spent)
+        spent = median([self.spent_ns(sample) for sample in block["calls"]])
+        return Block(
+            str(block["side"]), spent, [(sample[0], sample[3]) for sample in block["calls"]] if self.is_event else []
+        )
 
     def _time(self, side: str) -> Interval | None:
         blocks = self.blocks_ns(side)
         return interval(blocks) if len(blocks) >= LEAST_BLOCKS else None
+
+
+def _calls(quad: list[Block], side: str) -> list[list[gap.Call]]:
+    return [block.calls for block in quad if block.side == side]
 
 
 @dataclass(frozen=True)
