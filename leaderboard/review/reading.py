@@ -75,6 +75,12 @@ class Case:
         quads = self._complete(side)
         if not self.is_event or not quads or side == BASELINE:
             return 0.0
+        if side not in self._raised:
+            self._raised[side] = self._hidden_ns(quads, side)
+        return self._raised[side]
+
+    @staticmethod
+    def _hidden_ns(quads: list[list[Block]], side: str) -> float:
         calls = [(_calls(quad, BASELINE), _calls(quad, side)) for quad in quads]
         return max(gap.hidden(calls, fastest=only).beyond for only in (False, True))
 
@@ -86,6 +92,10 @@ class Case:
             times = [block.spent_ns + more for quad in self._complete(other) for block in quad if block.side == side]
             self._times[side] = [time for time in times if time > 0]
         return self._times[side]
+
+    @cached_property
+    def _raised(self) -> dict[str, float]:
+        return {}
 
     @cached_property
     def _times(self) -> dict[str, list[float]]:

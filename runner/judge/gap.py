@@ -13,16 +13,19 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from typing import Final
 
 QUANTILE: Final = 0.05
 LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
-TOLD_POINTS: Final = 48  # the told times are represented by so many of their quantiles
+TOLD_POINTS: Final = 16  # the told times are represented by so many of their quantiles
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
 LEAST_SPREAD_NS: Final = 5_000.0  # two containers with the same code differ by up to that (docs/measurements.md)
 
 Call = tuple[float, float]  # wall time, told time
+_told = itemgetter(1)
 Quad = tuple[list[list[Call]], list[list[Call]]]  # the baseline's two blocks, the candidate's two
 
 
@@ -45,32 +48,45 @@ def hidden(quads: Sequence[Quad], *, fastest: bool) -> Hidden:
     Who forges few calls is not seen among all of them, but the forged ones gather among the fastest. The spread is that
     of a jackknife over groups of quads, since what disturbs one call disturbs those beside it.
     """
-    value = _hidden(quads, fastest)
     groups = min(GROUPS, len(quads))
+    parts = [_Part.of(quads[group::groups], fastest) for group in range(groups)]
+    value = _hidden(parts)
     if groups < 2:
         return Hidden(value, math.inf)
-    without = [
-        _hidden([quad for at, quad in enumerate(quads) if at % groups != left_out], fastest)
-        for left_out in range(groups)
-    ]
+    without = [_hidden(parts[:left_out] + parts[left_out + 1 :]) for left_out in range(groups)]
     mean = sum(without) / groups
     error = math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in without))
     return Hidden(value, max(ERRORS * error, LEAST_SPREAD_NS))
 
 
-def _hidden(quads: Sequence[Quad], fastest: bool) -> float:
-    gaps = sorted(wall - told for ours, _ in quads for block in ours for wall, told in block)
-    blocks = [block for _, theirs in quads for block in theirs]
-    calls = _fastest(blocks) if fastest else [call for block in blocks for call in block]
-    share = min(max(QUANTILE, LEAST_RANK / len(calls)), 0.5)
-    walls, told = sorted(wall for wall, _ in calls), sorted(told for _, told in calls)
+@dataclass(frozen=True)
+class _Part:
+    """Some quads: the baseline's gaps; the candidate's wall times and what it told. Each sorted."""
+
+    gaps: list[float]
+    walls: list[float]
+    told: list[float]
+
+    @classmethod
+    def of(cls, quads: Sequence[Quad], fastest: bool) -> _Part:
+        blocks = [block for _, theirs in quads for block in theirs]
+        calls = _fastest(blocks) if fastest else [call for block in blocks for call in block]
+        gaps = sorted([wall - told for ours, _ in quads for block in ours for wall, told in block])
+        return cls(gaps, sorted([wall for wall, _ in calls]), sorted([told for _, told in calls]))
+
+
+def _hidden(parts: Sequence[_Part]) -> float:
+    gaps = sorted(chain.from_iterable(part.gaps for part in parts))
+    walls = sorted(chain.from_iterable(part.walls for part in parts))
+    told = sorted(chain.from_iterable(part.told for part in parts))
+    share = min(max(QUANTILE, LEAST_RANK / len(walls)), 0.5)
     return walls[int(share * len(walls))] - _sum_quantile(_points(told), gaps, share)
 
 
 def _fastest(blocks: list[list[Call]]) -> list[Call]:
-    by_speed = sorted(blocks, key=lambda block: sorted(told for _, told in block)[len(block) // 2])
+    by_speed = sorted(blocks, key=lambda block: sorted([told for _, told in block])[len(block) // 2])
     calls = [call for block in by_speed[: (len(blocks) + 1) // 2] for call in block]
-    return sorted(calls, key=lambda call: call[1])[: (len(calls) + 1) // 2]
+    return sorted(calls, key=_told)[: (len(calls) + 1) // 2]
 
 
 def _points(ordered: list[float]) -> list[float]:
@@ -79,8 +95,10 @@ def _points(ordered: list[float]) -> list[float]:
 
 
 def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:
-    """Of all sums of one of `told` and one of `gaps` (sorted): halving the interval, to a nanosecond."""
-    low, high = told[0] + gaps[0], told[-1] + gaps[-1]
+    """Of all sums of one of `told` and one of `gaps` (sorted), to a nanosecond: between those of that quantile of the
+    gaps with the least and the most that was told, by halving."""
+    edge = gaps[min(int(share * len(gaps)), len(gaps) - 1)]
+    low, high = told[0] + edge, told[-1] + edge
     wanted = share * len(told) * len(gaps)
     while high - low > 1.0:
         middle = (low + high) / 2
