@@ -10,7 +10,8 @@ for each other. The order is fair rather than first come first served:
 3. ranked before practice;
 4. then by the time of submission, so an attempt that replaces a lost one keeps its place.
 
-What a runner could not measure before, it gets again only where no other one is alive that has not tried.
+What a runner could not measure before, it gets again only where no other one is alive that has not tried; what somebody
+wants judged on another device, only where there is no other.
 """
 
 from __future__ import annotations
@@ -56,6 +57,12 @@ UPDATE judging_attempt AS taken
                       WHERE tried.submission_id = attempt.submission_id AND tried.runner_id = spare.id
                         AND tried.is_shadow = attempt.is_shadow
                         AND tried.outcome = 'unmeasurable')))
+       AND (attempt.away_from_id IS DISTINCT FROM %(runner)s
+            OR NOT EXISTS (
+               SELECT 1
+                 FROM judging_runner AS other
+                WHERE other.hardware = attempt.hardware AND other.last_seen_at > %(alive)s AND other.id <> %(runner)s
+                  AND other.suspended_at IS NULL AND other.set_aside_at IS NULL))
      ORDER BY attempt.is_shadow,
               attempt.cause = 'rejudge',
               (SELECT count(*)

@@ -8,17 +8,24 @@ from django.db import transaction
 
 from leaderboard import broker
 from leaderboard.judging import events
-from leaderboard.judging.models import FIRST, Attempt
+from leaderboard.judging.models import FIRST, Attempt, Runner
 from leaderboard.submissions.models import Submission
 
 
 @transaction.atomic
 def enqueue(
-    *, submission: Submission, now: datetime, cause: str = FIRST, losses: int = 0, message: str = ""
+    *,
+    submission: Submission,
+    now: datetime,
+    cause: str = FIRST,
+    losses: int = 0,
+    message: str = "",
+    away_from: Runner | None = None,
 ) -> Attempt:
     """The submission's new current attempt, queued, for the board's current version of the problem.
 
-    The attempt that was current must be finished and locked by the caller; the database refuses a second current one.
+    `away_from`: that runner gets it only where no other is alive; what replaces a lost attempt keeps to that. The
+    attempt that was current must be finished and locked by the caller; the database refuses a second current one.
     """
     board = submission.board
     last = submission.attempts.in_the_open().order_by("-number").first()
@@ -30,6 +37,7 @@ def enqueue(
         cause=cause,
         losses=losses,
         hardware=board.hardware,
+        away_from=last.away_from if last is not None and losses else away_from,
         version_id=board.version_id,
         created_at=now,
     )

@@ -130,6 +130,7 @@ class Attempt(models.Model):
     outcome = models.CharField(max_length=16, blank=True)
     reason = models.CharField(max_length=64, blank=True)
     runner = models.ForeignKey(Runner, on_delete=models.PROTECT, null=True, related_name="attempts")
+    away_from = models.ForeignKey(Runner, on_delete=models.PROTECT, null=True, related_name="+")  # if another is alive
     token = models.BigIntegerField(default=0)  # fencing token of the claim; 0 before it
     lease_expires_at = models.DateTimeField(null=True)
     hard_deadline_at = models.DateTimeField(null=True)  # of the claim; no renewal passes it

@@ -13,19 +13,24 @@ from leaderboard.competitions.models import Role
 from leaderboard.competitions.roles import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.enqueue import enqueue
-from leaderboard.judging.models import REJUDGE, Attempt
+from leaderboard.judging.models import REJUDGE, Attempt, Runner
 from leaderboard.judging.states import UNFINISHED
 from leaderboard.submissions.models import Submission
 
 
 @transaction.atomic
-def rejudge(*, submission: Submission, actor: User, reason: str, now: datetime) -> Attempt:
+def rejudge(
+    *, submission: Submission, actor: User, reason: str, now: datetime, away_from: Runner | None = None
+) -> Attempt:
+    """`away_from`: on another runner than this one, where one is alive."""
     check_role(actor, submission.board.competition, Role.REVIEWER, "re-judge a submission")
     check_reason(reason)
     old = Attempt.objects.select_for_update().get(submission=submission, is_current=True)
     if old.state in UNFINISHED:
         raise UserError("submission", submission.pk, f"still {old.state}; wait until it is judged", status=409)
-    attempt = enqueue(submission=submission, now=now, cause=REJUDGE, message="Queued to be judged again")
+    attempt = enqueue(
+        submission=submission, now=now, cause=REJUDGE, message="Queued to be judged again", away_from=away_from
+    )
     record(
         act="rejudge",
         target=submission,

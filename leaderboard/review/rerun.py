@@ -1,4 +1,5 @@
-"""A reviewer has a held result judged again before deciding: an ordinary new attempt, and a new case if it is held."""
+"""A reviewer has a held result judged again before deciding, on another device where one is alive: an ordinary new
+attempt, and a new case if it is held."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from leaderboard.review import case, log
 
 @transaction.atomic
 def rerun(*, result: Result, actor: User, reason: str, now: datetime) -> Attempt:
-    """The queue picks the runner; the reason notes which one it was, so that a reader sees whether it is another."""
+    """The reason notes which runner it was, so that a reader sees whether it is another."""
     taken = log.take(result=result, act=case.RERUN, actor=actor, reason=reason, now=now)
     runner = result.attempt.runner
     noted = f"{reason} (last judged by {runner.name if runner else 'an unknown runner'})"[:2000]
     log.append(taken, act=case.RERUN, actor=actor, reason=noted, now=now)
-    return rejudge(submission=taken.submission, actor=actor, reason=noted, now=now)
+    return rejudge(submission=taken.submission, actor=actor, reason=noted, now=now, away_from=runner)

@@ -14,15 +14,18 @@ from leaderboard.competitions.models import Competition, Role
 from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel
+from leaderboard.judging.claim import ALIVE, claim_next
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.rejudge import rejudge
+from leaderboard.judging.runners import greet
+from leaderboard.judging.sweep import expire_leases
 from leaderboard.review import appeal, ask, claim, log, notes, rerun
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import held_results, median_wait
 from leaderboard.standings.models import Entry
 from leaderboard.standings.podium import would_rank
 from leaderboard.standings.status import status_of
-from tests.leaderboard.stage import Stage
+from tests.leaderboard.stage import Stage, make_runner
 
 IMPOSSIBLE = {"outcome": "policy", "reason": "impossible", "message": "faster than light"}
 
@@ -332,6 +335,22 @@ def test_a_rerun_is_a_new_attempt_and_closes_the_case(stage: Stage) -> None:
     assert Attempt.objects.get(is_current=True).cause == "rejudge"
     assert not held_results().exists()
     refused(409, "judged again since", pipeline.clear_result, result=result, actor=rita, reason="x", now=stage.now)
+
+
+def test_a_rerun_goes_to_another_device_while_one_is_alive_also_after_a_loss(stage: Stage) -> None:
+    result, rita = hold(stage), reviewer(stage)
+    tex = make_runner("tex")
+    greet(runner=tex, fingerprint={}, epoch="", now=stage.now)
+    rerun.rerun(result=result, actor=rita, reason="on another machine", now=stage.now)
+    assert claim_next(runner=stage.rex, now=stage.now) is None
+    stage.claim(tex)
+    later = stage.now + timedelta(hours=1)
+    expire_leases(now=later)
+    greet(runner=tex, fingerprint={}, epoch="", now=later)
+    assert claim_next(runner=stage.rex, now=later) is None
+    job = claim_next(runner=stage.rex, now=later + 2 * ALIVE)
+    assert job is not None
+    assert job.submission_id == str(result.attempt.submission_id), "there is no other any more"
 
 
 def test_a_line_that_a_failed_judging_left_is_held_by_hand(stage: Stage) -> None:
