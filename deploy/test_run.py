@@ -20,9 +20,9 @@ from deploy.parties import SetupError
 from deploy.places import CHECKOUT
 
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
-# Three processes, each with a database of its own, fed in order: what is timed comes last, and while one waits for its
-# turn two others use the cores. ARGS="-n 0": one process.
-PARALLEL: Final = ("-n", "3", "--dist", "load")
+# Two processes, each with a database of its own, fed in order: what is timed comes last. On two cores a third one gains
+# nothing. ARGS="-n 0": one process.
+PARALLEL: Final = ("-n", "2", "--dist", "load")
 
 # mypy's Django plugin loads the settings; nothing connects anywhere.
 SETTINGS_FOR_MYPY: Final = {
