@@ -266,18 +266,26 @@ def test_calls_that_fall_into_two_groups_are_held_unless_the_baselines_do_as_wel
     assert rules(evidence(case(times=alternating(0.05, (A, B)), quads=30))) == []
 
 
+def test_two_groups_that_are_both_slower_than_a_tuned_baseline_gain_nothing() -> None:
+    slower = by_place(lambda block, place: (block + place) % 2 == 0, time=1.1e6)
+    assert rules(slower) == []
+    assert rules({**slower, "tuned": False}) == ["bimodal"]
+
+
 def test_two_groups_that_an_event_clock_may_make_by_its_own_steps_are_none() -> None:
     assert rules(evidence(case(times=alternating(0.05, (B,), base=10e3), quads=30))) == []
 
 
-def by_place(slow: Callable[[int, int], bool], share: float = 0.3, calls: int = 3) -> dict[str, Any]:
+def by_place(
+    slow: Callable[[int, int], bool], share: float = 0.3, calls: int = 3, time: float = 0.9e6
+) -> dict[str, Any]:
     """16 quads whose candidate takes longer by `share` where `slow(block, place in it)` says so."""
-    found, honest = case(quads=0), noisy({A: 1e6, B: 0.9e6}, noise=0.01)
+    found, honest = case(quads=0), noisy({A: 1e6, B: time}, noise=0.01)
     found["quads"] = [quad(honest, calls=calls) for _ in range(16)]
     ours = [one for four in found["quads"] for one in four["blocks"] if one["side"] == B]
     for number, block in enumerate(ours):
         times = [honest(B) * (1 + share * slow(number, place)) for place in range(calls)]
-        block["calls"] = [sample(time) for time in times]
+        block["calls"] = [sample(took) for took in times]
     return evidence(found)
 
 
