@@ -17,6 +17,8 @@ import secrets
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -99,14 +101,21 @@ def main() -> None:
     parser.add_argument("--attempts", type=int, default=200_000)
     parser.add_argument("--requests", type=int, default=60)
     asked = parser.parse_args()
+    with filled(asked.entries, asked.attempts):
+        _measure(asked.requests)
+
+
+@contextmanager
+def filled(entries: int, attempts: int) -> Iterator[None]:
+    """A site on a PostgreSQL of its own, with a board of that size."""
     with tempfile.TemporaryDirectory(prefix="pf-bench-") as folder:
         state = Path(folder)
         state.chmod(0o711)  # the server has a user of its own when we are root
         postgres = start_postgres(state, durable=False)
         try:
             set_up(postgres.url)
-            fill(asked.entries, asked.attempts)
-            _measure(asked.requests)
+            fill(entries, attempts)
+            yield
         finally:
             postgres.stop()
 

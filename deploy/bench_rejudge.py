@@ -12,15 +12,13 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
-from deploy.bench_board import fill, set_up
+from deploy.bench_board import filled
 from deploy.console import say
-from deploy.embedded import start_postgres
 
 EVIDENCE: Final = Path(__file__).parents[1] / "tests/runner/judge/honest/softmax-c_polynomial.json.gz"
 PRINTS: Final = 130  # of a source; 30 of them out of 300 that all sources draw from
@@ -66,16 +64,8 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--attempts", type=int, default=200_000)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="pf-bench-") as folder:
-        state = Path(folder)
-        state.chmod(0o711)  # the server has a user of its own when we are root
-        postgres = start_postgres(state, durable=False)
-        try:
-            set_up(postgres.url)
-            fill(asked.entries, asked.attempts)
-            measure(asked.submissions)
-        finally:
-            postgres.stop()
+    with filled(asked.entries, asked.attempts):
+        measure(asked.submissions)
 
 
 def measure(sizes: list[int]) -> None:

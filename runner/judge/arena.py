@@ -6,10 +6,8 @@ under it; the page with orders cannot be written by the other side.
 
 from __future__ import annotations
 
-from typing import Any
-
 from runner.judge.layout import Layout
-from runner.judge.memory import Buffer, Memory, SharedPages
+from runner.judge.memory import Buffer, Event, Memory, SharedPages, WaitingMemory
 from sandbox import protocol
 
 
@@ -47,8 +45,10 @@ class Arena:
         """The whole output into private memory."""
         self.memory.copy(into, self.outputs.bytes, layout.output_bytes)
 
-    def arm(self, layout: Layout, into: Buffer, nonce: int) -> Any:
-        """As `take_outputs`, on a device, when the tenant's echoes the nonce: an event to ask."""
+    def arm(self, layout: Layout, into: Buffer, nonce: int) -> Event | None:
+        """As `take_outputs`, by a device alone, when the tenant's echoes the nonce. None where memory cannot wait."""
+        if not isinstance(self.memory, WaitingMemory):
+            return None
         if not self._echo:
             self._echo = self.memory.host_word(self.answers.map, protocol.ECHO_OFFSET)
         return self.memory.copy_when(self._echo, nonce, into, self.outputs.bytes, layout.output_bytes)

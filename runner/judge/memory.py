@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -63,17 +63,32 @@ class Memory(Protocol):
         """Is the device idle? How long a tiny piece of the judge's own work took; 0 where the question has no sense."""
         ...
 
-    def host_word(self, page: mmap.mmap, offset: int) -> int:
-        """Only where `frozen_stands_still` is False, as the next one."""
-        ...
-
-    def copy_when(self, word: int, value: int, target: Buffer, source: Buffer, count: int) -> Any: ...
-
     def fill(self, target: Buffer, count: int, pattern: int) -> None: ...
 
     def same(self, left: Buffer, right: Buffer, count: int) -> bool: ...
 
     def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]: ...
+
+
+class Event(Protocol):
+    """Of work that a device does by itself."""
+
+    def query(self) -> bool:
+        """Is it done?"""
+        ...
+
+
+@runtime_checkable
+class WaitingMemory(Protocol):
+    """Of a device that waits for a word and then copies, with no host in between."""
+
+    def host_word(self, page: mmap.mmap, offset: int) -> int:
+        """Where the device sees a word of a host page."""
+        ...
+
+    def copy_when(self, word: int, value: int, target: Buffer, source: Buffer, count: int) -> Event:
+        """Nothing else may be asked of this memory before the event."""
+        ...
 
 
 class SharedPages:
@@ -124,12 +139,6 @@ class HostMemory:
 
     def probe_ns(self) -> int:
         return 0
-
-    def host_word(self, page: mmap.mmap, offset: int) -> int:
-        raise NotImplementedError("the host's memory waits for nothing")
-
-    def copy_when(self, word: int, value: int, target: Buffer, source: Buffer, count: int) -> Any:
-        raise NotImplementedError("the host's memory waits for nothing")
 
     def fill(self, target: Buffer, count: int, pattern: int) -> None:
         target[:count].view(np.uint64)[:] = pattern

@@ -17,7 +17,7 @@ from runner.judge import faults
 from runner.judge.arena import Arena
 from runner.judge.clock import Clock
 from runner.judge.layout import Layout
-from runner.judge.memory import Buffer, Memory
+from runner.judge.memory import Buffer, Event, Memory
 from runner.judge.steps import ALL, Steps
 from sandbox import protocol
 from sandbox.container import Container
@@ -192,7 +192,8 @@ class Tenant:
         arena.put_inputs(layout, given.inputs, hot=hot)
         put = now()
         start = start if self._steps.early else put
-        armed = arena.arm(layout, into, nonce) if self._arms else None
+        # Without the step `read` the clock stops at the echo: there is nothing to wait for.
+        armed = arena.arm(layout, into, nonce) if self._steps.arm and self._steps.read else None
         ordered = now()
         try:
             self._write_order(kind, b"", nonce)
@@ -213,7 +214,7 @@ class Tenant:
                 inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
                 freeze_ns = self._freeze(faults.CALL)
         except BaseException:
-            if armed is not None:  # the judge's device would wait for ever
+            if armed is not None and not armed.query():  # the judge's device would wait for ever
                 self.container.kill()
                 self._release(armed, nonce)
             raise
@@ -268,11 +269,6 @@ class Tenant:
         except OSError:
             raise self._died(when) from None
 
-    @property
-    def _arms(self) -> bool:
-        """Does the judge's device read the output by itself? Without the step `read` there is nothing to wait for."""
-        return not self._arena.memory.frozen_stands_still and self._steps.arm and self._steps.read
-
     def _wait(self, nonce: int, limit_s: float, when: str, *, by_device: bool = False) -> None:
         """Until the tenant echoed the nonce; `by_device`: or its device did."""
         answers, now = self._arena.answers.map, self._clock.now_ns
@@ -294,7 +290,7 @@ class Tenant:
                 if not self.container.alive():
                     raise self._died(when)
 
-    def _release(self, armed: Any, nonce: int) -> None:
+    def _release(self, armed: Event, nonce: int) -> None:
         """Until the judge's device has read the output. Where no device echoed, the judge does, as often as it must: a
         hostile tenant may write there, too, for as long as it lives. Raises SandboxError."""
         give_up = self._clock.now_ns() + RELEASE_NS
