@@ -226,10 +226,11 @@ class _Task:
     def to_problem(self, slug: str) -> Problem:
         empty = self._drop_empty_arguments()
         sources, submission_name = self._sources()
-        evaluators = {self._main(), "eval.py"}
-        files = {name: self._read(source, f"files.{name}") for name, source in sources.items()}
-        task_files = {name: text for name, text in files.items() if name not in evaluators}
-        called = inspect.submission_functions(files.get(self._main(), ""))
+        evaluators, no_evaluator = self._evaluators(sources)
+        task_files = {
+            name: self._read(source, f"files.{name}") for name, source in sources.items() if name not in evaluators
+        }
+        called = inspect.submission_functions(evaluators.get(self._main(), ""))
         build, not_built = self._build(submission_name)
         bundle = {
             "bundle": BUNDLE_VERSION,
@@ -250,7 +251,7 @@ class _Task:
         bundle = {"benchmarks": [], **bundle, "templates": templates}
         unknown = [f"unknown key {name}" for name in self.fields.unknown(_KNOWN)]
         return Problem.from_bundle(
-            bundle, warnings=tuple(said(text) for text in [*unknown, *missing, *empty][:MAX_WARNINGS])
+            bundle, warnings=tuple(said(text) for text in [*unknown, *no_evaluator, *missing, *empty][:MAX_WARNINGS])
         )
 
     def _sources(self) -> tuple[dict[str, str], str]:
@@ -269,6 +270,19 @@ class _Task:
             else:
                 sources[name] = source
         return sources, submission_name
+
+    def _evaluators(self, sources: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+        """The set's own evaluators by name, and what to say of one that is not there: it would only be read for what it
+        imports."""
+        found: dict[str, str] = {}
+        missing: list[str] = []
+        for name in sources.keys() & {self._main(), "eval.py"}:
+            try:
+                found[name] = self._read(sources[name], f"files.{name}")
+            except FileMissing as error:
+                found[name] = ""
+                missing.append(f"{error}; it is not used")
+        return found, sorted(missing)
 
     def _read(self, source: str, where: str) -> str:
         return read_text(self.folder / source, self.root, where)

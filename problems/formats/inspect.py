@@ -11,16 +11,31 @@ SEED: Final = "seed"
 
 
 def submission_functions(evaluator: str) -> tuple[str, ...]:
-    """The names that an evaluator imports from `submission`, in order; () when it imports none or does not parse."""
+    """The names that an evaluator imports from `submission` for what they return, in order; () when it imports none or
+    does not parse.
+
+    One that it never calls, or whose result it drops (a hook that compiles ahead), is left out while another stays.
+    """
     tree = parse(evaluator)
-    names = (
-        alias.name
-        for node in (ast.walk(tree) if tree else ())
+    if tree is None:
+        return ()
+    imported = {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module == "submission"
         for alias in node.names
         if alias.name != "*"
-    )
-    return tuple(dict.fromkeys(names))
+    }
+    used = _names_with_a_use(tree)
+    wanted = [name for called, name in imported.items() if called in used]
+    return tuple(dict.fromkeys(wanted or imported.values()))
+
+
+def _names_with_a_use(tree: ast.Module) -> set[str]:
+    """Names that are read anywhere but as the function of a call that stands alone."""
+    alone = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    dropped = {id(value.func) for value in alone if isinstance(value, ast.Call)}
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in dropped}
 
 
 def why_reference_is_not_enough(reference: str | None) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,10 +140,12 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        written = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
-        for key, times in written.items():
-            if times > 1:
-                raise yaml.YAMLError(f"the key {shown(key)} stands twice in one mapping{_line(node)}")
+        written: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in written:
+                    raise yaml.YAMLError(f"the key {shown(key.value)} stands twice in one mapping{_line(key)}")
+                written.add(key.value)
         return super().construct_mapping(node, deep=deep)
 
 

@@ -94,6 +94,26 @@ def test_the_entry_is_what_the_evaluator_imports(write_problem) -> None:
     assert (problem.entry, problem.unsupported) == ("my_sort", "")
 
 
+@pytest.mark.parametrize(
+    ("evaluator", "entry"),
+    [
+        ("from submission import warm, f\nwarm()\ny = f(1)", "f"),
+        ("from submission import f, warm\ny = f(1)", "f"),
+        ("from submission import f, warm as w\nf(1)\nw()\nrun(f)", "f"),
+        ("def a():\n    from submission import f, warm\n    warm()\n    return f(1)\n", "f"),
+    ],
+)
+def test_a_hook_whose_result_is_dropped_is_no_second_entry(write_problem, evaluator, entry) -> None:
+    problem = load_problem(write_problem(WITH_EVALUATOR, **{"eval.py": evaluator}))
+    assert (problem.entry, problem.unsupported) == (entry, "")
+
+
+def test_a_missing_evaluator_warns_since_it_is_not_used(write_problem) -> None:
+    problem = load_problem(write_problem(WITH_EVALUATOR))
+    assert (problem.entry, problem.unsupported, list(problem.files)) == ("custom_kernel", "", ["reference.py"])
+    assert problem.warnings == ("files.eval.py: there is no file 'eval.py'; it is not used",)
+
+
 def test_the_submissions_name_is_the_tasks(write_problem) -> None:
     task = """
     files: [{name: answer.py, source: "@SUBMISSION@"}, {name: reference.py, source: reference.py}]
@@ -106,6 +126,7 @@ def test_the_submissions_name_is_the_tasks(write_problem) -> None:
     ("files", "extra", "reason"),
     [
         ({"eval.py": "from submission import f, g"}, "", "several functions of a submission (f, g)"),
+        ({"eval.py": "from submission import f, g\ny = f(1), g(2)"}, "", "several functions of a submission (f, g)"),
         ({"eval.py": ""}, "multi_gpu: true\n", "several GPUs"),
         ({"eval.py": "", "reference.py": "def ref_kernel(d): ..."}, "", "no generate_input"),
         ({"eval.py": "", "reference.py": "def generate_input(): ..."}, "", "no ref_kernel"),

@@ -59,7 +59,7 @@ def doubling(value: str, levels: int = 16) -> str:
         ("- " * 50_000, f"more than {MAX_DEPTH} deep"),
         ("[" + "x," * 100_000 + "]", f"more than {MAX_NODES} values"),
         ("a: " + "x" * MAX_YAML_CHARS, "characters of YAML"),
-        ("a: 1\na: 2\n", "stands twice"),
+        ("a: 1\nb: 1\na: 2\n", "'a' stands twice in one mapping (line 3)"),
         ("a: {b: 1, b: 2}\n", "stands twice"),
         ("? [a, b]\n: 1\n", "not valid YAML"),
         ("a: !!python/name:os.system x\n", "not valid YAML"),
