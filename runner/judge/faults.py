@@ -111,6 +111,20 @@ def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:
     )
 
 
+def end_of_problem(end: Exit, memory_bytes: int, where: str) -> str:
+    """How the problem's container ended by itself, as what its code did: for the organiser."""
+    if end.oom_killed:
+        return (
+            f"used more than its {memory_bytes >> 20} MiB of memory{where}; choose smaller sizes for this hardware, or "
+            "hardware with memory of its own"
+        )
+    if end.flooded:
+        return f"printed more than 16 MB{where}"
+    if end.code > 128:
+        return f"died of {_signal_name(end.code - 128)}{where}"
+    return f"ended its own process with exit status {end.code}{where}"
+
+
 def from_timeout(limit_s: float, when: str) -> Fault:
     return Fault("timeout", "import" if when == BUILD else "call", f"No answer within {limit_s:g} s {when}.")
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from problems.spec import Case, case_name
+from runner.judge import faults
 from runner.judge.clock import Stopwatch
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import WIDE_FACTOR, Layout, parse_layout, wide_places
@@ -40,6 +41,7 @@ class Oracle:
         self._number = 0
         self._free: list[Buffer] = []
         self._awake = 0  # how many `awake` are open
+        self._ended = False  # is there nothing left to freeze?
         self.asked = Stopwatch()  # in all: waiting for the oracle, and copying what it made
         self.problem_s = 0.0  # in all: the problem's own code, as its container tells
         self.took_ns = 0  # the last request
@@ -71,7 +73,7 @@ class Oracle:
             yield
         finally:
             self._awake -= 1
-            if not self._awake:
+            if not self._awake and not self._ended:
                 self.container.freeze()
 
     def make(self, case: Case, seed: int, near: int | None = None, *, fp64: Fp64 = "") -> Input:
@@ -132,21 +134,29 @@ class Oracle:
         assert self._connection is not None
         with self.awake():
             protocol.send(self._connection, request)
-            return self._receive()
+            return self._receive(request)
 
-    def _receive(self) -> dict[str, Any]:
+    def _receive(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._connection is not None
         try:
             answer, _ = protocol.receive(self._connection, deadline_ns=time.monotonic_ns() + ANSWER_S * 1_000_000_000)
         except (OSError, protocol.ProtocolError) as err:
-            raise OracleFailed(
-                f"the problem's container gave no answer: {err}; {self.container.logs()['stderr']}"
-            ) from None
+            raise OracleFailed(self._why_silent(err, request)) from None
         if "error" in answer:
             raise OracleFailed(protocol.clean_text(str(answer["error"]).encode("utf-8", "replace")))
         self.took_ns = _whole(answer, "took_ns")
         self.problem_s += self.took_ns / 1e9
         return answer
+
+    def _why_silent(self, err: Exception, request: dict[str, Any]) -> str:
+        """For the organiser: how the container ended, or that it is still at work; where; what it printed last."""
+        where = f" at case {case_name(request['case'])}" if "case" in request else ""
+        if isinstance(err, TimeoutError):
+            why = f"gave no answer within {ANSWER_S} s{where}"
+        else:
+            self._ended = True
+            why = faults.end_of_problem(self.container.wait_exit(), self.container.policy.memory_bytes, where)
+        return f"The problem's own code {why}. {self.container.logs()['stderr']}".strip()
 
     def _copy(self, region: Region, count: int) -> Buffer:
         private = next((buffer for buffer in self._free if len(buffer) == count), None)

@@ -45,6 +45,7 @@ WORK = "/tmp/work"  # noqa: S108  the container's own
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 Layout = dict[str, Any]
 HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
+MIB = 1 << 20
 KEEP = 64  # makes whose data is kept for a later check
 
 
@@ -200,8 +201,12 @@ class Oracle:
         if len(placed) > slots.MOST_SLOTS:
             raise tree.TreeError(f"case {case}: {len(placed)} tensors in data and result, at most {slots.MOST_SLOTS}")
         sizes: tuple[int, int] = slots.place(placed)
-        if sizes[0] > self.limits[0] or sizes[1] > self.limits[1]:
-            raise tree.TreeError(f"case {case}: {sizes} bytes of inputs and outputs, at most {self.limits}")
+        for what, size, room in zip(("inputs", "outputs"), sizes, self.limits, strict=True):
+            if size > room:
+                raise tree.TreeError(
+                    f"case {case}: its {what} take {-(-size // MIB)} MiB, and this hardware's judge has room for "
+                    f"{room // MIB} MiB of them; choose smaller sizes"
+                )
         return sizes
 
     def _lay(self, tensor: torch.Tensor, slot: slots.Slot) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -13,6 +14,8 @@ from typing import Any
 
 from runner.judge.memory import HostMemory
 from runner.judge.oracle import Oracle
+from sandbox.container import Exit
+from sandbox.policy import Policy
 
 SANDBOX = Path(__file__).parents[3] / "sandbox"
 PROGRAM = "import sys, oracle; oracle.SOCKET, oracle.WORK = sys.argv[1:]; oracle.main()"
@@ -36,9 +39,18 @@ class Process:
     def accept(self, deadline_ns: int) -> socket.socket:
         return self._listener.accept()[0]
 
+    policy = Policy(image="none", command=(), uid=1000, cpus="0")
+
     def thaw(self) -> None: ...
 
-    def freeze(self) -> None: ...
+    def freeze(self) -> None:
+        """As where there is a control group: there is none any more when the program is gone."""
+        if self._program.poll() is not None:
+            raise OSError(errno.ENODEV, "No such device")
+
+    def wait_exit(self) -> Exit:
+        code = self._program.wait(10)
+        return Exit(code if code >= 0 else 128 - code, oom_killed=False, flooded=False)
 
     def logs(self) -> dict[str, str]:
         self._errors.seek(0)

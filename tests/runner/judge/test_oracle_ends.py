@@ -1,0 +1,49 @@
+"""When the problem's own code ends its container the organiser hears how, where, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.judge import faults
+from runner.judge.faults import OracleFailed
+from sandbox.container import Exit
+from tests.runner.judge.oracle_here import oracle_of
+
+ENDING = """
+import os, signal, torch
+def generate_input(*, how, seed):
+    if how == "exit":
+        os._exit(3)
+    if how == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return torch.ones(1 << 20)
+def ref_kernel(x):
+    return x + 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("exit", "The problem's own code ended its own process with exit status 3 at case how=exit."),
+        ("crash", "The problem's own code died of SIGSEGV at case how=crash."),
+    ],
+)
+def test_an_end_without_an_answer_is_told_with_its_case(tmp_path: Path, how: str, said: str) -> None:
+    with oracle_of(ENDING, tmp_path) as oracle, pytest.raises(OracleFailed) as failed:
+        oracle.make({"how": how}, 1)
+    assert str(failed.value) == said
+
+
+def test_too_little_memory_is_named_with_the_limit_and_a_way_out() -> None:
+    said = faults.end_of_problem(Exit(137, oom_killed=True, flooded=False), 4 << 30, " at case n: 9")
+    assert said.startswith("used more than its 4096 MiB of memory at case n: 9; choose smaller sizes")
+
+
+def test_sizes_beyond_the_judges_are_named_in_units_of_people(tmp_path: Path) -> None:
+    with oracle_of(ENDING, tmp_path, region_bytes=1 << 20) as oracle, pytest.raises(OracleFailed) as failed:
+        oracle.make({"how": "stay"}, 1)
+    said = "its inputs take 4 MiB, and this hardware's judge has room for 1 MiB of them; choose smaller sizes"
+    assert str(failed.value) == f"case {{'how': 'stay'}}: {said}"
