@@ -25,6 +25,7 @@ from runner.judge.rule import Rule
 Element = tuple[list[int], str, str]  # index, expected, got
 
 TINY: Final = 1e-12  # mean square of values whose errors' squares may leave the range of float32
+REFERENCES_OWN: Final = 4.0  # an output may be so many times as far off as the reference itself, as a whole
 SAMPLE: Final = 1 << 16  # elements from which an output's usual size is taken
 
 
@@ -49,6 +50,7 @@ class Figures:
 
     `basis`: what it was held against: "bits", "expected" (the reference as it is) or "fp64". `worst_share`: the largest
     error as a share of what was allowed there. `limit_l2`: what `relative_l2` may be, None where there is no limit.
+    `references_own`: the limit is not the declared one, which the reference itself comes too near to.
     """
 
     elements: int
@@ -61,6 +63,7 @@ class Figures:
     worst_row: float | None = None  # relative L2 of the worst row
     worst_share: float | None = None
     disputed: int = 0
+    references_own: bool = False
     first: Element | None = None
     worst: Element | None = None
     hints: tuple[str, ...] = ()
@@ -126,7 +129,7 @@ class _Comparison:
             self._other = relative * self._usual or spread or self._usual
             self._leeway = error_model.leeway(self._reference_share() if self._truth is not None else 1.0)
         self._different = self._disputed = 0
-        self._errors = self._sizes = self._allowed = 0.0  # sums of squares
+        self._errors = self._sizes = self._allowed = self._own = 0.0  # sums of squares; own: the reference's errors
         self._worst_abs = self._worst_row = self._worst_share = 0.0
         self._nan = self._inf = False
         self._far: list[tuple[int, Far]] = []
@@ -171,6 +174,8 @@ class _Comparison:
                 self._note(start, expected, got, judged, far)
         self._worst_share = _larger(self._worst_share, share)
         self._count(error, expected if truth is None else truth, limit, expected)
+        if truth is not None:
+            self._own += self._double_squares(expected - truth, expected)
 
     def _limit(self, expected: Array, truth: Array | None, start: int, end: int) -> Array:
         """What each element may be off by."""
@@ -199,6 +204,11 @@ class _Comparison:
             rows = self._arrays.xp.where(sizes > 0, errors / sizes, 0.0)
             self._worst_row = _larger(self._worst_row, float(rows.max()))
         self._worst_abs = _larger(self._worst_abs, float(error.max()))
+
+    def _double_squares(self, error: Array, expected: Array) -> float:
+        """Their sum, but for elements that are expected to be no number."""
+        finite = self._arrays.xp.isfinite(expected)
+        return float(self._squares(self._arrays.double(self._arrays.xp.where(finite, error, 0.0))).sum())
 
     def _squares(self, array: Array) -> Array:
         return self._arrays.row_squares(array, self._width)
@@ -254,14 +264,19 @@ class _Comparison:
             worst_row=finite(math.sqrt(self._worst_row)) if self._width > 1 else None,
             worst_share=finite(self._worst_share),
             disputed=self._disputed,
+            references_own=limit is not None and limit == self._references_l2(),
             first=self._first,
             worst=self._worst[1] if self._worst else None,
         )
 
+    def _references_l2(self) -> float:
+        """For whoever cancels as the reference does: the mean of what was centred is nothing but rounding."""
+        return REFERENCES_OWN * math.sqrt(self._own / self._sizes) if self._sizes else 0.0
+
     def _limit_l2(self, elements: int) -> float | None:
         limits = []
         if self._rule.precision and self._rule.precision.max_relative_l2 is not None:
-            limits.append(self._rule.precision.max_relative_l2)
+            limits.append(max(self._rule.precision.max_relative_l2, self._references_l2()))
         if self._model is not None and self._rule.by_model and self._sizes:
             limits.append(self._model.whole(elements) * math.sqrt(self._allowed / self._sizes))
         return min(limits, default=None)

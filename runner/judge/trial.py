@@ -83,6 +83,7 @@ class Trial:
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
         self._buffers: list[Buffer] = []
+        self._cancels = False  # is an output so near nothing that only double precision tells right from wrong?
         self.evidence: Evidence = {
             "version": EVIDENCE_VERSION,
             "mode": mode,
@@ -172,7 +173,7 @@ class Trial:
     def fresh(self, case: Case, *, near_to: Input | None = None) -> Input:
         """An input that no one has seen; `near_to`: that one, but for a few elements."""
         seed = fresh_seed(self.chance)
-        fp64 = self.rule(case).fp64(timed=True)
+        fp64 = self.rule(case).fp64(timed=not self._cancels)
         if near_to is None:
             return self.oracle.make(case, seed, fp64=fp64)
         return self.oracle.make(case, near_to.seed, near=seed, fp64=fp64)
@@ -219,6 +220,7 @@ class Trial:
         rule = self.rule(given.arguments)
         with self.comparing.running():
             found = self.memory.compare(given, output, rule)
+        self._cancels |= any(one.references_own for one in found)
         entry: dict[str, Any] = {
             "case": given.case,
             "seed": given.seed,

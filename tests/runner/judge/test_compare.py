@@ -173,6 +173,23 @@ def test_a_declared_limit_of_relative_l2_is_enforced() -> None:
     assert "rounded" not in compare.explain_secret(found)
 
 
+def test_what_cancels_to_nothing_may_be_as_far_off_as_the_reference_is() -> None:
+    truth = np.random.default_rng(1).normal(size=50) * 1e-17
+    noise = (np.random.default_rng(2).normal(size=50) * 1e-9).astype(np.float32)
+    rule = by_tolerance(1e-4, 1e-4, max_relative_l2=1e-3)
+    found = judged(held(noise, truth=truth), -noise, rule)
+    assert found.good
+    assert found.references_own
+    assert judged(held(noise, truth=truth), 8 * noise, rule).reason == "precision"
+
+
+def test_a_limit_that_the_reference_keeps_well_is_the_declared_one() -> None:
+    truth = np.random.default_rng(1).normal(size=(100, 100))
+    single = truth.astype(np.float32)
+    found = judged(held(single, truth=truth), single, by_tolerance(1e-3, 1e-6, max_relative_l2=1e-5))
+    assert (found.limit_l2, found.references_own) == (1e-5, False)
+
+
 def test_with_a_check_of_its_own_a_problem_decides_but_for_its_declared_precision() -> None:
     x = np.random.default_rng(1).normal(size=100).astype(np.float32)
     assert judged(held(x), x + 1, Rule(own_check=True)).good
