@@ -44,7 +44,7 @@ NARROW: Final[dict[str, Any]] = {
     "tolerance": {"rtol": 1e-2, "atol": 1e-2},
     "precision": {"legal": ["fp32", "tf32", "fp16", "bf16"], "max_relative_l2": 1e-2},
 }
-INSTALLED: Final = frozenset({"torch", "numpy"})  # in the judge's containers, beside the standard library
+INSTALLED: Final = frozenset({"torch", "numpy", "einops"})  # in the judge's containers, beside the standard library
 _PRODUCTS: Final = re.compile(
     r"(?i)(linear|bilinear|conv(_?transpose)?[123]d|lazy\w+|mat_?mul|b?mm|addb?mm|baddbmm|mv|dot|vdot|einsum|tensordot|"
     r"inner|outer|kron|lstm|gru|rnn|(lstm|gru|rnn)cell|multihead_?attention\w*|scaled_dot_product_attention|transformer\w*)"
@@ -194,7 +194,8 @@ def _description(tree: ast.Module | None, level: int) -> str:
         f"{level}). Both are constructed from the same seed, drawn for each run, and then work on the same parameters: "
         "keep their names, or draw them in the same order. Weights stay the same through a run; inputs are fresh in "
         "each call. Buffers that a call of `Model` changes, such as running statistics, are compared like an output; "
-        "in messages they come before the results."
+        "in messages they come before the results. What `Model` keeps in `self` otherwise, such as a hidden state, "
+        "starts afresh in each call, in `ModelNew` under the same name."
     )
 
 
@@ -219,10 +220,10 @@ def _why_not(tree: ast.Module) -> str:
     absent = sorted(_imported(tree) - INSTALLED - sys.stdlib_module_names)
     if absent:
         return f"It imports {', '.join(absent)[:200]}, which the judge's containers do not have."
-    drawn = _draws(model)
+    drawn = next(_draws(model, always=True), "")
     if drawn:
         return f"Its forward draws random numbers ({drawn}), so two right answers differ."
-    rate = _dropout(tree, model, functions["get_init_inputs"])
+    rate = max((rate for rate in _dropout(tree, model, functions["get_init_inputs"]) if rate), default=0.0)
     if rate:
         return f"Its forward draws random numbers (dropout with p = {rate:g}), so two right answers differ."
     odd = _not_plain(functions["get_init_inputs"])
@@ -234,8 +235,13 @@ def _why_not(tree: ast.Module) -> str:
 def _doubts(tree: ast.Module) -> Iterator[str]:
     """What only a run can tell."""
     model = _class(tree)
-    if any(name.startswith("Dropout") or name == "dropout" for name in _names(tree)) and model is not None:
+    init = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_init_inputs")
+    if model is None:
+        return
+    if any(rate is None for rate in _dropout(tree, model, init)) or _dropped_by_helpers(tree, model):
         yield "it uses dropout: where its rate is not 0, the first run says that its forward draws random numbers"
+    if drawn := next(_draws(model, always=False), ""):
+        yield f"its forward draws what it is not given ({drawn}): the first run says whether results depend on it"
 
 
 def _class(tree: ast.Module) -> ast.ClassDef | None:
@@ -253,18 +259,29 @@ def _imported(tree: ast.Module) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-def _draws(model: ast.ClassDef) -> str:
-    """The first call in Model's forward that draws, as `torch.randn, line 12`."""
+def _draws(model: ast.ClassDef, *, always: bool) -> Iterator[str]:
+    """Calls in Model's forward that draw, as `torch.randn, line 12`: each time, or else where an argument is None.
+
+    What is drawn instead of an argument is a start such as a hidden state, which results may well forget.
+    """
     forward = _method(model, "forward")
+    choices = [node for node in ast.walk(forward) if isinstance(node, ast.If | ast.IfExp)] if forward else []
+    bodies = [node.body for node in choices if _is_none(node.test)]
+    parts = [part for body in bodies for part in (body if isinstance(body, list) else [body])]
+    within = {node for part in parts for node in ast.walk(part)}
     for node in ast.walk(forward) if forward else ():
-        called = node.func if isinstance(node, ast.Call) else None
+        called = node.func if isinstance(node, ast.Call) and (node in within) != always else None
         if isinstance(called, ast.Attribute) and called.attr in _RANDOM and _root(called) == "torch":
-            return f"torch.{called.attr}, line {called.lineno}"
-    return ""
+            yield f"torch.{called.attr}, line {called.lineno}"
 
 
-def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> float:
-    """The largest dropout rate in Model's own constructor that is written down as a number; 0 where none is."""
+def _is_none(test: ast.expr) -> bool:
+    """Is it `name is None`?"""
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and ast.unparse(test).endswith(" is None")
+
+
+def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> Iterator[float | None]:
+    """The dropout rates in Model's own constructor; None for one that is not written down as a number."""
     constants = {
         target.id: node.value
         for node in tree.body
@@ -273,24 +290,35 @@ def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> fl
         if isinstance(target, ast.Name)
     }
     made = _method(model, "__init__")
-    given = _returned(init)
     names = [argument.arg for argument in made.args.args[1:]] if made else []
-    passed = dict(zip(names, given, strict=False))
-    rates = [0.0]
-    for node in ast.walk(made) if made else ():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.startswith("Dropout"):
-            told = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "p")]
-            rates.append(_number(told[0], passed, constants) if told else 0.5)
-    return max(rates)
+    passed = dict(zip(names, _returned(init), strict=False))
+    for told in _rates(made):
+        yield _number(told, passed, constants)
 
 
-def _number(node: ast.expr, *scopes: dict[str, ast.expr]) -> float:
-    """The number behind a name, looked for in one scope after the other; 0 where it is none that is written down."""
+def _dropped_by_helpers(tree: ast.Module, model: ast.ClassDef) -> bool:
+    """Whether a class beside Model has dropout whose rate is not written down there as 0."""
+    others = (node for node in tree.body if isinstance(node, ast.ClassDef) and node is not model)
+    return any(_number(told) != 0 for other in others for told in _rates(other))
+
+
+def _rates(code: ast.AST | None) -> Iterator[ast.expr]:
+    """What is said of each layer with dropout: of torch's own its rate, of others the argument `dropout`."""
+    for node in ast.walk(code) if code else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            is_dropout = node.func.attr.startswith("Dropout")
+            told = [word.value for word in node.keywords if word.arg == ("p" if is_dropout else "dropout")]
+            told += node.args[:1] if is_dropout else []
+            yield from told[:1] or ([ast.Constant(0.5)] if is_dropout else [])
+
+
+def _number(node: ast.expr, *scopes: dict[str, ast.expr]) -> float | None:
+    """The number behind a name, looked for in one scope after the other; None where it is none that is written down."""
     for known in scopes:
         if isinstance(node, ast.Name):
             node = known.get(node.id, node)
     value = node.value if isinstance(node, ast.Constant) else None
-    return float(value) if isinstance(value, int | float) else 0.0
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _returned(function: ast.FunctionDef) -> list[ast.expr]:

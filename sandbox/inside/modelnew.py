@@ -1,8 +1,10 @@
 """KernelBench's way of asking, in terms of a function of data: a `Model` in the oracle, its `ModelNew` in a tenant.
 
-The data of a call is `{"seed", "init", "index", "state", "inputs"}`: what the constructor gets and the seed set before
-it, the same all through a run; the parameters and buffers of Model, as `index` says, in one tensor for each kind; and
-fresh inputs. So weights travel like any input, and state that a call changes is an output like any other.
+The data of a call is `{"seed", "init", "index", "state", "renewed", "inputs"}`: what the constructor gets and the seed
+set before it, the same all through a run; the parameters and buffers of Model, as `index` says, in one tensor for each
+kind; and fresh inputs. So weights travel like any input, and state that a call changes is an output like any other.
+`renewed` names tensors that Model keeps as plain attributes, neither parameters nor buffers, and replaces in a call:
+the hidden state of a recurrent cell. They do not travel; on both sides a call begins with what the constructor made.
 
 `index` is JSON: `[[name, kind, shape, offset in elements]…]`; a kind is a dtype, with `CHANGING` where calls change it.
 """
@@ -42,15 +44,17 @@ class Reference:
         self._init = list(module.get_init_inputs())
         tree.walk(self._init, _no_tensor, "get_init_inputs()")
         self._model = construct(module.Model, self._init, seed).to(self._device)
+        self._attributes = Attributes(self._model, self._device)
         self._index: list[Row] | None = None
         self._state: dict[str, torch.Tensor] = {}
+        self._renewed: list[str] = []
 
     def generate_input(self, seed: int) -> dict[str, Any]:
         """The state is that of the construction each time: what a call changes, the next one does not see."""
         set_seed(seed)
         with self._device:
             inputs = list(self._module.get_inputs())
-        inputs = [item.to(self._device) if isinstance(item, torch.Tensor) else item for item in inputs]
+        inputs = _each(inputs, lambda tensor: tensor.to(self._device))
         if self._index is None:
             self._index, self._state = pack(_tensors_of(self._model), self._changing(inputs))
         return {
@@ -58,29 +62,74 @@ class Reference:
             "init": self._init,
             "index": json.dumps(self._index),
             "state": dict(self._state),
+            "renewed": self._renewed,
             "inputs": inputs,
         }
 
     def ref_kernel(self, data: dict[str, Any]) -> Any:
         assert self._index is not None
+        self._attributes.renew()
         return functional_call(self._model, unpack(self._index, data["state"]), tuple(data["inputs"]))
 
     def _changing(self, inputs: list[Any]) -> set[str]:
         """Buffers that a call changes. Raises TreeError where two calls on the same data differ."""
+        first, _ = self._called(inputs, 1)
+        second, state = self._called(inputs, 2)
+        if not _are_all_same(first, second):
+            repeats = _are_all_same(first, self._called(inputs, 1)[0])
+            why = "its forward draws random numbers" if repeats else "it keeps something from one call to the next"
+            raise tree.TreeError(f"two calls of Model on the same data differ: {why}")
+        self._renewed = self._attributes.changed()
         own = _tensors_of(self._model)
-        outputs: list[list[torch.Tensor]] = []
-        for chance in (1, 2):
-            torch.manual_seed(chance)
-            state = {name: tensor.detach().clone() for name, tensor in own.items()}
-            copies = tuple(item.clone() if isinstance(item, torch.Tensor) else item for item in inputs)
-            found: list[torch.Tensor] = []
-            with torch.no_grad():
-                returned = functional_call(self._model, state, copies)
-                tree.walk(returned, lambda leaf, path, to=found: to.append(leaf), "output", result=True)
-            outputs.append(found)
-        if not all(_are_same(left, right) for left, right in zip(*outputs, strict=True)):
-            raise tree.TreeError("two calls of Model on the same data differ: its forward draws random numbers")
         return {name for name, _ in self._model.named_buffers() if not torch.equal(state[name], own[name])}
+
+    def _called(self, inputs: list[Any], chance: int) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
+        """What a call returns after that seed, and the parameters and buffers as it leaves them."""
+        torch.manual_seed(chance)
+        state = {name: tensor.detach().clone() for name, tensor in _tensors_of(self._model).items()}
+        copies = tuple(_each(inputs, torch.clone))
+        found: list[torch.Tensor] = []
+        self._attributes.renew()
+        with torch.no_grad():
+            returned = functional_call(self._model, state, copies)
+            tree.walk(returned, lambda leaf, path: found.append(leaf), "output", result=True)
+        return found, state
+
+
+class Attributes:
+    """The tensors that the modules of a model hold as plain attributes, as the constructor made them.
+
+    They go to the device with the model: `.to()` leaves them behind. `only`: just these names.
+    """
+
+    def __init__(self, model: torch.nn.Module, device: Any, only: list[str] | None = None) -> None:
+        self._found: dict[str, tuple[dict[str, Any], str, torch.Tensor]] = {}
+        for path, module in model.named_modules():
+            for name, value in vars(module).items():
+                full = f"{path}.{name}".lstrip(".")
+                if isinstance(value, torch.Tensor) and (only is None or full in only):
+                    self._found[full] = vars(module), name, value.detach().to(device, copy=True)
+        self._given = {full: torch.empty(0) for full in self._found}
+        self._versions = dict.fromkeys(self._found, -1)
+
+    def renew(self) -> None:
+        """Each is what it was; only what was written into is copied again. In float64 while that is torch's default."""
+        for full, (holder, name, made) in self._found.items():
+            given = self._given[full]
+            wanted = torch.get_default_dtype() if made.dtype == torch.float32 else made.dtype
+            if given._version != self._versions[full] or given.dtype != wanted:
+                self._given[full] = given = made.to(wanted, copy=True)
+                self._versions[full] = given._version
+            holder[name] = given
+
+    def changed(self) -> list[str]:
+        """Those that differ from what the constructor made."""
+        return [
+            full
+            for full, (holder, name, made) in self._found.items()
+            if not (isinstance(holder[name], torch.Tensor) and _are_alike(holder[name], made))
+            or not torch.equal(holder[name], made)
+        ]
 
 
 class Candidate:
@@ -89,6 +138,7 @@ class Candidate:
     def __init__(self, make: type) -> None:
         self._make = make
         self._model: Any = None
+        self._attributes: Attributes | None = None
         self._told = False
 
     def lay_out(self, data: dict[str, Any]) -> None:
@@ -99,11 +149,15 @@ class Candidate:
             raise NotConstructed from err
         if not isinstance(self._model, torch.nn.Module):
             raise NotConstructed(f"{self._make.__name__} is no torch.nn.Module; derive it from one")
-        tensors = [item for item in (*data["inputs"], *data["state"].values()) if isinstance(item, torch.Tensor)]
-        self._model.to(tensors[0].device if tensors else "cpu")
+        tensors = [*data["state"].values(), *_tensors_in(data["inputs"])]
+        device = tensors[0].device if tensors else torch.device("cpu")
+        self._model.to(device)
         self._bind(json.loads(data["index"]), data["state"])
+        self._attributes = Attributes(self._model, device, data["renewed"]) if data["renewed"] else None
 
     def __call__(self, data: dict[str, Any]) -> Any:
+        if self._attributes is not None:
+            self._attributes.renew()
         with torch.no_grad():
             return self._model(*data["inputs"])
 
@@ -181,8 +235,32 @@ def _tensors_of(model: Any, *, shared_too: bool = False) -> dict[str, torch.Tens
     )
 
 
+def _tensors_in(inputs: list[Any]) -> list[torch.Tensor]:
+    """However deep they lie in lists, tuples and dicts, in the order of the walk."""
+    found: list[torch.Tensor] = []
+    _each(inputs, found.append)
+    return found
+
+
+def _each(inputs: list[Any], change: Any) -> list[Any]:
+    """The same with each tensor changed."""
+    found: list[torch.Tensor] = []
+
+    def leaf(tensor: torch.Tensor, path: str) -> int:
+        found.append(change(tensor))
+        return len(found) - 1
+
+    node = tree.walk(inputs, leaf, "get_inputs()")
+    built: list[Any] = tree.build(node, found)
+    return built
+
+
 def _are_alike(left: torch.Tensor, right: torch.Tensor) -> bool:
     return left.shape == right.shape and left.dtype == right.dtype
+
+
+def _are_all_same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
+    return len(left) == len(right) and all(map(_are_same, left, right))
 
 
 def _are_same(left: torch.Tensor, right: torch.Tensor) -> bool:

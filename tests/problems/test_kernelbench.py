@@ -76,7 +76,7 @@ def test_the_starter_is_the_model_under_its_new_name() -> None:
         (("def get_inputs", "def inputs"), "no function get_inputs"),
         (("def get_init_inputs", "def init_inputs"), "no function get_init_inputs"),
         (("rate = 0.0\n\ndef", "rate = 0.25\n\ndef"), "dropout with p = 0.25"),
-        (("import torch\n", "import torch\nfrom einops.layers import torch as t\n"), "imports einops, which"),
+        (("import torch\n", "import torch\nfrom transformers.models import bert\n"), "imports transformers, which"),
         (("* 2", "+ torch.randn(4)"), r"torch.randn, line 16"),
         (("[width, rate]", "[torch.eye(width), rate]"), "torch.eye"),
         (("def forward", "def forward("), "does not parse"),
@@ -86,6 +86,34 @@ def test_what_cannot_be_judged_says_why(change: tuple[str, str], reason: str) ->
     assert change[0] in PLAIN
     problem = parsed(PLAIN.replace(*change))
     assert re.search(reason, problem.unsupported), problem.unsupported
+
+
+START = "def forward(self, x, start=None):\n        "
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    ["if start is None:\n            start = torch.randn(4)\n", "start = torch.randn(4) if start is None else start\n"],
+)
+def test_a_start_that_is_drawn_where_none_is_given_is_left_to_a_run(drawn: str) -> None:
+    problem = parsed(PLAIN.replace("def forward(self, x):\n        ", f"{START}{drawn}        "))
+    assert (problem.unsupported, len(problem.warnings)) == ("", 1)
+    assert "torch.randn, line 1" in problem.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_doubtful"),
+    [
+        (("nn.Dropout(rate)", "nn.Dropout(p=0.0)"), False),
+        (("nn.Dropout(rate)", "nn.LSTM(4, 4, dropout=rate)"), False),
+        (("nn.Dropout(rate)", "nn.Dropout(width / 100)"), True),
+        (("class Model(", "class Drop(nn.Module):\n    rest = nn.Dropout(0.1)\n\nclass Model("), True),
+        (("class Model(", "class Drop(nn.Module):\n    rest = nn.Dropout(0.0)\n\nclass Model("), False),
+    ],
+)
+def test_only_a_dropout_rate_that_is_not_known_to_be_0_is_doubtful(change: tuple[str, str], is_doubtful: bool) -> None:
+    problem = parsed(PLAIN.replace(*change))
+    assert (problem.unsupported, ["dropout" in warning for warning in problem.warnings]) == ("", [True] * is_doubtful)
 
 
 def test_what_counts_as_installed_is_in_the_image() -> None:

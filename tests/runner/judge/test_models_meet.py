@@ -110,3 +110,42 @@ def test_an_author_is_told_what_is_missing(oracle: Oracle, tmp_path: Path, sourc
         judged(oracle, tmp_path, source)
     assert fault.value.reason == reason
     assert said in fault.value.message
+
+
+HIDDEN = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super(Model, self).__init__()
+        self.hidden = torch.randn(4, 8)
+        self.line = nn.Linear(16, 8)
+
+    def forward(self, x):
+        self.hidden = torch.tanh(self.line(torch.cat((x, self.hidden), 1)))
+        return self.hidden * 2
+
+def get_inputs():
+    return [torch.rand(4, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("change", ["self.hidden =", "self.hidden[:] =", "self.hidden.data.mul_(1); self.hidden ="])
+def test_a_hidden_state_in_an_attribute_starts_afresh_in_every_call(tmp_path: Path, change: str) -> None:
+    """However ModelNew writes it."""
+    starter = (
+        kernelbench.starter(HIDDEN)
+        .replace("        self.hidden =", f"        {change}")
+        .replace(f"        {change} torch.randn", "        self.hidden = torch.randn")
+    )
+    with oracle_of(HIDDEN, tmp_path, init_seed=3) as oracle, tenant_of(tmp_path / "tenant") as tenant:
+        tenant.load({"submission.py": starter}, "submission.py", "ModelNew", "model", LIMIT_S)
+        for seed in (1, 2, 3):
+            given = oracle.make({}, seed)
+            output = output_of(tenant, given)
+            for slot in given.layout.outputs:
+                assert np.allclose(values(slot, output), values(slot, given.expected), atol=1e-6)

@@ -84,6 +84,70 @@ def test_a_forward_that_draws_random_numbers_is_named(tmp_path: Path) -> None:
         oracle.make({}, 1)
 
 
+RECURRENT = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = torch.randn(4, 8)
+        self.line = nn.Linear(16, 8)
+
+    def forward(self, x, start=None):
+        if start is not None:
+            self.hidden.copy_(start)
+        self.hidden = torch.tanh(self.line(torch.cat((x, self.hidden), 1)))
+        return self.hidden * 2
+
+def get_inputs():
+    return [torch.rand(4, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("inputs", ["[torch.rand(4, 8)]", "[torch.rand(4, 8), torch.rand(4, 8)]"])
+def test_a_hidden_state_in_an_attribute_starts_afresh(tmp_path: Path, inputs: str) -> None:
+    """In double precision, too, and right after it: the reference keeps what it computed there."""
+    with oracle_of(RECURRENT.replace("[torch.rand(4, 8)]", inputs), tmp_path, init_seed=1) as oracle:
+        first, wide, again = oracle.make({}, 1), oracle.make({}, 2, fp64="values"), oracle.make({}, 1)
+        assert wide.why_not64 == ""
+        slot = next(iter(first.layout.outputs))
+        assert np.array_equal(values(slot, first.expected), values(slot, again.expected))
+
+
+def test_a_start_that_the_result_forgets_may_be_drawn(tmp_path: Path) -> None:
+    source = RECURRENT.replace("is not None", "is None").replace(
+        "self.hidden.copy_(start)", "start = torch.rand(4, 8); self.hidden = self.hidden + 0 * start"
+    )
+    with oracle_of(source, tmp_path, init_seed=1) as oracle:
+        oracle.make({}, 1)
+
+
+def test_what_else_is_kept_between_calls_is_named(tmp_path: Path) -> None:
+    counting = RECURRENT.replace(
+        "return self.hidden * 2", "self.calls = getattr(self, 'calls', 0) + 1; return x * self.calls"
+    )
+    with (
+        oracle_of(counting, tmp_path, init_seed=1) as oracle,
+        pytest.raises(OracleFailed, match="from one call to the"),
+    ):
+        oracle.make({}, 1)
+
+
+def test_inputs_may_lie_in_lists(tmp_path: Path) -> None:
+    several = RECURRENT.replace(
+        "return [torch.rand(4, 8)]", "return [[torch.rand(4, 8), torch.rand(4, 8)], {'scale': 2.0}]"
+    )
+    source = several.replace(
+        "def forward(self, x, start=None):", "def forward(self, parts, told):\n        x, start = parts"
+    )
+    with oracle_of(source, tmp_path, init_seed=1) as oracle:
+        assert len(oracle.make({}, 1).layout.outputs) == 1
+
+
 def _inputs(given: Any, part: str) -> list[Any]:
     """The bytes of the tensors below `part` of the data."""
     nodes = dict(json.loads(given.layout.text)["data"]["of"])[part]["of"]
