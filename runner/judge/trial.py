@@ -7,8 +7,9 @@ comparing happens between blocks, with every tenant frozen.
 from __future__ import annotations
 
 import random
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -30,7 +31,10 @@ EVIDENCE_VERSION: Final = 2
 CALL_S: Final = 10.0  # the longest that one call may take
 COMPILE_S: Final = 120.0  # for the compiler, where a submission is compiled before it is loaded
 BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
-NOT_THE_TENANTS: Final = ("reference.py", "eval.py")
+REFERENCE: Final = "reference.py"
+NOT_THE_TENANTS: Final = (REFERENCE, "eval.py")  # but for a reference that is asked for
+_ASKS: Final = re.compile(r"^\s*(from|import)\s+reference\b", re.MULTILINE)
+_DEFINES: Final = re.compile(r"^class\s|namedtuple|make_dataclass", re.MULTILINE)
 
 Emit = Callable[[str, str, dict[str, Any]], None]  # state, message, data
 Evidence = dict[str, Any]
@@ -58,6 +62,14 @@ class Stage:
                 f"{self.name} took longer than its {self.limit_s:g} s in all; make the kernel faster.",
             )
         return min(left, self.call_s)
+
+
+def files_beside(source: str, files: Mapping[str, str]) -> dict[str, str]:
+    """What lies beside a submission: the problem's files, but its reference only where the submission imports it, or
+    where it defines classes, which the data may be made of."""
+    needed = _ASKS.search(source) or _DEFINES.search(files.get(REFERENCE, ""))
+    left_out = NOT_THE_TENANTS[1:] if needed else NOT_THE_TENANTS
+    return {name: text for name, text in files.items() if name not in left_out}
 
 
 class Trial:
@@ -118,10 +130,9 @@ class Trial:
             raise IncumbentFailed(fault.outcome, fault.reason) from None
 
     def load(self, source: str, side: str = B) -> None:
-        """A submission into its container. All of the problem's files but the reference go along."""
+        """A submission into its container. The problem's files go along, the reference where it is needed there."""
         problem = self.problem
-        files = {name: text for name, text in problem.files.items() if name not in NOT_THE_TENANTS}
-        tenant, given = self.sides[side], {**files, problem.submission_name: source}
+        tenant, given = self.sides[side], {**files_beside(source, problem.files), problem.submission_name: source}
         if problem.build is None:
             tenant.load(given, problem.submission_name, problem.entry, problem.interface, problem.test_timeout_s)
             return

@@ -6,6 +6,7 @@ A node is one of
     {"kind": "value", "value": null, true, 3 or "text"}           {"kind": "special", "type": …, "value": text}
     {"kind": "tuple" | "list" | "size", "of": [node…]}            {"kind": "dict" | "ordered", "of": [[key, node]…]}
     {"kind": "namedtuple" | "dataclass", "type": "module:Name", "of": [[field, node]…]}
+    {"kind": "module", "type": "module:Name", "of": [[attribute, node]…], "held": ["parameter" | "buffer" | …]}
 
 `number` occurs in results alone: there a number is as secret as a tensor, so its value travels in a slot. Always true:
 what `walk` accepts comes back from `build` as it was, bit for bit; what it cannot carry is a TreeError with its path.
@@ -21,7 +22,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import modulestate
 import torch
+from modulestate import TreeError
 
 Node = dict[str, Any]
 Leaf = Callable[[torch.Tensor, str], int]  # a tensor and its path → the number of its slot
@@ -38,12 +41,7 @@ NUMBERS: dict[type, torch.dtype] = {
     complex: torch.complex128,
 }
 KEYS = (str, int, bool, type(None))
-UNSEEN = ("reference", "__main__")  # modules that a tenant does not have
-POSSIBLE = "tensors, numbers, text, None, tuples, lists, dicts, dataclasses and named tuples"
-
-
-class TreeError(Exception):
-    """Data that cannot travel; the text says where it is, what it is, and what is possible."""
+POSSIBLE = "tensors, numbers, text, None, tuples, lists, dicts, dataclasses, named tuples and torch modules"
 
 
 def walk(data: Any, leaf: Leaf, path: str = "data", *, result: bool = False) -> Node:
@@ -64,6 +62,8 @@ class _Walk:
             raise TreeError(f"{path} is too much: data may be {limit}; put numbers into a tensor")
         if isinstance(data, torch.Tensor):
             return {"kind": "tensor", "slot": self.leaf(data, path)}
+        if isinstance(data, torch.nn.Module) and not self.result:
+            return self._module(data, path, depth)
         plain = _plain(data, path)
         if plain is not None:
             return self._returned(data, path) if self.result else plain
@@ -73,6 +73,11 @@ class _Walk:
         shown = "{}[{!r}]" if kind in ("dict", "ordered") else "{}.{}"
         of = [[key, self.node(part, shown.format(path, key), depth + 1)] for key, part in parts]
         return {"kind": kind, "of": of} | ({} if "[" in shown else {"type": self._type(type(data), path)})
+
+    def _module(self, data: torch.nn.Module, path: str, depth: int) -> Node:
+        parts = list(modulestate.parts(data, path))
+        of = [[name, self.node(part, f"{path}.{name}", depth + 1)] for _, name, part in parts]
+        return {"kind": "module", "type": self._type(type(data), path), "of": of, "held": [how for how, *_ in parts]}
 
     def _returned(self, data: Any, path: str) -> Node:
         """A plain value in a result: None, or a number that is compared as a tensor of one element would be."""
@@ -86,14 +91,12 @@ class _Walk:
     def _type(self, kind: type, path: str) -> str:
         """`module:Name`, by which a tenant finds the same class; of a result the names of fields are enough for it."""
         name, where = f"{kind.__module__}:{kind.__qualname__}", f"{path} is a {kind.__qualname__}"
-        if kind.__module__ in UNSEEN and not self.result:
-            raise TreeError(f"{where} of {kind.__module__}.py, which submissions do not get; define it in task.py")
         try:
             found = _class_of(name)
         except (ImportError, AttributeError):
             found = None
         if found is not kind:
-            raise TreeError(f"{where}, which cannot be imported as {name}; define it at the top level of task.py")
+            raise TreeError(f"{where}, which cannot be imported as {name}; define it at the top level of a file")
         return name
 
     def _parts(self, data: Any, path: str) -> tuple[str, list[tuple[Any, Any]]]:
@@ -178,6 +181,8 @@ def build(node: Node, tensors: list[torch.Tensor]) -> Any:
     if kind in ("dict", "ordered"):
         return dict(named) if kind == "dict" else OrderedDict(named)
     found = _class_of(node["type"])
+    if kind == "module":
+        return modulestate.made(found, [(how, *part) for how, part in zip(node["held"], named, strict=True)])
     if kind == "namedtuple":
         return found._make(part for _, part in named)
     made = object.__new__(found)  # its own __init__ may compute, and refuse what it once made
@@ -194,6 +199,12 @@ def numbers(node: Node) -> Iterator[int | float]:
         yield build(node, [])
     for part in node.get("of", ()):
         yield from numbers(part[1] if isinstance(part, list) else part)
+
+
+def has_module(node: Node) -> bool:
+    """Is there anything in it that a call may change beside tensors, as a cache counts how full it is?"""
+    parts = node.get("of", ())
+    return node["kind"] == "module" or any(has_module(part[1] if isinstance(part, list) else part) for part in parts)
 
 
 def slots_of(node: Node) -> Iterator[int]:

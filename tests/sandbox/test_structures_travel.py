@@ -219,7 +219,7 @@ DEEP: list[Any] = []
 DEEP.append(DEEP)
 REFUSED = {
     "data[0] is the callable": [lambda: 0],
-    "data['net'] is the callable Linear": {"net": torch.nn.Linear(1, 1)},
+    "data['net'] is the callable len": {"net": len},
     "data is a torch._C.Generator": torch.Generator(),
     "data['w'][1] is a sparse_coo tensor": {"w": [1, torch.ones(2).to_sparse()]},
     "data[0] is a NestedTensor": [torch.nested.as_nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged)],
@@ -252,8 +252,47 @@ def test_a_class_that_submissions_do_not_have_is_refused(inside: dict[str, Modul
     with pytest.raises(inside["tree"].TreeError, match=r"data\[0\] is a .*Local, which cannot be imported"):
         inside["slots"].take_apart([Local(1)])
     hidden = type("Config", (Options,), {"__module__": "reference"})
-    with pytest.raises(inside["tree"].TreeError, match=r"data is a Config of reference.py, which submissions"):
+    with pytest.raises(inside["tree"].TreeError, match=r"data is a Config, which cannot be imported as reference:Con"):
         inside["slots"].take_apart(hidden(1, 2))
+
+
+class Cache(torch.nn.Module):
+    """What its constructor needs is not in it, and it holds more than tensors."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(rows, 2))
+        self.register_buffer("marks", torch.arange(3), persistent=False)
+        self.register_buffer("none", None)
+        self.register_parameter("absent", None)
+        self.weight = torch.nn.Parameter(torch.randn(2, 2))
+        self.still = torch.nn.Parameter(torch.arange(2), requires_grad=False)
+        self.inner = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.SiLU())
+        self.filled, self.shape, self.first = 1, (rows, 2), self.rows[0]
+        self.eval()
+
+
+def test_a_module_travels_with_all_that_it_holds(inside: dict[str, ModuleType]) -> None:
+    cache = Cache(4)
+    drawn = inside["slots"].take_apart((cache, 3))
+    node = json.loads(json.dumps(drawn.node))
+    back, three = inside["tree"].build(node, drawn.views())
+    assert (type(back), three, back.training, back.filled, back.shape) == (Cache, 3, False, 1, (4, 2))
+    assert inside["tree"].has_module(node)
+    assert back.state_dict().keys() == cache.state_dict().keys()
+    assert [name for name, _ in back.named_parameters()] == [name for name, _ in cache.named_parameters()]
+    assert (back.weight.requires_grad, back.still.requires_grad) == (True, False)
+    assert (back.none, back.absent) == (None, None)
+    assert torch.equal(back.inner(torch.ones(2)), cache.inner(torch.ones(2)))
+    back.rows[0] = 7
+    assert back.first.tolist() == [7, 7], "a view of a buffer stays one"
+
+
+def test_a_module_with_hooks_is_refused(inside: dict[str, ModuleType]) -> None:
+    layer = torch.nn.Linear(1, 1)
+    layer.register_forward_hook(lambda *_: None)
+    with pytest.raises(inside["tree"].TreeError, match=r"data\[0\] has forward hooks, which cannot travel"):
+        inside["slots"].take_apart([layer])
 
 
 def test_a_dataclass_with_more_than_its_fields_is_refused(inside: dict[str, ModuleType]) -> None:
