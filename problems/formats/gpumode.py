@@ -231,6 +231,8 @@ class _Task:
             name: self._read(source, f"files.{name}") for name, source in sources.items() if name not in evaluators
         }
         called = inspect.submission_functions(evaluators.get(self._main(), ""))
+        entry = self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel")
+        named = _name_the_result(task_files, entry)
         build, not_built = self._build(submission_name)
         bundle = {
             "bundle": BUNDLE_VERSION,
@@ -239,7 +241,7 @@ class _Task:
             "description": self.fields.optional("description", partial(as_text, most=200_000), ""),
             "files": task_files,
             "submission_name": submission_name,
-            "entry": self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel"),
+            "entry": entry,
             "fuzz": self._fuzz(),
             "baseline": self._baseline(),
             **build,
@@ -250,9 +252,8 @@ class _Task:
         templates, missing = self._templates()
         bundle = {"benchmarks": [], **bundle, "templates": templates}
         unknown = [f"unknown key {name}" for name in self.fields.unknown(_KNOWN)]
-        return Problem.from_bundle(
-            bundle, warnings=tuple(said(text) for text in [*unknown, *no_evaluator, *missing, *empty][:MAX_WARNINGS])
-        )
+        warnings = [*unknown, *no_evaluator, *named, *missing, *empty]
+        return Problem.from_bundle(bundle, warnings=tuple(said(text) for text in warnings[:MAX_WARNINGS]))
 
     def _sources(self) -> tuple[dict[str, str], str]:
         """Name → path of every file but the submission, and the name that the submission goes by."""
@@ -331,7 +332,11 @@ class _Task:
         if len(called) > 1:
             return f"It calls several functions of a submission ({', '.join(called)}); this judge calls one."
         reference = files.get("reference.py")
-        return inspect.why_reference_is_not_enough(reference) or inspect.why_cases_do_not_fit(reference, self._cases())
+        return (
+            inspect.why_reference_is_not_enough(reference)
+            or inspect.why_imports_fail(files)
+            or inspect.why_cases_do_not_fit(reference, self._cases())
+        )
 
     def _cases(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Public cases with their places; what is no case is named when the bundle is read."""
@@ -349,6 +354,16 @@ class _Task:
                 del case[name]
                 dropped.append(f"{where}.{name}: is empty and left out")
         return dropped
+
+
+def _name_the_result(files: dict[str, str], entry: str) -> list[str]:
+    """Where a reference calls its function otherwise, a line behind it says that this is `ref_kernel`; the warning."""
+    reference = files.get(inspect.REFERENCE, "")
+    name = inspect.result_function(reference, entry)
+    if not name:
+        return []
+    files[inspect.REFERENCE] = f"{reference.rstrip()}\n\n\n{inspect.RESULT} = {name}\n"
+    return [f"{inspect.REFERENCE}: it has no {inspect.RESULT}; {name} is taken for it"]
 
 
 def _title(slug: str) -> str:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import ast
+import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Final
 
 SEED: Final = "seed"
+REFERENCE: Final = "reference.py"
+RESULT: Final = "ref_kernel"  # what the judge calls a reference's function
+CHECK: Final = "check_implementation"
+INSTALLED: Final = frozenset({"torch", "numpy", "einops"})  # in the judge's containers, beside the standard library
+# What torch brings along; triton where the hardware is a GPU.
+BROUGHT: Final = frozenset(
+    {"filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "ninja", "setuptools", "sympy", "triton"}
+    | {"typing_extensions"}
+)
 
 
 def submission_functions(evaluator: str) -> tuple[str, ...]:
@@ -48,9 +59,58 @@ def why_reference_is_not_enough(reference: str | None) -> str:
     names = _top_level_names(tree)
     if "generate_input" not in names:
         return "Its reference.py has no generate_input, from which this judge makes inputs."
-    if "ref_kernel" not in names:
+    if RESULT not in names:
         return "Its reference.py has no ref_kernel, which tells this judge what an output looks like."
     return ""
+
+
+def result_function(reference: str, entry: str) -> str:
+    """The name of the function whose results are right, where it is not called `ref_kernel`; "" where none is found.
+
+    It is what the check is made with, as in `check_implementation = make_match_reference(custom_kernel)`, or is called
+    as the function of a submission.
+    """
+    tree = parse(reference)
+    names = _top_level_names(tree) if tree else set()
+    if tree is None or RESULT in names:
+        return ""
+    given = [name for name in _given_to_check(tree) if name in names]
+    return given[0] if given else entry if entry in names else ""
+
+
+def _given_to_check(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        called = node.value if isinstance(node, ast.Assign) else None
+        targets = {target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)}
+        if isinstance(called, ast.Call) and CHECK in targets:
+            told = [*called.args, *(word.value for word in called.keywords)]
+            yield from (one.id for one in told if isinstance(one, ast.Name))
+
+
+def why_imports_fail(files: Mapping[str, str]) -> str:
+    """ "" where the judge's containers have what reference.py, and the files that it imports, import as they begin."""
+    own = {PurePath(name).stem: name for name in files if name.endswith(".py")}
+    waiting, seen = [REFERENCE], {REFERENCE}
+    while waiting:
+        name = waiting.pop()
+        tree = parse(files.get(name, ""))
+        imported = set(_imported_first(tree.body)) if tree else set()
+        absent = imported - own.keys() - INSTALLED - BROUGHT - sys.stdlib_module_names
+        if absent:
+            return f"Its {name} imports {_listed(absent)}, which the judge's containers do not have."
+        more = {own[one] for one in imported if one in own} - seen
+        waiting += sorted(more)
+        seen |= more
+    return ""
+
+
+def _imported_first(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """First names of what these statements import whatever happens: what a `try` or an `if` guards does not count."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
 
 
 def why_cases_do_not_fit(reference: str | None, cases: Iterable[tuple[str, dict[str, object]]]) -> str:

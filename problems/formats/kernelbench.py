@@ -44,7 +44,6 @@ NARROW: Final[dict[str, Any]] = {
     "tolerance": {"rtol": 1e-2, "atol": 1e-2},
     "precision": {"legal": ["fp32", "tf32", "fp16", "bf16"], "max_relative_l2": 1e-2},
 }
-INSTALLED: Final = frozenset({"torch", "numpy", "einops"})  # in the judge's containers, beside the standard library
 _PRODUCTS: Final = re.compile(
     r"(?i)(linear|bilinear|conv(_?transpose)?[123]d|lazy\w+|mat_?mul|b?mm|addb?mm|baddbmm|mv|dot|vdot|einsum|tensordot|"
     r"inner|outer|kron|lstm|gru|rnn|(lstm|gru|rnn)cell|multihead_?attention\w*|scaled_dot_product_attention|transformer\w*)"
@@ -217,7 +216,7 @@ def _why_not(tree: ast.Module) -> str:
     for name in ("get_inputs", "get_init_inputs"):
         if name not in functions:
             return f"It defines no function {name}()."
-    absent = sorted(_imported(tree) - INSTALLED - sys.stdlib_module_names)
+    absent = sorted(_imported(tree) - inspect.INSTALLED - sys.stdlib_module_names)
     if absent:
         return f"It imports {', '.join(absent)[:200]}, which the judge's containers do not have."
     drawn = next(_draws(model, always=True), "")

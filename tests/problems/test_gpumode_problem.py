@@ -158,6 +158,52 @@ def test_cases_that_generate_input_cannot_take_are_the_reason(write_problem, sig
     assert bool(reason) == bool(unsupported)
 
 
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        ("import numpy.random, math\nfrom torch import nn\nfrom __future__ import annotations", ""),
+        ("import helper\nfrom helper import x", ""),
+        ("from warp_tiles.moe import fused as f\nimport tiles", "Its reference.py imports tiles, warp_tiles, which "),
+        ("import other", "Its other.py imports warp_tiles, which the judge's containers do not have."),
+        ("try:\n    import warp_tiles\nexcept ImportError:\n    warp_tiles = None", ""),
+        ("def late():\n    import warp_tiles", ""),
+        ("if False:\n    import warp_tiles", ""),
+    ],
+)
+def test_what_the_containers_do_not_have_is_the_reason(write_problem, first: str, reason: str) -> None:
+    names = ("reference.py", "helper.py", "other.py", "unused.py")
+    listed = [f"  - {{name: {name}, source: {name}}}\n" for name in names]
+    task = 'files:\n  - {name: submission.py, source: "@SUBMISSION@"}\n' + "".join(listed) + "benchmarks: [{size: 4}]\n"
+    files = {
+        "reference.py": f"{first}\ndef generate_input(size): ...\ndef ref_kernel(data): ...\n",
+        "helper.py": "import reference, random\nx = 1\n",
+        "other.py": "import helper\nimport warp_tiles\n",
+        "unused.py": "import anything",
+    }
+    unsupported = load_problem(write_problem(task, **files)).unsupported
+    assert reason in unsupported
+    assert bool(reason) == bool(unsupported)
+
+
+@pytest.mark.parametrize(
+    ("check", "name"),
+    [
+        ("def solve(data): ...\ncheck_implementation = make_match(solve, rtol=1e-3)", "solve"),
+        ("def solve(data): ...\ncheck_implementation = make_match(rtol=1e-3, reference=solve)", "solve"),
+        ("def custom_kernel(data): ...\ndef check_implementation(data, output): ...", "custom_kernel"),
+        ("def solve(data): ...\ndef check_implementation(data, output): ...", ""),
+        ("check_implementation = make_match(solve)", ""),
+    ],
+)
+def test_a_reference_of_another_name_is_found_where_the_check_is_made(write_problem, check: str, name: str) -> None:
+    reference = f"def generate_input(size, seed): ...\n{check}\n"
+    problem = load_problem(write_problem(**{"reference.py": reference}))
+    if name:
+        assert problem.files["reference.py"] == f"{reference}\n\nref_kernel = {name}\n"
+        assert problem.warnings == (f"reference.py: it has no ref_kernel; {name} is taken for it",)
+    assert bool(name) == (not problem.unsupported)
+
+
 def test_an_argument_without_a_value_is_not_given(write_problem) -> None:
     task = 'files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{"size": 4, "seed":}]\n'
     problem = load_problem(write_problem(task))
@@ -168,7 +214,15 @@ def test_an_argument_without_a_value_is_not_given(write_problem) -> None:
 
 def test_a_function_made_by_assignment_or_import_counts_as_one(write_problem) -> None:
     reference = "from inputs import generate_input\nfrom utils import make\nref_kernel = make(1)\n"
-    assert load_problem(write_problem(**{"reference.py": reference})).unsupported == ""
+    task = """
+    files:
+      - {name: submission.py, source: "@SUBMISSION@"}
+      - {name: reference.py, source: reference.py}
+      - {name: inputs.py, source: inputs.py}
+      - {name: utils.py, source: inputs.py}
+    benchmarks: [{size: 4}]
+    """
+    assert load_problem(write_problem(task, **{"reference.py": reference, "inputs.py": ""})).unsupported == ""
 
 
 def test_problem_code_is_not_executed(write_problem, tmp_path: Path) -> None:
