@@ -22,6 +22,7 @@ from runner.judge.layout import DTYPES, parse_layout
 
 INSIDE = Path(__file__).parents[2] / "sandbox" / "inside"
 NAMES = ("slots", "tree")
+pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning")  # torch says it once a process
 
 
 @pytest.fixture(scope="module")
