@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.admissions.models import DONE, FAILED, PASSED, AdmissionTest
+from leaderboard.competitions.models import ProblemVersion
 from tests.leaderboard.stage import make_board
 
 LINES = [
@@ -40,6 +41,18 @@ def test_the_list_says_which_boards_are_closed(stage, browser, failed) -> None:
     page = browser(stage.olga).get("/admission").content.decode()
     assert "closed" in page
     assert f"/admission/{failed.pk}" in page
+
+
+def test_the_list_asks_for_no_test_of_what_cannot_be_judged(stage, browser) -> None:
+    board = make_board("vectoradd")
+    bundle = board.version.bundle | {"unsupported": "It imports transformers."}
+    board.version = ProblemVersion.objects.create(problem=board.problem, digest="sha256:" + 64 * "0", bundle=bundle)
+    board.save()
+    client = browser(stage.olga)
+    every = client.get("/admission").content.decode()
+    assert every.count("not judged here") == 1
+    assert "Test vectoradd" not in every
+    assert 'href="/boards/vectoradd/cpu"' not in client.get("/admission", {"show": "not tested"}).content.decode()
 
 
 def test_the_list_shows_what_is_near_constant_closed_or_not_tested(stage, browser, failed) -> None:

@@ -41,12 +41,18 @@ TRIED: Final = {
 @login_required
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    boards = list(boards_of(_organiser(request)).defer("version__bundle"))
+    mine = boards_of(_organiser(request))
+    boards = list(mine.defer("version__bundle"))
+    unsupported = dict(mine.values_list("pk", "version__bundle__unsupported"))
     newest: dict[tuple[int, str], AdmissionTest] = {}
     for test in AdmissionTest.objects.filter(version__in={board.version_id for board in boards}).order_by("id"):
         newest[test.version_id, test.hardware] = test
     why = refusals(boards)
-    rows = [_row(board, newest.get((board.version_id, board.hardware)), why[board.pk]) for board in boards]
+    rows = [
+        _row(board, newest.get((board.version_id, board.hardware)), why[board.pk])
+        | {"judged": not unsupported[board.pk]}
+        for board in boards
+    ]
     found = _filters(rows)
     shown = request.GET.get("show", ALL)
     shown = shown if shown in found else ALL
@@ -111,7 +117,7 @@ def _filters(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     return {
         ALL: rows,
         "closed": [row for row in rows if row["closed"]],
-        "not tested": [row for row in rows if row["test"] is None],
+        "not tested": [row for row in rows if row["test"] is None and row["judged"]],
         NEAR_CONSTANT: [row for row in rows if row["test"] is not None and NEAR_CONSTANT in row["test"].marks],
     }
 
