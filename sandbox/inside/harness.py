@@ -7,6 +7,7 @@ only where the judge sees the same with its own eyes. Errors that it reports are
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 import io
 import linecache
@@ -127,6 +128,8 @@ class Harness:
         path = os.path.join(WORK, self.submission)
         if not self.on_device and stand_in.is_wanted(self.sources):
             stand_in.install()
+        if needs_compiler([self.sources[self.submission], self.sources.get("reference.py", "")]):
+            importlib.import_module("torch._inductor.config")
         check_encoding(self.sources[self.submission], self.submission)
         compile(self.sources[self.submission], self.submission, "exec", dont_inherit=True)
         self.sources.clear()
@@ -226,6 +229,12 @@ def map_shared(fd: int, size: int, rights: int = mmap.PROT_READ | mmap.PROT_WRIT
     view.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
     found: memoryview = view(address, size, PY_BUF_WRITE if rights & mmap.PROT_WRITE else PY_BUF_READ)
     return found
+
+
+def needs_compiler(texts: list[str]) -> bool:
+    """Will the first call import torch's compiler, for seconds? `torch.use_deterministic_algorithms` does, and with it
+    the context of that purpose in the public sets' utils.py. A call has less time than an import."""
+    return any(word in text for text in texts for word in ("use_deterministic_algorithms", "DeterministicContext"))
 
 
 def check_encoding(source: str, submission: str) -> None:
