@@ -56,14 +56,14 @@ def install() -> None:
             setattr(torch, name, _here(getattr(torch, name)))
     for name in METHODS:
         setattr(torch.Tensor, name, _here(getattr(torch.Tensor, name)))
-    torch.Tensor.cuda = torch.Tensor.pin_memory = _stay  # type: ignore[method-assign]
-    torch.nn.Module.cuda = _stay  # type: ignore[method-assign]
+    for owner, name in ((torch.Tensor, "cuda"), (torch.Tensor, "pin_memory"), (torch.nn.Module, "cuda")):
+        setattr(owner, name, _stay(getattr(owner, name)))
     torch.nn.Module.to = _here(torch.nn.Module.to)  # type: ignore[method-assign]
     torch.Generator = Generator  # type: ignore[misc]
     torch.load = _here(torch.load, "map_location")
     contexts.DeviceContext.__init__ = _first_here(contexts.DeviceContext.__init__)  # type: ignore[method-assign]
     for name in ("synchronize", "empty_cache", "set_device", "reset_peak_memory_stats"):
-        setattr(torch.cuda, name, _nothing)
+        setattr(torch.cuda, name, _nothing(getattr(torch.cuda, name)))
     torch.cuda.current_device = lambda: 0
 
 
@@ -95,13 +95,24 @@ def _first_here(function: Function) -> Function:
     return with_device_here
 
 
-def _stay(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _stay(function: Function) -> Function:
     """As `.cuda()` where the tensor is there already."""
-    return self
+
+    @functools.wraps(function)
+    def stay(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self
+
+    return stay
 
 
-def _nothing(*args: Any, **kwargs: Any) -> None:
-    """What is done on the host is done."""
+def _nothing(function: Function) -> Function:
+    """What is done on the host is done. One for each function: torch's compiler wants them distinct."""
+
+    @functools.wraps(function)
+    def nothing(*args: Any, **kwargs: Any) -> None:
+        return None
+
+    return nothing
 
 
 class Generator(torch.Generator):

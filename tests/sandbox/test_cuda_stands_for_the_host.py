@@ -59,9 +59,16 @@ except Exception:
 else:
     raise AssertionError("another device is not this one")
 """
+TORCHS_COMPILER = """
+torch.use_deterministic_algorithms(True)  # imports the compiler's settings
+torch.use_deterministic_algorithms(False)
+def f(x):
+    return x.cuda() + torch.ones(3, device="cuda").to("cuda:0")
+assert torch.equal(torch.compile(f, backend="eager", fullgraph=True)(torch.ones(3)), torch.full((3,), 2.0))
+"""
 
 
-@pytest.mark.parametrize("code", [EVERY_WAY, THE_SAME, STILL_TRUE])
+@pytest.mark.parametrize("code", [EVERY_WAY, THE_SAME, STILL_TRUE, TORCHS_COMPILER])
 def test_cuda_means_the_host_and_nothing_else_does(code: str) -> None:
     environment = {"PYTHONPATH": str(INSIDE), "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-c", FIRST + code], env=environment, capture_output=True, text=True)
