@@ -76,8 +76,9 @@ class Oracle:
         self.inputs, self.expected, self.answer, self.wide = regions
         self.limits = sizes[:2]
         self.wide_bytes = sizes[3]
-        self.roles: dict[str, dict[int, str]] = {}  # by what the case says beside sizes, and by structure
-        self.fixed: frozenset[int] = frozenset()  # slots of a Model's parameters and state: the same in every make
+        self.roles: dict[str, roles.Roles] = {}  # by what the case says beside sizes, and by structure
+        self.places: dict[str, roles.Place] = {}  # of the last draw
+        self.fixed: frozenset[int] = frozenset()  # slots that a near-duplicate leaves: Model's parameters, places
         self.known: dict[str, Known] = {}  # by case and shapes
         self.eager_ns = 0  # of the reference, in the last make
         self.kept: dict[int, tuple[slots.Drawn, Layout]] = {}
@@ -113,10 +114,11 @@ class Oracle:
         told = {name: value for name, value in case.items() if type(value) is not int}
         key = json.dumps([told, [[slot["dtype"], slot.get("of")] for slot in drawn.slots]], sort_keys=True)
         if key not in self.roles:
-            self.roles[key] = roles.find(self.problem.reference, drawn)
-        for index, role in self.roles[key].items():
+            self.roles[key] = roles.find(self.problem.reference, drawn, with_places=not self.problem.is_model)
+        for index, role in self.roles[key].by_slot.items():
             drawn.slots[index]["role"] = role
-        self.fixed = self.problem.fixed_slots(drawn.node)
+        self.places = self.roles[key].places
+        self.fixed = self.problem.fixed_slots(drawn.node) | {place.slot for place in self.places.values()}
         return drawn
 
     def _write(self, number: int, case: dict[str, Any], drawn: slots.Drawn) -> Layout:
@@ -129,7 +131,7 @@ class Oracle:
         bases = {index: self._lay(tensor, placed[index]) for index, tensor in drawn.bases.items()}
         work = drawn.views(bases)
         self.watch.start()
-        result, expected = roles.run(self.problem.reference, drawn.node, work)
+        result, expected = roles.run(self.problem.reference, drawn.node, work, self.places)
         self.eager_ns = self.watch.stop_ns()
         fresh = [tensor for tensor in expected if roles.owner_of(tensor, work) is None]
         found = placed + [slots.slot_of(tensor, "out") for tensor in fresh]
@@ -180,7 +182,7 @@ class Oracle:
         """By slot: what the reference makes of `inputs` in double precision, laid out as the slot is."""
         work = drawn.views(dict(zip(drawn.bases, inputs, strict=True)))
         with widen.doubled():
-            result, expected = roles.run(self.problem.reference, drawn.node, work)
+            result, expected = roles.run(self.problem.reference, drawn.node, work, self.places)
         if result != layout["result"]:
             raise widen.NotWidened("the reference returns something of another structure in float64")
         found = [*work, *(tensor for tensor in expected if roles.owner_of(tensor, work) is None)]

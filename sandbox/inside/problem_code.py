@@ -17,7 +17,7 @@ import tree
 
 
 class Problem:
-    """`checks`: does it bring a check of its own? With an `init_seed` it is a Model (modelnew.py)."""
+    """`checks`: does it bring a check of its own? With an `init_seed` it `is_model` (modelnew.py)."""
 
     def __init__(self, files: dict[str, str], device: str, folder: str, init_seed: int | None = None) -> None:
         put(files, folder)
@@ -29,6 +29,7 @@ class Problem:
         self._reference: Callable[[Any], Any] | None = getattr(self._module, "ref_kernel", None)
         if self._reference is None:
             raise tree.TreeError("reference.py defines no ref_kernel(data)")
+        self.is_model = isinstance(self._module, modelnew.Reference)
         self._check = getattr(self._module, "check_implementation", None)
         self.checks = self._check is not None
 
@@ -45,8 +46,7 @@ class Problem:
 
     def fixed_slots(self, node: tree.Node) -> frozenset[int]:
         """Slots that are the same in every datum: a near-duplicate leaves them."""
-        is_model = isinstance(self._module, modelnew.Reference)
-        return modelnew.fixed_slots(node) if is_model else frozenset()
+        return modelnew.fixed_slots(node) if self.is_model else frozenset()
 
     def reference(self, data: Any) -> Any:
         assert self._reference is not None

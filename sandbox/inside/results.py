@@ -24,7 +24,7 @@ def keep(node: dict[str, Any], tensors: list[torch.Tensor], returned: Any, path:
     """
     kind = node["kind"]
     if kind == "tensor":
-        _keep_tensor(tensors[node["slot"]], returned, path)
+        _keep_tensor(node, tensors[node["slot"]], returned, path)
     elif kind == "number":
         _keep_number(tensors[node["slot"]], node["type"], returned, path)
     elif kind == "value":
@@ -61,16 +61,20 @@ def _keep_number(slot: torch.Tensor, kind: str, returned: Any, path: str) -> Non
     slot.fill_(returned)
 
 
-def _keep_tensor(slot: torch.Tensor, returned: Any, path: str) -> None:
+def _keep_tensor(node: dict[str, Any], slot: torch.Tensor, returned: Any, path: str) -> None:
     if returned is None:
         raise Refused(protocol.NONE, f"{path} is None; return the tensor that holds the result")
     if type(returned) is not torch.Tensor:
         raise Refused(protocol.TYPE, f"{path} must be a plain torch.Tensor, got {name_of(returned)}")
-    if returned.shape != slot.shape:
-        raise Refused(protocol.SHAPE, f"{path} has shape {tuple(returned.shape)}, expected {tuple(slot.shape)}")
-    if returned.dtype != slot.dtype:
+    shape = tuple(node.get("shape", slot.shape))
+    if tuple(returned.shape) != shape:
+        raise Refused(protocol.SHAPE, f"{path} has shape {tuple(returned.shape)}, expected {shape}")
+    if returned.dtype != slot.dtype and str(returned.dtype) != f"torch.{node.get('also')}":
         raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
-    if returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
+    returned = returned.reshape(slot.shape) if "shape" in node else returned
+    if returned.dtype != slot.dtype:
+        slot.copy_(returned)
+    elif returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
         slots.copy(slot, returned.resolve_conj().resolve_neg())
 
 

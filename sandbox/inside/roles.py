@@ -1,8 +1,10 @@
-"""What a reference does with each tensor of its data, found by running it: reads it, changes it, or writes it whole."""
+"""What a reference does with each tensor of its data, found by running it: reads it, changes it, or writes it whole; or
+ignores it though a result fits there: then it is a place for that result, which submissions may fill."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import slots
@@ -10,24 +12,66 @@ import torch
 import tree
 
 Result = tuple[tree.Node, list[torch.Tensor]]
+MOST_PLACES = 4  # tensors of the data that are tried, the last ones: each costs a run of the reference
 
 
-def run(reference: Callable[[Any], Any], node: tree.Node, work: list[torch.Tensor]) -> Result:
-    """The reference on `work`, which it may change: the node of its result, and its tensors.
+@dataclass(frozen=True)
+class Place:
+    """The slot of the data where a new tensor of the result belongs. `note` goes into the result's node: in which
+    `shape` it is returned where that is another one, and in which dtype it may be returned `also`."""
 
-    A returned tensor that is one of `work` has that one's slot; others get the next ones, in the order of the walk, and
-    are dense.
+    slot: int
+    note: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """By slot with memory, and places by the path of a tensor in the result."""
+
+    by_slot: dict[int, str]
+    places: dict[str, Place] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a run of the reference returned, and what it left of the data's memory."""
+
+    result: tree.Node
+    expected: list[torch.Tensor]
+    work: dict[int, torch.Tensor]
+
+
+def run(
+    reference: Callable[[Any], Any],
+    node: tree.Node,
+    work: list[torch.Tensor],
+    places: Mapping[str, Place] | None = None,
+    paths: list[str] | None = None,
+) -> Result:
+    """The reference on `work`, which it may change: the node of its result, and its tensors; their paths to `paths`.
+
+    A returned tensor that is one of `work` has that one's slot, one with a place is copied there; others get the next
+    slots, in the order of the walk, and are dense.
     """
     expected: list[torch.Tensor] = []
     fresh = iter(range(len(work), 1 << 20))
+    places = places or {}
 
     def leaf(tensor: torch.Tensor, path: str) -> int:
         tensor = slots.checked(tensor, path)
         owner = owner_of(tensor, work)
+        if owner is None and path in places:
+            owner = places[path].slot
+            tensor = work[owner].copy_(tensor.reshape(work[owner].shape))
         expected.append(tensor if owner is not None else slots.dense(tensor))
+        if paths is not None:
+            paths.append(path)
         return next(fresh) if owner is None else owner
 
     result = tree.walk(reference(tree.build(node, work)), leaf, "the reference's result", result=True)
+    notes = {place.slot: place.note for place in places.values()}
+    for one in tree.leaves(result):
+        one.update(notes.get(one["slot"], {}))
     return result, expected
 
 
@@ -40,12 +84,13 @@ def owner_of(tensor: torch.Tensor, candidates: list[torch.Tensor]) -> int | None
     return None
 
 
-def find(reference: Callable[[Any], Any], drawn: slots.Drawn) -> dict[int, str]:
+def find(reference: Callable[[Any], Any], drawn: slots.Drawn, *, with_places: bool = True) -> Roles:
     """By slot with memory. `out`: holds the result, its old contents do not matter. `inout`: changed, and they do.
-    `in`: left alone."""
+    `in`: left alone. A place is `inout`, since the reference may read it in another case."""
     work = {index: slots.clone(base) for index, base in drawn.bases.items()}
     views = drawn.views(work)
-    _, expected = run(reference, drawn.node, views)
+    paths: list[str] = []
+    result, expected = run(reference, drawn.node, views, paths=paths)
     owners = {owner_of(tensor, views) for tensor in expected}
     returned = {drawn.slots[one].get("of", one) for one in owners if one is not None}
     roles = {}
@@ -54,7 +99,78 @@ def find(reference: Callable[[Any], Any], drawn: slots.Drawn) -> dict[int, str]:
             roles[index] = "in"
         else:
             roles[index] = "out" if _is_written_whole(reference, drawn, index, work[index]) else "inout"
-    return roles
+    if not with_places:
+        return Roles(roles)
+    new = {
+        path: tensor
+        for path, tensor, leaf in zip(paths, expected, tree.leaves(result), strict=True)
+        if leaf["kind"] == "tensor" and leaf["slot"] >= len(views)
+    }
+    places = _places(reference, drawn, roles, new, _Run(result, expected, work))
+    return Roles(roles | {place.slot: "inout" for place in places.values()}, places)
+
+
+def _places(
+    reference: Callable[[Any], Any],
+    drawn: slots.Drawn,
+    roles: dict[int, str],
+    new: dict[str, torch.Tensor],
+    first: _Run,
+) -> dict[str, Place]:
+    """For each new tensor, from the last: the last tensor of the data that fits it and that the reference ignores."""
+    looked_at = {slot["of"] for slot in drawn.slots if slot["role"] == "view"}
+    given = dict.fromkeys(index for index in tree.slots_of(drawn.node) if roles.get(index) == "in")
+    free = [index for index in given if index not in looked_at]
+    free = [index for index in free if any(_fits(drawn.bases[index], tensor) for tensor in new.values())]
+    free = [index for index in free[-MOST_PLACES:] if _is_ignored(reference, drawn, index, first)]
+    places: dict[str, Place] = {}
+    for path, tensor in reversed(new.items()):
+        slot = next((index for index in reversed(free) if _fits(drawn.bases[index], tensor)), None)
+        if slot is not None:
+            free.remove(slot)
+            base, note = drawn.bases[slot], dict[str, Any]()
+            if base.shape != tensor.shape:
+                note["shape"] = list(tensor.shape)
+            if base.dtype != tensor.dtype:
+                note["also"] = str(tensor.dtype).removeprefix("torch.")
+            places[path] = Place(slot, note)
+    return places
+
+
+def _fits(base: torch.Tensor, tensor: torch.Tensor) -> bool:
+    """One element fits in any shape; of formats the same, or another of plain floating point."""
+    shape = base.numel() > 0 and (base.shape == tensor.shape or base.numel() == tensor.numel() == 1)
+    same = base.dtype == tensor.dtype and (base.dtype in _FLOATS or not base.dtype.is_floating_point)
+    return shape and not base.is_complex() and (same or (base.dtype in _FLOATS and tensor.dtype in _FLOATS))
+
+
+_FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+
+def _is_ignored(reference: Callable[[Any], Any], drawn: slots.Drawn, index: int, first: _Run) -> bool:
+    """Are result and data the same as in the first run, bit for bit, where every element of this tensor is another?"""
+    work = {other: slots.clone(base) for other, base in drawn.bases.items()}
+    _change(work[index])
+    changed = slots.clone(work[index])
+    try:
+        result, expected = run(reference, drawn.node, drawn.views(work))
+    except Exception:  # its contents do matter: they were indices, for one
+        return False
+    kept = slots.same(changed, work[index])
+    others = all(slots.same(first.work[other], base) for other, base in work.items() if other != index)
+    return kept and others and result == first.result and all(map(_is_same, first.expected, expected))
+
+
+def _is_same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return left.shape == right.shape and left.stride() == right.stride() and bool(slots.same(left, right))
+
+
+def _change(tensor: torch.Tensor) -> None:
+    """Every element. Whole numbers become 0 or 1: another one as an index would end a GPU's context."""
+    if tensor.dtype in _FLOATS:
+        slots.flat(tensor).bitwise_not_()
+    else:
+        tensor.copy_(tensor == 0)
 
 
 def _is_written_whole(reference: Callable[[Any], Any], drawn: slots.Drawn, index: int, after: torch.Tensor) -> bool:

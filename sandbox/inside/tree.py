@@ -3,6 +3,7 @@
 A node is one of
 
     {"kind": "tensor", "slot": n}                      {"kind": "number", "slot": n, "type": "int" | "float" | …}
+    {"kind": "tensor", "slot": n, "shape": of the slot's one element if another, "also": another dtype that may come}
     {"kind": "value", "value": null, true, 3 or "text"}           {"kind": "special", "type": …, "value": text}
     {"kind": "tuple" | "list" | "size", "of": [node…]}            {"kind": "dict" | "ordered", "of": [[key, node]…]}
     {"kind": "namedtuple" | "dataclass", "type": "module:Name", "of": [[field, node]…]}
@@ -167,7 +168,8 @@ def build(node: Node, tensors: list[torch.Tensor]) -> Any:
     """The counterpart of `walk`; `tensors` by slot."""
     kind = node["kind"]
     if kind == "tensor":
-        return tensors[node["slot"]]
+        found = tensors[node["slot"]]
+        return found.reshape(node["shape"]) if "shape" in node else found
     if kind == "number":
         return tensors[node["slot"]].item()
     if kind == "value":
@@ -207,9 +209,14 @@ def has_module(node: Node) -> bool:
     return node["kind"] == "module" or any(has_module(part[1] if isinstance(part, list) else part) for part in parts)
 
 
+def leaves(node: Node) -> Iterator[Node]:
+    """The node of every tensor, and of every number of a result, in the order of the walk."""
+    if "slot" in node:
+        yield node
+    for part in node.get("of", ()):
+        yield from leaves(part[1] if isinstance(part, list) else part)
+
+
 def slots_of(node: Node) -> Iterator[int]:
     """The slot of every tensor, and of every number of a result, in the order of the walk; one may come twice."""
-    if "slot" in node:
-        yield node["slot"]
-    for part in node.get("of", ()):
-        yield from slots_of(part[1] if isinstance(part, list) else part)
+    return (leaf["slot"] for leaf in leaves(node))

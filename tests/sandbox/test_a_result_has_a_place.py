@@ -1,0 +1,109 @@
+"""A tensor of the data that the reference ignores, and that fits its result, is a place for it: kernels may fill it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from sandbox import protocol
+
+INSIDE = Path(__file__).parents[2] / "sandbox" / "inside"
+NAMES = ("slots", "tree", "roles", "results")
+Inside = dict[str, ModuleType]
+
+
+@pytest.fixture(scope="module")
+def inside() -> Iterator[Inside]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(INSIDE)
+        patch.setitem(sys.modules, "protocol", protocol)  # beside them in the image
+        yield {name: importlib.import_module(name) for name in NAMES}
+
+
+def solved(inside: Inside, reference: Callable[[Any], Any], *data: Any) -> tuple[Any, Any, list[torch.Tensor]]:
+    """Roles, the node of the result, and its tensors, of a run as the oracle does one."""
+    drawn = inside["slots"].take_apart(data)
+    found = inside["roles"].find(reference, drawn)
+    bases = {index: inside["slots"].clone(base) for index, base in drawn.bases.items()}
+    return found, *inside["roles"].run(reference, drawn.node, drawn.views(bases), found.places)
+
+
+X, Y = torch.tensor([1.0, 2.0, 4.0]), torch.tensor([3.0, 5.0, 7.0])
+
+
+def test_a_new_result_goes_into_the_tensor_that_is_ignored(inside: Inside) -> None:
+    found, node, expected = solved(inside, lambda data: data[0] + data[1], X, Y, torch.full((3,), 9.0))
+    assert found.by_slot == {0: "in", 1: "in", 2: "inout"}
+    assert node == {"kind": "tensor", "slot": 2}
+    assert torch.equal(expected[0], X + Y)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        lambda data: data[0] + data[1] + data[2],
+        lambda data: torch.where(data[2] > 8, data[0] + data[1], 0),
+        lambda data: data[0] + data[1] * data[2].max(),
+        lambda data: data[0] + data[1][data[2].long() - 9],
+    ],
+)
+def test_what_the_reference_reads_is_no_place(inside: Inside, reference: Callable[[Any], Any]) -> None:
+    found, node, _ = solved(inside, reference, X, Y, torch.full((3,), 9.0))
+    assert set(found.by_slot.values()) == {"in"}
+    assert (found.places, node["slot"]) == ({}, 3)
+
+
+@pytest.mark.parametrize("place", [torch.zeros(2), torch.zeros(3, dtype=torch.int32), torch.zeros(3, 1)])
+def test_what_does_not_fit_is_no_place(inside: Inside, place: torch.Tensor) -> None:
+    assert solved(inside, lambda data: data[0] * 2, X, place)[0].places == {}
+
+
+def test_the_result_has_the_format_of_its_place_and_may_come_in_its_own(inside: Inside) -> None:
+    _, node, expected = solved(inside, lambda data: data[0].double().cumsum(0), X, torch.empty(3))
+    assert node == {"kind": "tensor", "slot": 1, "also": "float64"}
+    assert expected[0].dtype == torch.float32
+    for returned in (torch.tensor([1.0, 3.0, 7.0]), torch.tensor([1.0, 3.0, 7.0]).double()):
+        slot = torch.zeros(3)
+        inside["results"].keep(node, [X, slot], returned)
+        assert torch.equal(slot, X.cumsum(0))
+    with pytest.raises(inside["results"].Refused, match=r"dtype torch.float16, expected torch.float32"):
+        inside["results"].keep(node, [X, torch.zeros(3)], torch.ones(3).half())
+
+
+def test_one_number_may_be_returned_in_the_references_shape(inside: Inside) -> None:
+    _, node, expected = solved(inside, lambda data: data[0].sum(), X, torch.empty(1))
+    assert (node, expected[0].shape) == ({"kind": "tensor", "slot": 1, "shape": []}, (1,))
+    place = torch.zeros(1)
+    place[0] = 7.0
+    inside["results"].keep(node, [X, place], place[0])
+    assert inside["tree"].build(node, [X, place]).shape == ()
+    with pytest.raises(inside["results"].Refused, match=r"shape \(1,\), expected \(\)"):
+        inside["results"].keep(node, [X, place], place)
+
+
+def test_whole_numbers_have_places_too(inside: Inside) -> None:
+    bins, counts = torch.tensor([0, 2, 2]), torch.zeros(3, dtype=torch.int64)
+    found, _, expected = solved(inside, lambda data: torch.bincount(data[0], minlength=3), bins, counts)
+    assert found.by_slot == {0: "in", 1: "inout"}
+    assert expected[0].tolist() == [1, 0, 2]
+
+
+def test_several_results_take_the_last_tensors_in_their_order(inside: Inside) -> None:
+    places = [torch.empty(3) for _ in range(3)]
+    _, node, expected = solved(inside, lambda data: (data[0] * 2, data[0] * 3), X, *places)
+    assert [part["slot"] for part in node["of"]] == [2, 3]
+    assert torch.equal(expected[1], X * 3)
+
+
+def test_numbers_and_results_that_are_filled_stay_as_they_are(inside: Inside) -> None:
+    found, node, _ = solved(inside, lambda data: data[0].sum().item(), X, torch.empty(1, dtype=torch.float64))
+    assert (found.places, node["kind"]) == ({}, "number")
+    found, _, _ = solved(inside, lambda data: data[1].copy_(data[0]), X, torch.empty(3))
+    assert (found.places, found.by_slot) == ({}, {0: "in", 1: "out"})
