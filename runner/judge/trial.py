@@ -29,6 +29,7 @@ from runner.judge.timed_side import TimedSide, pause_for
 
 EVIDENCE_VERSION: Final = 2
 CALL_S: Final = 10.0  # the longest that one call may take
+FIRST_CALL_S: Final = 60.0  # the first of a case: kernels are compiled in it, by Triton and torch.compile for one
 COMPILE_S: Final = 120.0  # for the compiler, where a submission is compiled before it is loaded
 BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
 REFERENCE: Final = "reference.py"
@@ -42,7 +43,7 @@ Evidence = dict[str, Any]
 
 @dataclass
 class Stage:
-    """A time limit over many calls; each call gets what is left of it, at most `call_s`."""
+    """A time limit over many calls; each call gets what is left of it, at most `call_s`, the first of a case more."""
 
     name: str
     limit_s: float
@@ -53,7 +54,7 @@ class Stage:
     def begin(cls, name: str, limit_s: float, call_s: float = CALL_S) -> Stage:
         return cls(name, limit_s, time.monotonic() + limit_s, call_s)
 
-    def left_s(self) -> float:
+    def left_s(self, *, is_first: bool = False) -> float:
         left = self.ends - time.monotonic()
         if left <= 0:
             raise Fault(
@@ -61,7 +62,7 @@ class Stage:
                 "stage",
                 f"{self.name} took longer than its {self.limit_s:g} s in all; make the kernel faster.",
             )
-        return min(left, self.call_s)
+        return min(left, max(self.call_s, min(FIRST_CALL_S, self.limit_s / 2)) if is_first else self.call_s)
 
 
 def files_beside(source: str, files: Mapping[str, str]) -> dict[str, str]:
@@ -95,6 +96,7 @@ class Trial:
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
         self._buffers: list[Buffer] = []
+        self._called: set[tuple[str, str]] = set()  # side and case
         self._cancels = False  # is an output so near nothing that only double precision tells right from wrong?
         self.evidence: Evidence = {
             "version": EVIDENCE_VERSION,
@@ -202,9 +204,12 @@ class Trial:
     ) -> tuple[Call, Buffer]:
         """One call. What a tenant says of a secret case reaches nobody: it may hold the case's data."""
         tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
+        is_first = not idle and (side, given.case) not in self._called
         try:
             tenant.lay_out(given.layout, stage.left_s())
-            return tenant.call(given, output, stage.left_s(), idle=idle, hot=hot), output
+            answer = tenant.call(given, output, stage.left_s(is_first=is_first), idle=idle, hot=hot)
+            self._called |= {(side, given.case)} if is_first else set()
+            return answer, output
         except Fault as fault:
             stage.left_s()  # where it was the stage that ran out, its message says so
             if side == A:

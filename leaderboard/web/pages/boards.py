@@ -25,6 +25,7 @@ from leaderboard.web.rows import own_entrant, rows
 PREVIEW_ROWS: Final = 5
 PAGE_ROWS: Final = 100
 CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import it, a test compares the two
+FIRST_CALL_LIMIT_S: Final = 60  # likewise, for the first call of a case
 
 
 @require_safe
@@ -53,6 +54,7 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "ranking_by": cards.RANKINGS[text.ranking_by],
         "how_ranked": cards.HOW_RANKED,
         "call_limit_s": CALL_LIMIT_S,
+        "first_call_limit_s": FIRST_CALL_LIMIT_S,
         "tabs": sources.tabs(text),
         "tests": sources.case_names(text.tests),
         "benchmarks": sources.case_names(text.benchmarks),

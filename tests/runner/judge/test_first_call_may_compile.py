@@ -1,0 +1,47 @@
+"""Triton, torch.compile and their like compile when a kernel is first called: that call of each case has more time."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from runner.judge.faults import Fault
+from runner.judge.schedule import CPU, B
+from runner.judge.trial import CALL_S, FIRST_CALL_S, Stage, Trial
+
+
+class Slow:
+    """A tenant that writes down how long it may take."""
+
+    def __init__(self) -> None:
+        self.limits: list[float] = []
+
+    def lay_out(self, layout: Any, limit_s: float) -> None:
+        assert limit_s <= CALL_S
+
+    def call(self, given: Any, into: Any, limit_s: float, *, idle: bool, hot: bool) -> str:
+        self.limits.append(round(limit_s))
+        if given.case == "bad":
+            raise Fault("timeout", "call", "No answer.")
+        return "answered"
+
+
+def given(case: str) -> Any:
+    return SimpleNamespace(case=case, layout=SimpleNamespace(output_bytes=8))
+
+
+def test_the_first_call_of_each_case_has_more_time() -> None:
+    tenant, stage = Slow(), Stage.begin("Checking", 180.0)
+    memory: Any = SimpleNamespace(buffer=bytearray)
+    sides: Any = {B: tenant}
+    trial = Trial(SimpleNamespace(ranking_by="geom"), "test", None, sides, memory, profile=CPU, emit=print)  # type: ignore[arg-type]
+    for case, idle in (("a", True), ("a", False), ("a", False), ("b", False), ("a", False)):
+        trial.call(B, given(case), stage, 0, idle=idle)
+    assert tenant.limits == [CALL_S, FIRST_CALL_S, CALL_S, FIRST_CALL_S, CALL_S]
+
+
+@pytest.mark.parametrize(("stage_s", "first_s"), [(180.0, FIRST_CALL_S), (60.0, 30.0), (12.0, CALL_S), (4.0, 4.0)])
+def test_it_never_takes_more_than_half_of_a_stage(stage_s: float, first_s: float) -> None:
+    assert Stage.begin("Checking", stage_s).left_s(is_first=True) == pytest.approx(first_s, abs=0.1)
