@@ -42,10 +42,24 @@ def mapped(data, change, kinds=(torch.Tensor,)):
         return type(data)([mapped(item, change, kinds) for item in data])
     if isinstance(data, dict):
         return type(data)((key, mapped(item, change, kinds)) for key, item in data.items())
+    if isinstance(data, torch.nn.Module):
+        return mapped_module(data, change, kinds)
     if dataclasses.is_dataclass(data):
         fields = {field.name: mapped(getattr(data, field.name), change, kinds) for field in dataclasses.fields(data)}
         return type(data)(**fields)
     return data
+
+
+def mapped_module(module, change, kinds):
+    """The module itself where nothing in it changes, else a copy with other tensors."""
+    before = [*module.parameters(), *module.buffers()]
+    after = [change(tensor) if isinstance(tensor, kinds) else tensor for tensor in before]
+    if before and all(new is old for new, old in zip(after, before, strict=True)):
+        return module
+    other = copy.deepcopy(module)
+    for tensor, new in zip([*other.parameters(), *other.buffers()], after, strict=True):
+        tensor.data = new.detach()
+    return other
 
 
 def leaves(data, kinds=(torch.Tensor,)):

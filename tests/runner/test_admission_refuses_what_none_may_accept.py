@@ -47,6 +47,26 @@ def ref_kernel(data):
     return {"parts": Parts(float(sums.double().sum()), sums), "count": sums.numel()}
 """
 )
+CACHE = """
+import torch
+class Cache(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(3, size))
+        self.filled = 0
+    def forward(self, row):
+        self.rows[self.filled] = row
+        self.filled += 1
+        return self.rows[: self.filled]
+def generate_input(*, size, seed):
+    torch.manual_seed(seed)
+    cache = Cache(size)
+    cache(torch.randn(size)), cache(torch.randn(size))
+    return torch.randn(size), cache
+def ref_kernel(data):
+    x, cache = data
+    return torch.exp(cache(x)).sum(0), cache.rows
+"""
 MODEL_FILE = """
 import torch
 class Model(torch.nn.Module):
@@ -105,6 +125,13 @@ def test_a_sound_problem_passes_with_its_margin(tmp_path: Path) -> None:
     assert found.margin is not None
     assert found.margin > 4
     assert (found.marks, found.sentence) == ((), "")
+
+
+def test_data_may_hold_a_module_with_a_state(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(CACHE), tmp_path)
+    assert found.passed, found
+    assert lines(found) == {"speed_of_light": None} | dict.fromkeys((*admission.MUST_PASS, *admission.MUST_FAIL), True)
 
 
 def test_one_input_serves_all_variants(tmp_path: Path) -> None:
