@@ -6,7 +6,8 @@ kind; and fresh inputs. So weights travel like any input, and state that a call 
 `renewed` names tensors that Model keeps as plain attributes, neither parameters nor buffers, and replaces in a call:
 the hidden state of a recurrent cell. They do not travel; on both sides a call begins with what the constructor made.
 
-`index` is JSON: `[[name, kind, shape, offset in elements]…]`; a kind is a dtype, with `CHANGING` where calls change it.
+`index` is JSON in pieces: `[[name, kind, shape, offset in elements]…]`; a kind is a dtype, with `CHANGING` where calls
+change it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Reference:
         return {
             "seed": self._seed,
             "init": self._init,
-            "index": json.dumps(self._index),
+            "index": _in_pieces(json.dumps(self._index)),
             "state": dict(self._state),
             "renewed": self._renewed,
             "inputs": inputs,
@@ -152,7 +153,7 @@ class Candidate:
         tensors = [*data["state"].values(), *_tensors_in(data["inputs"])]
         device = tensors[0].device if tensors else torch.device("cpu")
         self._model.to(device)
-        self._bind(json.loads(data["index"]), data["state"])
+        self._bind(json.loads("".join(data["index"])), data["state"])
         self._attributes = Attributes(self._model, device, data["renewed"]) if data["renewed"] else None
 
     def __call__(self, data: dict[str, Any]) -> Any:
@@ -220,6 +221,11 @@ def pack(tensors: dict[str, torch.Tensor], changing: set[str]) -> tuple[list[Row
 def unpack(index: list[Row], packs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Each tensor as a view: no copy."""
     return {name: packs[kind][at : at + math.prod(shape)].view(shape) for name, kind, shape, at in index}
+
+
+def _in_pieces(text: str) -> list[str]:
+    """A model of a thousand tensors has a longer index than one text may be."""
+    return [text[start : start + tree.MOST_CHARS] for start in range(0, len(text), tree.MOST_CHARS)]
 
 
 def fixed_slots(node: dict[str, Any]) -> frozenset[int]:

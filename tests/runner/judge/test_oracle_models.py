@@ -137,6 +137,13 @@ def test_what_else_is_kept_between_calls_is_named(tmp_path: Path) -> None:
         oracle.make({}, 1)
 
 
+def test_a_model_may_have_a_thousand_parameters(tmp_path: Path) -> None:
+    line = "self.line = nn.Linear(16, 8)"
+    rest = "self.a_name_of_some_length = nn.ModuleList([nn.Linear(1, 1) for _ in range(500)])"
+    with oracle_of(RECURRENT.replace(line, f"{line}; {rest}"), tmp_path, init_seed=1) as oracle:
+        assert len(oracle.make({}, 1).layout.outputs) == 1
+
+
 def test_inputs_may_lie_in_lists(tmp_path: Path) -> None:
     several = RECURRENT.replace(
         "return [torch.rand(4, 8)]", "return [[torch.rand(4, 8), torch.rand(4, 8)], {'scale': 2.0}]"
