@@ -96,6 +96,7 @@ class Tally:
     held: set[str] = field(default_factory=set)
     shares: list[float] = field(default_factory=list)
     far: dict[str, float] = field(default_factory=dict)  # by timed case: relative L2 distance, the least seen
+    own_check: bool = False  # is it the problem's check that decided? Our figures then say nothing of its margin
 
     def judged(self, check: dict[str, Any], held: set[str], timed: str) -> None:
         """One output. `timed`: the name of the timed case that it belongs to, if any."""
@@ -104,7 +105,8 @@ class Tally:
         if not check["good"]:
             self.wrong += 1
             self.refused = self.refused or check["message"]
-        self.shares += [share for figures in check["figures"] if (share := _share(figures)) is not None]
+        shares = [] if self.own_check else [_share(figures) for figures in check["figures"]]
+        self.shares += [share for share in shares if share is not None]
         if timed:
             far = 0.0 if check["good"] else _distance(check["figures"])
             self.far[timed] = max(self.far.get(timed, 0.0), far)
@@ -179,6 +181,7 @@ def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: St
                 raise
             continue
         check = trial.judge_output(given, call, output, public=True)
+        tally.own_check = trial.oracle.checks
         tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)
     trial.oracle.release(given)
 
@@ -222,7 +225,7 @@ def _got(variant: str, tally: Tally) -> str:
     got = f"passed {tally.called} cases"
     if tally.held:
         got += f", held: {', '.join(sorted(tally.held))}"
-    if variant == "margin":
+    if variant == "margin" and not tally.own_check:
         got += f", margin {tally.margin:.3g}×" if tally.margin else ", nothing is rounded"
     return got
 

@@ -67,6 +67,23 @@ def ref_kernel(data):
     x, cache = data
     return torch.exp(cache(x)).sum(0), cache.rows
 """
+SIGNS = """
+import torch
+def generate_input(*, size, seed):
+    torch.manual_seed(seed)
+    rows = torch.randn(size // 8, 8)
+    return rows.T @ rows
+
+def ref_kernel(data):
+    values, vectors = torch.linalg.eigh(data)
+    return values, vectors * (-1 if data.dtype == torch.float64 else 1)
+
+def check_implementation(data, output):
+    values, vectors = (part.double() for part in output)
+    near = torch.allclose(data.double() @ vectors, vectors * values, rtol=0, atol=2e-4 * float(values.max()))
+    unit = torch.allclose(vectors.T @ vectors, torch.eye(8, dtype=torch.float64), rtol=0, atol=1e-4)
+    return near and unit, ""
+"""
 MODEL_FILE = """
 import torch
 class Model(torch.nn.Module):
@@ -132,6 +149,31 @@ def test_data_may_hold_a_module_with_a_state(tmp_path: Path) -> None:
     found = examined(problem(CACHE), tmp_path)
     assert found.passed, found
     assert lines(found) == {"speed_of_light": None} | dict.fromkeys((*admission.MUST_PASS, *admission.MUST_FAIL), True)
+
+
+def test_no_margin_is_told_where_the_answer_is_one_of_several(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(SIGNS, tolerance=None), tmp_path)
+    assert found.passed, found
+    assert lines(found)["margin"] is None
+    assert "answer is another one" in str(found.lines)
+
+
+def test_a_narrow_formats_own_rounding_takes_no_margin(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    narrow = SUM.replace("torch.exp(data[0]) + data[1]", "(torch.exp(data[0]) + data[1]).bfloat16()")
+    found = examined(problem(narrow, tolerance=Tolerance(rtol=8e-3, atol=1e-6)), tmp_path)
+    assert lines(found)["margin"] is True, found
+
+
+def test_a_margin_is_not_told_of_what_the_problems_own_check_decides(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    check = (
+        "def check_implementation(data, output):\n    return torch.allclose(output, ref_kernel(data), rtol=1e-3), ''\n"
+    )
+    found = examined(problem(SUM + check, tolerance=None), tmp_path)
+    assert lines(found)["margin"] is True
+    assert found.margin is None
 
 
 def test_one_input_serves_all_variants(tmp_path: Path) -> None:
