@@ -21,7 +21,8 @@ from runner.judge import faults, limits
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.faults import Fault
 from runner.judge.schedule import B
-from runner.judge.trial import Stage, Trial
+from runner.judge.stage import Stage
+from runner.judge.trial import Trial
 
 MARGIN: Final = 4.0  # times the error of the working precision, in the variant `margin`
 NEAR: Final = 0.01  # relative L2 distance below which an output is no other than the last one, or than a constant
@@ -153,7 +154,7 @@ def examine(trial: Trial) -> Admission:
     turns = variants(problem)
     tallies = {name: Tally() for name in turns}
     planned = plan(problem, trial)
-    stage = Stage.begin("The admission test", len(turns) * problem.test_timeout_s, CALL_S)
+    stage = Stage("The admission test", len(turns) * problem.test_timeout_s, trial.oracle.asked, CALL_S)
     try:
         trial.load(source(problem, turns))
         trial.load_oracle()

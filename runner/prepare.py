@@ -25,8 +25,8 @@ from sandbox import container, policy
 from sandbox.errors import SandboxError
 
 ARENA_BYTES: Final = 256 << 20  # inputs and outputs each; only what is used is ever touched
-GPU_INPUT_BYTES: Final = 4 << 30
-GPU_OUTPUT_BYTES: Final = 2 << 30
+GPU_INPUTS: Final = 16  # a sixteenth of a device's memory, three times: both tenants' and the oracle's
+GPU_OUTPUTS: Final = 22  # four times, and once more up to 4 GiB. Half is left for what the judge and all code need
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class Hardware:
         from runner.judge.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
 
         gpus.own(settings)
-        return cls(CudaMemory(steps), schedule.GPU, gpus.gpu_of(settings), GPU_INPUT_BYTES, GPU_OUTPUT_BYTES, steps)
+        memory = CudaMemory(steps)
+        inputs, outputs = memory.device_bytes // GPU_INPUTS, memory.device_bytes // GPU_OUTPUTS
+        return cls(memory, schedule.GPU, gpus.gpu_of(settings), inputs, outputs, steps)
 
 
 class Prepared:

@@ -65,6 +65,10 @@ class CudaMemory:
     sweeps = True
     snapshot_bytes = 24 << 30
 
+    @property
+    def device_bytes(self) -> int:
+        return int(torch.cuda.get_device_properties(0).total_memory)
+
     def __init__(self, steps: Steps = ALL) -> None:
         device.start()
         self.steps = steps

@@ -21,6 +21,7 @@ ALIGN: Final = 256  # bytes; offsets and sizes of regions are multiples of it
 MAX_LAYOUT_BYTES: Final = 500_000
 
 WIDE_FACTOR: Final = 2  # bytes for outputs in double precision, against those for outputs
+WIDE_MOST_BYTES: Final = 4 << 30  # larger outputs are held against the reference alone
 # Bytes of one element in double precision, of the formats that an error model knows. As in sandbox/inside/slots.py.
 WIDE_BYTES: Final = {
     **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),

@@ -16,7 +16,7 @@ from problems.spec import Case, case_name
 from runner.judge import faults
 from runner.judge.clock import Stopwatch
 from runner.judge.faults import OracleFailed
-from runner.judge.layout import WIDE_FACTOR, Layout, parse_layout, wide_places
+from runner.judge.layout import WIDE_FACTOR, WIDE_MOST_BYTES, Layout, parse_layout, wide_places
 from runner.judge.memory import Buffer, Memory, Region
 from runner.judge.rule import Fp64
 from runner.judge.tenant import Input, connect
@@ -36,7 +36,7 @@ class Oracle:
         self._inputs = memory.region("oracle-inputs", input_bytes)
         self._expected = memory.region("oracle-expected", output_bytes)
         self._answer = memory.region("oracle-answer", output_bytes)
-        self._wide = memory.region("oracle-wide", WIDE_FACTOR * self._expected.size)
+        self._wide = memory.region("oracle-wide", min(WIDE_FACTOR * self._expected.size, WIDE_MOST_BYTES))
         self._connection: socket.socket | None = None
         self._number = 0
         self._free: list[Buffer] = []
@@ -156,7 +156,7 @@ class Oracle:
         else:
             self._ended = True
             why = faults.end_of_problem(self.container.wait_exit(), self.container.policy.memory_bytes, where)
-        return f"The problem's own code {why}. {self.container.logs()['stderr']}".strip()
+        return f"it {why}. {self.container.logs()['stderr']}".strip()
 
     def _copy(self, region: Region, count: int) -> Buffer:
         private = next((buffer for buffer in self._free if len(buffer) == count), None)

@@ -20,7 +20,8 @@ from runner.judge.telemetry import Telemetry
 from runner.judge.tenant import Call, Input
 
 if TYPE_CHECKING:
-    from runner.judge.trial import Stage, Trial
+    from runner.judge.stage import Stage
+    from runner.judge.trial import Trial
 
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
 REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time

@@ -6,12 +6,12 @@ comparing happens between blocks, with every tenant frozen.
 
 from __future__ import annotations
 
+import logging
 import random
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
@@ -19,17 +19,18 @@ from runner.judge import certificate, compare, throttle, timing
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.clock import Stopwatch, WallClock
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory, NoMemory
 from runner.judge.oracle import Oracle
 from runner.judge.rule import Rule
 from runner.judge.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
+from runner.judge.stage import Stage
 from runner.judge.telemetry import Telemetry
 from runner.judge.tenant import Call, Input, Tenant
 from runner.judge.timed_side import TimedSide, pause_for
 
 EVIDENCE_VERSION: Final = 2
-CALL_S: Final = 10.0  # the longest that one call may take
-FIRST_CALL_S: Final = 60.0  # the first of a case: kernels are compiled in it, by Triton and torch.compile for one
+LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
 COMPILE_S: Final = 120.0  # for the compiler, where a submission is compiled before it is loaded
 BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
 REFERENCE: Final = "reference.py"
@@ -37,32 +38,10 @@ NOT_THE_TENANTS: Final = (REFERENCE, "eval.py")  # but for a reference that is a
 _ASKS: Final = re.compile(r"^\s*(from|import)\s+reference\b", re.MULTILINE)
 _DEFINES: Final = re.compile(r"^class\s|namedtuple|make_dataclass", re.MULTILINE)
 
+log = logging.getLogger("runner.trial")
+
 Emit = Callable[[str, str, dict[str, Any]], None]  # state, message, data
 Evidence = dict[str, Any]
-
-
-@dataclass
-class Stage:
-    """A time limit over many calls; each call gets what is left of it, at most `call_s`, the first of a case more."""
-
-    name: str
-    limit_s: float
-    ends: float
-    call_s: float = CALL_S
-
-    @classmethod
-    def begin(cls, name: str, limit_s: float, call_s: float = CALL_S) -> Stage:
-        return cls(name, limit_s, time.monotonic() + limit_s, call_s)
-
-    def left_s(self, *, is_first: bool = False) -> float:
-        left = self.ends - time.monotonic()
-        if left <= 0:
-            raise Fault(
-                "timeout",
-                "stage",
-                f"{self.name} took longer than its {self.limit_s:g} s in all; make the kernel faster.",
-            )
-        return min(left, max(self.call_s, min(FIRST_CALL_S, self.limit_s / 2)) if is_first else self.call_s)
 
 
 def files_beside(source: str, files: Mapping[str, str]) -> dict[str, str]:
@@ -97,6 +76,7 @@ class Trial:
         self.comparing = Stopwatch()
         self._buffers: list[Buffer] = []
         self._called: set[tuple[str, str]] = set()  # side and case
+        self._each_bytes = 0  # that the judge keeps of a call, at the most so far
         self._cancels = False  # is an output so near nothing that only double precision tells right from wrong?
         self.evidence: Evidence = {
             "version": EVIDENCE_VERSION,
@@ -163,17 +143,18 @@ class Trial:
 
     def check(self) -> None:
         """All public cases, then secret ones; the first wrong one ends it. Raises Fault."""
-        with _tenants_memory():
+        with self._tenants_memory():
             self._check()
 
     def _check(self) -> None:
         planned = plan_checks(self.problem, self.chance)
-        stage = Stage.begin("Checking", self.problem.test_timeout_s)
+        stage = Stage("Checking", self.problem.test_timeout_s, self.oracle.asked)
         for done, plan in enumerate(planned):
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
                 self.sides[B].stop_logs()
             given = self.oracle.make(plan.case, plan.seed, fp64=self.rule(plan.case).fp64(timed=False))
+            self._each_bytes = max(self._each_bytes, _kept_bytes(given.layout))
             call, output = self.call(B, given, stage, 0, public=plan.public)
             check = self.judge_output(given, call, output, public=plan.public)
             self.oracle.release(given)
@@ -290,7 +271,7 @@ class Trial:
 
         Raises Fault, OracleFailed.
         """
-        stage = Stage.begin("Timing", self.problem.ranked_timeout_s)
+        stage = Stage("Timing", self.problem.ranked_timeout_s, self.oracle.asked)
         cases = self.problem.benchmarks
         self.evidence["telemetry"] = telemetry.level
         self.evidence["timing"] = [
@@ -300,7 +281,7 @@ class Trial:
             progress = {"case": done + 1, "cases": len(cases)}
             self.emit("timing", case_name(cases[index]), progress)
             entry = self.evidence["timing"][index]
-            with _tenants_memory():
+            with self._tenants_memory():
                 wrong = self._measure_case(cases[index], entry, stage, telemetry, progress)
             self.evidence["telemetry"] = telemetry.level  # it may have fallen
             if wrong is not None:
@@ -316,15 +297,12 @@ class Trial:
     ) -> Evidence | None:
         """The entry of a wrong output, or None."""
         sides = {name: TimedSide(self, name, case, stage) for name in self.sides}
-        sides[A].make_ready(self.profile.idle_calls)
-        entry["idle"] = sides[A].run_block(idle=True)
+        entry["idle"], given = self._idle(sides[A])
         entry["probe_limit_ns"] = timing.probe_limit_ns(entry["idle"])
-        given = sides[A].drop()
         layout = given[0].layout
         entry |= {"input_bytes": layout.input_bytes, "output_bytes": layout.output_bytes}
         entry["eager_ns"] = min(one.eager_ns for one in given)  # a disturbed machine makes nobody look too fast
-        each = layout.input_bytes + 2 * layout.output_bytes
-        plan = Schedule(self.profile, self.order, most_calls=max(self.memory.snapshot_bytes // each - 1, 1))
+        plan = Schedule(self.profile, self.order, most_calls=self._most_calls(_kept_bytes(layout)))
 
         def tell(quads: int) -> None:
             self.emit("timing", entry["case"], {**progress, "quads": quads, "quads_at_most": self.profile.most_quads})
@@ -342,6 +320,39 @@ class Trial:
         )
         return run.run()
 
+    def _idle(self, side: TimedSide) -> tuple[list[list[int]], list[Input]]:
+        """Calls before anything is timed, and their inputs. As many at a time as there is room for inputs as large as
+        the largest that was checked."""
+        samples: list[list[int]] = []
+        given: list[Input] = []
+        while len(samples) < self.profile.idle_calls:
+            left = self.profile.idle_calls - len(samples)
+            side.make_ready(min(left, self._most_calls(self._each_bytes)))
+            samples += side.run_block(idle=True)
+            given += side.drop()
+        return samples, given
+
+    def _most_calls(self, each_bytes: int) -> int:
+        """How many calls of a block the judge's memory holds."""
+        return int(max(self.memory.snapshot_bytes // max(each_bytes, 1) - 1, 1))
+
+    @contextmanager
+    def _tenants_memory(self) -> Iterator[None]:
+        """What the judge cannot allocate while a tenant lives, the tenant took: no free retries. Unless the data of a
+        call are so large that the problem took it."""
+        try:
+            yield
+        except NoMemory as err:
+            log.warning("%s", err)
+            if self._each_bytes > self.memory.snapshot_bytes // LARGE:
+                raise OracleFailed(
+                    f"with {self._each_bytes >> 20} MiB of inputs and outputs a call too little of this hardware's "
+                    "memory is left for the judge; choose smaller sizes"
+                ) from None
+            raise Fault(
+                "out_of_memory", "judge", "Your code left too little memory for the judge; allocate less."
+            ) from None
+
     def _times_of(self, entry: Evidence) -> timing.Times:
         """A call's time as it is known while measuring goes on."""
         clock, certified = self.evidence["clock"], self.evidence["certified"]
@@ -349,16 +360,10 @@ class Trial:
         return lambda sample: certificate.at_once_ns(sample, constant, clock=clock, certified=certified)
 
 
+def _kept_bytes(layout: Layout) -> int:
+    """Of one call: inputs, what is expected, what came."""
+    return layout.input_bytes + 2 * layout.output_bytes
+
+
 def _fail(entry: dict[str, Any], reason: str, message: str) -> None:
     entry.update(good=False, reason=reason, message=message)
-
-
-@contextmanager
-def _tenants_memory() -> Iterator[None]:
-    """What the judge cannot allocate while a tenant lives, the tenant took: no free retries."""
-    try:
-        yield
-    except NoMemory:
-        raise Fault(
-            "out_of_memory", "judge", "Your code left too little memory for the judge; allocate less."
-        ) from None

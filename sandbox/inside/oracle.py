@@ -46,6 +46,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 Layout = dict[str, Any]
 HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
 MIB = 1 << 20
+SPARE_BYTES = 4 << 30  # of device memory that is kept though nothing lies in it
 KEEP = 64  # makes whose data is kept for a later check
 
 
@@ -61,7 +62,8 @@ class Oracle:
     """The four regions, and the problem's module once it is loaded."""
 
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
-        sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), slots.WIDE_FACTOR * arena["output_bytes"])
+        wide_bytes = min(slots.WIDE_FACTOR * arena["output_bytes"], slots.WIDE_MOST_BYTES)
+        sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), wide_bytes)
         self.device = arena["device"]
         self.watch: HostWatch | DeviceWatch = HostWatch()
         if arena["device"] == "cuda":
@@ -160,12 +162,12 @@ class Oracle:
         places, size = slots.wide_places(layout["slots"])
         if size * (1 if wanted == "values" else 2) > self.wide_bytes:
             return f"{size} bytes of outputs in float64 are too many", self.known[key]
-        given = [widen.wide(tensor) for tensor in drawn.bases.values()]
 
         def reference(inputs: list[torch.Tensor]) -> dict[int, torch.Tensor]:
             return self._outputs(drawn, inputs, layout)
 
         try:
+            given = [widen.wide(tensor) for tensor in drawn.bases.values()]
             truth = reference(given if wanted == "values" else [slots.clone(tensor) for tensor in given])
             self._keep(truth, places, 0)
             if wanted != "values":
@@ -176,6 +178,8 @@ class Oracle:
                 self.known[key] = Known(terms, widen.condition(outputs, spread))
         except widen.NotWidened as err:
             return str(err)[:500], self.known[key]
+        except torch.OutOfMemoryError:
+            return "no memory is left for inputs in float64", self.known[key]
         return "", self.known[key]
 
     def _outputs(self, drawn: slots.Drawn, inputs: list[torch.Tensor], layout: Layout) -> dict[int, torch.Tensor]:
@@ -272,6 +276,9 @@ class HostWatch:
     def stop_ns(self) -> int:
         return time.perf_counter_ns() - self._began
 
+    def tidy(self) -> None:
+        """What is kept for the next input and much is given back: others share the device."""
+
 
 class DeviceWatch:
     """Device time. The device is kept busy while the first of the work is queued: else its events would tell how long
@@ -292,6 +299,10 @@ class DeviceWatch:
         self._last.record()
         self.settle()
         return int(self._first.elapsed_time(self._last) * 1e6)
+
+    def tidy(self) -> None:
+        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > SPARE_BYTES:
+            torch.cuda.empty_cache()
 
 
 def _keep_freed_memory() -> None:
@@ -322,6 +333,7 @@ def main() -> None:
             else:
                 answer = oracle.check(request["number"])
             oracle.watch.settle()
+            oracle.watch.tidy()
             answer["took_ns"] = time.perf_counter_ns() - start
         except tree.TreeError as err:
             answer = {"error": str(err)[:6000]}

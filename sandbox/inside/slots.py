@@ -34,6 +34,7 @@ CARRIED = frozenset(getattr(torch, name) for name in _CARRIED if hasattr(torch, 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 WIDE_FACTOR = 2  # bytes for outputs in double precision, against those for outputs; the judge's memory has as many
+WIDE_MOST_BYTES = 4 << 30  # so does this
 # Of one element in double precision: the formats that an error model knows. As in layout.py.
 WIDE_BYTES = {
     **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),

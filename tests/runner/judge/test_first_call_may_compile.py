@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from runner.judge.clock import Stopwatch
 from runner.judge.faults import Fault
 from runner.judge.schedule import CPU, B
-from runner.judge.trial import CALL_S, FIRST_CALL_S, Stage, Trial
+from runner.judge.stage import CALL_S, FIRST_CALL_S, Stage
+from runner.judge.trial import Trial
 
 
 class Slow:
@@ -33,7 +35,7 @@ def given(case: str) -> Any:
 
 
 def test_the_first_call_of_each_case_has_more_time() -> None:
-    tenant, stage = Slow(), Stage.begin("Checking", 180.0)
+    tenant, stage = Slow(), Stage("Checking", 180.0, Stopwatch())
     memory: Any = SimpleNamespace(buffer=bytearray)
     sides: Any = {B: tenant}
     trial = Trial(SimpleNamespace(ranking_by="geom"), "test", None, sides, memory, profile=CPU, emit=print)  # type: ignore[arg-type]
@@ -44,4 +46,4 @@ def test_the_first_call_of_each_case_has_more_time() -> None:
 
 @pytest.mark.parametrize(("stage_s", "first_s"), [(180.0, FIRST_CALL_S), (60.0, 30.0), (12.0, CALL_S), (4.0, 4.0)])
 def test_it_never_takes_more_than_half_of_a_stage(stage_s: float, first_s: float) -> None:
-    assert Stage.begin("Checking", stage_s).left_s(is_first=True) == pytest.approx(first_s, abs=0.1)
+    assert Stage("Checking", stage_s, Stopwatch()).left_s(is_first=True) == pytest.approx(first_s, abs=0.1)

@@ -1,0 +1,45 @@
+"""A time limit over many calls, and who is to blame where it was not enough."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from runner.judge.clock import Stopwatch
+from runner.judge.faults import Fault, OracleFailed
+
+CALL_S: Final = 10.0  # the longest that one call may take
+FIRST_CALL_S: Final = 60.0  # the first of a case: kernels are compiled in it, by Triton and torch.compile for one
+
+
+@dataclass
+class Stage:
+    """Begins when it is made. Each call gets what is left of it, at most `call_s`, the first of a case more. `asked`:
+    the time that the oracle took so far, in this stage and before."""
+
+    name: str
+    limit_s: float
+    asked: Stopwatch
+    call_s: float = CALL_S
+
+    def __post_init__(self) -> None:
+        self._ends = time.monotonic() + self.limit_s
+        self._asked_before_s = self.asked.seconds
+
+    def left_s(self, *, is_first: bool = False) -> float:
+        """Raises Fault where nothing is left, OracleFailed where most of it went to the problem's own code."""
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            self._over()
+        return min(left, max(self.call_s, min(FIRST_CALL_S, self.limit_s / 2)) if is_first else self.call_s)
+
+    def _over(self) -> None:
+        took = f"{self.name} took longer than its {self.limit_s:g} s in all"
+        problems_s = self.asked.seconds - self._asked_before_s
+        if problems_s > self.limit_s / 2:
+            raise OracleFailed(
+                f"{took}, {problems_s:.0f} s of them to make inputs and expected outputs: choose smaller sizes or "
+                "fewer cases, or allow more time"
+            )
+        raise Fault("timeout", "stage", f"{took}; make the kernel faster.")

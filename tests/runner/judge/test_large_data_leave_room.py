@@ -1,0 +1,60 @@
+"""Where one call's data fill much of the judge's memory, fewer calls are made at a time and nobody else is blamed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from problems.spec import Problem
+from runner.judge import schedule
+from runner.judge.clock import Stopwatch
+from runner.judge.faults import Fault, OracleFailed
+from runner.judge.memory import NoMemory
+from runner.judge.trial import Trial
+
+SNAPSHOTS = 1000
+
+
+class Side:
+    """What a trial asks of a timed side; remembers how many calls it was to make at a time."""
+
+    def __init__(self) -> None:
+        self.blocks: list[int] = []
+
+    def make_ready(self, calls: int) -> None:
+        self.blocks.append(calls)
+
+    def run_block(self, *, idle: bool) -> list[list[int]]:
+        assert idle
+        return [[1]] * self.blocks[-1]
+
+    def drop(self) -> list[str]:
+        return ["given"] * self.blocks[-1]
+
+
+def trial(each_bytes: int) -> Any:
+    memory: Any = SimpleNamespace(snapshot_bytes=SNAPSHOTS)
+    oracle: Any = SimpleNamespace(asked=Stopwatch(), checks=False)
+    problem = Problem("p", "P", "", {"reference.py": ""}, ({"n": 4},))
+    made: Any = Trial(problem, "ranked", oracle, {}, memory, profile=schedule.CPU, emit=lambda *told: None)
+    made._each_bytes = each_bytes
+    return made
+
+
+@pytest.mark.parametrize(("each_bytes", "blocks"), [(1, [7]), (SNAPSHOTS // 4, [3, 3, 1]), (SNAPSHOTS, [1] * 7)])
+def test_idle_calls_are_made_in_as_few_blocks_as_there_is_room_for(each_bytes: int, blocks: list[int]) -> None:
+    side = Side()
+    samples, given = trial(each_bytes)._idle(side)
+    assert (side.blocks, len(samples), len(given)) == (blocks, 7, 7)
+
+
+def test_memory_that_small_data_leave_was_taken_by_the_submission() -> None:
+    with pytest.raises(Fault, match="too little memory for the judge"), trial(SNAPSHOTS // 10)._tenants_memory():
+        raise NoMemory("none")
+
+
+def test_memory_that_large_data_do_not_leave_was_taken_by_the_problem() -> None:
+    with pytest.raises(OracleFailed, match="choose smaller sizes"), trial(SNAPSHOTS // 2)._tenants_memory():
+        raise NoMemory("none")

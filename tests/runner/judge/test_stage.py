@@ -1,0 +1,35 @@
+"""A stage's time is the submission's to lose only where the submission spent it."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.judge.clock import Stopwatch
+from runner.judge.faults import Fault, OracleFailed
+from runner.judge.stage import CALL_S, Stage
+
+
+def test_a_call_gets_what_is_left_and_no_more_than_a_call_may_take() -> None:
+    assert Stage("Checking", 1000, Stopwatch()).left_s() == CALL_S
+    assert 0 < Stage("Checking", 2, Stopwatch()).left_s() <= 2
+
+
+def test_a_slow_kernel_is_told_so() -> None:
+    with pytest.raises(Fault, match=r"Checking took longer than its 0 s in all; make the kernel faster\."):
+        Stage("Checking", 0, Stopwatch()).left_s()
+
+
+def test_where_the_problem_itself_took_most_of_it_the_problem_is_at_fault() -> None:
+    asked = Stopwatch()
+    asked.seconds = 500.0  # of earlier stages: not of this one
+    stage = Stage("Timing", 1e-9, asked)
+    asked.seconds += 150
+    with pytest.raises(OracleFailed, match="150 s of them to make inputs and expected outputs"):
+        stage.left_s()
+
+
+def test_earlier_stages_do_not_excuse_a_slow_kernel() -> None:
+    asked = Stopwatch()
+    asked.seconds = 500.0
+    with pytest.raises(Fault, match="make the kernel faster"):
+        Stage("Timing", 1e-9, asked).left_s()
