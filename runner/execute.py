@@ -105,7 +105,7 @@ def _judge(
     evidence.update(_bounds(job, problem, ready, evidence))
     try:
         with phases("building"):
-            trial.load(job.source)
+            _load(trial, job.source)
         with phases("oracle"):
             trial.load_oracle()
         with phases("checking"):
@@ -131,6 +131,16 @@ def _judge(
     phases.add("comparing", trial.comparing.seconds)
     evidence["findings"] += plausible.findings(evidence)  # after those of the comparing
     return report_of(blank, evidence, sides[B].logs())
+
+
+def _load(trial: Trial, source: str) -> None:
+    """Raises Fault; OracleFailed where the problem cannot be imported either, of which the submission imports."""
+    try:
+        trial.load(source)
+    except Fault as fault:
+        if fault.reason == "import":
+            trial.load_oracle()
+        raise
 
 
 def _telemetry(job: Job, ready: prepare.Prepared) -> Telemetry:

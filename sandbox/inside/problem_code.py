@@ -54,13 +54,14 @@ class Problem:
             return self._reference(data)
 
     def check(self, data: Any, output: Any) -> dict[str, Any]:
-        """`check_implementation` returns (good, message), or a message that is empty where all is well."""
+        """`check_implementation` returns (good, message), or a message that is empty where all is well. Public sets
+        write a line's end as a backslash and an n, since their evaluators answer in lines."""
         assert self._check is not None
         verdict = self._check(data, output)
         if isinstance(verdict, bool):
             verdict = (verdict, "")
         good, message = verdict if isinstance(verdict, tuple) else (not verdict, verdict)
-        return {"good": bool(good), "message": str(message)[:4000]}
+        return {"good": bool(good), "message": str(message)[:4000].replace("\\n", "\n")}
 
 
 def put(files: dict[str, str], folder: str) -> None:

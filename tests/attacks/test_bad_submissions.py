@@ -76,6 +76,17 @@ def test_it_gets_its_own_verdict(source: str, outcome: str, reason: str, says: s
         assert after.outcome == "passed", (after.outcome, after.message, after.evidence.get("operator"))
 
 
+def test_a_file_of_the_problem_that_cannot_be_imported_is_not_the_submissions_fault(judge: Judge) -> None:
+    softmax = problem_named("softmax")
+    files = {**softmax.files, "task.py": "raise TypeError('ours')\n"}
+    files["reference.py"] = f"import task\n{files['reference.py']}"
+    broken = replace(softmax, files=files)
+    report = judge(f"import task\n{HONEST}", broken)
+    assert (report.outcome, report.reason) == ("infra_error", "problem")
+    report = judge("import task_of_mine\n", softmax)
+    assert (report.outcome, report.reason) == ("build_error", "import")
+
+
 def test_an_import_that_never_ends_is_ended(judge: Judge) -> None:
     report = judge("while True: pass\n", replace(problem_named("softmax"), test_timeout_s=4.0))
     assert (report.outcome, report.reason) == ("timeout", "import")

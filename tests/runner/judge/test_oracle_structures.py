@@ -78,7 +78,7 @@ def ref_kernel(data):
 
 def check_implementation(data, output):
     again = ref_kernel(generate_input(how="column", n=len(output[0]), seed=int(7)))
-    return torch.equal(again[0], output[0]), "differs"
+    return torch.equal(again[0], output[0]), "it\\\\ndiffers"
 """
 
 
@@ -206,9 +206,9 @@ def test_the_problems_own_check_sees_the_result_as_the_reference_returned_it(
     given = made(many, "column")
     tenant = Tenant(inside, given)
     tenant.returns(honest()(tenant.data))
-    assert many.check(given.number, given.layout, tenant.outputs) == (True, "differs")
+    assert many.check(given.number, given.layout, tenant.outputs) == (True, "it\ndiffers")
     tenant.outputs[given.layout.slots[3].output] ^= 1
-    assert many.check(given.number, given.layout, tenant.outputs) == (False, "differs")
+    assert many.check(given.number, given.layout, tenant.outputs) == (False, "it\ndiffers")
 
 
 def test_double_precision_goes_through_views(many: Oracle) -> None:
