@@ -104,7 +104,9 @@ def confirm_record(
 
 @app.command("verify")
 def verify_problem(
-    problem: Annotated[str, typer.Argument(help="A problem's folder, or the name of one in the library.")],
+    problem: Annotated[
+        str, typer.Argument(help="A problem's folder, one in the library by name, or a KernelBench file.")
+    ],
     only: Annotated[str, typer.Option(help="Only samples whose name begins so, such as admission/.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print all lines as JSON, and nothing else.")] = False,
 ) -> None:
@@ -117,8 +119,9 @@ def verify_problem(
     logging.basicConfig(level=logging.CRITICAL)
     screen = Console(stderr=True)
     try:
-        folder, found, settings = once.find_folder(problem), once.find_problem(problem), config.load_judge()
-        samples = [one for one in verify.in_folders(folder) if one.name.startswith(only)]
+        found, settings = once.find_problem(problem), config.load_judge()
+        of_it = verify.starters(found) if once.is_model_file(problem) else verify.in_folders(once.find_folder(problem))
+        samples = [one for one in of_it if one.name.startswith(only)]
         tested = verify.ADMISSION.startswith(only)
         if not samples and not tested:
             _refuse(screen, f"--only {only!r}: no sample's name begins so")

@@ -37,9 +37,14 @@ def find_folder(name: str) -> Path:
     return folder
 
 
+def is_model_file(name: str) -> bool:
+    """Is it a KernelBench file that is named?"""
+    return name.endswith(".py")
+
+
 def find_problem(name: str) -> Problem:
     """By folder or name, as above, or a KernelBench file. Raises UsageError."""
-    is_file = name.endswith(".py")
+    is_file = is_model_file(name)
     folder = Path(name) if is_file else find_folder(name)
     try:
         problem = kernelbench.load_file(folder, kernelbench.level_of(folder)) if is_file else load_problem(folder)

@@ -2,8 +2,8 @@
 problem refuse what no problem may accept?
 
 Samples are the files in `submissions/{accepted,wrong,slow,cheating}` and `solutions/{correct,wrong}`; each is judged in
-containers of its own, as a submission would be. One whose first lines say that it is for other hardware is left out and
-counts for nothing. The admission test (admission.py) is one job.
+containers of its own, as a submission would be. Of a KernelBench file its own Model is the sample. One whose first lines
+say that it is for other hardware is left out and counts for nothing. The admission test (admission.py) is one job.
 """
 
 from __future__ import annotations
@@ -93,6 +93,11 @@ def in_folders(folder: Path) -> Iterator[Sample]:
         for path in sorted((folder / place).glob("*")):
             if path.suffix in SUFFIXES:
                 yield Sample(f"{place}/{path.name}", expected, path.read_text("utf-8"))
+
+
+def starters(problem: Problem) -> Iterator[Sample]:
+    """Of a KernelBench file, which has no samples: its Model, called ModelNew, must be accepted."""
+    yield Sample("starter/ModelNew.py", "accepted", problem.templates["Python"])
 
 
 def line(sample: Sample, report: Report) -> Line:

@@ -387,6 +387,8 @@ def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Ru
     for slot, figures in zip(outputs, found, strict=True):
         if cheaper is None or slot.dtype not in error_model.UNIT or not figures.good or figures.relative_l2 is None:
             continue
+        if figures.references_own:  # of rounding alone no format can be told
+            continue
         name, least = cheaper[0], max(cheaper[1], error_model.UNIT[slot.dtype])
         if figures.relative_l2 >= least:
             sentence = (

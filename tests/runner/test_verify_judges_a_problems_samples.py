@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from problems.formats import kernelbench
 from problems.spec import Problem
 from runner import admission, main, once, verify
 from runner.config import JudgeSettings
@@ -100,6 +101,12 @@ def test_samples_are_found_in_both_conventions(tmp_path: Path) -> None:
     (tmp_path / "submissions/accepted/notes.txt").write_text("no sample")
     found = {one.name: one.expected for one in verify.in_folders(tmp_path)}
     assert found == {f"{place}/a.py": expected for place, expected in verify.FOLDERS.items()}
+
+
+def test_the_sample_of_a_kernelbench_file_is_its_own_model() -> None:
+    file = "class Model: ...\ndef get_inputs(): return []\ndef get_init_inputs(): return []\n"
+    (sample,) = verify.starters(kernelbench.parse(file, "1_Nothing.py", 1))
+    assert (sample.expected, "class ModelNew" in sample.source) == ("accepted", True)
 
 
 def test_a_test_that_could_not_be_done_is_one_bad_line() -> None:

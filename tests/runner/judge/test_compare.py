@@ -180,6 +180,7 @@ def test_what_cancels_to_nothing_may_be_as_far_off_as_the_reference_is() -> None
     found = judged(held(noise, truth=truth), -noise, rule)
     assert found.good
     assert found.references_own
+    assert not compare.precision_findings("n=1", held(noise, truth=truth).layout, [found], rule)
     assert judged(held(noise, truth=truth), 8 * noise, rule).reason == "precision"
 
 
