@@ -2,8 +2,9 @@
 problem refuse what no problem may accept?
 
 Samples are the files in `submissions/{accepted,wrong,slow,cheating}` and `solutions/{correct,wrong}`; each is judged in
-containers of its own, as a submission would be. Of a KernelBench file its own Model is the sample. One whose first lines
-say that it is for other hardware is left out and counts for nothing. The admission test (admission.py) is one job.
+containers of its own, as a submission would be. Of a KernelBench file its own Model is the sample. One whose first
+lines say that it is for other hardware is left out and counts for nothing. The admission test (admission.py) is one
+job.
 """
 
 from __future__ import annotations
