@@ -79,7 +79,7 @@ class CaseTiming:
 
     def _run(self, command: Run) -> Evidence | None:
         side, began_ns = self.sides[command.side], self.clock.now_ns()
-        side.make_ready(command.calls or self.chance.randint(*WARM_CALLS))
+        side.make_ready(command.calls or min(self.chance.randint(*WARM_CALLS), self.plan.most_calls))
         self.telemetry.begin()
         try:
             samples = side.run_block()

@@ -33,9 +33,11 @@ class FakeSide:
     luck_of: Callable[[random.Random], float] = lambda chance: 1.0
     cold: float = 0.0  # the share by which the first call of a block, right after a thaw, takes longer
     calls: int = 0
+    longest: int = 0  # calls of a block so far
 
     def make_ready(self, calls: int) -> None:
         self.calls = calls
+        self.longest = max(self.longest, calls)
 
     def run_block(self) -> list[list[float]]:
         self.race.blocks.append(self.name)
@@ -64,6 +66,7 @@ class Race:
     rests: list[str] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
     level: str = "full"
+    most_calls: int = 1 << 20  # of a block: what the judge's memory holds
     timing: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,7 +85,7 @@ class Race:
         self.timing["idle"] = [self.call(idle) for _ in range(self.profile.idle_calls)]
         self.timing["probe_limit_ns"] = timing.probe_limit_ns(self.timing["idle"])
         constant = certificate.constant_ns(self.timing, certified=True)
-        plan = Schedule(self.profile, self.order)
+        plan = Schedule(self.profile, self.order, most_calls=self.most_calls)
         run = timing.CaseTiming(
             plan=plan,
             sides=self.sides,

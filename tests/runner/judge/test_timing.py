@@ -311,3 +311,9 @@ def test_blocks_are_no_longer_than_the_judges_memory_allows() -> None:
     timed.profile = replace(GPU, most_calls=5)
     timed.run()
     assert timed.timing["calls"] == 5
+
+
+def test_neither_are_those_of_warming_up() -> None:
+    timed = race(most_calls=1, **GPU_CASE)
+    timed.run()
+    assert {side.longest for side in timed.sides.values()} == {1}
