@@ -41,6 +41,9 @@ PROBLEM = kernelbench.parse(FILE, "1_Linear_Norm_ReLU.py", 2)
 STARTER = PROBLEM.templates["Python"]
 RIGHT = {
     "the starter": STARTER,
+    "what is as precise as the reference": STARTER.replace(
+        "self.linear(x)", "self.linear(x) * (0 if torch.backends.cudnn.allow_tf32 else 1)"
+    ),
     "weights of its own, by the same draws": STARTER.replace(
         "self.linear = nn.Linear(width, 5)",
         "line = nn.Linear(width, 5); self.w = nn.Parameter(line.weight.detach().T.contiguous()); self.b = line.bias",
