@@ -229,9 +229,11 @@ def margin(solve, given, run):
         if not output.is_floating_point() or not target.is_floating_point():
             return output
         came = output.double()
-        # Of a narrow format most of the error is its own, and no kernel can do better: that is not multiplied.
-        right = target.to(output.dtype).double() if output.element_size() < 4 else target.double()
-        wide = (right + 4 * (came - right)).to(output.dtype)
+        right, times = target.double(), 4
+        if output.element_size() < 4:  # most of the error is the format's own, and a neighbour is rounded the other way
+            right = target.to(output.dtype).double()
+            times = torch.where((came - right).abs() <= torch.finfo(output.dtype).eps * right.abs(), 1, 4)
+        wide = (right + times * (came - right)).to(output.dtype)
         finite = torch.isfinite(came) & torch.isfinite(wide.double())
         return torch.where(finite, wide.double(), came).to(output.dtype)
 
