@@ -221,10 +221,10 @@ def _why_not(tree: ast.Module) -> str:
         return f"It imports {', '.join(absent)[:200]}, which the judge's containers do not have."
     drawn = next(_draws(model, always=True), "")
     if drawn:
-        return f"Its forward draws random numbers ({drawn}), so two right answers differ."
+        return f"Its forward draws random numbers ({drawn}), so right answers need not be the same."
     rate = max((rate for rate in _dropout(tree, model, functions["get_init_inputs"]) if rate), default=0.0)
     if rate:
-        return f"Its forward draws random numbers (dropout with p = {rate:g}), so two right answers differ."
+        return f"Its forward draws random numbers (dropout with p = {rate:g}), so right answers need not be the same."
     odd = _not_plain(functions["get_init_inputs"])
     if odd:
         return f"get_init_inputs() gives the constructor {odd}; a judge can send it numbers, text, lists and dicts."

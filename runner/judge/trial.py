@@ -30,6 +30,9 @@ from runner.judge.tenant import Call, Input, Tenant
 from runner.judge.timed_side import TimedSide, pause_for
 
 EVIDENCE_VERSION: Final = 2
+CHANGED_IN_PLACE: Final = (
+    "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
+)
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
 COMPILE_S: Final = 120.0  # for the compiler, where a submission is compiled before it is loaded
 BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
@@ -245,12 +248,7 @@ class Trial:
         if entry["good"]:
             for index, figures in enumerate(found):
                 if not figures.good:
-                    explained = (
-                        compare.explain(given.case, figures, index, len(found))
-                        if public
-                        else compare.explain_secret(figures)
-                    )
-                    _fail(entry, figures.reason, explained)
+                    _fail(entry, figures.reason, self._explained(given, found, index, public=public))
                     break
         if entry["good"] and side == B and given.expected64 is not None:
             case = given.case if public else "a secret case"
@@ -258,6 +256,14 @@ class Trial:
         if entry["good"] and not call.inputs_kept:
             _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
         return entry
+
+    def _explained(self, given: Input, found: list[compare.Figures], index: int, *, public: bool) -> str:
+        """What is wrong with this output, for the author."""
+        figures = found[index]
+        said = compare.explain(given.case, figures, index, len(found)) if public else compare.explain_secret(figures)
+        slot = [slot for slot in given.layout.outputs if slot.nbytes][index]
+        is_state = self.problem.interface == MODEL and slot.role == "inout"
+        return f"{said} {CHANGED_IN_PLACE}" if is_state else said
 
     def _note(self, found: list[dict[str, Any]]) -> None:
         """Each finding once a case, however many calls show it."""

@@ -13,8 +13,11 @@ from runner.judge import compare
 from runner.judge.compare import Figures
 from runner.judge.faults import Fault
 from runner.judge.layout import values
+from runner.judge.memory import HostMemory
 from runner.judge.oracle import Oracle
 from runner.judge.rule import Rule
+from runner.judge.schedule import CPU, B
+from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, output_of, tenant_of
 
@@ -152,3 +155,12 @@ def test_a_hidden_state_in_an_attribute_starts_afresh_in_every_call(tmp_path: Pa
             output = output_of(tenant, given)
             for slot in given.layout.outputs:
                 assert np.allclose(values(slot, output), values(slot, given.expected), atol=1e-6)
+
+
+def test_whoever_leaves_the_state_as_it_was_is_told_that_it_counts(oracle: Oracle, tmp_path: Path) -> None:
+    with tenant_of(tmp_path) as tenant:
+        trial = Trial(PROBLEM, "test", oracle, {B: tenant}, HostMemory(), profile=CPU, emit=lambda *told: None)
+        trial.load(WRONG["leaves the running statistics"])
+        trial.check()
+    (check,) = trial.evidence["checks"]
+    assert "such as running statistics: ModelNew must change it alike" in check["message"]
