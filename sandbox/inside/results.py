@@ -67,7 +67,7 @@ def _keep_tensor(node: dict[str, Any], slot: torch.Tensor, returned: Any, path: 
     if type(returned) is not torch.Tensor:
         raise Refused(protocol.TYPE, f"{path} must be a plain torch.Tensor, got {name_of(returned)}")
     shape = tuple(node.get("shape", slot.shape))
-    if tuple(returned.shape) != shape:
+    if tuple(returned.shape) not in (shape, tuple(slot.shape)):
         raise Refused(protocol.SHAPE, f"{path} has shape {tuple(returned.shape)}, expected {shape}")
     if returned.dtype != slot.dtype and str(returned.dtype) != f"torch.{node.get('also')}":
         raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")

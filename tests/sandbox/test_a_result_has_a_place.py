@@ -77,15 +77,16 @@ def test_the_result_has_the_format_of_its_place_and_may_come_in_its_own(inside: 
         inside["results"].keep(node, [X, torch.zeros(3)], torch.ones(3).half())
 
 
-def test_one_number_may_be_returned_in_the_references_shape(inside: Inside) -> None:
+def test_one_number_may_be_returned_in_the_references_shape_or_its_places(inside: Inside) -> None:
     _, node, expected = solved(inside, lambda data: data[0].sum(), X, torch.empty(1))
     assert (node, expected[0].shape) == ({"kind": "tensor", "slot": 1, "shape": []}, (1,))
     place = torch.zeros(1)
     place[0] = 7.0
     inside["results"].keep(node, [X, place], place[0])
     assert inside["tree"].build(node, [X, place]).shape == ()
-    with pytest.raises(inside["results"].Refused, match=r"shape \(1,\), expected \(\)"):
-        inside["results"].keep(node, [X, place], place)
+    inside["results"].keep(node, [X, place], place)
+    with pytest.raises(inside["results"].Refused, match=r"shape \(1, 1\), expected \(\)"):
+        inside["results"].keep(node, [X, place], torch.ones(1, 1))
 
 
 def test_whole_numbers_have_places_too(inside: Inside) -> None:
