@@ -40,6 +40,7 @@ class Oracle:
         self._connection: socket.socket | None = None
         self._number = 0
         self._free: list[Buffer] = []
+        self._done: list[int] = []  # numbers of inputs that no check will be asked of any more
         self._awake = 0  # how many `awake` are open
         self._ended = False  # is there nothing left to freeze?
         self.asked = Stopwatch()  # in all: waiting for the oracle, and copying what it made
@@ -90,7 +91,8 @@ class Oracle:
     def _make(self, case: Case, seed: int, near: int | None, fp64: Fp64) -> Input:
         self._number += 1
         request = {"do": "make", "number": self._number, "case": case, "seed": seed, "near": near, "fp64": fp64}
-        answer = self._ask(request)
+        answer = self._ask(request | {"done": self._done})
+        self._done = []
         layout = parse_layout(answer.get("layout"), self._inputs.size, self._expected.size)
         self.eager_ns = _whole(answer, "eager_ns")
         is_near = answer.get("near") is True
@@ -118,7 +120,8 @@ class Oracle:
         return self._copy(self._wide, size) if size else None
 
     def release(self, given: Input) -> None:
-        """Its memory may be used again: fresh pages for every call would cost more than the call."""
+        """Its memory may be used again: fresh pages for every call would cost more than the call. Its check is over."""
+        self._done.append(given.number)
         self._free += [buffer for buffer in (given.inputs, given.expected, given.expected64) if buffer is not None]
         while sum(len(buffer) for buffer in self._free) > self._memory.snapshot_bytes:
             self._free.pop(0)

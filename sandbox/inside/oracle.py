@@ -5,7 +5,8 @@ Written by organisers' code and so trusted with the problem alone. Four shared r
 bytes that a submission produced). Requests are JSON over one connection:
 
     {"do": "load", "files", "init_seed": null | seed of a Model's construction} → {"checks": bool}
-    {"do": "make", "number", "case", "seed", "near": null | seed, "fp64": "" | "values" | "spread" | "condition"}
+    {"do": "make", "number", "case", "seed", "near": null | seed, "fp64": "" | "values" | "spread" | "condition",
+     "done": [number…] whose data need not be kept}
         → {"layout", "near": bool, "eager_ns", "fp64": reason why there is none, or "", "terms", "condition": {slot: n}}
     {"do": "check", "number"} → {"good", "message"}
 
@@ -47,7 +48,7 @@ Layout = dict[str, Any]
 HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
 MIB = 1 << 20
 SPARE_BYTES = 4 << 30  # of device memory that is kept though nothing lies in it
-KEEP = 64  # makes whose data is kept for a later check
+KEEP = 64  # makes whose data is kept for a later check, at the most
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,8 @@ class Oracle:
     def make(self, request: dict[str, Any]) -> dict[str, Any]:
         """One input and its expected output, written into the regions."""
         case, seed, changes = request["case"], request["seed"], request["near"]
+        for number in request["done"]:
+            self.kept.pop(number, None)
         drawn = self._draw(case, seed)
         answer: dict[str, Any] = {"near": False}
         if changes is not None and _change(drawn, self.fixed, changes):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runner.judge.faults import OracleFailed
 from runner.judge.layout import wide_places
 from runner.judge.oracle import Oracle
 from runner.judge.tenant import Input
@@ -246,3 +247,18 @@ def ref_kernel(x):
         assert given.expected64 is None
         assert "too many" in given.why_not64
         assert oracle.make({"n": 262_144}, 1, fp64="values").expected64 is not None
+
+
+CHECKED = SUMS + "def check_implementation(data, output):\n    return bool((output == ref_kernel(data)).all()), ''\n"
+
+
+def test_data_are_kept_for_a_check_until_they_are_released(tmp_path: Path) -> None:
+    with oracle_of(CHECKED, tmp_path) as oracle:
+        first, second = oracle.make(CASE, 1), oracle.make(CASE, 2)
+        right = {given.number: given.expected.copy() for given in (first, second)}
+        oracle.release(first)
+        assert oracle.check(first.number, first.layout, right[1]) == (True, ""), "still there: nothing was made since"
+        oracle.make(CASE, 3)
+        assert oracle.check(second.number, second.layout, right[2]) == (True, "")
+        with pytest.raises(OracleFailed, match="KeyError"):
+            oracle.check(first.number, first.layout, right[1])
