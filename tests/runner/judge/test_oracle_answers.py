@@ -262,3 +262,30 @@ def test_data_are_kept_for_a_check_until_they_are_released(tmp_path: Path) -> No
         assert oracle.check(second.number, second.layout, right[2]) == (True, "")
         with pytest.raises(OracleFailed, match="KeyError"):
             oracle.check(first.number, first.layout, right[1])
+
+
+ROOTS = """
+import torch
+
+def generate_input(*, n, seed):
+    rows = torch.randn(n, 2 * n, generator=torch.Generator().manual_seed(seed))
+    return rows @ rows.T + n * torch.eye(n)
+
+def ref_kernel(data):
+    return torch.linalg.cholesky(data)  # it reads the lower half alone
+
+def check_implementation(data, output):
+    return torch.allclose(output @ output.T, data, rtol=1e-3, atol=1e-3), ""
+"""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_near_duplicate_that_the_check_does_not_take_is_a_fresh_one(roots: Oracle, seed: int) -> None:
+    given = roots.make({"n": 6}, 5, near=seed)
+    assert roots.check(given.number, given.layout, given.expected) == (True, "")
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
+    with oracle_of(ROOTS, tmp_path_factory.mktemp("roots")) as oracle:
+        yield oracle
