@@ -6,9 +6,10 @@ when there is a job, the sources; it is closed before the submission is imported
 believes none of it).
 
 A page is four little-endian words (nonce, kind or status, number, length of text), then text. The nonce is written
-last: seeing it means that the rest is there. On a GPU the device itself writes the nonce into a fifth word of the
-answers, when it has done a call's work: the judge's clock stops by that, so that no tenant can save the way back
-through its host code.
+last: seeing it means that the rest is there. On a GPU two more words of the answers belong to the devices. The echo:
+the tenant's device writes the nonce there when it has done a call's work, and the judge's device waits for that. The
+gate: the judge's device writes the nonce there when the inputs have come, and the tenant's device, which was given the
+call's work before, waits for that. So no host code lies between the inputs and the read of the output.
 """
 
 from __future__ import annotations
@@ -20,17 +21,19 @@ import struct
 import time
 from typing import Any
 
-VERSION = 6  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 7  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10
 HEADER_BYTES = 64
-ECHO_OFFSET = 32  # of the word that a device writes
+ECHO_OFFSET = 32  # of the word that the tenant's device writes
+GATE_OFFSET = 40  # of the word that the judge's device writes
 MAX_MESSAGE_BYTES = 8 << 20  # over the socket: the sources of a problem and a submission
 MAX_TEXT_BYTES = 16_000  # what is read from the answers page
 
 # Kinds of order
 LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: the way of a call without the call; only the baseline hears it
+QUEUE, TELL = 5, 6  # a call's work behind the gate, answered as soon as the device has it; how long it then took
 
 # Statuses of an answer
 OK = 0
@@ -81,6 +84,11 @@ def read_echo(page: Any) -> int:
 def write_echo(page: Any, nonce: int) -> None:
     """In the device's place."""
     _NONCE.pack_into(page, ECHO_OFFSET, nonce)
+
+
+def write_gate(page: Any, nonce: int) -> None:
+    """In the device's place."""
+    _NONCE.pack_into(page, GATE_OFFSET, nonce)
 
 
 def read_page(page: Any, most: int) -> tuple[int, int, bytes]:

@@ -79,10 +79,10 @@ class Case:
             self._raised[side] = self._hidden_ns(quads, side)
         return self._raised[side]
 
-    @staticmethod
-    def _hidden_ns(quads: list[list[Block]], side: str) -> float:
+    def _hidden_ns(self, quads: list[list[Block]], side: str) -> float:
+        queued = bool(self.timing.get("queued"))
         calls = [(_calls(quad, BASELINE), _calls(quad, side)) for quad in quads]
-        return max(gap.hidden(calls, fastest=only).beyond for only in (False, True))
+        return max(gap.hidden(calls, fastest=only, queued=queued).beyond for only in (False, True))
 
     def blocks_ns(self, side: str) -> list[float]:
         """Medians of this side's valid blocks."""
@@ -160,10 +160,10 @@ class Case:
         return found
 
     def _block(self, block: JSON) -> Block:
-        spent = median([self.spent_ns(sample) for sample in block["calls"]])
-        return Block(
-            str(block["side"]), spent, [(sample[0], sample[3]) for sample in block["calls"]] if self.is_event else []
-        )
+        times = [self.spent_ns(sample) for sample in block["calls"]]
+        if not self.is_event:
+            return Block(str(block["side"]), median(times), [])
+        return Block(str(block["side"]), midmean(times), [(sample[0], sample[3]) for sample in block["calls"]])
 
     def _time(self, side: str) -> Interval | None:
         blocks = self.blocks_ns(side)
@@ -261,6 +261,13 @@ def median(values: Sequence[float]) -> float:
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def midmean(values: Sequence[float]) -> float:
+    """The mean of the middle half."""
+    quarter = len(values) // 4
+    middle = sorted(values)[quarter : len(values) - quarter]
+    return sum(middle) / len(middle)
 
 
 def interval(values: Sequence[float]) -> Interval:

@@ -7,7 +7,7 @@ under it; the page with orders cannot be written by the other side.
 from __future__ import annotations
 
 from runner.judge.layout import Layout
-from runner.judge.memory import Buffer, Event, Memory, SharedPages, WaitingMemory
+from runner.judge.memory import Buffer, Memory, SharedPages, Shot, WaitingMemory, Words
 from sandbox import protocol
 
 
@@ -20,7 +20,7 @@ class Arena:
         self.outputs = memory.region("outputs", output_bytes)
         self.orders = SharedPages("orders", protocol.ORDERS_BYTES, for_reading_only=True)
         self.answers = SharedPages("answers", protocol.ANSWERS_BYTES)
-        self._echo = 0  # the device's address of the echoed nonce
+        self._answers = 0  # the device's address of that page
 
     @property
     def descriptors(self) -> tuple[int, int, int, int]:
@@ -45,13 +45,21 @@ class Arena:
         """The whole output into private memory."""
         self.memory.copy(into, self.outputs.bytes, layout.output_bytes)
 
-    def arm(self, layout: Layout, into: Buffer, nonce: int) -> Event | None:
-        """As `take_outputs`, by a device alone, when the tenant's echoes the nonce. None where memory cannot wait."""
-        if not isinstance(self.memory, WaitingMemory):
-            return None
-        if not self._echo:
-            self._echo = self.memory.host_word(self.answers.map, protocol.ECHO_OFFSET)
-        return self.memory.copy_when(self._echo, nonce, into, self.outputs.bytes, layout.output_bytes)
+    @property
+    def can_wait(self) -> bool:
+        return isinstance(self.memory, WaitingMemory)
+
+    def shoot(
+        self, layout: Layout, inputs: Buffer, into: Buffer, nonce: int, *, gated: bool, hot: bool = False
+    ) -> Shot:
+        """`put_inputs` and, when the tenant's device echoes the nonce, `take_outputs`, by a device alone. `gated`: in
+        between it opens the gate to the tenant's device."""
+        assert isinstance(self.memory, WaitingMemory)
+        self._answers = self._answers or self.memory.host_page(self.answers.map)
+        words = Words(self._answers + protocol.GATE_OFFSET if gated else 0, self._answers + protocol.ECHO_OFFSET)
+        return self.memory.shoot(
+            lambda: self.put_inputs(layout, inputs, hot=hot), lambda: self.take_outputs(layout, into), words, nonce
+        )
 
     def outputs_are(self, layout: Layout, snapshot: Buffer) -> bool:
         return self.memory.same(self.outputs.bytes, snapshot, layout.output_bytes)

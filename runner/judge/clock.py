@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Final, Protocol
+
+# Held while a call's clock runs: meanwhile no other thread of the judge asks the device or its driver for anything. A
+# look at NVML beside it made the idle probe take 0.5 to 0.9 ms instead of 0.04.
+HANDS_OFF: Final = threading.Lock()
 
 
 class Clock(Protocol):

@@ -10,14 +10,14 @@ import ctypes
 import mmap
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import torch
 
 from runner.judge import compare
-from runner.judge.memory import NoMemory
+from runner.judge.memory import NoMemory, Words
 from runner.judge.rule import Rule
 from runner.judge.steps import ALL, Steps
 from runner.judge.tensors import TensorArrays
@@ -57,8 +57,30 @@ def _allocating() -> Iterator[None]:
         raise NoMemory(f"no device memory is left for the judge: {err}") from None
 
 
+class CudaShot:
+    """Four events of the judge's own stream, which no tenant reaches."""
+
+    def __init__(self) -> None:
+        self._marks: list[Any] = [torch.cuda.Event(enable_timing=True) for _ in range(4)]  # type: ignore[no-untyped-call]
+
+    def mark(self, place: int) -> None:
+        self._marks[place].record()
+
+    def is_put(self) -> bool:
+        return bool(self._marks[1].query())
+
+    def is_done(self) -> bool:
+        return bool(self._marks[3].query())
+
+    def times_ns(self) -> tuple[int, int, int]:
+        return self._between(0, 3), self._between(0, 1), self._between(2, 3)
+
+    def _between(self, first: int, last: int) -> int:
+        return int(self._marks[first].elapsed_time(self._marks[last]) * 1e6)
+
+
 class CudaMemory:
-    """The device's primary context through torch; each operation ends with a synchronisation."""
+    """The device's primary context through torch; each operation ends with a synchronisation, but those of a shot."""
 
     device = "cuda"
     frozen_stands_still = False
@@ -75,6 +97,7 @@ class CudaMemory:
         l2 = torch.cuda.get_device_properties(0).L2_cache_size
         self._sweeper = torch.zeros(SWEEP_FACTOR * l2, dtype=torch.uint8, device="cuda")
         self._probe = torch.zeros(1, device="cuda")
+        self._alone = False  # does the device go on without the host?
         self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
         self._last = torch.zeros(0, dtype=torch.int64, device="cuda")
 
@@ -88,21 +111,32 @@ class CudaMemory:
     @_allocating()
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         target[:count].copy_(source[:count])
-        torch.cuda.synchronize()
+        self._synchronize()
 
-    def host_word(self, page: mmap.mmap, offset: int) -> int:
-        """Where the device sees a word of a host page; for as long as this process lives."""
-        return device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(page)), mmap.PAGESIZE) + offset
+    def _synchronize(self) -> None:
+        if not self._alone:
+            torch.cuda.synchronize()
 
-    @_allocating()
-    def copy_when(self, word: int, value: int, target: Buffer, source: Buffer, count: int) -> torch.cuda.Event:
-        """As `copy`, but by the device alone, as soon as the word has that value. Nothing else may be asked of this
-        memory before the event."""
-        done = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        device.wait_until(word, value)
-        target[:count].copy_(source[:count])
-        done.record()
-        return done
+    def host_page(self, page: mmap.mmap) -> int:
+        """Where the device sees a host page; for as long as this process lives."""
+        return device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(page)), mmap.PAGESIZE)
+
+    def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> CudaShot:
+        shot, stream = CudaShot(), torch.cuda.current_stream().cuda_stream
+        self._alone = True
+        try:
+            shot.mark(0)
+            put()
+            shot.mark(1)
+            if words.gate:
+                device.write_when_done(stream, words.gate, nonce)
+            device.wait_until(words.echo, nonce)
+            shot.mark(2)
+            take()
+            shot.mark(3)
+        finally:
+            self._alone = False
+        return shot
 
     @_allocating()
     def fill(self, target: Buffer, count: int, pattern: int) -> None:
@@ -139,7 +173,7 @@ class CudaMemory:
         if self.steps.withhold:
             words = target[:count].view(torch.int32)
             words[self._last] = source[:count].view(torch.int32)[self._last]
-        torch.cuda.synchronize()
+        self._synchronize()
 
     def probe_ns(self) -> int:
         """How long a tiny kernel of the judge takes: far longer where somebody else's is still resident."""

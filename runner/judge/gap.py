@@ -22,7 +22,9 @@ LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
 TOLD_POINTS: Final = 16  # the told times are represented by so many of their quantiles
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
-LEAST_SPREAD_NS: Final = 5_000.0  # two containers with the same code differ by up to that (docs/measurements.md)
+# Two containers with the same code differ by up to that (docs/measurements.md):
+LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
+LEAST_QUEUED_NS: Final = 2_500.0  # where devices do all of it
 
 Call = tuple[float, float]  # wall time, told time
 _told = itemgetter(1)
@@ -42,11 +44,12 @@ class Hidden:
         return max(0.0, self.value - self.spread)
 
 
-def hidden(quads: Sequence[Quad], *, fastest: bool) -> Hidden:
+def hidden(quads: Sequence[Quad], *, fastest: bool, queued: bool) -> Hidden:
     """Of all the candidate's calls, or (`fastest`) of the faster half of the calls in the faster half of its blocks.
 
     Who forges few calls is not seen among all of them, but the forged ones gather among the fastest. The spread is that
-    of a jackknife over groups of quads, since what disturbs one call disturbs those beside it.
+    of a jackknife over groups of quads, since what disturbs one call disturbs those beside it. `queued`: devices did
+    the calls by themselves.
     """
     groups = min(GROUPS, len(quads))
     parts = [_Part.of(quads[group::groups], fastest) for group in range(groups)]
@@ -56,7 +59,7 @@ def hidden(quads: Sequence[Quad], *, fastest: bool) -> Hidden:
     without = [_hidden(parts[:left_out] + parts[left_out + 1 :]) for left_out in range(groups)]
     mean = sum(without) / groups
     error = math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in without))
-    return Hidden(value, max(ERRORS * error, LEAST_SPREAD_NS))
+    return Hidden(value, max(ERRORS * error, LEAST_QUEUED_NS if queued else LEAST_SPREAD_NS))
 
 
 @dataclass(frozen=True)

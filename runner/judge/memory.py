@@ -9,6 +9,8 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -70,24 +72,38 @@ class Memory(Protocol):
     def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]: ...
 
 
-class Event(Protocol):
-    """Of work that a device does by itself."""
+@dataclass(frozen=True)
+class Words:
+    """Where the judge's device sees two words of a container's answers. `gate` 0: nobody waits for it."""
 
-    def query(self) -> bool:
-        """Is it done?"""
+    gate: int
+    echo: int
+
+
+class Shot(Protocol):
+    """Work that a device does by itself: put, open the gate, wait for the echo, take."""
+
+    def is_put(self) -> bool:
+        """Have the inputs come?"""
+        ...
+
+    def is_done(self) -> bool: ...
+
+    def times_ns(self) -> tuple[int, int, int]:
+        """When it is done, by the device's own clock: all of it, putting, taking."""
         ...
 
 
 @runtime_checkable
 class WaitingMemory(Protocol):
-    """Of a device that waits for a word and then copies, with no host in between."""
+    """Of a device that waits for words, with no host in between."""
 
-    def host_word(self, page: mmap.mmap, offset: int) -> int:
-        """Where the device sees a word of a host page."""
+    def host_page(self, page: mmap.mmap) -> int:
+        """Where the device sees a page of the host."""
         ...
 
-    def copy_when(self, word: int, value: int, target: Buffer, source: Buffer, count: int) -> Event:
-        """Nothing else may be asked of this memory before the event."""
+    def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> Shot:
+        """`put` and `take` ask this memory for copies; nothing else may be asked of it before the shot is done."""
         ...
 
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from runner.judge.clock import HANDS_OFF
 from runner.judge.throttle import COUNTERS, least, level_of
 from runner.judge.window import Poll, Reading, Window
 
@@ -246,7 +247,7 @@ class NvmlTelemetry:
 
 
 class _Poller:
-    """A thread that takes a look every `every_s`, but only between `begin` and `end`."""
+    """A thread that takes a look every `every_s`, but only between `begin` and `end`, and never while a clock runs."""
 
     def __init__(self, look: Callable[[], Poll], every_s: float) -> None:
         self._look = look
@@ -281,7 +282,8 @@ class _Poller:
                 return
             found = self._found  # a look that comes too late goes nowhere
             if not self._ended.wait(self._every_s):
-                found.append(self._look())
+                with HANDS_OFF:
+                    found.append(self._look())
 
 
 def _real(value: Any) -> float | None:

@@ -127,9 +127,10 @@ class Timing(_Strict):
         list[Sample], Field(max_length=1_000, description="calls without work, for the constant of the way")
     ]
     probe_limit_ns: Number = Field(description="an idle probe above it met somebody else's work; 0: there is no probe")
-    warm: Annotated[dict[Side, list[Number]], Field(description="medians of the warm-up's windows, in ns")]
+    warm: Annotated[dict[Side, list[Number]], Field(description="times of the warm-up's windows, in ns")]
     warm_ups: Annotated[list[WarmUp], Field(max_length=10_000, description="in the order of time")]
     calls: Count = Field(description="of a block")
+    queued: bool = Field(default=False, description="did a device do whole calls by itself, all hosts' threads frozen?")
     quads: Annotated[list[Quad], Field(max_length=1_000)]
     repeats: Annotated[list[Repeat], Field(max_length=10_000)]
     ended: Literal["", "converged", "quads", "budget", "voids", "set_aside"] = Field(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from runner.judge import stats
-from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, WALL
+from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, WALL, block_ns
 from runner.judge.throttle import SET_ASIDE, VOID, WARM_AGAIN, Ruling
 
 A, B, I = BASELINE, CANDIDATE, "incumbent"  # noqa: E741  the letters of the orders below
@@ -114,19 +114,19 @@ Command = Run | Rest | End
 
 @dataclass
 class Quad:
-    """Block medians in ns in the order of `order`, as far as they were run."""
+    """Times of the blocks in ns in the order of `order`, as far as they were run."""
 
     order: tuple[str, ...]
-    medians: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
     void: str = ""
     charged: str = ""
 
     @property
     def complete(self) -> bool:
-        return len(self.medians) == len(self.order)
+        return len(self.times) == len(self.order)
 
     def of(self, side: str) -> list[float]:
-        return [median for name, median in zip(self.order, self.medians, strict=True) if name == side]
+        return [time for name, time in zip(self.order, self.times, strict=True) if name == side]
 
 
 @dataclass
@@ -138,7 +138,7 @@ class Schedule:
     order: tuple[str, ...] = ABBA
     most_calls: int = 1 << 20
     quads: list[Quad] = field(default_factory=list)
-    windows: dict[str, list[float]] = field(default_factory=dict)  # of warm-up: medians in ns, all of them
+    windows: dict[str, list[float]] = field(default_factory=dict)  # of warm-up: in ns, all of them
     calls: int = 0  # of a block; 0 until the sides are warm
     spent_s: float = 0.0
     _ours: list[float] = field(default_factory=list)  # the baseline's calls, in ns
@@ -171,9 +171,12 @@ class Schedule:
             self._void(ruling.reason, charged)
             self._end = End(UNFIT, ruling.reason)
         elif command.warm:
-            self.windows.setdefault(command.side, []).append(_median(times_ns))
+            self.windows.setdefault(command.side, []).append(self._block_ns(times_ns))
         else:
             self._took(command.side, times_ns, ruling, charged)
+
+    def _block_ns(self, times_ns: Sequence[float]) -> float:
+        return block_ns(times_ns, clock=self.profile.clock) if times_ns else math.nan
 
     def rested(self) -> None:
         command = self._queue.pop(0)
@@ -225,7 +228,7 @@ class Schedule:
                 self._queue.append(Rest(ruling.reason))
             self._warm(self._sides)
             return
-        quad.medians.append(_median(times_ns))
+        quad.times.append(self._block_ns(times_ns))
         self._ours += times_ns if side == A else []
         if quad.complete and self._baseline_slowed(quad):
             self._void("baseline_slowed", "")
@@ -244,7 +247,7 @@ class Schedule:
         others = self.valid[:-1]
         if (
             len(others) < QUADS_TO_KNOW_THE_BASELINE
-            or min(median for other in [*others, quad] for median in other.medians) <= 0
+            or min(time for other in [*others, quad] for time in other.times) <= 0
         ):
             return False
         known = [median for other in others for median in other.of(A)]
@@ -291,10 +294,6 @@ class Schedule:
 def abba(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Two blocks of each of two sides, in the order in which they were run."""
     return [ours[0], *theirs, ours[1]]
-
-
-def _median(times_ns: Sequence[float]) -> float:
-    return stats.median(times_ns) if times_ns else math.nan
 
 
 def differences(quads: Sequence[Sequence[float]]) -> list[float]:

@@ -21,6 +21,7 @@ class Steps:
     reset: bool = True  # of what somebody made persist in L2, which no sweep would drive out
     telemetry: bool = True  # look at the device before, in and after each block
     arm: bool = True  # the judge's device waits for the tenant's, and reads the output with no host in between
+    queue: bool = True  # the tenant's device has a call's work before the inputs come, and waits for the judge's
     read: bool = True  # stop the clock when the judge has the whole output, not when the tenant says that it is done
 
     @classmethod

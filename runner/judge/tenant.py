@@ -9,15 +9,17 @@ from __future__ import annotations
 import secrets
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from problems.spec import Case
 from runner.judge import faults
 from runner.judge.arena import Arena
-from runner.judge.clock import Clock
+from runner.judge.clock import HANDS_OFF, Clock
 from runner.judge.layout import Layout
-from runner.judge.memory import Buffer, Event, Memory
+from runner.judge.memory import Buffer, Memory, Shot
 from runner.judge.steps import ALL, Steps
 from sandbox import protocol
 from sandbox.container import Container
@@ -25,6 +27,7 @@ from sandbox.errors import SandboxError
 
 POLL_ALIVE_NS: Final = 20_000_000  # while waiting, look this often whether the container lives
 LOG_GRACE_S: Final = 0.03  # for what was printed before to come through Docker's pipe
+QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 START_S: Final = 120  # container started → harness connected; torch is imported on the way
 
@@ -53,7 +56,8 @@ class Call:
     """What one call left behind. Times in ns; `inner_ns` is the tenant's own word, evidence at most.
 
     `put_ns` and `take_ns` are the parts of the wall time in which the judge itself copied inputs in and the output out;
-    `thaw_ns` and `freeze_ns` say how long the control group took (on a device the freeze is after the clock).
+    `thaw_ns` and `freeze_ns` say how long the control group took (on a device the freeze is after the clock). `queued`:
+    a device did all of it with every host thread frozen, so that `wall_ns` holds nothing of a host.
     """
 
     wall_ns: int
@@ -65,6 +69,7 @@ class Call:
     freeze_ns: int
     inputs_kept: bool
     late: bool
+    queued: bool = False
 
     @property
     def sample(self) -> list[int]:
@@ -78,6 +83,18 @@ class Call:
             self.thaw_ns,
             self.freeze_ns,
         ]
+
+
+class _Way(NamedTuple):
+    """What `Call` says of the times."""
+
+    wall_ns: int
+    put_ns: int
+    take_ns: int
+    inner_ns: int
+    thaw_ns: int
+    freeze_ns: int
+    queued: bool = False
 
 
 def connect(
@@ -172,68 +189,128 @@ class Tenant:
             self._freeze(faults.CALL)
             self._laid_out = layout.text
 
-    def call(self, given: Input, into: Buffer, limit_s: float, *, idle: bool = False, hot: bool = False) -> Call:
+    def call(
+        self, given: Input, into: Buffer, limit_s: float, *, idle: bool = False, hot: bool = False, queue: bool = True
+    ) -> Call:
         """One call; `into` receives the whole output. `idle`: the same way without the call. `hot`: the cache is left
-        as it is.
+        as it is. `queue`: a device gets its work beforehand, where it and the submission can.
 
-        Poison the output; with everything frozen start the clock, copy the inputs in, say go and thaw; when the nonce
-        is echoed, freeze, copy the whole output away, stop the clock (on a device: copy, stop, freeze). Then look
-        whether the inputs are unchanged and, after a random pause, whether the output still is. Which part of the time
-        counts: certificate.py. Raises Fault.
+        Poison the output; with everything frozen start the clock, copy the inputs in, let the tenant go, copy the whole
+        output away, stop the clock. Then look whether the inputs are unchanged and, after a random pause, whether the
+        output still is. Which part of the time counts: certificate.py. Raises Fault.
         """
-        arena, layout = self._arena, given.layout
+        arena, layout, steps = self._arena, given.layout, self._steps
         entered = self._clock.now_ns()
         arena.poison(layout, secrets.randbits(64))
         arena.stage(layout, given.inputs)
-        probe_ns = arena.memory.probe_ns()
-        now = self._clock.now_ns
-        kind, nonce = protocol.IDLE if idle else protocol.CALL, secrets.randbits(64) | 1
+        kind = protocol.IDLE if idle else protocol.CALL
+        with HANDS_OFF:
+            probe_ns = arena.memory.probe_ns()
+            began = self._clock.now_ns()
+            if not (arena.can_wait and steps.arm and steps.read):
+                way = self._by_host(given, into, limit_s, kind, hot=hot)
+            elif queue and steps.queue and not idle:
+                way = self._queued(given, into, limit_s, hot=hot)
+            else:
+                way = self._by_device(given, into, limit_s, kind, hot=hot)
+            self.device_s += (self._clock.now_ns() - began) / 1e9
+        kept = arena.inputs_are(layout, given.inputs)
+        time.sleep(secrets.randbelow(1000) / 1e6)
+        late = not arena.outputs_are(layout, into)
+        self.steps_s += (self._clock.now_ns() - entered) / 1e9
+        return Call(**way._asdict(), probe_ns=probe_ns, inputs_kept=kept, late=late)
+
+    def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> _Way:
+        """The judge's host copies and takes the time; the tenant is let go by an order."""
+        arena, layout, now = self._arena, given.layout, self._clock.now_ns
+        nonce = secrets.randbits(64) | 1
         start = now()
         arena.put_inputs(layout, given.inputs, hot=hot)
         put = now()
         start = start if self._steps.early else put
-        # Without the step `read` the clock stops at the echo: there is nothing to wait for.
-        armed = arena.arm(layout, into, nonce) if self._steps.arm and self._steps.read else None
-        ordered = now()
-        try:
+        self._write_order(kind, b"", nonce)
+        self._thaw(faults.CALL)
+        thawed = now()
+        if arena.memory.frozen_stands_still:
+            inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
+            freeze_ns = self._freeze(faults.CALL)
+        else:  # what is in the snapshot was there before `end`, frozen or not
+            self._wait(nonce, limit_s, faults.CALL, by_device=True)
+        seen = now()
+        arena.take_outputs(layout, into)
+        end = now() if self._steps.read else seen
+        if not arena.memory.frozen_stands_still:
+            inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
+            freeze_ns = self._freeze(faults.CALL)
+        return _Way(end - start, put - start, end - seen, inner_ns, thawed - put, freeze_ns)
+
+    def _by_device(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> _Way:
+        """The judge's device copies and takes the time; the tenant is let go by an order, when its inputs have come."""
+        nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
+        shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False, hot=hot)
+        with self._releasing(shot, nonce):
+            give_up = now() + RELEASE_NS
+            while not shot.is_put():
+                if now() > give_up:
+                    raise SandboxError("the device did not copy an input in time")
+            ordered = now()
             self._write_order(kind, b"", nonce)
             self._thaw(faults.CALL)
             thawed = now()
-            if arena.memory.frozen_stands_still:
-                inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
-                freeze_ns = self._freeze(faults.CALL)
-            else:  # what is in the snapshot was there before `end`, frozen or not
-                self._wait(nonce, limit_s, faults.CALL, by_device=True)
-            seen = now()
-            if armed is None:
-                arena.take_outputs(layout, into)
-            else:
-                self._release(armed, nonce)
-            end = now() if self._steps.read else seen
-            if not arena.memory.frozen_stands_still:
-                inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
-                freeze_ns = self._freeze(faults.CALL)
+            self._wait(nonce, limit_s, faults.CALL, by_device=True)
+            self._release(shot, nonce)
+            inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
+            freeze_ns = self._freeze(faults.CALL)
+        return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
+
+    def _queued(self, given: Input, into: Buffer, limit_s: float, *, hot: bool) -> _Way:
+        """The tenant's device gets the call's work first and waits at a gate; with every host thread frozen the judge's
+        device copies the inputs in, opens the gate, waits for the echo and reads.
+
+        Code that waits for its device while it still hands out work is not ready in time, nor is work that needs the
+        host: then the gate opens with the tenant running, and the call does not count as queued.
+        """
+        nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
+        self._write_order(protocol.QUEUE, b"", nonce)
+        began = now()
+        self._thaw(faults.CALL)
+        thaw_ns = now() - began
+        try:
+            ready = self._echoed(nonce, QUEUE_NS)
+            if ready:
+                self._answer((protocol.QUEUE, nonce), limit_s, faults.CALL)
+                self._freeze(faults.CALL)
+            shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=True, hot=hot)
         except BaseException:
-            if armed is not None and not armed.query():  # the judge's device would wait for ever
-                self.container.kill()
-                self._release(armed, nonce)
+            protocol.write_gate(self._arena.answers.map, nonce)  # nothing is left waiting
             raise
-        self.device_s += (now() - start) / 1e9
-        kept = arena.inputs_are(layout, given.inputs)
-        time.sleep(secrets.randbelow(1000) / 1e6)
-        late = not arena.outputs_are(layout, into)
-        self.steps_s += (now() - entered) / 1e9
-        return Call(
-            wall_ns=end - start,
-            put_ns=put - start,
-            take_ns=end - seen,
-            inner_ns=inner_ns,
-            probe_ns=probe_ns,
-            thaw_ns=thawed - ordered,
-            freeze_ns=freeze_ns,
-            inputs_kept=kept,
-            late=late,
-        )
+        with self._releasing(shot, nonce):
+            queued = ready and self._is_done(shot)
+            if not ready:
+                self._answer((protocol.QUEUE, nonce), limit_s, faults.CALL)
+            elif not queued:
+                self._thaw(faults.CALL)
+            if not queued:
+                inner_ns = self._order(protocol.TELL, b"", limit_s, faults.CALL)
+                self._release(shot, nonce)
+        if queued:
+            self._thaw(faults.CALL)
+            inner_ns = self._order(protocol.TELL, b"", limit_s, faults.CALL)
+        freeze_ns = self._freeze(faults.CALL)
+        return self._timed(shot, inner_ns, thaw_ns, freeze_ns, queued=queued)
+
+    def _timed(self, shot: Shot, inner_ns: int, thaw_ns: int, freeze_ns: int, *, queued: bool = False) -> _Way:
+        wall_ns, put_ns, take_ns = shot.times_ns()
+        wall_ns -= 0 if self._steps.early else put_ns
+        return _Way(wall_ns, put_ns, take_ns, inner_ns, thaw_ns, freeze_ns, queued)
+
+    def _is_done(self, shot: Shot) -> bool:
+        """Within QUEUE_NS."""
+        give_up = self._clock.now_ns() + QUEUE_NS
+        while not shot.is_done():
+            if self._clock.now_ns() > give_up:
+                return False
+        return True
 
     def _order(self, kind: int, text: bytes, limit_s: float, when: str) -> int:
         """Write an order, wait for the echo of its nonce; the tenant's number. The rest of the answer is a fault."""
@@ -270,31 +347,48 @@ class Tenant:
             raise self._died(when) from None
 
     def _wait(self, nonce: int, limit_s: float, when: str, *, by_device: bool = False) -> None:
-        """Until the tenant echoed the nonce; `by_device`: or its device did."""
+        """Until the tenant answered with the nonce; `by_device`: or its device did."""
+        if not self._echoed(nonce, int(limit_s * 1e9), when, by_device=by_device):
+            raise faults.from_timeout(limit_s, when)
+
+    def _echoed(self, nonce: int, limit_ns: int, when: str = faults.CALL, *, by_device: bool = False) -> bool:
+        """The same, within that time?"""
         answers, now = self._arena.answers.map, self._clock.now_ns
-        deadline = now() + int(limit_s * 1e9)
+        deadline = now() + limit_ns
         look = now() + POLL_ALIVE_NS
         spins = 0
         while protocol.read_nonce(answers) != nonce:
             if by_device and protocol.read_echo(answers) == nonce:
-                return
+                return True
             spins += 1
             if spins % 64:
                 continue
             time.sleep(0)  # yields where judge and tenant share a core
             moment = now()
             if moment > deadline:
-                raise faults.from_timeout(limit_s, when)
+                return False
             if moment > look:
                 look = moment + POLL_ALIVE_NS
                 if not self.container.alive():
                     raise self._died(when)
+        return True
 
-    def _release(self, armed: Event, nonce: int) -> None:
+    @contextmanager
+    def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:
+        """Whatever happens, the judge's device is left waiting for nothing."""
+        try:
+            yield
+        except BaseException:
+            if not shot.is_done():
+                self.container.kill()
+                self._release(shot, nonce)
+            raise
+
+    def _release(self, shot: Shot, nonce: int) -> None:
         """Until the judge's device has read the output. Where no device echoed, the judge does, as often as it must: a
         hostile tenant may write there, too, for as long as it lives. Raises SandboxError."""
         give_up = self._clock.now_ns() + RELEASE_NS
-        while not armed.query():
+        while not shot.is_done():
             if protocol.read_echo(self._arena.answers.map) != nonce:
                 protocol.write_echo(self._arena.answers.map, nonce)
             if self._clock.now_ns() > give_up:

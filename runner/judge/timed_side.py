@@ -80,9 +80,17 @@ class TimedSide:
                 self._trial.call(self._side, turn.given, self._stage, turn.buffer, idle=idle, hot=turn.hot)
                 for turn in self._turns
             ]
+        if not idle:
+            self._queue_or_not()
         return [
             call.sample for (call, _), turn in zip(self._calls, self._turns, strict=True) if idle or turn.twin is None
         ]
+
+    def _queue_or_not(self) -> None:
+        """Where most calls of one side cannot be queued, none of this case is: sides are compared on the same way."""
+        ahead = sum(call.queued for call, _ in self._calls)
+        if self._trial.queueing and 2 * ahead < len(self._calls):
+            self._trial.queueing = False
 
     def settle(self) -> timing.Settled:
         """Every output is compared, also of a repeat. Raises OracleFailed where it is the baseline's that is wrong,

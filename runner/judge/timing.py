@@ -163,6 +163,7 @@ def blank(case: str, arguments: dict[str, Any], reference_ns: float | None) -> E
         "warm": {},
         "warm_ups": [],
         "calls": 0,
+        "queued": False,
         "quads": [],
         "repeats": [],
         "ended": "",

@@ -77,6 +77,7 @@ class Trial:
         self.emit = emit
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
+        self.queueing = True  # do devices get their work beforehand, in this case?
         self._buffers: list[Buffer] = []
         self._called: set[tuple[str, str]] = set()  # side and case
         self._each_bytes = 0  # that the judge keeps of a call, at the most so far
@@ -191,7 +192,8 @@ class Trial:
         is_first = not idle and (side, given.case) not in self._called
         try:
             tenant.lay_out(given.layout, stage.left_s())
-            answer = tenant.call(given, output, stage.left_s(is_first=is_first), idle=idle, hot=hot)
+            limit_s = stage.left_s(is_first=is_first)
+            answer = tenant.call(given, output, limit_s, idle=idle, hot=hot, queue=self.queueing)
             self._called |= {(side, given.case)} if is_first else set()
             return answer, output
         except Fault as fault:
@@ -302,6 +304,7 @@ class Trial:
         self, case: Case, entry: Evidence, stage: Stage, telemetry: Telemetry, progress: dict[str, Any]
     ) -> Evidence | None:
         """The entry of a wrong output, or None."""
+        self.queueing = True
         sides = {name: TimedSide(self, name, case, stage) for name in self.sides}
         entry["idle"], given = self._idle(sides[A])
         entry["probe_limit_ns"] = timing.probe_limit_ns(entry["idle"])
@@ -324,7 +327,9 @@ class Trial:
             entry,
             tell,
         )
-        return run.run()
+        wrong = run.run()
+        entry["queued"] = self.queueing
+        return wrong
 
     def _idle(self, side: TimedSide) -> tuple[list[list[int]], list[Input]]:
         """Calls before anything is timed, and their inputs. As many at a time as there is room for inputs as large as

@@ -56,7 +56,7 @@ class Harness:
         self.outputs = self.timer.map(outputs, arena["output_bytes"])
         self.orders = map_shared(orders, protocol.ORDERS_BYTES, mmap.PROT_READ)
         self.answers = map_shared(answers, protocol.ANSWERS_BYTES)
-        self.timer.echo_into(self.answers)
+        self.timer.use(self.answers)
         for fd in fds:
             os.close(fd)
         self.sources: dict[str, str] = {}
@@ -91,6 +91,10 @@ class Harness:
                     inner_ns = self.timer.time(self._call, seen)
                 elif kind == protocol.IDLE:
                     inner_ns = self.timer.time(lambda: None, seen)
+                elif kind == protocol.QUEUE:
+                    self.timer.begin(self._call, seen, behind_gate=True)
+                elif kind == protocol.TELL:
+                    inner_ns = self.timer.told()
                 status, sentence = protocol.OK, ""
             except Refused as refused:
                 status, sentence = refused.status, str(refused)
@@ -176,20 +180,26 @@ class HostTimer:
     def map(fd: int, size: int) -> memoryview:
         return map_shared(fd, size)
 
-    def echo_into(self, answers: memoryview) -> None:
+    def use(self, answers: memoryview) -> None:
         """Here the answer itself says when a call is done."""
 
-    @staticmethod
-    def time(work: Callable[[], None], nonce: int) -> int:
+    def time(self, work: Callable[[], None], nonce: int) -> int:
         start = clock()
         work()
         return clock() - start
 
+    def begin(self, work: Callable[[], None], nonce: int, *, behind_gate: bool) -> None:
+        raise NotImplementedError("host memory has no queue: no judge asks for that")
+
+    def told(self) -> int:
+        raise NotImplementedError
+
 
 class DeviceTimer:
-    """Device memory, and the device's events: pure device time. Everything is done when `time` returns.
+    """Device memory, and the device's events: pure device time. Everything is done when `time` or `told` returns.
 
-    The device itself tells the judge when it is done, so that a tenant which spares the way back saves nothing.
+    The device itself waits for the inputs and tells the judge when it is done, so that no host code of a tenant, ours
+    or another, is part of what the judge's clock sees.
     """
 
     def __init__(self) -> None:
@@ -198,22 +208,30 @@ class DeviceTimer:
         device.start()
         self.map = device.adopt
         self._device = device
-        self._echo = 0
+        self._echo = self._gate = 0
         # An echo in the current stream would make what the events tell 1.3 µs longer.
         self._aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
-    def echo_into(self, answers: memoryview) -> None:
-        page = ctypes.addressof(ctypes.c_char.from_buffer(answers))
-        self._echo = self._device.device_address(page, mmap.PAGESIZE) + protocol.ECHO_OFFSET
+    def use(self, answers: memoryview) -> None:
+        page = self._device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(answers)), mmap.PAGESIZE)
+        self._echo, self._gate = page + protocol.ECHO_OFFSET, page + protocol.GATE_OFFSET
 
     def time(self, work: Callable[[], None], nonce: int) -> int:
+        self.begin(work, nonce, behind_gate=False)
+        return self.told()
+
+    def begin(self, work: Callable[[], None], nonce: int, *, behind_gate: bool) -> None:
+        if behind_gate:
+            self._device.wait_until(self._gate, nonce)
         self._first.record()
         work()
         self._last.record()
         self._aside.wait_event(self._last)
         self._device.write_when_done(self._aside.cuda_stream, self._echo, nonce)
+
+    def told(self) -> int:
         torch.cuda.synchronize()
         return int(self._first.elapsed_time(self._last) * 1e6)
 

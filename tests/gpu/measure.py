@@ -69,7 +69,7 @@ def _say_job(problem: str, file: str, report: Report, took_s: float) -> None:
 
 
 def _say_cases(reports: list[Report]) -> None:
-    """A line a case: medians over the calls of the baseline's valid blocks, one job after the other, and over jobs."""
+    """A line a case: midmeans over the calls of the baseline's valid blocks, one job after the other, and over jobs."""
     passed = [report.evidence for report in reports if report.evidence.get("timing")]
     if not passed:
         return
@@ -84,10 +84,11 @@ def _say_cases(reports: list[Report]) -> None:
 
 
 def _say_case(timings: list[dict[str, Any]]) -> None:
+    timings = [timing for timing in timings if _calls_of(timing)]
     if not timings:
         return
     jobs = [_calls_of(timing) for timing in timings]
-    events = [statistics.median(call[3] for call in calls) / 1e3 for calls in jobs]
+    events = [stats.midmean([call[3] for call in calls]) / 1e3 for calls in jobs]
     in_run = statistics.median(_cv([call[3] for call in calls]) for calls in jobs)
     calls = [call for job in jobs for call in job]
     certified = [certificate.certify(timing, clock="event", certified=True) for timing in timings]
@@ -95,7 +96,8 @@ def _say_case(timings: list[dict[str, Any]]) -> None:
     columns = [f"{statistics.median(call[place] for call in calls) / 1e3:.1f}" for place in (1, 2, 5, 6, 4)]
     voids = sum(bool(quad["void"]) for timing in timings for quad in timing["quads"])
     print(
-        f"{timings[0]['case']} | {' '.join(f'{event:.2f}' for event in events)} | {_cv(events):.2f} | {in_run:.2f} | "
+        f"{timings[0]['case']}{_way(timings)} | {' '.join(f'{event:.2f}' for event in events)} | "
+        f"{_cv(events):.2f} | {in_run:.2f} | "
         f"{_spread([call[0] - call[3] for call in calls])} | {' | '.join(columns)} | "
         f"{_spread([call[0] - call[3] - call[1] - call[2] - call[5] for call in calls])} | "
         f"{' '.join(f'{one.spread_ns / 1e3:.1f}' for one in certified)} | "
@@ -103,6 +105,12 @@ def _say_case(timings: list[dict[str, Any]]) -> None:
         f"{sum(len(timing['quads']) for timing in timings)} ({voids}) | {_repeats(timings)}",
         flush=True,
     )
+
+
+def _way(timings: list[dict[str, Any]]) -> str:
+    """Where not all jobs' calls were queued on the device."""
+    queued = sum(timing["queued"] for timing in timings)
+    return "" if queued == len(timings) else f" ({queued} of {len(timings)} queued)"
 
 
 def _calls_of(timing: dict[str, Any]) -> list[list[float]]:

@@ -26,8 +26,8 @@ class Container(Process):
     freezer = None
     policy = SimpleNamespace(memory_bytes=1 << 30, cpus="0")
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, PROGRAM)
+    def __init__(self, folder: Path, program: str) -> None:
+        super().__init__(folder, program)
         self.stdout = self.stderr = SimpleNamespace(sealed=True)
 
     def kill(self) -> None:
@@ -42,10 +42,12 @@ class Container(Process):
 
 
 @contextmanager
-def tenant_of(folder: Path, region_bytes: int = 1 << 20, memory: Memory | None = None) -> Iterator[Tenant]:
+def tenant_of(
+    folder: Path, region_bytes: int = 1 << 20, memory: Memory | None = None, program: str = PROGRAM
+) -> Iterator[Tenant]:
     """A tenant that is connected and waits for its job."""
     folder.mkdir(parents=True, exist_ok=True)
-    container: Any = Container(folder)
+    container: Any = Container(folder, program)
     tenant = Tenant("here", container, WallClock(), memory or HostMemory(), region_bytes, region_bytes)
     try:
         tenant.connect()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.judge.clock import HANDS_OFF
 from runner.judge.nvml import NvmlTelemetry
 from runner.judge.throttle import COUNTERS, FULL, MASK_ONLY, NONE, SET_ASIDE, VALID, VOID, rule
 from tests.runner.judge.fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeError, FakeNvml
@@ -130,6 +131,20 @@ def test_mask_is_polled_between_begin_and_end_only(nvml: FakeNvml, opened: Open)
     assert nvml.calls["nvmlDeviceGetCurrentClocksEventReasons"] == asked
     telemetry.begin()
     assert telemetry.end().polls == ()
+
+
+def test_nobody_looks_while_a_clock_runs(nvml: FakeNvml, opened: Open) -> None:
+    telemetry = opened(poll_s=0.001)
+    with HANDS_OFF:
+        telemetry.begin()
+        time.sleep(0.05)
+        assert telemetry.end().polls == ()
+    telemetry.begin()
+    give_up = time.monotonic() + 10
+    asked = nvml.calls["nvmlDeviceGetCurrentClocksEventReasons"]
+    while nvml.calls["nvmlDeviceGetCurrentClocksEventReasons"] < asked + 3 and time.monotonic() < give_up:
+        time.sleep(0.005)
+    assert telemetry.end().polls
 
 
 @pytest.mark.parametrize("error", [FakeError(NOT_SUPPORTED), FakeError(UNKNOWN), OSError("no"), TypeError("odd")])
