@@ -1,59 +1,57 @@
-"""class: the device itself writes the answer when the kernel ends, and the events are told shorter by what that saves the host
-expect: timed | not answered: the gap of the baseline, whose host path is longer, bounds what can be taken off unseen
+"""class: behind the gate the kernel alone, no events around it, the echo right after it; told is less than it took
+expect: timed | the devices' own way between inputs and read is all that the judge's clock sees, and there is little to spare of it
 on: add:size=16777216
-The constant between the clocks holds the harness's own way back (synchronise, read the events,
-write the page); a stream write right after the kernel spares it. CUT_NS is then taken off the told time: the largest that
-is not a clock_mismatch is what a lean tenant can forge, whatever the spread says. Vary it by hand: 5, 10, 20, 40 µs."""
+The gap between the clocks holds the harness's events and its echo in a stream beside the timed one; this tenant spares
+both. CUT_NS is taken off the told time: the largest that is not seen is what can be forged. Vary it by hand."""
 
-import ctypes
-import struct
 import sys
 
-import protocol
 import torch
 from cuda.bindings import driver
 
 CUT_NS = 10_000
-DEVICEMAP = 2  # CU_MEMHOSTREGISTER_DEVICEMAP
+HONEST_CALLS = 8
 seen_ns = []
-page = None
+tampered = False
 
 
 def harness():
     frame = sys._getframe(2)
     while "self" not in frame.f_locals or "seen" not in frame.f_locals:
         frame = frame.f_back
-    return frame.f_locals["self"], frame.f_locals["seen"]
+    return frame.f_locals["self"]
 
 
-def device_address(answers):
-    """The answers page as the device sees it."""
-    host = ctypes.addressof(ctypes.c_char.from_buffer(answers))
-    driver.cuMemHostRegister(host, 4096, DEVICEMAP)
-    _, address = driver.cuMemHostGetDevicePointer(host, 0)
-    return int(address)
+def tamper(judge):
+    timer = judge.timer
+    honest_begin, honest_told = timer.begin, timer.told
+    lean = False
+
+    def begin(work, nonce, *, behind_gate):
+        nonlocal lean
+        lean = behind_gate and len(seen_ns) >= HONEST_CALLS
+        if not lean:
+            return honest_begin(work, nonce, behind_gate=behind_gate)
+        x, out = judge.data
+        stream = torch.cuda.current_stream().cuda_stream
+        driver.cuStreamWaitValue64(stream, timer._gate, nonce, 1)  # 1: equal
+        torch.add(x, 1.0, out=out)
+        driver.cuStreamWriteValue64(stream, timer._echo, nonce, 0)
+
+    def told():
+        if lean:
+            torch.cuda.synchronize()
+            return max(sorted(seen_ns)[len(seen_ns) // 2] - CUT_NS, 1_000)
+        seen_ns.append(honest_told())
+        return seen_ns[-1]
+
+    timer.begin, timer.told = begin, told
 
 
 def custom_kernel(data):
-    global page
+    global tampered
     x, out = data
-    if x.numel() < 1_000_000:
-        return torch.add(x, 1.0, out=out)
-    judge, nonce = harness()
-    if page is None:
-        page = device_address(judge.answers)
-    if len(seen_ns) < 8:  # learn what it takes, honestly
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        torch.add(x, 1.0, out=out)
-        end.record()
-        torch.cuda.synchronize()
-        seen_ns.append(int(begin.elapsed_time(end) * 1e6))
-        return out
-    told = max(sorted(seen_ns)[len(seen_ns) // 2] - CUT_NS, 1_000)
-    struct.pack_into("<3Q", judge.answers, 8, protocol.OK, told, 0)
-    stream = torch.cuda.current_stream().cuda_stream
-    torch.add(x, 1.0, out=out)
-    driver.cuStreamWriteValue64(stream, page, nonce, 0)
-    judge.timer.time = lambda work, nonce: (work(), told)[1]
-    return out
+    if x.numel() > 1_000_000 and not tampered:
+        tampered = True
+        tamper(harness())
+    return torch.add(x, 1.0, out=out)

@@ -1,9 +1,8 @@
-"""class: takes over from the harness: polls for orders itself, launches a recorded graph at once, tells less than it took
-expect: timed | the device turns to a tenant and answers for it by itself, so that there is no host code to be spared
+"""class: takes over from the harness: answers orders itself, a recorded graph behind the gate, less told than it took
+expect: timed | the device waits, works and echoes by itself, so that there is no host code to be spared
 on: add:size=16777216
 CUT_NS is taken off the told time; the largest that is not seen is what a lean tenant can forge. Vary it by hand."""
 
-import ctypes
 import struct
 import sys
 
@@ -12,10 +11,9 @@ import torch
 from cuda.bindings import driver
 
 CUT_NS = 10_000
-DEVICEMAP = 2  # CU_MEMHOSTREGISTER_DEVICEMAP; the page is registered already
-HONEST_CALLS = 8
+TRUE_NS = 39_000
 NONCE = struct.Struct("<Q")
-seen_ns = []
+calls = 0
 
 
 def harness():
@@ -26,42 +24,43 @@ def harness():
 
 
 def take_over(judge, nonce, x, out):
-    """Until an order comes that is no call: that one is the harness's, which takes the last nonce for answered."""
-    host = ctypes.addressof(ctypes.c_char.from_buffer(judge.answers))
-    _, page = driver.cuMemHostGetDevicePointer(host, 0)
-    page, orders, answers = int(page), judge.orders, judge.answers
+    """From the order after this one on; what is neither queued nor asked for is the harness's."""
+    orders, answers, timer = judge.orders, judge.answers, judge.timer
+    read, pack = NONCE.unpack_from, struct.pack_into
     stream = torch.cuda.Stream()
+    queue = stream.cuda_stream
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
         torch.add(x, 1.0, out=out)
-    told = max(sorted(seen_ns)[len(seen_ns) // 2] - CUT_NS, 1_000)
-    read, pack, write, queue = NONCE.unpack_from, struct.pack_into, driver.cuStreamWriteValue64, stream.cuda_stream
-    launch = graph.replay
     with torch.cuda.stream(stream):
+        first = True
         while True:
-            launch()
-            write(queue, page, nonce, 0)
+            kind = protocol.read_page(orders, 0)[0]
+            told = 0
+            if kind == protocol.QUEUE:
+                driver.cuStreamWaitValue64(queue, timer._gate, nonce, 1)  # 1: equal
+                graph.replay()
+                driver.cuStreamWriteValue64(queue, timer._echo, nonce, 0)
+            elif kind == protocol.TELL:
+                stream.synchronize()
+                told = TRUE_NS - CUT_NS
+            elif not first:
+                return
+            first = False
             pack("<3Q", answers, 8, protocol.OK, told, 0)
-            stream.synchronize()
+            NONCE.pack_into(answers, 0, nonce)
             last = nonce
             while nonce in (last, 0):
                 nonce = read(orders, 0)[0]
-            if protocol.read_page(orders, 0)[0] != protocol.CALL:
-                return
 
 
 def custom_kernel(data):
+    global calls
     x, out = data
-    if x.numel() < 1_000_000:
-        return torch.add(x, 1.0, out=out)
-    if len(seen_ns) < HONEST_CALLS:
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        torch.add(x, 1.0, out=out)
-        end.record()
-        torch.cuda.synchronize()
-        seen_ns.append(int(begin.elapsed_time(end) * 1e6))
-        return out
-    judge, nonce = harness()
-    take_over(judge, nonce, x, out)
-    return out
+    result = torch.add(x, 1.0, out=out)
+    if x.numel() > 1_000_000:
+        calls += 1
+        if calls > 8:
+            torch.cuda.synchronize()
+            take_over(*harness(), x, out)
+    return result
