@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from problems.spec import Case, case_name
 from runner.judge import faults
+from runner.judge.call import Input
 from runner.judge.clock import Stopwatch
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import WIDE_FACTOR, WIDE_MOST_BYTES, Layout, parse_layout, wide_places
 from runner.judge.memory import Buffer, Memory, Region
 from runner.judge.rule import Fp64
-from runner.judge.tenant import Input, connect
+from runner.judge.tenant import connect
 from sandbox import protocol
 from sandbox.container import Container
 

@@ -11,12 +11,11 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from problems.spec import Case
 from runner.judge import faults
 from runner.judge.arena import Arena
+from runner.judge.call import Call, Input, Way
 from runner.judge.clock import HANDS_OFF, Clock
 from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory, Shot
@@ -30,71 +29,6 @@ LOG_GRACE_S: Final = 0.03  # for what was printed before to come through Docker'
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 START_S: Final = 120  # container started → harness connected; torch is imported on the way
-
-
-@dataclass(frozen=True)
-class Input:
-    """One fresh input in the judge's private memory, with what the reference made of it."""
-
-    number: int  # the oracle's handle, for the problem's own check
-    case: str
-    seed: int
-    layout: Layout
-    inputs: Buffer
-    expected: Buffer
-    near: bool = False  # an earlier input with a few elements changed
-    eager_ns: int = 0  # the reference's own time, in the oracle
-    expected64: Buffer | None = None  # the outputs in double precision, maybe their spreads behind them: layout.py
-    why_not64: str = ""  # where expected64 is None
-    arguments: Case = field(default_factory=dict)  # of the case
-    condition: tuple[tuple[float, float], ...] = ()  # how far elements move with inputs; the same over their usual size
-    terms: tuple[int, ...] = ()  # how many input elements stand behind an element of each output; 0: not known
-
-
-@dataclass(frozen=True)
-class Call:
-    """What one call left behind. Times in ns; `inner_ns` is the tenant's own word, evidence at most.
-
-    `put_ns` and `take_ns` are the parts of the wall time in which the judge itself copied inputs in and the output out;
-    `thaw_ns` and `freeze_ns` say how long the control group took (on a device the freeze is after the clock). `queued`:
-    a device did all of it with every host thread frozen, so that `wall_ns` holds nothing of a host.
-    """
-
-    wall_ns: int
-    put_ns: int
-    take_ns: int
-    inner_ns: int
-    probe_ns: int
-    thaw_ns: int
-    freeze_ns: int
-    inputs_kept: bool
-    late: bool
-    queued: bool = False
-
-    @property
-    def sample(self) -> list[int]:
-        """As evidence stores it: certificate.py names the columns."""
-        return [
-            self.wall_ns,
-            self.put_ns,
-            self.take_ns,
-            self.inner_ns,
-            self.probe_ns,
-            self.thaw_ns,
-            self.freeze_ns,
-        ]
-
-
-class _Way(NamedTuple):
-    """What `Call` says of the times."""
-
-    wall_ns: int
-    put_ns: int
-    take_ns: int
-    inner_ns: int
-    thaw_ns: int
-    freeze_ns: int
-    queued: bool = False
 
 
 def connect(
@@ -220,7 +154,7 @@ class Tenant:
         self.steps_s += (self._clock.now_ns() - entered) / 1e9
         return Call(**way._asdict(), probe_ns=probe_ns, inputs_kept=kept, late=late)
 
-    def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> _Way:
+    def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
         """The judge's host copies and takes the time; the tenant is let go by an order."""
         arena, layout, now = self._arena, given.layout, self._clock.now_ns
         nonce = secrets.randbits(64) | 1
@@ -242,9 +176,9 @@ class Tenant:
         if not arena.memory.frozen_stands_still:
             inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
             freeze_ns = self._freeze(faults.CALL)
-        return _Way(end - start, put - start, end - seen, inner_ns, thawed - put, freeze_ns)
+        return Way(end - start, put - start, end - seen, inner_ns, thawed - put, freeze_ns)
 
-    def _by_device(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> _Way:
+    def _by_device(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
         """The judge's device copies and takes the time; the tenant is let go by an order, when its inputs have come."""
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
         shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False, hot=hot)
@@ -263,7 +197,7 @@ class Tenant:
             freeze_ns = self._freeze(faults.CALL)
         return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
 
-    def _queued(self, given: Input, into: Buffer, limit_s: float, *, hot: bool) -> _Way:
+    def _queued(self, given: Input, into: Buffer, limit_s: float, *, hot: bool) -> Way:
         """The tenant's device gets the call's work first and waits at a gate; with every host thread frozen the judge's
         device copies the inputs in, opens the gate, waits for the echo and reads.
 
@@ -299,10 +233,10 @@ class Tenant:
         freeze_ns = self._freeze(faults.CALL)
         return self._timed(shot, inner_ns, thaw_ns, freeze_ns, queued=queued)
 
-    def _timed(self, shot: Shot, inner_ns: int, thaw_ns: int, freeze_ns: int, *, queued: bool = False) -> _Way:
+    def _timed(self, shot: Shot, inner_ns: int, thaw_ns: int, freeze_ns: int, *, queued: bool = False) -> Way:
         wall_ns, put_ns, take_ns = shot.times_ns()
         wall_ns -= 0 if self._steps.early else put_ns
-        return _Way(wall_ns, put_ns, take_ns, inner_ns, thaw_ns, freeze_ns, queued)
+        return Way(wall_ns, put_ns, take_ns, inner_ns, thaw_ns, freeze_ns, queued)
 
     def _is_done(self, shot: Shot) -> bool:
         """Within QUEUE_NS."""

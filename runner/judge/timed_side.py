@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from problems.spec import Case
 from problems.tolerance import Tolerance
 from runner.judge import throttle, timing
+from runner.judge.call import Call, Input
 from runner.judge.faults import IncumbentFailed, OracleFailed
 from runner.judge.memory import Buffer
 from runner.judge.rule import Rule
 from runner.judge.schedule import A, I
 from runner.judge.telemetry import Telemetry
-from runner.judge.tenant import Call, Input
 
 if TYPE_CHECKING:
     from runner.judge.stage import Stage

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
 from runner.judge import certificate, compare, throttle, timing
+from runner.judge.call import Call, Input
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.clock import Stopwatch, WallClock
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
@@ -26,7 +27,7 @@ from runner.judge.rule import Rule
 from runner.judge.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
 from runner.judge.stage import Stage
 from runner.judge.telemetry import Telemetry
-from runner.judge.tenant import Call, Input, Tenant
+from runner.judge.tenant import Tenant
 from runner.judge.timed_side import TimedSide, pause_for
 
 EVIDENCE_VERSION: Final = 2

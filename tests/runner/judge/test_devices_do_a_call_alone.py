@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runner.judge.call import Call, Input
 from runner.judge.faults import Fault
 from runner.judge.memory import HostMemory, Words
 from runner.judge.oracle import Oracle
-from runner.judge.tenant import Call, Input, Tenant
+from runner.judge.tenant import Tenant
 from sandbox import protocol
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, agrees, tenant_of

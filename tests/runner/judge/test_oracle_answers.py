@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runner.judge.call import Input
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import wide_places
 from runner.judge.oracle import Oracle
-from runner.judge.tenant import Input
 from tests.runner.judge.oracle_here import oracle_of
 
 SUMS = """

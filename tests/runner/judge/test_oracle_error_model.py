@@ -13,10 +13,10 @@ import torch
 from torch.nn import functional
 
 from runner.judge import compare
+from runner.judge.call import Input
 from runner.judge.layout import values
 from runner.judge.oracle import Oracle
 from runner.judge.rule import Rule
-from runner.judge.tenant import Input
 from runner.judge.tensors import TensorArrays
 from tests.runner.judge.held_against import agree, tensors
 from tests.runner.judge.oracle_here import oracle_of
