@@ -1,4 +1,4 @@
-"""The tuned baseline: on a processor C++ that reads a row from memory once; elsewhere torch's own cross entropy."""
+"""The tuned baseline: on a processor C++ that reads a row from memory once; elsewhere Triton, a program a row."""
 
 import ctypes
 import subprocess
@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 
 SOURCE = r"""
 #include <cmath>
@@ -56,12 +55,45 @@ def build():
     return library
 
 
-LIBRARY = None if torch.cuda.is_available() else build()
+if torch.cuda.is_available():
+    import triton
+    import triton.language as tl
+
+    BLOCK = 2048  # logits at a time
+
+    @triton.jit
+    def cross_entropy(logits, targets, out, vocab, BLOCK: tl.constexpr):
+        """One row: its maximum first, then the two sums, out of L2."""
+        row = tl.program_id(0).to(tl.int64)  # rows * vocab may pass 2^31
+        target = tl.load(targets + row)
+        if target == -100:
+            tl.store(out + row, 0.0)
+        else:
+            x = logits + row * vocab
+            top = tl.full((BLOCK,), float("-inf"), dtype=tl.float32)
+            for start in range(0, vocab, BLOCK):
+                i = start + tl.arange(0, BLOCK)
+                top = tl.maximum(top, tl.load(x + i, mask=i < vocab, other=float("-inf")))
+            most = tl.max(top, axis=0)
+            all = tl.zeros((BLOCK,), dtype=tl.float32)
+            sum = tl.zeros((BLOCK,), dtype=tl.float32)
+            for start in range(0, vocab, BLOCK):
+                i = start + tl.arange(0, BLOCK)
+                below = tl.load(x + i, mask=i < vocab, other=0.0) - most
+                all += tl.where(i < vocab, below, 0.0)
+                sum += tl.where(i < vocab, tl.exp(below), 0.0)
+            mean = tl.sum(all, axis=0) / vocab
+            loss = tl.log(tl.sum(sum, axis=0)) - 0.9 * (tl.load(x + target) - most) - 0.1 * mean
+            tl.store(out + row, loss)
+else:
+    LIBRARY = build()
 
 
 def custom_kernel(data):
     logits, targets, out = data
-    if LIBRARY is None:
-        return out.copy_(F.cross_entropy(logits, targets, reduction="none", label_smoothing=0.1))
-    LIBRARY.cross_entropy(logits.data_ptr(), targets.data_ptr(), out.data_ptr(), *logits.shape)
+    rows, vocab = logits.shape
+    if logits.is_cuda:
+        cross_entropy[(rows,)](logits, targets, out, vocab, BLOCK=BLOCK, num_warps=8)
+    else:
+        LIBRARY.cross_entropy(logits.data_ptr(), targets.data_ptr(), out.data_ptr(), rows, vocab)
     return out
