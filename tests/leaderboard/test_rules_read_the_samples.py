@@ -213,7 +213,8 @@ def test_a_jump_with_half_of_anothers_code_is_held() -> None:
 
 
 def test_a_time_that_is_mostly_forgeable_and_code_in_a_literal_are_held() -> None:
-    assert rules({}, forgeable=0.7) == ["forgeable"]
+    assert rules({}, forgeable=0.9) == ["forgeable"]
+    assert rules({}, forgeable=0.7) == [], "as of a kernel of 3.6 µs on a GPU: ties say that much"
     assert rules({}, Known(), Source(opaque_chars=9000)) == ["opaque_source"]
 
 
