@@ -24,7 +24,7 @@ case "${1:-}" in
     done
     ;;
   steps)
-    for left_out in "" freeze probe early withhold sweep reset read arm telemetry; do
+    for left_out in "" queue freeze probe early withhold sweep reset read arm telemetry; do
       echo "== without ${left_out:-nothing}"
       RUNNER_LEAVE_OUT=$left_out python3 -m tests.gpu.measure 2 add:size=1024 "$add"
     done

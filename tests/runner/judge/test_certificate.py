@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.judge.certificate import EVENT, Certified, certify, is_sane
-from runner.judge.gap import LEAST_SPREAD_NS
+from runner.judge.gap import LEAST_QUEUED_NS, LEAST_SPREAD_NS
 
 GAP_NS = 300_000.0  # between the two clocks, on a device
 
@@ -54,6 +54,14 @@ def test_a_small_forgery_gains_at_most_the_spread() -> None:
     gained = 40_000 - min(time for quad in found.quads for time in quad[1:3])
     assert 0 < gained <= found.spread_ns + 500
     assert found.spread_ns == LEAST_SPREAD_NS
+
+
+def test_where_calls_were_queued_less_can_be_forged() -> None:
+    case = timing(event_b=40_000.0, told_b=36_000.0) | {"queued": True}
+    found = certify(case, clock=EVENT, certified=True)
+    assert found.spread_ns == LEAST_QUEUED_NS
+    assert min(time for quad in found.quads for time in quad[1:3]) > 40_000 - LEAST_QUEUED_NS - 500
+    assert certify({**case, "queued": False}, clock=EVENT, certified=True).spread_ns == LEAST_SPREAD_NS
 
 
 def test_the_baselines_events_are_ours_and_never_raised() -> None:

@@ -64,3 +64,23 @@ def test_an_interval_is_no_narrower_than_asked_and_its_value_stays() -> None:
     assert (found.low, found.value, found.high) == (-0.01, 0.0, 0.01)
     wide = stats.median_estimate([-1.0, 1.0] * 8)
     assert wide.at_least(0.01) == wide
+
+
+@given(numbers, st.randoms())
+def test_a_midmean_lies_in_the_middle_half_and_is_deaf_to_a_quarter_of_strays(
+    values: list[float], chance: random.Random
+) -> None:
+    ordered = sorted(values)
+    quarter = len(ordered) // 4
+    found = stats.midmean(values)
+    assert ordered[quarter] - 1e-6 <= found <= ordered[-1 - quarter] + 1e-6
+    strayed = [1e12] * quarter + ordered[: len(ordered) - quarter]
+    chance.shuffle(strayed)
+    assert stats.midmean(strayed) <= ordered[-1] + 1e-6
+
+
+def test_a_midmean_moves_smoothly_where_a_median_jumps() -> None:
+    """Two places, of which one gets a call more: a median goes all the way, a midmean a step."""
+    before, after = [3.5] * 13 + [3.7] * 12, [3.5] * 12 + [3.7] * 13
+    assert stats.median(after) - stats.median(before) == pytest.approx(0.2)
+    assert 0 < stats.midmean(after) - stats.midmean(before) < 0.02
