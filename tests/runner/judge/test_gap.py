@@ -72,3 +72,20 @@ def test_a_candidate_that_varies_by_itself_is_honest() -> None:
 
 def test_one_quad_says_nothing_about_its_own_error() -> None:
     assert gap.hidden(quads(random.Random(2))[:1], fastest=False, queued=True).beyond == 0
+
+
+def test_told_times_are_not_believed_where_the_tenant_makes_the_wall_clock_blind() -> None:
+    """It hands out its work late in two calls of five, where a host's time lies in the gap, and forges only there."""
+    chance = random.Random(4)
+
+    def call(forges: bool) -> gap.Call:
+        late = forges and chance.random() < 0.4
+        wall = DEVICE_NS + EDGE_NS + chance.gauss(0, 700) + (chance.uniform(150_000, 400_000) if late else 0.0)
+        return wall, DEVICE_NS * (0.1 if late else 1.0)
+
+    def block(forges: bool) -> list[gap.Call]:
+        return [call(forges) for _ in range(CALLS)]
+
+    given = [([block(False), block(False)], [block(True), block(True)]) for _ in range(QUADS)]
+    everywhere, fastest = (gap.hidden(given, fastest=only, queued=True) for only in (False, True))
+    assert max(everywhere.beyond, fastest.beyond) > 0.7 * DEVICE_NS

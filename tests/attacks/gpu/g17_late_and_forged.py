@@ -1,0 +1,28 @@
+"""class: hands out its work too late to be queued in two calls of five, where the wall clock is blurred, and forges the events there
+expect: timed | the low quantile of the wall times is held against what all told times and the baseline's gaps would give
+on: add:size=16777216
+A tenth of the time is told in those calls; a block's time is the mean of its middle half, which they would pull down."""
+
+import random
+import time
+
+import torch
+
+real = torch.cuda.Event.elapsed_time
+late = False
+
+
+def elapsed_time(begin, end):
+    return real(begin, end) / (10 if late else 1)
+
+
+torch.cuda.Event.elapsed_time = elapsed_time
+
+
+def custom_kernel(data):
+    global late
+    x, out = data
+    late = x.numel() > 1_000_000 and random.random() < 0.4
+    if late:
+        time.sleep(0.12)
+    return torch.add(x, 1.0, out=out)
