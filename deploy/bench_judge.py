@@ -102,7 +102,7 @@ def main() -> int:
             ensure_docker()
             os.environ["SANDBOX_IMAGE"] = ensure_image()
         settings = config.load_judge()
-        problem = once.find_problem(options.problem) if options.problem else five_cases()
+        problem = (once.find_problem(options.problem) if options.problem else five_cases()).on(settings.runner_hardware)
         source = once.read_source(options.file)
         with accelerators.DeviceLock(
             accelerators.device_of(settings.runner_hardware, settings.runner_gpu), settings.runner_locks
@@ -117,7 +117,7 @@ def main() -> int:
 
 
 def five_cases() -> Problem:
-    return replace(once.find_problem("softmax"), benchmarks=FIVE_CASES)
+    return replace(once.find_problem("softmax"), benchmarks=FIVE_CASES, benchmarks_on={})
 
 
 def run_jobs(settings: config.JudgeSettings, problem: Problem, source: str, count: int) -> Iterator[Took]:

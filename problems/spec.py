@@ -97,6 +97,7 @@ class Problem:
     ranked_timeout_s: float = DEFAULT_TIMEOUT_S
     ranking_by: str = "last"
     gpus: tuple[str, ...] = ()
+    benchmarks_on: dict[str, tuple[Case, ...]] = field(default_factory=dict)  # by hardware: timed there instead
     fuzz: Fuzz | None = None
     tolerance: Tolerance | None = None
     precision: Precision | None = None
@@ -112,7 +113,14 @@ class Problem:
     def digest(self) -> str:
         return "sha256:" + hashlib.sha256(_canonical(self.to_bundle())).hexdigest()
 
+    def on(self, hardware: str) -> Problem:
+        """The question that is asked on this hardware: the cases that are timed there, and nothing of others'."""
+        if not self.benchmarks_on:
+            return self
+        return replace(self, benchmarks=self.benchmarks_on.get(hardware, self.benchmarks), benchmarks_on={})
+
     def to_bundle(self) -> dict[str, Any]:
+        timed_on = {name: [dict(case) for case in cases] for name, cases in self.benchmarks_on.items()}
         return {
             "bundle": BUNDLE_VERSION,
             "slug": self.slug,
@@ -140,6 +148,7 @@ class Problem:
             "unsupported": self.unsupported,
             **({} if self.build is None else {"build": self.build.to_json()}),
             **({} if self.interface == FUNCTION else {"interface": self.interface}),  # others keep their digest
+            **({"benchmarks_on": timed_on} if timed_on else {}),
         }
 
     @classmethod
@@ -167,6 +176,7 @@ class Problem:
             ranked_timeout_s=fields.optional("ranked_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
             ranking_by=fields.optional("ranking_by", partial(_one_of, allowed=RANKINGS), "last"),
             gpus=fields.optional("gpus", partial(as_words, most=MAX_GPUS), ()),
+            benchmarks_on=fields.optional("benchmarks_on", _cases_by_hardware, {}),
             fuzz=fields.optional("fuzz", Fuzz.from_json, None),
             tolerance=fields.optional("tolerance", Tolerance.from_json, None),
             precision=fields.optional("precision", Precision.from_json, None),
@@ -207,15 +217,27 @@ def _check_together(problem: Problem) -> None:
     """What no single field can say."""
     if problem.submission_name in problem.files:
         raise ProblemError("files", f"{problem.submission_name} is the submission's own name; call the task file else")
-    count = len(problem.tests) + len(problem.benchmarks) + (problem.fuzz.cases if problem.fuzz else 0)
+    timed = max(map(len, (problem.benchmarks, *problem.benchmarks_on.values())))
+    count = len(problem.tests) + timed + (problem.fuzz.cases if problem.fuzz else 0)
     if count > MAX_CASES:
         raise ProblemError("tests", f"{count} tests, benchmarks and fuzz cases together, at most {MAX_CASES}")
     if not problem.unsupported and not problem.benchmarks:
         raise ProblemError("benchmarks", "is empty; at least one case must be timed")
+    _check_hardware(problem)
     if not problem.unsupported and "reference.py" not in problem.files:
         raise ProblemError("files", "reference.py is missing; it makes the inputs and the expected output")
     if not problem.unsupported:
         _check_build(problem)
+
+
+def _check_hardware(problem: Problem) -> None:
+    for hardware, cases in problem.benchmarks_on.items():
+        where = f"benchmarks_on.{hardware}"
+        if hardware not in problem.gpus:
+            offered = ", ".join(problem.gpus) or "empty"
+            raise ProblemError(where, f"{hardware} is not among gpus ({offered}); add it there, or leave it out here")
+        if not cases:
+            raise ProblemError(where, f"is empty; leave {hardware} out, and `benchmarks` are timed there")
 
 
 def _check_build(problem: Problem) -> None:
@@ -262,6 +284,11 @@ def _templates(value: object, where: str) -> dict[str, str]:
 def _cases(value: object, where: str) -> tuple[Case, ...]:
     items = as_list(value, where, MAX_CASES)
     return tuple(parse_case(item, f"{where}[{n}]") for n, item in enumerate(items))
+
+
+def _cases_by_hardware(value: object, where: str) -> dict[str, tuple[Case, ...]]:
+    items = as_mapping(value, where, most=MAX_GPUS)
+    return {_word(name, where): _cases(cases, f"{where}.{name}") for name, cases in items.items()}
 
 
 def as_words(value: object, where: str, most: int) -> tuple[str, ...]:

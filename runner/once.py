@@ -101,6 +101,7 @@ def job_of(problem: Problem, path: Path, mode: str, hardware: str) -> Job:
 
 
 def job_from(problem: Problem, source: str, filename: str, mode: str, hardware: str) -> Job:
+    problem = problem.on(hardware)
     return Job(
         attempt_id=f"once-{secrets.token_hex(8)}",
         token=0,

@@ -122,7 +122,7 @@ def _line(competition: Competition, entry: SetEntry, act: Import) -> Line:
         change=change,
         reason=unsupported or ("; ".join(said) if change == UPDATED else ""),
         hardware=tuple(changes),
-        digest=entry.problem.digest,
+        digest=entry.problem.on(entry.gpus[0]).digest,
         warnings=(*renamed, *kept, *entry.problem.warnings),
     )
 
@@ -143,8 +143,10 @@ def _boards(competition: Competition, entry: SetEntry, act: Import) -> tuple[dic
     """Hardware → what became of its board; and what was kept because it was edited here."""
     if not entry.gpus:
         raise UserError("gpus", entry.slug, "no hardware is named for this problem; add `gpus: [cpu]`")
-    version = _version(entry.problem, act.now)
-    done = {hardware: _board(competition, entry, hardware, version, act) for hardware in entry.gpus}
+    done = {
+        hardware: _board(competition, entry, hardware, _version(entry.problem.on(hardware), act.now), act)
+        for hardware in entry.gpus
+    }
     kept = [f"{hardware}: its {key} was edited here; it stays" for hardware, (_, keys) in done.items() for key in keys]
     return {hardware: change for hardware, (change, _) in done.items()}, kept
 

@@ -70,6 +70,11 @@ class Card:
     def entries(self) -> dict[str, int]:
         return {place.hardware: place.entries for place in self.places}
 
+    @property
+    def versions(self) -> dict[str, ProblemVersion]:
+        """By hardware: its own cases are timed there."""
+        return {place.hardware: place.board.version for place in self.places}
+
     def place(self, hardware: str) -> Place | None:
         return next((place for place in self.places if place.hardware == hardware), None)
 

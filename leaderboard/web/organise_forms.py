@@ -196,7 +196,9 @@ class VersionField(forms.ModelChoiceField):  # type: ignore[type-arg]
         version: ProblemVersion = obj
         title = version.problem.title
         name = title if title.lower() == version.problem.slug else f"{title} ({version.problem.slug})"
-        return f"{name} · version {version.digest[7:15]} of {version.created_at:%-d %b %Y}"
+        hardware = ", ".join(getattr(version, "hardware", ()))
+        now = f", now on {hardware}" if hardware else ""
+        return f"{name} · version {version.digest[7:15]} of {version.created_at:%-d %b %Y}{now}"
 
 
 class BoardForm(Described, forms.Form):

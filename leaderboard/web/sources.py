@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
@@ -67,6 +67,13 @@ def tabs(problem: Problem) -> list[Tab]:
 
 def downloads(problem: Problem) -> dict[str, str]:
     return {tab.filename: tab.text for tab in tabs(problem)}
+
+
+def timed_names(versions: Mapping[str, ProblemVersion]) -> list[tuple[str, list[str]]]:
+    """What is timed, by the hardware that it is timed on; one list, for "", where that is the same on all."""
+    found = {hardware: case_names(version.part("benchmarks", [])) for hardware, version in versions.items()}
+    alike = all(names == next(iter(found.values())) for names in found.values())
+    return [("", names) for names in list(found.values())[:1]] if alike else list(found.items())
 
 
 def case_names(cases: Iterable[Any]) -> list[str]:

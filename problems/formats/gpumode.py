@@ -34,7 +34,7 @@ MAX_WARNINGS: Final = 50
 _TIMEOUTS: Final = {"test_timeout", "benchmark_timeout", "ranked_timeout"}
 _AS_IN_BUNDLE: Final = (
     *("lang", "ranking_by", "gpus", "tests", "benchmarks"),
-    *("tolerance", "precision", "speed_of_light", "level", "tags"),
+    *("benchmarks_on", "tolerance", "precision", "speed_of_light", "level", "tags"),
 )
 _ACCEPTED: Final = {"config", "multi_gpu", "libraries", "seed", "validation", "compile_baseline"}
 _OURS: Final = {"title", "entry", "fuzz", "baseline"}
@@ -340,8 +340,11 @@ class _Task:
 
     def _cases(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Public cases with their places; what is no case is named when the bundle is read."""
-        for key in ("tests", "benchmarks"):
-            cases = self.fields.data.get(key)
+        lists = {key: self.fields.data.get(key) for key in ("tests", "benchmarks")}
+        timed_on = self.fields.data.get("benchmarks_on")
+        if isinstance(timed_on, dict):
+            lists |= {f"benchmarks_on.{hardware}": cases for hardware, cases in timed_on.items()}
+        for key, cases in lists.items():
             for n, case in enumerate(cases if isinstance(cases, list) else ()):
                 if isinstance(case, dict) and all(isinstance(name, str) for name in case):
                     yield f"{key}[{n}]", case

@@ -31,6 +31,7 @@ Kernel = Callable[[Tensors], torch.Tensor]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("problem", help="folder below problems/library, such as kernels101/softmax")
+    parser.add_argument("--hardware", default="cpu", help="whose timed cases; all are run on this machine's processor")
     parser.add_argument("--calls", type=int, default=9)
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -38,7 +39,7 @@ def main() -> None:
     task = yaml.safe_load((folder / "task.yml").read_text())
     reference = load(folder / "reference.py")
     sides = load_sides(folder)
-    for case in task["benchmarks"]:
+    for case in task.get("benchmarks_on", {}).get(args.hardware, task["benchmarks"]):
         print(" ".join(f"{name}={value}" for name, value in case.items() if name != "seed"))
         bench_case(reference, sides, case, task["tolerance"], args.calls)
 

@@ -101,9 +101,10 @@ def run(task: Task) -> Report | None:
 
 def one(asked: str, file: str, kept: str) -> None:
     name, _, part = asked.partition(":")
-    found = once.find_problem(name)
+    settings = config.load_judge()
+    found = once.find_problem(name).on(settings.runner_hardware)
     found = replace(found, benchmarks=tuple(case for case in found.benchmarks if part in case_name(case)))
-    report = once.judge_once(found, Path(file), "ranked", config.load_judge(), lambda event: None)
+    report = once.judge_once(found, Path(file), "ranked", settings, lambda event: None)
     Path(kept).write_text(json.dumps(report.to_json()))
 
 

@@ -48,10 +48,11 @@ def _in_its_own_process(problem: str, file: str, number: int) -> Report | None:
 
 def one(problem: str, file: str, kept: str) -> None:
     name, _, part = problem.partition(":")
-    found = once.find_problem(name)
+    settings = config.load_judge()
+    found = once.find_problem(name).on(settings.runner_hardware)
     found = replace(found, benchmarks=tuple(case for case in found.benchmarks if part in case_name(case)))
     began = time.monotonic()
-    report = once.judge_once(found, Path(file), "ranked", config.load_judge(), lambda event: None)
+    report = once.judge_once(found, Path(file), "ranked", settings, lambda event: None)
     Path(kept).write_text(json.dumps(report.to_json()))
     _say_job(problem, file, report, time.monotonic() - began)
 

@@ -100,6 +100,21 @@ def test_a_changed_case_alone_is_a_new_version() -> None:
 
 
 @pytest.mark.django_db
+def test_a_hardware_with_timed_cases_of_its_own_has_a_version_of_its_own() -> None:
+    bring_in(make_set(SOFTMAX))
+    large = ({"rows": 8192, "cols": 8192, "seed": 1},)
+    problem = make_problem(gpus=("cpu", "H200"), benchmarks_on={"H200": large})
+    entry = replace(SOFTMAX, problem=problem)
+    line = line_of(bring_in(make_set(entry)))
+    boards = {board.hardware: board for board in Board.objects.with_parts()}
+    assert (line.status, line.digest) == ("updated", boards["cpu"].version.digest)
+    assert boards["H200"].version.digest == problem.on("H200").digest
+    assert boards["H200"].version.part("benchmarks") == [*large]
+    assert boards["cpu"].version.part("benchmarks") == [*problem.benchmarks]
+    assert line_of(bring_in(make_set(entry))).status == "unchanged"
+
+
+@pytest.mark.django_db
 def test_hardware_that_is_added_updates_and_hardware_that_is_left_out_stays() -> None:
     bring_in(make_set(replace(SOFTMAX, gpus=("cpu",))))
     report = bring_in(make_set(replace(SOFTMAX, gpus=("H200",))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -36,6 +37,8 @@ CHOICES = st.one_of(int_ranges(), st.lists(VALUES, min_size=1, max_size=4).map(t
 
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
+    gpus = tuple(draw(st.lists(WORDS, max_size=3, unique=True)))
+    timed_on = {name: tuple(draw(st.lists(CASES, min_size=1, max_size=2))) for name in gpus if draw(st.booleans())}
     return Problem(
         slug=draw(WORDS),
         title=draw(WORDS),
@@ -49,7 +52,8 @@ def problems(draw: st.DrawFn) -> Problem:
         benchmark_timeout_s=draw(TIMEOUTS),
         ranked_timeout_s=draw(TIMEOUTS),
         ranking_by=draw(st.sampled_from(["geom", "mean", "last"])),
-        gpus=tuple(draw(st.lists(WORDS, max_size=3, unique=True))),
+        gpus=gpus,
+        benchmarks_on=timed_on,
         fuzz=draw(st.none() | st.builds(Fuzz, st.dictionaries(ARGUMENTS, CHOICES, min_size=1), st.integers(1, 64))),
         tolerance=draw(st.none() | st.builds(Tolerance, rtol=st.floats(0, 1), atol=st.floats(0, 1))),
         precision=draw(
@@ -96,3 +100,13 @@ def test_a_case_is_named_by_its_sorted_arguments_without_the_seed() -> None:
     case: dict[str, Any] = {"rows": 512, "seed": 7, "cols": 4096, "causal": True, "shape": [1, 2], "kind": "wide"}
     assert case_name(case) == "causal=true cols=4096 kind=wide rows=512 shape=[1,2]"
     assert case_name({"seed": 3}) == "default"
+
+
+@given(problems())
+def test_on_one_hardware_a_problem_is_timed_by_its_own_cases_and_knows_no_others(problem: Problem) -> None:
+    for hardware in (*problem.gpus, "elsewhere"):
+        here = problem.on(hardware)
+        assert here.benchmarks == problem.benchmarks_on.get(hardware, problem.benchmarks)
+        assert "benchmarks_on" not in here.to_bundle()
+        assert here.on("cpu") == here
+        assert replace(here, benchmarks=problem.benchmarks, benchmarks_on=problem.benchmarks_on) == problem

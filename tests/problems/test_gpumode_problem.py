@@ -62,6 +62,25 @@ def test_the_keys_that_this_project_adds_are_read(write_problem) -> None:
     assert problem.warnings == ()
 
 
+def test_timed_cases_of_a_hardware_are_read_and_take_the_place_of_the_others_there(write_problem) -> None:
+    extra = "gpus: [cpu, H100, H200]\nbenchmarks_on:\n  H200: &large [{size: 999999, seed: 7}]\n  H100: *large\n"
+    problem = load_problem(write_problem(extra=extra))
+    assert problem.warnings == ()
+    assert problem.on("H200").benchmarks == ({"size": 999999, "seed": 7},)
+    assert problem.on("H200").digest == problem.on("H100").digest
+    assert problem.on("cpu") == load_problem(write_problem(extra="gpus: [cpu, H100, H200]\n"))
+
+
+def test_timed_cases_of_a_hardware_are_named_like_any_other(write_problem) -> None:
+    extra = "gpus: [cpu, H200]\nbenchmarks_on: {H200: [{rows: 1, seed:}]}\n"
+    reference = "def generate_input(size, seed=0): ...\ndef ref_kernel(data): ...\n"
+    problem = load_problem(write_problem(extra=extra, **{"reference.py": reference}))
+    assert problem.warnings == ("benchmarks_on.H200[0].seed: is empty and left out",)
+    assert "generate_input needs size, which benchmarks_on.H200[0] does not give" in problem.unsupported
+    with pytest.raises(ProblemError, match="H200 is not among gpus"):
+        load_problem(write_problem(extra=extra.replace("gpus: [cpu, H200]", "gpus: [cpu]")))
+
+
 def test_booleans_stay_booleans(write_problem) -> None:
     task = """
     files: [{name: reference.py, source: reference.py}]

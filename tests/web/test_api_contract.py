@@ -46,9 +46,11 @@ def test_boards(stage, browser) -> None:
     }
     detail = browser(None).get("/api/v1/boards/softmax").json()
     assert board.items() <= detail.items()
-    assert set(detail) - set(board) == {"description", "templates", "reference", "ranking_by", "cases", "epochs"}
+    more = {"description", "templates", "reference", "ranking_by", "cases", "benchmarks_on", "epochs"}
+    assert set(detail) - set(board) == more
     assert detail["reference"].startswith("def ref_kernel")
     assert detail["cases"]["benchmarks"][0]["rows"] == 512
+    assert detail["benchmarks_on"] == {"cpu": detail["cases"]["benchmarks"]}
 
 
 def test_entries_are_best_first_one_line_an_owner(stage, browser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -140,7 +141,9 @@ def test_an_owner_chooses_among_problems_that_they_may_see(stage, owner) -> None
     secret = Competition.objects.create(slug="secret", name="Secret", visibility="closed")
     hidden = make_board("matmul")
     Board.objects.filter(pk=hidden.pk).update(competition=secret)
-    assert b"matmul" not in owner.get("/organise/kernels-101/boards").content
+    page = owner.get("/organise/kernels-101/boards").content
+    assert b"matmul" not in page
+    assert re.search(rb"<option[^>]*>Row softmax \(softmax\) \S+ version [^<]*, now on cpu</option>", page)
     answer = owner.post("/organise/kernels-101/boards", {"version": hidden.version.pk, "hardware": "cpu"})
     assert b"Choose one of the list" in answer.content
 

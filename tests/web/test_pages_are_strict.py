@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
+
+from tests.leaderboard.stage import make_problem
+from tests.leaderboard.test_problems_are_imported import SOFTMAX, bring_in, make_set
 
 PUBLIC = ["/", "/boards", "/boards/softmax", "/boards/softmax/cpu", "/sign-in", "/sign-up", "/api/docs"]
 PRIVATE = ["/boards/softmax/submit", "/submissions", "/tokens", "/account"]
@@ -114,6 +118,21 @@ def test_board_and_problem_say_how_they_rank(stage, browser) -> None:
     for address in ("/boards/softmax", "/boards/softmax/cpu"):
         page = browser(None).get(address).content.decode()
         assert "Ranked by time relative to the baseline in the same run" in page
+
+
+def test_a_problem_page_says_what_is_timed_on_each_hardware(stage, browser) -> None:
+    assert "Timing on" not in browser(None).get("/boards/softmax").content.decode()
+    large = ({"rows": 8192, "cols": 8192, "seed": 1},)
+    problem = make_problem(gpus=("cpu", "H200"), benchmarks_on={"H200": large})
+    bring_in(make_set(replace(SOFTMAX, problem=problem)))
+    answer = browser(None).get("/boards/softmax")
+    check(answer)
+    _, *parts = re.split(r"<h3>Timing on (cpu|H200)</h3>", answer.content.decode())
+    names = [re.findall("<li><code>(.*?)</code>", part) for part in parts[1::2]]
+    shown = dict(zip(parts[::2], names, strict=True))
+    assert shown == {"H200": ["cols=8192 rows=8192"], "cpu": ["cols=4096 rows=512", "cols=1024 rows=64"]}
+    told = browser(None).get("/api/v1/boards/softmax").json()["benchmarks_on"]
+    assert told == {"H200": [*large], "cpu": [*problem.benchmarks]}
 
 
 def test_the_problem_page_knows_the_limit_of_a_call() -> None:

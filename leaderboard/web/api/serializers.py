@@ -51,6 +51,7 @@ class BoardDetail(Board):
     reference = serializers.SerializerMethodField()
     ranking_by = serializers.SerializerMethodField()
     cases = serializers.SerializerMethodField()
+    benchmarks_on = serializers.SerializerMethodField(help_text="The timed cases, by the hardware they are timed on.")
 
     epochs = serializers.SerializerMethodField(help_text="Timing epochs that have lines, by hardware, current first.")
 
@@ -72,6 +73,10 @@ class BoardDetail(Board):
     @extend_schema_field(serializers.DictField(child=serializers.ListField(child=serializers.DictField())))
     def get_cases(self, card: Card) -> dict[str, Any]:
         return {kind: card.version.part(kind, []) for kind in ("tests", "benchmarks")}
+
+    @extend_schema_field(serializers.DictField(child=serializers.ListField(child=serializers.DictField())))
+    def get_benchmarks_on(self, card: Card) -> dict[str, Any]:
+        return {hardware: version.part("benchmarks", []) for hardware, version in card.versions.items()}
 
     @extend_schema_field(serializers.DictField(child=Epoch(many=True)))
     def get_epochs(self, card: Card) -> dict[str, Any]:

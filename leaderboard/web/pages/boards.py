@@ -57,7 +57,7 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "first_call_limit_s": FIRST_CALL_LIMIT_S,
         "tabs": sources.tabs(text),
         "tests": sources.case_names(text.tests),
-        "benchmarks": sources.case_names(text.benchmarks),
+        "timed": sources.timed_names(card.versions),
         "news": news_for(request.user, timezone.now(), card.competition),
         "refused": _refused(card.places),
         "previews": [_preview(place, own_entrant(request.user, card.competition)) for place in card.places],

@@ -47,6 +47,17 @@ def test_without_ranges_there_are_ten_secret_cases_over_the_known_shapes() -> No
     assert not {plan.seed for plan in secret} & {7, 8, 9}
 
 
+def test_a_hardwares_own_timed_shapes_are_checked_there_and_those_of_others_are_not() -> None:
+    asked = problem(
+        gpus=("cpu", "H200"),
+        benchmarks_on={"H200": ({"n": 4096},)},
+        fuzz=Fuzz(args={"n": IntRange(1, 9), "kind": ("a", "b", "c")}, cases=5),
+    )
+    shapes = [plan.case["n"] for plan in plan_checks(asked.on("H200"), random.Random(1)) if not plan.public]
+    assert sorted(shapes)[-4:] == [4096] * 4  # as it is, and with each kind of data
+    assert not {100, 200} & set(shapes)
+
+
 def test_the_timed_shapes_are_among_the_secret_ones() -> None:
     fuzz = Fuzz({"n": IntRange(1, 50)}, 12)
     secret = [plan.case["n"] for plan in plan_checks(problem(fuzz=fuzz), random.Random(1)) if not plan.public]

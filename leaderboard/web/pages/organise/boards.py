@@ -6,7 +6,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
@@ -95,8 +96,11 @@ def remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def versions_for(request: HttpRequest) -> QuerySet[ProblemVersion]:
-    """What may be chosen: all for staff, else of boards that this person sees anyway. Without their bundles."""
+    """What may be chosen: all for staff, else of boards that this person sees anyway. Without their bundles, but with
+    the hardware of the boards that have it: what is timed may differ."""
+    theirs = Board.objects.filter(version=OuterRef("pk")).order_by("hardware").values("hardware").distinct()
     versions = ProblemVersion.objects.select_related("problem").defer("bundle").order_by("problem__title", "-id")
+    versions = versions.annotate(hardware=ArraySubquery(theirs))
     user = user_of(request)
     if user.is_staff:
         return versions
