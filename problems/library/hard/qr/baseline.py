@@ -1,5 +1,6 @@
 """The tuned baseline. On a cpu Householder reflections in C++, applied to the rows of [a | I], which becomes [R | Qᵀ]:
-small matrices gain nothing from LAPACK's blocks. On a GPU the vendor's QR of the whole batch.
+small matrices gain nothing from LAPACK's blocks. On a GPU the vendor's reflections for the whole batch, and Q from
+them by products for the whole batch, too: torch.linalg.qr makes one Q after the other.
 """
 
 import ctypes
@@ -68,10 +69,22 @@ def build():
 LIBRARY = None if torch.cuda.is_available() else build()
 
 
+def reflect(a, q, r):
+    """Q = I - V T Vᵀ, where T⁻¹ has the reflections' 1 / τ on its diagonal and VᵀV above it."""
+    packed, tau = torch.geqrf(a)
+    torch.triu(packed, out=r)
+    v = packed.tril_(-1)
+    v.diagonal(dim1=-2, dim2=-1).fill_(1)
+    tied = (v.mT @ v).triu_(1).mul_(tau.unsqueeze(-1))
+    turned = torch.linalg.solve_triangular(tied, tau.unsqueeze(-1) * v.mT, upper=True, unitriangular=True)
+    torch.matmul(v, turned, out=q)
+    q.neg_().diagonal(dim1=-2, dim2=-1).add_(1)
+
+
 def custom_kernel(data):
     a, q, r = data
     if LIBRARY is None:
-        torch.linalg.qr(a, out=(q, r))
+        reflect(a, q, r)
     else:
         LIBRARY.qr(a.data_ptr(), q.data_ptr(), r.data_ptr(), *a.shape[:2])
     return q, r
