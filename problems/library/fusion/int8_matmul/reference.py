@@ -57,15 +57,17 @@ def draw(bits: np.random.SFC64, shape: tuple[int, int], seed: int, distribution:
 def _bytes(bits: np.random.SFC64, shape: tuple[int, int]) -> torch.Tensor:
     """Every signed byte is equally likely."""
     count = math.prod(shape)
-    return torch.from_numpy(bits.random_raw((count + 7) // 8).view(np.int8))[:count].to(DEVICE).view(shape)
+    if DEVICE == "cuda":
+        chance = torch.Generator(device=DEVICE).manual_seed(bits.random_raw())
+        return torch.randint(-128, 128, shape, generator=chance, dtype=torch.int8, device=DEVICE)
+    return torch.from_numpy(bits.random_raw((count + 7) // 8).view(np.int8))[:count].view(shape)
 
 
 def _uniform(bits: np.random.SFC64, shape: tuple[int, ...]) -> torch.Tensor:
     """Uniform over (-a, a) with a random a between 1.5 and 2, in 65,536 steps, so that mantissas are full."""
     count = math.prod(shape)
     step = (1.5 + 0.5 * float(bits.random_raw()) / 2**64) / 2**15
-    levels = torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count]
-    return levels.to(DEVICE).float().mul_(step).view(shape)
+    return _levels(bits, count).mul_(step).view(shape)
 
 
 def _with_far_values(bits: np.random.SFC64, values: torch.Tensor) -> torch.Tensor:
@@ -74,3 +76,11 @@ def _with_far_values(bits: np.random.SFC64, values: torch.Tensor) -> torch.Tenso
         places = torch.from_numpy((bits.random_raw(FAR) % values.numel()).astype(np.int64)).to(DEVICE)
         values.view(-1)[places] *= 32
     return values
+
+
+def _levels(bits: np.random.SFC64, count: int) -> torch.Tensor:
+    """Steps from -32,768 to 32,767. A GPU draws them itself: from the host they would take longer than a kernel."""
+    if DEVICE == "cuda":
+        chance = torch.Generator(device=DEVICE).manual_seed(bits.random_raw())
+        return torch.randint(-(1 << 15), 1 << 15, (count,), generator=chance, dtype=torch.int16, device=DEVICE).float()
+    return torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count].float()

@@ -64,8 +64,15 @@ def _uniform(rows: int, n: int, seed: int) -> torch.Tensor:
     bits = np.random.SFC64(seed)
     size = 2 + 2 * float(bits.random_raw()) / 2**64
     first = int(bits.random_raw()) % 2
-    raw = torch.from_numpy(bits.random_raw((rows * n + 1) // 2).view(np.int32))[: rows * n]
-    x = raw.to(DEVICE).float().mul_(size / 2**31).view(rows, n)
+    x = _levels(bits, rows * n).mul_(size / 2**31).view(rows, n)
     coarse = x[first::2]
     coarse.mul_(COARSE / size).floor_().mul_(size / COARSE)
     return x
+
+
+def _levels(bits: np.random.SFC64, count: int) -> torch.Tensor:
+    """Numbers of 32 bits. A GPU draws them itself: from the host they would take longer than a kernel."""
+    if DEVICE == "cuda":
+        chance = torch.Generator(device=DEVICE).manual_seed(bits.random_raw())
+        return torch.randint(-(1 << 31), 1 << 31, (count,), generator=chance, dtype=torch.int32, device=DEVICE).float()
+    return torch.from_numpy(bits.random_raw((count + 1) // 2).view(np.int32))[:count].float()

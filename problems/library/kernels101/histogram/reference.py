@@ -13,17 +13,31 @@ def generate_input(*, size: int, bins: int, seed: int, distribution: str = "unev
     """`counts` is the output's place; it holds nothing yet."""
     bits = np.random.SFC64(seed)
     table = _table(bins, distribution, np.random.Generator(bits))
+    if DEVICE == "cuda":
+        values = _drawn_there(size, bits, table)
+        return values.sort().values if distribution == "sorted" else values, _place(bins)
     fours = table[_levels(bits, 4 * LEVELS)].reshape(LEVELS, 4)  # drawn four at a time: a timed call needs millions
     values = np.take(fours, _levels(bits, (size + 3) // 4), axis=0).reshape(-1)[:size]
     if distribution == "sorted":
         values = np.repeat(np.arange(bins, dtype=np.int32), np.bincount(values, minlength=bins))
-    return torch.from_numpy(values).to(DEVICE), torch.empty(bins, dtype=torch.int32, device=DEVICE)
+    return torch.from_numpy(values), _place(bins)
 
 
 def ref_kernel(data: input_t) -> output_t:
     values, counts = data
     counts.copy_(torch.bincount(values, minlength=counts.numel()))
     return counts
+
+
+def _place(bins: int) -> torch.Tensor:
+    return torch.empty(bins, dtype=torch.int32, device=DEVICE)
+
+
+def _drawn_there(size: int, bits: np.random.SFC64, table: np.ndarray) -> torch.Tensor:
+    """A GPU draws them itself: from the host they would take longer than a kernel."""
+    chance = torch.Generator(device=DEVICE).manual_seed(bits.random_raw())
+    levels = torch.randint(LEVELS, (size,), generator=chance, dtype=torch.int32, device=DEVICE)
+    return torch.from_numpy(table).to(DEVICE).index_select(0, levels)
 
 
 def _levels(bits: np.random.BitGenerator, count: int) -> np.ndarray:

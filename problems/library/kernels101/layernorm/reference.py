@@ -50,8 +50,15 @@ def _uniform(rows: int, cols: int, seed: int) -> torch.Tensor:
     """
     bits, count = np.random.SFC64(seed), rows * cols
     width, middle = (float(raw) / 2**64 for raw in bits.random_raw(2))
-    levels = torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count]
-    values = levels.to(DEVICE).float().mul_((1 + width) / 2**15).add_(2 * middle - 1)
+    values = _levels(bits, count).mul_((1 + width) / 2**15).add_(2 * middle - 1)
     if count > 1000 * FAR:
         values[torch.from_numpy((bits.random_raw(FAR) % count).astype(np.int64)).to(DEVICE)] += 128
     return values.view(rows, cols)
+
+
+def _levels(bits: np.random.SFC64, count: int) -> torch.Tensor:
+    """Steps from -32,768 to 32,767. A GPU draws them itself: from the host they would take longer than a kernel."""
+    if DEVICE == "cuda":
+        chance = torch.Generator(device=DEVICE).manual_seed(bits.random_raw())
+        return torch.randint(-(1 << 15), 1 << 15, (count,), generator=chance, dtype=torch.int16, device=DEVICE).float()
+    return torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count].float()

@@ -53,13 +53,17 @@ def _uniform(m: int, k: int, n: int, seed: int) -> tuple[torch.Tensor, torch.Ten
     bits = np.random.SFC64(seed)
     widths = [1 + float(raw) / 2**64 for raw in bits.random_raw(2)]
     a, b = (
-        torch.from_numpy(bits.random_raw((rows * cols + 3) // 4).view(np.int16))[: rows * cols]
-        .to(DEVICE)
-        .float()
-        .mul_(width / 2**15)
-        .view(rows, cols)
+        _levels(bits, rows * cols).mul_(width / 2**15).view(rows, cols)
         for (rows, cols), width in zip(((m, k), (k, n)), widths, strict=True)
     )
     if m * k > 1000 * FAR:
         a.view(-1)[torch.from_numpy((bits.random_raw(FAR) % (m * k)).astype(np.int64)).to(DEVICE)] += 64
     return a, b.mul_(1 / math.sqrt(k))
+
+
+def _levels(bits: np.random.SFC64, count: int) -> torch.Tensor:
+    """Steps from -32,768 to 32,767. A GPU draws them itself: from the host they would take longer than a kernel."""
+    if DEVICE == "cuda":
+        chance = torch.Generator(device=DEVICE).manual_seed(bits.random_raw())
+        return torch.randint(-(1 << 15), 1 << 15, (count,), generator=chance, dtype=torch.int16, device=DEVICE).float()
+    return torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count].float()

@@ -56,9 +56,16 @@ def _uniform(size: int, seed: int) -> torch.Tensor:
     """
     bits = np.random.SFC64(seed)
     width, drift = (float(raw) / 2**64 for raw in bits.random_raw(2))
-    levels = torch.from_numpy(bits.random_raw((size + 3) // 4).view(np.int16))[:size]
-    values = levels.to(DEVICE).float().mul_((1 + width) / math.sqrt(size) / 2**15).add_((4 * drift - 2) / size)
+    values = _levels(bits, size).mul_((1 + width) / math.sqrt(size) / 2**15).add_((4 * drift - 2) / size)
     if size > 1000 * FAR:
         places = torch.from_numpy((bits.random_raw(FAR) % size).astype(np.int64)).to(DEVICE)
         values[places] += torch.tensor([0.5, -0.5], device=DEVICE).repeat(FAR // 2)
     return values
+
+
+def _levels(bits: np.random.SFC64, count: int) -> torch.Tensor:
+    """Steps from -32,768 to 32,767. A GPU draws them itself: from the host they would take longer than a kernel."""
+    if DEVICE == "cuda":
+        chance = torch.Generator(device=DEVICE).manual_seed(bits.random_raw())
+        return torch.randint(-(1 << 15), 1 << 15, (count,), generator=chance, dtype=torch.int16, device=DEVICE).float()
+    return torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count].float()

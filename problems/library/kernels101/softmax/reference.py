@@ -47,8 +47,15 @@ def _uniform(count: int, seed: int) -> torch.Tensor:
     """
     bits = np.random.SFC64(seed)
     step = (2 + 2 * float(bits.random_raw()) / 2**64) / 2**15
-    levels = torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count]
-    values = levels.to(DEVICE).float().mul_(step)
+    values = _levels(bits, count).mul_(step)
     if count > 1000 * FAR:
         values[torch.from_numpy((bits.random_raw(FAR) % count).astype(np.int64)).to(DEVICE)] += 128
     return values
+
+
+def _levels(bits: np.random.SFC64, count: int) -> torch.Tensor:
+    """Steps from -32,768 to 32,767. A GPU draws them itself: from the host they would take longer than a kernel."""
+    if DEVICE == "cuda":
+        chance = torch.Generator(device=DEVICE).manual_seed(bits.random_raw())
+        return torch.randint(-(1 << 15), 1 << 15, (count,), generator=chance, dtype=torch.int16, device=DEVICE).float()
+    return torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count].float()

@@ -44,5 +44,12 @@ def _uniform(size: int, seed: int) -> torch.Tensor:
     """
     bits = np.random.SFC64(seed)
     step = (0.5 + 0.5 * float(bits.random_raw()) / 2**64) / 2**15
-    levels = torch.from_numpy(bits.random_raw((size + 3) // 4).view(np.int16))[:size]
-    return levels.to(DEVICE).float().mul_(step)
+    return _levels(bits, size).mul_(step)
+
+
+def _levels(bits: np.random.SFC64, count: int) -> torch.Tensor:
+    """Steps from -32,768 to 32,767. A GPU draws them itself: from the host they would take longer than a kernel."""
+    if DEVICE == "cuda":
+        chance = torch.Generator(device=DEVICE).manual_seed(bits.random_raw())
+        return torch.randint(-(1 << 15), 1 << 15, (count,), generator=chance, dtype=torch.int16, device=DEVICE).float()
+    return torch.from_numpy(bits.random_raw((count + 3) // 4).view(np.int16))[:count].float()
