@@ -126,7 +126,7 @@ def stage(tmp_path: Path, database: str) -> Iterator[Stage]:
     }
     stage = Stage(tmp_path, url, database, environment)
     stage.manage("migrate", "--verbosity", "0")
-    stage.manage("import_problems", SET, "--admission", "none")
+    stage.manage("import_problems", SET, "--hardware", "cpu", "--admission", "none")
     accounts = json.loads(made := stage.manage("sample_accounts"))
     (tmp_path / "accounts.json").write_text(made)
     environment["PHOTOFINISH_TOKEN"] = accounts["ada"]["token"]

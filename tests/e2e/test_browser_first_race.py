@@ -34,7 +34,12 @@ def stage(transactional_db: None):
 
     from leaderboard.accounts.models import User
 
-    call_command("import_problems", "problems/library/kernels101.yaml", "--admission", "none", verbosity=0)
+    call_command(
+        "import_problems",
+        "problems/library/kernels101.yaml",
+        *("--hardware", "cpu", "--admission", "none"),
+        verbosity=0,
+    )
     return User.objects.create_superuser("olga", password=PASSWORD)
 
 

@@ -31,6 +31,22 @@ STARTERS = {"Python", "Triton", "CUDA"}
 HONEST = ("accepted/", "slow/", "template/", "baseline", "answer/reference", "answer/margin")
 WORKLESS = ("zeros", "ones", "constant", "input", "previous")  # answers that need no work
 DOES_NOT_APPLY = "does not apply"
+SIZES = {  # what an odd size is odd in
+    **dict.fromkeys(("vectoradd", "prefixsum", "histogram"), ("size",)),
+    **dict.fromkeys(("softmax", "layernorm"), ("rows", "cols")),
+    "matmul": ("m", "k", "n"),
+    "conv_relu": ("batch", "channels", "filters", "height", "width"),
+    "cross_entropy": ("rows", "vocab"),
+    **dict.fromkeys(("int8_matmul", "linear_gelu"), ("rows", "inner", "cols")),
+    "rmsnorm_rotary": ("tokens", "heads", "half"),
+    "attention": ("batch", "heads", "seq"),
+    "groupedgemm": ("rows", "groups", "k", "n"),
+    "moerouting": ("tokens", "experts", "k"),
+    "qr": ("batch", "n"),
+    "topk": ("rows", "n", "k"),
+}
+LEAST_US = {"conv_relu": 20, "moerouting": 10, "qr": 1}  # where most of the time is something else
+H200_BYTES_A_US, H200_FP32_A_US = 4.8e6, 67e6
 TIMEOUT_S = 300
 
 Verdicts = dict[str, dict[str, str]]
@@ -84,6 +100,11 @@ def elements(case: Case) -> int:
     return total
 
 
+def least_us(work: limits.Work) -> float:
+    """What an H200 needs at its datasheet's rates."""
+    return max((work.read_bytes + work.write_bytes) / H200_BYTES_A_US, work.flops.get("fp32", 0) / H200_FP32_A_US)
+
+
 @pytest.mark.parametrize("path", SETS, ids=lambda path: path.stem)
 def test_a_set_loads_without_a_warning(path: Path) -> None:
     found = load_set(path)
@@ -93,11 +114,11 @@ def test_a_set_loads_without_a_warning(path: Path) -> None:
         assert entry.slug in FOLDERS, "the board is named as its folder"
 
 
-def test_kernels_101_are_the_first_steps_on_the_hardware_that_everybody_has() -> None:
+def test_kernels_101_are_the_first_steps_also_on_the_hardware_that_everybody_has() -> None:
     found = load_set(LIBRARY / "kernels101.yaml")
     assert found.name == "Kernels 101"
     assert tuple(entry.slug for entry in found.entries) == FIRST_STEPS
-    assert {entry.gpus for entry in found.entries} == {("cpu",)}
+    assert {entry.gpus for entry in found.entries} == {("cpu", "H200")}
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -127,12 +148,23 @@ def test_secret_cases_have_odd_sizes_and_several_kinds_of_data(slug: str) -> Non
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_speed_of_light_of_every_timed_case_can_be_worked_out(slug: str) -> None:
+    for problem in map(load(slug).on, load(slug).gpus):
+        assert limits.faults(problem) == []
+        for case in problem.benchmarks:
+            work = limits.Work.of(problem.speed_of_light, case)
+            assert work.read_bytes > 0
+            assert work.write_bytes > 0
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_gpu_is_timed_by_work_of_its_own_size_also_at_odd_sizes(slug: str) -> None:
     problem = load(slug)
-    assert limits.faults(problem) == []
-    for case in problem.benchmarks:
-        work = limits.Work.of(problem.speed_of_light, case)
-        assert work.read_bytes > 0
-        assert work.write_bytes > 0
+    assert set(problem.benchmarks_on) == set(problem.gpus) - {"cpu"}
+    for timed in problem.benchmarks_on.values():
+        assert len(timed) >= 2
+        assert any(all(value % 2 for name, value in case.items() if name in SIZES[slug]) for case in timed)
+        light_us = [least_us(limits.Work.of(problem.speed_of_light, case)) for case in timed]
+        assert all(LEAST_US.get(slug, 30) <= each <= 1500 for each in light_us)
 
 
 @pytest.mark.parametrize("slug", FIRST_STEPS)
