@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from runner import show
+from runner import once, show
 from runner.execute import report_of
 from runner.wire import Report
 from tests.runner.judge.simulated import race
@@ -84,3 +84,12 @@ def test_a_failure_shows_what_to_do_and_no_figures() -> None:
 
 def test_a_device_that_must_not_go_on_is_said() -> None:
     assert "The device is not fit to judge any more: xid_79" in shown(made(set_aside="xid_79"))
+
+
+def test_a_job_here_asks_what_the_board_of_this_hardware_asks() -> None:
+    problem = once.find_problem("softmax")
+    for hardware, rows in (("cpu", 1531), ("H200", 8192)):
+        job = once.job_from(problem, "", "", "ranked", hardware)
+        assert job.problem_digest == problem.on(hardware).digest
+        assert job.problem["benchmarks"][0]["rows"] == rows
+        assert "benchmarks_on" not in job.problem
