@@ -177,11 +177,17 @@ def leaders(results: Iterable[Result]) -> list[tuple[Result, Value]]:
 
 
 def confirm_if_first(result: Result, first: Value | None, now: datetime) -> None:
-    """`first`: who led before this result was published."""
+    """`first`: who led before this result was published.
+
+    Whoever is first as that line went away, held anew or withdrawn, took nothing: runs against a faster kernel would
+    only end in a refusal, and so in a tie with it once it is back.
+    """
     submission = result.attempt.submission
     if first is None or first.entrant_id == submission.entrant_id:
         return
     now_first = _leader(result)
     if now_first is not None and now_first.entrant_id == submission.entrant_id:
         incumbent = Submission.objects.get(pk=first.submissions[0])
+        if not kernel_lines(incumbent).exists():
+            return
         ask_confirmation(candidate=submission, incumbent=incumbent, cause=RECORD, actor=None, now=now)

@@ -316,6 +316,22 @@ def test_who_takes_first_place_by_it_is_to_be_confirmed(stage: Stage) -> None:
     assert (asked.candidate, asked.incumbent, asked.cause) == (second, first, RECORD)
 
 
+def test_who_is_first_as_the_leader_is_held_by_it_took_no_place(stage: Stage) -> None:
+    second, leap = judged(stage, 0.8, 0.3)
+    clear(stage, leap)
+    asked = Confirmation.objects.get()
+    chosen = set_of(stage, leap, second)
+    judge_shadow(stage, second, ratio=0.79)
+    judge_shadow(stage, leap, ratio=0.29)
+    assert apply(stage, chosen) == {"applied": 2, "published": 1, "held": 1}
+    clear(stage, leap)
+    assert Confirmation.objects.get() == asked, "the two were asked about, the faster one as the candidate"
+
+
+def clear(stage: Stage, submission: Submission) -> None:
+    pipeline.clear_result(result=current(submission).result, actor=stage.olga, reason="read it", now=stage.later(1))
+
+
 @pytest.mark.parametrize("why", ["retracted", "suspended"])
 def test_what_has_no_line_gets_none_and_is_told_to_get_none(stage: Stage, why: str) -> None:
     first, second = judged(stage, 0.7, 0.8)
