@@ -32,6 +32,9 @@ def ask_confirmation(
     board = Board.objects.select_for_update(no_key=True).get(pk=candidate.board_id)  # one asks at a time
     waiting = Confirmation.objects.filter(candidate=candidate, incumbent=incumbent).exclude(state=DONE).first()
     if waiting is not None:
+        if cause != RECORD and waiting.cause == RECORD and waiting.state == QUEUED:
+            waiting.cause = cause  # a prize waits for it: it is neither paused nor dropped as a record is
+            waiting.save(update_fields=["cause"])
         return waiting
     if cause == RECORD and actor is None:
         decided = _decided(board, candidate, incumbent)

@@ -131,6 +131,18 @@ def test_another_hardware_does_not_get_it(stage: Stage) -> None:
     assert pipeline.claim_work(runner=make_runner("tess", "H200"), now=stage.now) is None
 
 
+def test_a_record_that_a_prize_waits_for_is_not_paused(stage: Stage) -> None:
+    overtake(stage)
+    claim(stage)
+    record = stage.submit(stage.cleo)
+    stage.judge(record, ratio=0.6)
+    [paused] = Confirmation.objects.filter(state=QUEUED)
+    assert pipeline.claim_work(runner=stage.rex, now=stage.now) is None
+    pair = {"candidate": paused.candidate, "incumbent": paused.incumbent}
+    assert ask_confirmation(**pair, cause=AWARD, actor=stage.olga, now=stage.now) == paused
+    assert claim(stage).attempt_id == f"confirmation-{paused.pk}"
+
+
 def test_a_confirmed_record_is_marked_so(stage: Stage) -> None:
     candidate, _ = overtake(stage)
     assert mark(stage) == NOT_YET
