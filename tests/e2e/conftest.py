@@ -22,11 +22,11 @@ SET = "problems/library/kernels101.yaml"
 LEASE_S = 3.0
 
 
-def await_that(true: Callable[[], Any], within_s: float = 30.0) -> Any:
+def await_that(true: Callable[[], Any], within_s: float = 30.0, every_s: float = 0.05) -> Any:
     give_up_at = time.monotonic() + within_s
     while not (found := true()):
         assert time.monotonic() < give_up_at, "what the test waits for did not happen"
-        time.sleep(0.05)
+        time.sleep(every_s)
     return found
 
 
