@@ -114,7 +114,7 @@ def _apply(chosen: Any, actor: Any) -> tuple[float, int, Counter[str]]:
     from django.db import connection
     from django.utils import timezone
 
-    from leaderboard import pipeline
+    from leaderboard import rejudgings
 
     queries = Counter[str]()
 
@@ -124,7 +124,7 @@ def _apply(chosen: Any, actor: Any) -> tuple[float, int, Counter[str]]:
 
     began = time.monotonic()
     with connection.execute_wrapper(count):
-        told = pipeline.try_rejudging(chosen=chosen, actor=actor, now=timezone.now())
+        told = rejudgings.try_rejudging(chosen=chosen, actor=actor, now=timezone.now())
     return time.monotonic() - began, queries["all"], told
 
 

@@ -14,7 +14,7 @@
     retract         (standings/retract.py) its kernel's lines go; restore_entry publishes them again
     import_set      uploads.apply_upload → a gate for each new version: an admission test
     add_board       edit_boards.add_board → the same for its version
-    apply_rejudging a set out of the shadow: attempts become current → screen → publish | hold | withdraw, as one
+    apply_rejudging (rejudgings.py) a set out of the shadow: its attempts become current → screen → publish | …
     claim_work      what a runner gets next: an attempt, or a confirmation or an admission test where nothing else waits
 
 The rooms below do not know each other upwards; only this page does.
@@ -22,7 +22,6 @@ The rooms below do not know each other upwards; only this page does.
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -45,15 +44,10 @@ from leaderboard.confirmations.report import record_confirmation
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants import one_person
 from leaderboard.entrants.models import Entrant
-from leaderboard.errors import UserError
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.enqueue import enqueue
-from leaderboard.judging.epochs import open_epoch
-from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet, Result, Runner
-from leaderboard.judging.rejudge_select import Selection, select
-from leaderboard.judging.rejudge_sets import begin_applying, end_applying, lock_currents
+from leaderboard.judging.models import Result, Runner
 from leaderboard.judging.report import record_report
-from leaderboard.judging.shadow import bring_to_light
 from leaderboard.judging.usage import give_back_if_ours, usage_of
 from leaderboard.judging.verdicts import kernel_runs
 from leaderboard.review import appeal, decide, fingerprints
@@ -62,10 +56,9 @@ from leaderboard.review.along import hold_along, release_along
 from leaderboard.review.failed_record import hold_failed_record
 from leaderboard.review.models import Case, Decision, Suspension
 from leaderboard.review.open import hold
-from leaderboard.review.standing import may_stand, not_standing
+from leaderboard.review.standing import may_stand
 from leaderboard.standings.podium import PODIUM, would_rank
-from leaderboard.standings.publish import kernel_lines, publish_all, withdraw_all
-from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
+from leaderboard.standings.publish import kernel_lines
 from leaderboard.standings.retract import restore
 from leaderboard.submissions import intake
 from leaderboard.submissions.ledger import check_left, spend
@@ -184,7 +177,7 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
         line.settle(result, now)
         _ask_hint_later(result)
     if result.ratio is not None:
-        _learn_later(result)
+        learn_later(result)
     return True
 
 
@@ -322,75 +315,6 @@ def unlink_login(*, login: User, actor: User, reason: str, now: datetime) -> Non
         line.stand_all(one, None, now)
 
 
-def select_for_rejudging(*, selection: Selection, competition: Competition, board: Board | None) -> list[Attempt]:
-    return select(selection, competition=competition, board=board, published=published_in(competition, board))
-
-
-@transaction.atomic
-def apply_rejudging(
-    *,
-    chosen: RejudgeSet,
-    actor: User,
-    reason: str,
-    now: datetime,
-    leave_out: bool = False,
-    anyway: bool = False,
-) -> Counter[str] | None:
-    """What was judged in the shadow becomes true, all of it at once; how many were published, held, … None: it was.
-
-    Refuses while some are unfinished unless these are left out, and where a board would leave lines behind in an epoch
-    that it then does not rank, unless that is wanted anyway.
-    """
-    items = begin_applying(chosen=chosen, actor=actor, reason=reason, leave_out=leave_out, now=now)
-    if items is None:
-        return None
-    fates = fates_of(items, lock_currents(items))
-    changes = board_changes(items, fates)
-    if (behind := sum(change.left_behind for change in changes)) and not anyway:
-        text = f"{behind} lines would stay behind in a timing epoch that their board then does not rank; judge them too"
-        raise UserError("anyway", behind, f"{text}, or apply it anyway", status=409)
-    told = Counter(fates.values())
-    told.update(_bring_to_light([item.after for item in items if fates[item.pk] == RejudgeItem.APPLIED], now))
-    ranks = [ranks_of(items, changes), ranks_of(items, board_changes(items, dict.fromkeys(fates, "")))]
-    for item in items:
-        item.became, (item.rank_before, item.rank_after) = fates[item.pk], [found[item.pk] for found in ranks]
-    end_applying(chosen=chosen, items=items, actor=actor, reason=reason, told=dict(told), now=now)
-    return told
-
-
-def try_rejudging(
-    *, chosen: RejudgeSet, actor: User, now: datetime, leave_out: bool = True, anyway: bool = True
-) -> Counter[str]:
-    """What applying it now would come to, held ones included: it is done, and taken back."""
-    with transaction.atomic():
-        told = apply_rejudging(chosen=chosen, actor=actor, reason="tried", now=now, leave_out=leave_out, anyway=anyway)
-        transaction.set_rollback(True)
-    return told or Counter()
-
-
-def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
-    """All are screened against what stood before, so that the order in which they come plays no part."""
-    results = [attempt.result for attempt in attempts]
-    ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
-    line.lock_all(ranked)
-    lights = line.look_all(ranked, now)
-    sound = line.all_that_may_rank(ranked)
-    bring_to_light(attempts, now=now)
-    for hardware, epoch in sorted({(result.attempt.hardware, result.epoch) for result in results}):
-        open_epoch(hardware=hardware, name=epoch, now=now)
-    leaders = line.leaders(result for result in ranked if result.pk in sound)
-    published = publish_all(results=[result for result in ranked if result.pk in sound], lights=lights, now=now)
-    withdraw_all(submissions=[result.attempt.submission for result in ranked if result.pk not in published])
-    held = not_standing(result for result in ranked if line.could_rank(result)) - published
-    told = Counter({"published": len(published), "held": len(held), "failed": len(ranked) - len(published | held)})
-    for result, first in leaders:
-        line.confirm_if_first(result, first, now)
-    timed = {(r.attempt.version_id, r.attempt.hardware, r.epoch): r for r in results if r.ratio is not None}
-    for result in timed.values():
-        _learn_later(result)
-    return +told
-
-
 @transaction.atomic
 def restore_entry(*, submission: Submission, actor: User, reason: str, now: datetime) -> int:
     """Undo a retraction: what of the kernel's runs nothing else stands against is published again. Says how many."""
@@ -400,7 +324,8 @@ def restore_entry(*, submission: Submission, actor: User, reason: str, now: date
     return kernel_lines(submission).count()
 
 
-def _learn_later(result: Result) -> None:
+def learn_later(result: Result) -> None:
+    """The baseline's reference times, which this result may complete; the site's worker works them out."""
     attempt = result.attempt
     told = {"problem_digest": attempt.version.digest, "hardware": attempt.hardware, "epoch": result.epoch}
     transaction.on_commit(lambda: broker.send_chore(LEARN_REFERENCE_TIMES, **told))

@@ -1,6 +1,6 @@
 """Named sets of submissions that are judged again in the shadow: make one, stop it, discard it; begin and end applying.
 
-Nothing that anybody sees changes until a set is applied, as one (pipeline.apply_rejudging). Each act locks the set's
+Nothing that anybody sees changes until a set is applied, as one (rejudgings.apply_rejudging). Each act locks the set's
 row first, so that of two organisers one waits; doing the same twice changes nothing more. To undo what was applied,
 make another set.
 """

@@ -1,7 +1,7 @@
 """What a re-judging set would change: each submission before and after, the boards as they are and as they would be.
 
 Reads and never writes; a fixed number of queries however large the set. Which results would be held for review is not
-foretold here: pipeline.try_rejudging goes through with it and takes it back.
+foretold here: rejudgings.try_rejudging goes through with it and takes it back.
 """
 
 from __future__ import annotations

@@ -174,7 +174,10 @@ class Harness:
 
 
 class HostTimer:
-    """Host memory, and this process's own clock."""
+    """Host memory, and this process's own clock. There is no gate: work is done at once."""
+
+    def __init__(self) -> None:
+        self._took_ns = 0
 
     @staticmethod
     def map(fd: int, size: int) -> memoryview:
@@ -184,15 +187,16 @@ class HostTimer:
         """Here the answer itself says when a call is done."""
 
     def time(self, work: Callable[[], None], nonce: int) -> int:
-        start = clock()
-        work()
-        return clock() - start
+        self.begin(work, nonce, behind_gate=False)
+        return self.told()
 
     def begin(self, work: Callable[[], None], nonce: int, *, behind_gate: bool) -> None:
-        raise NotImplementedError("host memory has no queue: no judge asks for that")
+        start = clock()
+        work()
+        self._took_ns = clock() - start
 
     def told(self) -> int:
-        raise NotImplementedError
+        return self._took_ns
 
 
 class DeviceTimer:

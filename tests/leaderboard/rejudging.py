@@ -7,7 +7,7 @@ from typing import Any
 from django.apps import apps
 from django.db import models
 
-from leaderboard import pipeline
+from leaderboard import rejudgings
 from leaderboard.judging.models import Attempt, AttemptEvent, RejudgeSet
 from leaderboard.judging.rejudge_select import LIST, Selection
 from leaderboard.judging.rejudge_sets import make_set
@@ -35,7 +35,7 @@ def set_of(stage: Stage, *submissions: Submission, name: str = "new judge") -> R
         name=name,
         why="a bug in the judge",
         selection=selection,
-        attempts=pipeline.select_for_rejudging(selection=selection, competition=competition, board=None),
+        attempts=rejudgings.select_for_rejudging(selection=selection, competition=competition, board=None),
         actor=stage.olga,
         now=stage.later(1),
     )
@@ -51,7 +51,7 @@ def judge_shadow(stage: Stage, submission: Submission, **told: Any) -> Job:
 
 
 def apply(stage: Stage, chosen: RejudgeSet, **how: bool) -> dict[str, int] | None:
-    told = pipeline.apply_rejudging(chosen=chosen, actor=stage.olga, reason="it is better", now=stage.later(1), **how)
+    told = rejudgings.apply_rejudging(chosen=chosen, actor=stage.olga, reason="it is better", now=stage.later(1), **how)
     return None if told is None else dict(told)
 
 

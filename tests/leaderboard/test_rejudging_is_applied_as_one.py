@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leaderboard import pipeline
+from leaderboard import pipeline, rejudgings
 from leaderboard.audit.models import Row
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Role
@@ -110,7 +110,7 @@ def test_discarding_leaves_everything_as_it_was(stage: Stage, told: list[dict[st
         chosen = set_of(stage, *submissions)
         for verdict in told[:finished]:
             stage.report(stage.claim(), **verdict)
-        pipeline.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now)
+        rejudgings.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now)
         compare(chosen)
         discard_set(chosen=chosen, actor=stage.olga, reason="not needed", now=stage.now)
         assert (everything(), statuses(submissions)) == (rows, seen)
@@ -134,7 +134,7 @@ def test_trying_it_says_what_would_come_of_it_and_changes_nothing(stage: Stage) 
     chosen = set_of(stage, fast)
     judge_shadow(stage, fast, ratio=0.1)
     rows = everything()
-    assert pipeline.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now) == {"applied": 1, "held": 1}
+    assert rejudgings.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now) == {"applied": 1, "held": 1}
     assert everything() == rows
     assert RejudgeSet.objects.get().is_open
 
@@ -250,12 +250,12 @@ def test_owners_of_the_competition_only(stage: Stage, role: str | None) -> None:
     judge_shadow(stage, submission)
     if role:
         Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=role)
-    for act in (pipeline.apply_rejudging, discard_set):
+    for act in (rejudgings.apply_rejudging, discard_set):
         with pytest.raises(UserError) as caught:
             act(chosen=chosen, actor=stage.cleo, reason="I may not", now=stage.now)
         assert caught.value.status == 403
     Role.objects.update_or_create(competition=stage.board.competition, user=stage.cleo, defaults={"role": Role.OWNER})
-    assert pipeline.apply_rejudging(chosen=chosen, actor=stage.cleo, reason="I may", now=stage.now)
+    assert rejudgings.apply_rejudging(chosen=chosen, actor=stage.cleo, reason="I may", now=stage.now)
 
 
 def at_once(*acts: Any) -> list[Any]:

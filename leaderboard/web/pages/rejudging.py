@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from leaderboard import pipeline
+from leaderboard import rejudgings
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.roles import check_role, has_role
 from leaderboard.errors import UserError
@@ -79,7 +79,7 @@ def new(request: HttpRequest) -> HttpResponse:
         return _new_page(request, form, status=400 if form.is_bound else 200)
     competition, board, selection = form.competition, form.board, form.selection
     try:
-        attempts = pipeline.select_for_rejudging(competition=competition, board=board, selection=selection)
+        attempts = rejudgings.select_for_rejudging(competition=competition, board=board, selection=selection)
         if request.POST.get("go") != "make":
             found = {"submissions": len(attempts), "estimate_s": estimate_s(attempts)}
             return _new_page(request, form, found=found)
@@ -123,7 +123,7 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
         return _detail_page(request, chosen, form, status=400)
     reason = form.cleaned_data["reason"]
     try:
-        told = pipeline.apply_rejudging(
+        told = rejudgings.apply_rejudging(
             chosen=chosen, actor=user_of(request), reason=reason, now=timezone.now(), **wanted
         )
     except UserError as error:
@@ -139,7 +139,7 @@ def attempt(request: HttpRequest, pk: int) -> HttpResponse:
     chosen, user = _found(request, pk), user_of(request)
     try:
         check_role(user, chosen.competition, Role.OWNER, "try a re-judging")
-        told = pipeline.try_rejudging(chosen=chosen, actor=user, now=timezone.now())
+        told = rejudgings.try_rejudging(chosen=chosen, actor=user, now=timezone.now())
     except UserError as error:
         return _refused(request, chosen, ReasonForm(), error)
     messages.info(request, f"Applying it now would come to: {_said(told)}. Nothing was changed.")

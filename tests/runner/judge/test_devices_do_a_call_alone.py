@@ -42,15 +42,8 @@ class ThreadTimer(harness.HostTimer):
     def use(self, answers):
         self.answers = answers
 
-    def time(self, work, nonce):
-        self.begin(work, nonce, behind_gate=False)
-        return self.told()
-
     def begin(self, work, nonce, *, behind_gate):
-        if not hasattr(sys.modules["submission"], "ECHOES"):
-            nonce_told = nonce
-        else:
-            nonce_told = 0
+        echoes = getattr(sys.modules["submission"], "ECHOES", True)
         def opened():
             return struct.unpack_from("<Q", self.answers, protocol.GATE_OFFSET)[0] == nonce
         def run():
@@ -62,8 +55,8 @@ class ThreadTimer(harness.HostTimer):
             except BaseException as err:
                 self.failed = err
             self.took = time.perf_counter_ns() - start
-            if nonce_told:
-                protocol.write_echo(self.answers, nonce_told)
+            if echoes:
+                protocol.write_echo(self.answers, nonce)
         self.failed = None
         self.thread = threading.Thread(target=run, daemon=True)
         self.thread.start()

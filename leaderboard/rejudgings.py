@@ -1,0 +1,92 @@
+"""How a set of re-judgings comes out of the shadow, as one: the part of the pipeline (pipeline.py) that is about many
+submissions at a time. What was judged stays in the shadow (judging/rejudge_sets.py) until here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from django.db import transaction
+
+from leaderboard import line
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.errors import UserError
+from leaderboard.judging.epochs import open_epoch
+from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.rejudge_select import Selection, select
+from leaderboard.judging.rejudge_sets import begin_applying, end_applying, lock_currents
+from leaderboard.judging.shadow import bring_to_light
+from leaderboard.pipeline import learn_later
+from leaderboard.review.standing import not_standing
+from leaderboard.standings.publish import publish_all, withdraw_all
+from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
+
+
+def select_for_rejudging(*, selection: Selection, competition: Competition, board: Board | None) -> list[Attempt]:
+    return select(selection, competition=competition, board=board, published=published_in(competition, board))
+
+
+@transaction.atomic
+def apply_rejudging(
+    *,
+    chosen: RejudgeSet,
+    actor: User,
+    reason: str,
+    now: datetime,
+    leave_out: bool = False,
+    anyway: bool = False,
+) -> Counter[str] | None:
+    """What was judged in the shadow becomes true, all of it at once; how many were published, held, … None: it was.
+
+    Refuses while some are unfinished unless these are left out, and where a board would leave lines behind in an epoch
+    that it then does not rank, unless that is wanted anyway.
+    """
+    items = begin_applying(chosen=chosen, actor=actor, reason=reason, leave_out=leave_out, now=now)
+    if items is None:
+        return None
+    fates = fates_of(items, lock_currents(items))
+    changes = board_changes(items, fates)
+    if (behind := sum(change.left_behind for change in changes)) and not anyway:
+        text = f"{behind} lines would stay behind in a timing epoch that their board then does not rank; judge them too"
+        raise UserError("anyway", behind, f"{text}, or apply it anyway", status=409)
+    told = Counter(fates.values())
+    told.update(_bring_to_light([item.after for item in items if fates[item.pk] == RejudgeItem.APPLIED], now))
+    ranks = [ranks_of(items, changes), ranks_of(items, board_changes(items, dict.fromkeys(fates, "")))]
+    for item in items:
+        item.became, (item.rank_before, item.rank_after) = fates[item.pk], [found[item.pk] for found in ranks]
+    end_applying(chosen=chosen, items=items, actor=actor, reason=reason, told=dict(told), now=now)
+    return told
+
+
+def try_rejudging(
+    *, chosen: RejudgeSet, actor: User, now: datetime, leave_out: bool = True, anyway: bool = True
+) -> Counter[str]:
+    """What applying it now would come to, held ones included: it is done, and taken back."""
+    with transaction.atomic():
+        told = apply_rejudging(chosen=chosen, actor=actor, reason="tried", now=now, leave_out=leave_out, anyway=anyway)
+        transaction.set_rollback(True)
+    return told or Counter()
+
+
+def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
+    """All are screened against what stood before, so that the order in which they come plays no part."""
+    results = [attempt.result for attempt in attempts]
+    ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
+    line.lock_all(ranked)
+    lights = line.look_all(ranked, now)
+    sound = line.all_that_may_rank(ranked)
+    bring_to_light(attempts, now=now)
+    for hardware, epoch in sorted({(result.attempt.hardware, result.epoch) for result in results}):
+        open_epoch(hardware=hardware, name=epoch, now=now)
+    leaders = line.leaders(result for result in ranked if result.pk in sound)
+    published = publish_all(results=[result for result in ranked if result.pk in sound], lights=lights, now=now)
+    withdraw_all(submissions=[result.attempt.submission for result in ranked if result.pk not in published])
+    held = not_standing(result for result in ranked if line.could_rank(result)) - published
+    told = Counter({"published": len(published), "held": len(held), "failed": len(ranked) - len(published | held)})
+    for result, first in leaders:
+        line.confirm_if_first(result, first, now)
+    timed = {(r.attempt.version_id, r.attempt.hardware, r.epoch): r for r in results if r.ratio is not None}
+    for result in timed.values():
+        learn_later(result)
+    return +told

@@ -1,0 +1,315 @@
+"""Who gets what from every address of the site: a line an address, read by test_permission_matrix.py.
+
+A line says what GET and POST answer, one letter for each of WHO (one letter alone: for all of them):
+
+    A  allowed        200, 3xx to another page, or a complaint about what was sent (400, 409, 429)
+    I  asked to sign in   302 to /sign-in on pages, 401 over the API
+    F  forbidden      403
+    N  not there      404
+    M  not that way   405
+"""
+
+from __future__ import annotations
+
+WHO = ("anonymous", "competitor", "mate", "stranger", "viewer", "reviewer", "owner", "administrator")
+# letters:  anonymous competitor mate stranger viewer reviewer owner administrator
+
+ALL = "A"
+NOT_SENT = "M"  # nothing is sent there
+SIGNED_IN = "IAAAAAAA"
+SENT_TO_NOBODY = "IMMMMMMM"  # a page for those who are signed in that takes no form
+ANY_ROLE = "INNNAAAA"
+REVIEWERS = "INNNFAAA"
+OWNERS = "INNNFFAA"
+READ_ONLY = "IMMMMMMM"
+OWNERS_OR_NONE = "INNNNNAA"
+STAFF = "INNNNNNA"
+OWN = "IAANAAAA"  # of ada and her team
+RUNNERS = "I"  # a runner's token, and nobody's session
+
+# route → (address, GET, POST)
+TABLE: dict[str, list[tuple[str, str, str]]] = {
+    "": [("/", ALL, NOT_SENT)],
+    "boards": [("/boards", ALL, NOT_SENT)],
+    "boards/<slug:slug>": [("/boards/softmax", ALL, NOT_SENT)],
+    "boards/<slug:slug>/submit": [("/boards/softmax/submit", SIGNED_IN, SIGNED_IN)],
+    "boards/<slug:slug>/files/<str:name>": [("/boards/softmax/files/reference.py", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>": [("/boards/softmax/cpu", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>/history": [("/boards/softmax/cpu/history", ALL, NOT_SENT)],
+    "entries/<int:pk>": [
+        ("/entries/{published}", ALL, NOT_SENT),
+        ("/entries/{held}", "N", NOT_SENT),
+        ("/entries/{frozen}", "NNNNNNNA", NOT_SENT),
+    ],
+    "entries/<int:pk>/code": [("/entries/{published}/code", "NAANAAAA", NOT_SENT)],
+    "submissions/<int:pk>/retract": [("/submissions/{own}/retract", "IMMMMMMM", OWN)],
+    "submissions/<int:pk>/restore": [("/submissions/{own}/restore", "IMMMMMMM", OWN)],
+    "submissions/<int:pk>/publish-code": [("/submissions/{own}/publish-code", "IMMMMMMM", OWN)],
+    "competitions/<slug:slug>/standings": [
+        ("/competitions/{slug}/standings", ALL, NOT_SENT),
+        ("/competitions/{secret}/standings", "NNNNNNNA", NOT_SENT),
+    ],
+    "competitions": [("/competitions", ALL, NOT_SENT)],
+    "competitions/<slug:slug>": [
+        ("/competitions/{slug}", ALL, NOT_SENT),
+        ("/competitions/{secret}", "NNNNNNNA", NOT_SENT),
+    ],
+    "competitions/<slug:slug>/enter": [
+        ("/competitions/{slug}/enter", "IMMMMMMM", SIGNED_IN),
+        ("/competitions/{secret}/enter", "IMMMMMMM", STAFF),
+    ],
+    "competitions/<slug:slug>/team": [
+        ("/competitions/{slug}/team", SIGNED_IN, READ_ONLY),
+        ("/competitions/{secret}/team", STAFF, READ_ONLY),
+    ],
+    "competitions/<slug:slug>/team/<slug:name>": [
+        ("/competitions/{slug}/team/leave", "IMMMMMMM", SIGNED_IN),
+        ("/competitions/{slug}/team/nothing", "IMMMMMMM", "IN"),
+        ("/competitions/{secret}/team/create", "IMMMMMMM", STAFF),
+    ],
+    "competitions/<slug:slug>/integrity": [
+        ("/competitions/{slug}/integrity", ALL, NOT_SENT),
+        ("/competitions/{secret}/integrity", "NNNNNNNA", NOT_SENT),
+    ],
+    "competitions/<slug:slug>/awards": [
+        ("/competitions/{slug}/awards", ALL, NOT_SENT),
+        ("/competitions/{secret}/awards", "NNNNNNNA", NOT_SENT),
+    ],
+    **{
+        f"competitions/<slug:slug>/awards.{kind}": [
+            (f"/competitions/{{slug}}/awards.{kind}", ALL, NOT_SENT),
+            (f"/competitions/{{secret}}/awards.{kind}", "NNNNNNNA", NOT_SENT),
+        ]
+        for kind in ("csv", "json")
+    },
+    "competitions/<slug:slug>/awards/propose/<slug:track>": [
+        ("/competitions/{slug}/awards/propose/best", "IMMMMMMM", OWNERS_OR_NONE)
+    ],
+    "competitions/<slug:slug>/awards/<int:pk>/<slug:name>": [
+        ("/competitions/{slug}/awards/{award}/announce", "IMMMMMMM", OWNERS_OR_NONE)
+    ],
+    "invite-code": [("/invite-code", SIGNED_IN, SIGNED_IN)],
+    "collections/<slug:slug>": [("/collections/kernels-101", "N", NOT_SENT)],
+    "collections/<slug:slug>/<str:username>": [("/collections/kernels-101/ada", "N", NOT_SENT)],
+    "submissions": [("/submissions", SIGNED_IN, READ_ONLY)],
+    "submissions/<int:pk>": [
+        ("/submissions/{own}", OWN, READ_ONLY),
+        ("/submissions/{held}", "INNNAAAA", READ_ONLY),
+    ],
+    "submissions/<int:pk>/cancel": [("/submissions/{own}/cancel", "IMMMMMMM", OWN)],
+    "submissions/<int:pk>/answer": [("/submissions/{own}/answer", "IMMMMMMM", OWN)],
+    "submissions/<int:pk>/appeal": [("/submissions/{own}/appeal", "IMMMMMMM", OWN)],
+    "review": [("/review", ANY_ROLE, READ_ONLY)],
+    "review/hold": [("/review/hold", "IMMMMMMM", ANY_ROLE)],
+    "review/accounts": [("/review/accounts", OWNERS_OR_NONE, OWNERS_OR_NONE)],
+    "review/<int:pk>": [("/review/{case}", ANY_ROLE, READ_ONLY), ("/review/{secret_case}", STAFF, READ_ONLY)],
+    "review/<int:pk>/<slug:name>": [
+        ("/review/{case}/claim", "IMMMMMMM", REVIEWERS),
+        ("/review/{case}/clear", "IMMMMMMM", ANY_ROLE),
+        ("/review/{secret_case}/claim", "IMMMMMMM", STAFF),
+    ],
+    "rejudge": [("/rejudge", ANY_ROLE, READ_ONLY)],
+    "rejudge/new": [("/rejudge/new", OWNERS_OR_NONE, OWNERS_OR_NONE)],
+    "rejudge/<int:pk>": [("/rejudge/{rejudge}", ANY_ROLE, READ_ONLY)],
+    "rejudge/<int:pk>.csv": [("/rejudge/{rejudge}.csv", ANY_ROLE, READ_ONLY)],
+    **{
+        f"rejudge/<int:pk>/{act}": [(f"/rejudge/{{rejudge}}/{act}", "IMMMMMMM", ANY_ROLE)]  # a reason is asked first
+        for act in ("apply", "discard", "stop")
+    },
+    "rejudge/<int:pk>/try": [("/rejudge/{rejudge}/try", "IMMMMMMM", OWNERS)],
+    "admission": [("/admission", ANY_ROLE, READ_ONLY)],
+    "admission/ask": [("/admission/ask", "IMMMMMMM", "INNNNNNN")],
+    "admission/<int:pk>": [("/admission/{test}", ANY_ROLE, READ_ONLY)],
+    "admission/<int:pk>/override": [("/admission/{test}/override", "IMMMMMMM", ANY_ROLE)],
+    "runners": [("/runners", STAFF, READ_ONLY)],
+    "sets": [("/sets", STAFF, STAFF)],
+    "sets/<int:pk>": [("/sets/{upload}", STAFF, READ_ONLY)],
+    "sets/<int:pk>/apply": [("/sets/{upload}/apply", "IMMMMMMM", STAFF)],
+    "sign-up": [("/sign-up", ALL, ALL)],
+    "sign-in": [("/sign-in", ALL, ALL)],
+    "sign-out": [("/sign-out", "M", ALL)],
+    "tokens": [("/tokens", SIGNED_IN, SIGNED_IN)],
+    "account": [("/account", SIGNED_IN, READ_ONLY)],
+    "account/link": [("/account/link", "IMMMMMMM", SIGNED_IN)],
+    "tokens/<int:pk>/revoke": [("/tokens/{token}/revoke", "IMMMMMMM", "IANNNNNN")],
+    "healthz": [("/healthz", ALL, NOT_SENT)],
+    "robots.txt": [("/robots.txt", ALL, NOT_SENT)],
+    "api/docs": [("/api/docs", ALL, NOT_SENT)],
+    "api/schema": [("/api/schema", ALL, NOT_SENT)],
+    # organisers
+    "organise": [("/organise", ANY_ROLE, READ_ONLY)],
+    "organise/new": [("/organise/new", STAFF, STAFF)],
+    "organise/<slug:slug>": [
+        ("/organise/{slug}", ANY_ROLE, READ_ONLY),
+        ("/organise/{secret}", STAFF, READ_ONLY),
+    ],
+    "organise/<slug:slug>/settings": [("/organise/{slug}/settings", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/history": [("/organise/{slug}/history", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/clone": [("/organise/{slug}/clone", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/roles": [("/organise/{slug}/roles", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/roles/<int:pk>/revoke": [("/organise/{slug}/roles/{role}/revoke", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/boards": [("/organise/{slug}/boards", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/boards/<int:pk>": [
+        ("/organise/{slug}/boards/{board}", ANY_ROLE, OWNERS),
+        ("/organise/{slug}/boards/{secret_board}", "IN", "INNNFFNN"),
+    ],
+    "organise/<slug:slug>/boards/<int:pk>/close": [("/organise/{slug}/boards/{board}/close", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/boards/<int:pk>/remove": [("/organise/{slug}/boards/{board}/remove", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/tracks": [("/organise/{slug}/tracks", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/tracks/<int:pk>": [("/organise/{slug}/tracks/{track}", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/tracks/<int:pk>/remove": [("/organise/{slug}/tracks/{track}/remove", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/tracks/<int:pk>/prizes": [("/organise/{slug}/tracks/{track}/prizes", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/tracks/<int:pk>/prizes/<int:prize_pk>/remove": [
+        ("/organise/{slug}/tracks/{track}/prizes/{prize}/remove", "IMMMMMMM", OWNERS)
+    ],
+    "organise/<slug:slug>/codes": [("/organise/{slug}/codes", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/codes/<int:pk>/revoke": [("/organise/{slug}/codes/{code}/revoke", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/announcements": [("/organise/{slug}/announcements", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/announcements/<int:pk>/withdraw": [
+        ("/organise/{slug}/announcements/{news}/withdraw", "IMMMMMMM", OWNERS)
+    ],
+    "organise/<slug:slug>/quotas": [("/organise/{slug}/quotas", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/thresholds": [("/organise/{slug}/thresholds", ANY_ROLE, OWNERS)],
+    "competitions/<slug:slug>/thresholds": [("/competitions/{slug}/thresholds", ALL, NOT_SENT)],
+    "organise/<slug:slug>/standing": [("/organise/{slug}/standing", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/standing/<slug:name>": [("/organise/{slug}/standing/freeze", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/confirmations": [("/organise/{slug}/confirmations", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/confirmations/<int:pk>.json": [
+        ("/organise/{slug}/confirmations/{confirmation}.json", ANY_ROLE, READ_ONLY)
+    ],
+    "organise/<slug:slug>/confirmations/<int:pk>/<slug:name>": [
+        ("/organise/{slug}/confirmations/{confirmation}/close", "IMMMMMMM", REVIEWERS)
+    ],
+    "organise/<slug:slug>/state": [("/organise/{slug}/state", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/state.json": [("/organise/{slug}/state.json", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/exports": [("/organise/{slug}/exports", ANY_ROLE, READ_ONLY)],
+    "organise/<slug:slug>/exports/<slug:name>.<slug:kind>": [
+        ("/organise/{slug}/exports/entrants.csv", ANY_ROLE, READ_ONLY),
+        ("/organise/{slug}/exports/results.json", ANY_ROLE, READ_ONLY),
+    ],
+    "organise/<slug:slug>/preview": [("/organise/{slug}/preview?x", "IMMMMMMM", "IN")],
+    "preview/leave": [("/preview/leave", "M", ALL)],
+    # the API
+    "api/v1/me": [("/api/v1/me", SIGNED_IN, READ_ONLY)],
+    "api/v1/boards": [("/api/v1/boards", ALL, NOT_SENT)],
+    "api/v1/boards/<slug:slug>": [("/api/v1/boards/softmax", ALL, NOT_SENT)],
+    "api/v1/boards/<slug:slug>/<str:hardware>/entries": [("/api/v1/boards/softmax/cpu/entries", ALL, NOT_SENT)],
+    "api/v1/competitions": [("/api/v1/competitions", ALL, NOT_SENT)],
+    "api/v1/competitions/<slug:slug>": [
+        ("/api/v1/competitions/{slug}", ALL, NOT_SENT),
+        ("/api/v1/competitions/{secret}", "NNNNNNNA", NOT_SENT),
+    ],
+    "api/v1/competitions/<slug:slug>/enter": [
+        ("/api/v1/competitions/{slug}/enter", "IMMMMMMM", SIGNED_IN),
+        ("/api/v1/competitions/{secret}/enter", "IMMMMMMM", STAFF),
+    ],
+    "api/v1/competitions/<slug:slug>/standings": [
+        ("/api/v1/competitions/{slug}/standings", ALL, NOT_SENT),
+        ("/api/v1/competitions/{secret}/standings", "NNNNNNNA", NOT_SENT),
+    ],
+    **{
+        f"api/v1/competitions/<slug:slug>/{part}": [
+            (f"/api/v1/competitions/{{slug}}/{part}", ALL, NOT_SENT),
+            (f"/api/v1/competitions/{{secret}}/{part}", "NNNNNNNA", NOT_SENT),
+        ]
+        for part in ("announcements", "awards", "integrity")
+    },
+    "api/v1/competitions/<slug:slug>/team": [
+        ("/api/v1/competitions/{slug}/team", SIGNED_IN, READ_ONLY),
+        ("/api/v1/competitions/{secret}/team", STAFF, READ_ONLY),
+    ],
+    **{
+        f"api/v1/competitions/<slug:slug>/team/{act}": [
+            (f"/api/v1/competitions/{{slug}}/team/{act}", "IMMMMMMM", letters),
+            (f"/api/v1/competitions/{{secret}}/team/{act}", "IMMMMMMM", STAFF),
+        ]
+        for act, letters in {
+            **dict.fromkeys(("create", "leave", "rename", "invite", "withdraw", "remove", "hand-over"), SIGNED_IN),
+            **dict.fromkeys(("division", "affiliation", "pseudonym", "declare"), SIGNED_IN),
+            "reveal": "IAFAAAAA",  # what the others lack is told before who may
+        }.items()
+    },
+    "api/v1/entrants": [("/api/v1/entrants", SIGNED_IN, READ_ONLY)],
+    "api/v1/invites": [("/api/v1/invites", SIGNED_IN, READ_ONLY)],
+    **{
+        f"api/v1/invites/<int:pk>/{act}": [(f"/api/v1/invites/{{invite}}/{act}", "IMMMMMMM", "INNANNNN")]
+        for act in ("accept", "decline")
+    },
+    "api/v1/boards/<slug:slug>/<str:hardware>/history": [
+        ("/api/v1/boards/softmax/cpu/history", ALL, NOT_SENT),
+        ("/api/v1/boards/{secret}/cpu/history", "NNNNNNNA", NOT_SENT),
+    ],
+    "api/v1/entries/<int:pk>": [
+        ("/api/v1/entries/{published}", ALL, NOT_SENT),
+        ("/api/v1/entries/{frozen}", "NNNNNNNA", NOT_SENT),
+    ],
+    "api/v1/submissions/<int:pk>/retract": [("/api/v1/submissions/{own}/retract", "IMMMMMMM", "IAFNFAAA")],
+    "api/v1/quota": [("/api/v1/quota", SIGNED_IN, READ_ONLY)],
+    "api/v1/submissions": [("/api/v1/submissions", SIGNED_IN, SIGNED_IN)],
+    "api/v1/submissions/<int:pk>": [
+        ("/api/v1/submissions/{own}", OWN, READ_ONLY),
+        ("/api/v1/submissions/{held}", "INNNAAAA", READ_ONLY),
+    ],
+    "api/v1/submissions/<int:pk>/cancel": [("/api/v1/submissions/{own}/cancel", "IMMMMMMM", "IAFNFFFA")],
+    "api/v1/submissions/<int:pk>/events": [("/api/v1/submissions/{own}/events", OWN, NOT_SENT)],
+    "api/v1/submissions/<int:pk>/review": [
+        ("/api/v1/submissions/{own}/review", OWN, READ_ONLY),
+        ("/api/v1/submissions/{held}/review", "INNNAAAA", READ_ONLY),
+        ("/api/v1/submissions/{published}/review", "IN", READ_ONLY),
+    ],
+    "api/v1/submissions/<int:pk>/answer": [("/api/v1/submissions/{own}/answer", "IMMMMMMM", OWN)],
+    "api/v1/submissions/<int:pk>/appeal": [("/api/v1/submissions/{own}/appeal", "IMMMMMMM", OWN)],
+    "api/v1/review": [("/api/v1/review", ANY_ROLE, "INNNMMMM")],
+    "api/v1/review/hold": [("/api/v1/review/hold", "INNNMMMM", ANY_ROLE)],
+    "api/v1/review/<int:pk>": [
+        ("/api/v1/review/{case}", ANY_ROLE, "INNNMMMM"),
+        ("/api/v1/review/{secret_case}", STAFF, "INNNMMMM"),
+    ],
+    **{
+        f"api/v1/review/<int:pk>/{act}": [
+            (f"/api/v1/review/{{case}}/{act}", "INNNMMMM", letters),
+            (f"/api/v1/review/{{secret_case}}/{act}", "INNNMMMM", STAFF),
+        ]
+        for act, letters in {
+            **dict.fromkeys(("claim", "release"), REVIEWERS),
+            **dict.fromkeys(("clear", "reject", "ask", "overturn", "uphold", "grant", "undo"), ANY_ROLE),  # a reason
+            **dict.fromkeys(("note", "label", "unlabel", "rerun"), ANY_ROLE),  # is asked for first
+        }.items()
+    },
+    "api/v1/admission": [("/api/v1/admission", ANY_ROLE, ANY_ROLE)],
+    "api/v1/admission/<int:pk>": [("/api/v1/admission/{test}", ANY_ROLE, "INNNMMMM")],
+    # runners
+    **{
+        f"api/runner/v1/{route}": [
+            (f"/api/runner/v1/{route}".replace("<int:attempt_id>", "1").replace("<int:pk>", "1"), RUNNERS, RUNNERS)
+        ]
+        for route in (
+            *("hello", "claim"),
+            *(f"attempts/<int:attempt_id>/{act}" for act in ("renew", "events", "report")),
+            *(f"attempts/admission-<int:pk>/{act}" for act in ("renew", "events", "report")),
+            *(f"attempts/confirmation-<int:pk>/{act}" for act in ("renew", "events", "report")),
+        )
+    },
+    r"^api(?:/.*)?\Z": [("/api/nothing", "N", "N")],
+}
+PUBLIC_AS_WELL = (
+    *(f"/api/v1/competitions/winter{part}" for part in ("", "/announcements", "/awards", "/integrity")),
+    *("/boards/{secret}", "/boards/{secret}/cpu", "/boards/winter-softmax/cpu", "/boards/winter-softmax"),
+    *("/api/v1/boards/{secret}", "/api/v1/boards/{secret}/cpu/entries", "/api/v1/boards/winter-softmax/cpu/entries"),
+    *(
+        "/api/v1/boards/winter-softmax/cpu/history",
+        "/boards/winter-softmax/cpu/history",
+        "/boards/winter-softmax/cpu?public=1&from=0",
+    ),
+    *("/competitions/winter/standings", "/competitions/winter/standings?scoring=points&hardware=cpu"),
+    *("/api/v1/competitions/winter/standings?full=true", "/api/v1/boards/winter-softmax/cpu/entries?full=true"),
+    *("/api/v1/competitions/winter/standings", "/entries/{frozen}/code", "/api/v1/entries/{held}"),
+    *("/submissions/{held}", "/submissions/{frozen}", "/api/v1/submissions/{held}"),
+)
+
+
+HIDDEN = ("held", "rejected", "retracted", "frozen", "secret_held")  # submissions that no stranger reads anything of
+OF_ONE = (
+    *("/submissions/{pk}", "/entries/{pk}", "/entries/{pk}/code", "/api/v1/entries/{pk}"),
+    *("/api/v1/submissions/{pk}", "/api/v1/submissions/{pk}/events", "/api/v1/submissions/{pk}/review"),
+)
