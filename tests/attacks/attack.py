@@ -61,7 +61,8 @@ class Attack:
 
     def gained(self, report: Report) -> str:
         """What the attack got that it should not have; empty when nothing."""
-        effects = [line for line in report.logs["stderr"].splitlines() if line.startswith("ATTACK-EFFECT")]
+        said = [line for line in report.logs["stderr"].splitlines() if line.startswith("ATTACK-EFFECT")]
+        effects = [line for line in said if "fork refused" not in line]  # the limit holds
         rejected = report.outcome in REJECTED and report.score_us is None
         if "LEAK" in str(report.to_json()):
             return "data of a secret case"

@@ -44,10 +44,12 @@ class Task:
 
 
 def attacks(names: list[str]) -> list[Attack]:
-    """Ours, those of the shared set that need a GPU, and the forged events; only those that a name is part of."""
+    """Ours, of the shared set those that need a GPU and those that try to get out of the container, and the forged
+    events; only those that a name is part of."""
     found = [Attack.read(path) for path in sorted((ATTACKS / "gpu").glob("g*.py"))]
     found.append(Attack(FORGED, FORGED.read_text(), "rejected", problem="add", case="size=16777216", mode="ranked"))
-    found += [_shared(path) for path in sorted((ATTACKS / "corpus").glob("*.py")) if _needs_cuda(path.read_text())]
+    shared = [(path, path.read_text()) for path in sorted((ATTACKS / "corpus").glob("*.py"))]
+    found += [_shared(path, source) for path, source in shared if _needs_cuda(source) or _breaks_out(source)]
     return [one for one in found if not names or any(name in one.path.stem for name in names)]
 
 
@@ -55,9 +57,15 @@ def _needs_cuda(source: str) -> bool:
     return re.search(r'^REQUIRES = "cuda"', source, re.MULTILINE) is not None
 
 
-def _shared(path: Path) -> Attack:
-    """`flagged` there means rejected, or scored at an honest time."""
-    source = path.read_text()
+def _breaks_out(source: str) -> bool:
+    return re.search(r"^expect: contained", source, re.MULTILINE) is not None
+
+
+def _shared(path: Path, source: str) -> Attack:
+    """`flagged` there means rejected, or scored at an honest time. Who kills what is above it ends as an error."""
+    if _breaks_out(source):
+        expected = "rejected" if "SIGKILL" in source else "contained"
+        return Attack(path, source, expected, problem="vectoradd", mode="ranked")
     cost = re.search(r"^TRUE_COST_MS = ([\d.]+)", source, re.MULTILINE)
     assert cost is not None, path.name
     return Attack(path, source, "timed", problem="vectoradd", mode="ranked", cost_ms=float(cost[1]))
