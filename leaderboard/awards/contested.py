@@ -1,10 +1,11 @@
 """Which places of an award are in doubt, and how the runs that settle them stand.
 
 Of a board: whoever leads the group that takes a place, against the first one behind that group. First place is always
-confirmed, as a record is (docs/records.md); other places where the one behind is within REACH. Of several boards: two
-neighbours in the standing, on each board where the one that stands above is ahead within REACH. Who is tied is not
-confirmed: the track's tie rule decides between them, not speed. First to beat something is decided by the time of
-submission, and is not confirmed either.
+confirmed, as a record is (docs/records.md); other places where the one behind is within REACH. Of several boards:
+whoever takes first place, on each board that it leads, against the first one behind; and two neighbours in the
+standing, on each board where the one that stands above is ahead within REACH. Who is tied is not confirmed: the
+track's tie rule decides between them, not speed. First to beat something is decided by the time of submission, and is
+not confirmed either.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def pairs(track: Track, boards: list[BoardStanding], lines: Sequence[Line], outc
     if track.kind == Track.BOARD:
         found = _of_groups(boards, won, lines)
     else:
-        found = _over_boards(boards, _neighbours(won, lines))
-    return list(found)[:MOST_PAIRS]
+        found = itertools.chain(_led_boards(boards, won, lines), _over_boards(boards, _neighbours(won, lines)))
+    return list(dict.fromkeys(found))[:MOST_PAIRS]
 
 
 def newest(found: Iterable[dict[str, Any]]) -> list[Confirmation | None]:
@@ -94,6 +95,18 @@ def _of_groups(boards: list[BoardStanding], won: Sequence[Line], lines: Sequence
         is_first = rank == min(line.rank for line in lines)
         if is_first or _gap(upper, lower) < REACH:
             yield _pair(one, upper, lower)
+
+
+def _led_boards(boards: list[BoardStanding], won: Sequence[Line], lines: Sequence[Line]) -> Iterator[Pair]:
+    """Of those who take first place: on each board that one of them leads, the first one behind who may win, too."""
+    may_win, best = {line.entrant_id for line in lines}, min(line.rank for line in lines)
+    first = {line.entrant_id for line in won if line.rank == best}
+    for one in boards:
+        places = [place for place in one.places if place.value.entrant_id in may_win]
+        behind = [place.value for place in places if place.rank > places[0].rank]
+        if behind:
+            leaders = (place.value for place in places if place.rank == places[0].rank)
+            yield from (_pair(one, leader, behind[0]) for leader in leaders if leader.entrant_id in first)
 
 
 def _neighbours(won: Sequence[Line], lines: Sequence[Line]) -> Iterator[tuple[int, int]]:

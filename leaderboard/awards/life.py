@@ -77,8 +77,8 @@ def confirm_award(*, award: Award, actor: User, now: datetime, without: str = ""
         if missing and not wanted:
             raise _refused(award.track, NO_LEAD)
         for pair, last in missing:
-            if last is None or (last.is_done and last.outcome != confirmations.REFUSED):
-                _ask(pair, actor, now)
+            if last is None or last.outcome != confirmations.REFUSED:
+                _ask(pair, last, actor, now)
         if missing:
             return len(wanted)
     _step(award, CONFIRMED, actor, without, now)
@@ -173,11 +173,16 @@ def _check_all_tried(award: Award, tried: Collection[Confirmation | None]) -> No
         raise _refused(award.track, "a winner failed on fresh seeds: decide on that result first")
 
 
-def _ask(pair: dict[str, Any], actor: User, now: datetime) -> None:
-    rows = Submission.objects.select_related("board").in_bulk([pair["candidate"][0], pair["incumbent"][0]])
+def _ask(pair: dict[str, Any], last: Confirmation | None, actor: User, now: datetime) -> None:
+    """One that waits as a record does is waited for no longer than a prize."""
+    if last is None or last.is_done:
+        asked = pair["candidate"][0], pair["incumbent"][0]
+    else:
+        asked = last.candidate_id, last.incumbent_id
+    rows = Submission.objects.select_related("board").in_bulk(asked)
     ask_confirmation(
-        candidate=rows[pair["candidate"][0]],
-        incumbent=rows[pair["incumbent"][0]],
+        candidate=rows[asked[0]],
+        incumbent=rows[asked[1]],
         cause=confirmations.AWARD,
         actor=actor,
         now=now,

@@ -35,6 +35,7 @@ def ask_confirmation(
         if cause != RECORD and waiting.cause == RECORD and waiting.state == QUEUED:
             waiting.cause = cause  # a prize waits for it: it is neither paused nor dropped as a record is
             waiting.save(update_fields=["cause"])
+            _ring(waiting)
         return waiting
     if cause == RECORD and actor is None:
         decided = _decided(board, candidate, incumbent)
@@ -53,8 +54,12 @@ def ask_confirmation(
     )
     told = {"candidate": candidate.pk, "incumbent": incumbent.pk, "cause": cause}
     record(act="ask_confirmation", target=asked, actor=actor, reason=reason, now=now, after=told)
-    transaction.on_commit(lambda: broker.ring(hardware=asked.hardware, hint=asked.attempt_id))
+    _ring(asked)
     return asked
+
+
+def _ring(asked: Confirmation) -> None:
+    transaction.on_commit(lambda: broker.ring(hardware=asked.hardware, hint=asked.attempt_id))
 
 
 def _decided(board: Board, candidate: Submission, incumbent: Submission) -> Confirmation | None:
