@@ -126,7 +126,7 @@ def say(text: str) -> None:
 
 def honest() -> dict[str, tuple[str, str]]:
     """Who competes honestly: their class and their source, in the order in which they send."""
-    found = {LEAD: ("nine tenths in C", kernels.LEAD)}
+    found = {LEAD: ("a fifth in C", kernels.LEAD)}
     for speed, count in enumerate([1] * 5 if REHEARSE in os.environ else PER_CLASS):
         for _ in range(count):
             number = len(found)
@@ -308,12 +308,12 @@ def judge_again(play: RealPlay, story: Story) -> None:
 def in_order(play: RealPlay, story: Story, ranked: list[tuple[int, str]]) -> list[str]:
     """Who stands behind somebody of a class two or more slower than theirs, and which class is slower than the next one
     in the median: neighbours differ by little, and whoever ties stands in the order of sending."""
-    speeds = ["jump", "a fifth in C", "nine tenths in C", *kernels.CLASSES]
+    speeds = ["jump", "three tenths in C", "a fifth in C", *kernels.CLASSES]
     assert [rank for rank, _ in ranked] == sorted(rank for rank, _ in ranked)
     classes = story.classes | {LEAPER: "jump"}
     names = [name for _, name in ranked]
     if names.index(LATE_BEST) < names.index(LEAD):
-        classes |= {LATE_BEST: "a fifth in C"}
+        classes |= {LATE_BEST: "three tenths in C"}
     places = [(rank, speeds.index(classes[name]), name) for rank, name in ranked]
     found = [
         f"{name} at {rank} behind {other} at {before}"

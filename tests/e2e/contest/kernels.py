@@ -1,7 +1,8 @@
 """What the entrants of real_contest.py send: sources of known speed for the long polynomial.
 
 A degree costs torch one pass over memory as a fused multiply and add and more as two calls; double precision costs
-twice as much, and C of one's own less.
+twice as much, and C of one's own less: by how much is another matter on each machine (a pass took 0.4 to 0.8 of torch's),
+so those who are to be ahead and not too good do a small part of their work in it.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ void polynomial(const float *x, const float *c, float *out, long n, long degree)
     """
 def custom_kernel(data):
     x, c, out = data
-    by_hand = (len(c) - 1) * 9 // 10
+    by_hand = (len(c) - 1) * 2 // 10
     out.fill_(c[-1])
     for factor in c[by_hand:-1].flip(0).unbind():
         torch.addcmul(factor, out, x, out=out)
@@ -113,7 +114,7 @@ void polynomial(const float *x, const float *c, float *out, long n, long degree)
     """
 def custom_kernel(data):
     x, c, out = data
-    torch_too = len(c) * 4 // 5
+    torch_too = len(c) * 7 // 10
     left = len(c) - 1 - torch_too
     out.copy_(c[-1].expand_as(out))
     for place in range(len(c) - 2, left - 1, -1):
