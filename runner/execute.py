@@ -14,7 +14,7 @@ from typing import Any, Final
 from problems.errors import ProblemError
 from problems.spec import Problem, in_python
 from runner import accelerators, admission, config, epochs, prepare
-from runner.judge import limits, plausible, verdict
+from runner.judge import contexts, limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.records import INCUMBENT_FAILED
 from runner.judge.schedule import A, B, I
@@ -103,6 +103,9 @@ def _judge(
     trial.evidence = evidence
     evidence.update(_circumstances(job, ready))
     evidence.update(_bounds(job, problem, ready, evidence))
+    if job.mode in TIMED_MODES:
+        with phases("contexts"):
+            evidence["own_calls"] = contexts.own_calls(sides)
     try:
         with phases("building"):
             _load(trial, job.source)

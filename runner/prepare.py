@@ -6,6 +6,7 @@ nothing of any user or problem is in them when `prepared` yields.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import time
@@ -58,11 +59,16 @@ class Prepared:
     """Containers without a job. `sides` by name; another side can be started while the job is known already."""
 
     def __init__(
-        self, stack: ExitStack, settings: config.JudgeSettings, cores: hosts.Cores, sides: Sequence[str]
+        self,
+        stack: ExitStack,
+        settings: config.JudgeSettings,
+        hardware: Hardware,
+        cores: hosts.Cores,
+        sides: Sequence[str],
     ) -> None:
         """All are started before anything is waited for: they import torch side by side."""
         self.cores = cores
-        self.hardware = Hardware.of(settings)
+        self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
         self._stack = stack
         self.settings = settings
@@ -133,10 +139,17 @@ class Prepared:
 @contextmanager
 def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> Iterator[Prepared]:
     """A set of containers and the judge's core, until the context ends. Raises SandboxError, OSError."""
-    with _judging_core() as cores, ExitStack() as stack:
-        ready = Prepared(stack, settings, cores, sides)
-        ready.connect()
-        yield ready
+    with _judging_core() as cores:
+        hardware = Hardware.of(settings)
+        try:
+            with ExitStack() as stack:
+                ready = Prepared(stack, settings, hardware, cores, sides)
+                ready.connect()
+                yield ready
+        finally:
+            ready = None  # type: ignore[assignment]
+            gc.collect()  # what a job kept of inputs and outputs hangs in cycles: the next job here needs the room
+            hardware.memory.release()
 
 
 @contextmanager

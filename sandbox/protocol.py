@@ -1,9 +1,10 @@
 """What judge and harness say to each other, byte for byte. Standard library only: the same file is in the image.
 
-Two ways, in this order. First one connection: the arena with its four descriptors, answered when it is mapped; then,
-when there is a job, the sources; it is closed before the submission is imported. From then on two shared pages:
-`orders` (judge writes; the tenant cannot) and `answers` (the tenant writes; the judge reads every word once and
-believes none of it).
+Two ways. First one connection: the arena with its four descriptors, answered when it is mapped; then, when there is a
+job, the sources; it is closed before the submission is imported. From then on two shared pages: `orders` (judge writes;
+the tenant cannot) and `answers` (the tenant writes; the judge reads every word once and believes none of it). Before
+the sources the judge may ask for some orders on the pages, too: OWN, which shows what this container's calls cost by
+themselves.
 
 A page is four little-endian words (nonce, kind or status, number, length of text), then text. The nonce is written
 last: seeing it means that the rest is there. On a GPU two more words of the answers belong to the devices. The echo:
@@ -21,7 +22,7 @@ import struct
 import time
 from typing import Any
 
-VERSION = 7  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 8  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10
@@ -34,6 +35,8 @@ MAX_TEXT_BYTES = 16_000  # what is read from the answers page
 # Kinds of order
 LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: the way of a call without the call; only the baseline hears it
 QUEUE, TELL = 5, 6  # a call's work behind the gate, answered as soon as the device has it; how long it then took
+OWN = 7  # as QUEUE, of a small kernel of the harness's own, while there is no submission: the sum of two vectors
+OWN_BYTES = 4096  # of each of its vectors of float32: two at the start of the inputs, one at that of the outputs
 
 # Statuses of an answer
 OK = 0

@@ -68,7 +68,8 @@ class Case:
         return [[self._block(block) for block in quad["blocks"]] for quad in self.timing["quads"] if not quad["void"]]
 
     def raised_ns(self, side: str) -> float:
-        """What is added to this side's events: what the judge's clock saw beyond them, as far as that is certain.
+        """What is added to this side's events: what the judge's clock saw beyond them, as far as that is certain, less
+        what its context costs by itself.
 
         Of all its calls or of its fastest, whichever hide more: runner/judge/gap.py, which the judge asks as well.
         """
@@ -82,7 +83,9 @@ class Case:
     def _hidden_ns(self, quads: list[list[Block]], side: str) -> float:
         queued = bool(self.timing.get("queued"))
         calls = [(_calls(quad, BASELINE), _calls(quad, side)) for quad in quads]
-        return max(gap.hidden(calls, fastest=only, queued=queued).beyond for only in (False, True))
+        context = gap.Context.of(self.timing, side)
+        found = (gap.hidden(calls, fastest=only, queued=queued, context=context) for only in (False, True))
+        return max(one.beyond for one in found) - context.told_ns
 
     def blocks_ns(self, side: str) -> list[float]:
         """Medians of this side's valid blocks."""

@@ -187,3 +187,7 @@ class CudaMemory:
     @_allocating()
     def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]:
         return compare.compare(given, got, rule, TensorArrays(CHUNK))
+
+    def release(self) -> None:
+        self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
+        torch.cuda.empty_cache()

@@ -5,17 +5,21 @@ sharp lower edge and a long tail (on an H200: 5 % of the gaps of one case lie wi
 so two sides are compared near the edge. The baseline's gaps, each added to each of the candidate's told times, say how
 the candidate's wall times should be distributed if what is told is true. `hidden` is by how much a low quantile of the
 true wall times lies above that: positive where told times are too short. No tenant can make a wall time shorter.
+
+Of two containers with the same code one tells up to 0.2 µs more a call than the other, and its gap is up to 2 µs wider:
+that is their contexts' own, the same for all their calls. Calls of a kernel of the harness's own, made while there was
+no code of others, say how much it is (Context), and it is taken off.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 QUANTILE: Final = 0.05
 LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
@@ -25,10 +29,41 @@ ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
 # Two containers with the same code differ by up to that (docs/measurements.md):
 LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_QUEUED_NS: Final = 2_500.0  # where devices do all of it
+LEAST_KNOWN_NS: Final = 1_000.0  # and their contexts were compared before
 
 Call = tuple[float, float]  # wall time, told time
 _told = itemgetter(1)
 Quad = tuple[list[list[Call]], list[list[Call]]]  # the baseline's two blocks, the candidate's two
+
+
+@dataclass(frozen=True)
+class Context:
+    """How much more than the baseline's this side's context makes a call tell and its gap take, in ns."""
+
+    told_ns: float = 0.0
+    gap_ns: float = 0.0
+    known: bool = False
+
+    @classmethod
+    def of(cls, timing: Mapping[str, Any], side: str) -> Context:
+        """As a case's evidence has it. Calls that could not be queued go another way, of which it says nothing."""
+        stored = timing.get("contexts", {}).get(side)
+        if not stored or not timing.get("queued"):
+            return cls()
+        told_ns, gap_ns = stored
+        return cls(told_ns, gap_ns, known=True)
+
+    @property
+    def least_ns(self) -> float:
+        """The least spread: code that finds itself a better place than its context had takes that much more off."""
+        return LEAST_KNOWN_NS + max(0.0, self.told_ns) + max(0.0, self.gap_ns)
+
+    def without(self, call: Call) -> Call:
+        wall, told = call
+        return wall - self.told_ns - self.gap_ns, told - self.told_ns
+
+
+UNKNOWN: Final = Context()
 
 
 @dataclass(frozen=True)
@@ -44,13 +79,14 @@ class Hidden:
         return max(0.0, self.value - self.spread)
 
 
-def hidden(quads: Sequence[Quad], *, fastest: bool, queued: bool) -> Hidden:
+def hidden(quads: Sequence[Quad], *, fastest: bool, queued: bool, context: Context = UNKNOWN) -> Hidden:
     """Of all the candidate's calls, or (`fastest`) of the faster half of the calls in the faster half of its blocks.
 
     Who forges few calls is not seen among all of them, but the forged ones gather among the fastest. The spread is that
     of a jackknife over groups of quads, since what disturbs one call disturbs those beside it. `queued`: devices did
-    the calls by themselves.
+    the calls by themselves. `context`: the candidate's.
     """
+    quads = [(ours, [[context.without(call) for call in block] for block in theirs]) for ours, theirs in quads]
     groups = min(GROUPS, len(quads))
     parts = [_Part.of(quads[group::groups], fastest) for group in range(groups)]
     value = _hidden(parts)
@@ -59,7 +95,13 @@ def hidden(quads: Sequence[Quad], *, fastest: bool, queued: bool) -> Hidden:
     without = [_hidden(parts[:left_out] + parts[left_out + 1 :]) for left_out in range(groups)]
     mean = sum(without) / groups
     error = math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in without))
-    return Hidden(value, max(ERRORS * error, LEAST_QUEUED_NS if queued else LEAST_SPREAD_NS))
+    return Hidden(value, max(ERRORS * error, _least_ns(context, queued=queued)))
+
+
+def _least_ns(context: Context, *, queued: bool) -> float:
+    if context.known:
+        return context.least_ns
+    return LEAST_QUEUED_NS if queued else LEAST_SPREAD_NS
 
 
 @dataclass(frozen=True)

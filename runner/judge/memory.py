@@ -71,6 +71,10 @@ class Memory(Protocol):
 
     def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]: ...
 
+    def release(self) -> None:
+        """What is kept for later goes back to the device: there may be no later."""
+        ...
+
 
 @dataclass(frozen=True)
 class Words:
@@ -164,3 +168,6 @@ class HostMemory:
 
     def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]:
         return compare.compare(given, got, rule)
+
+    def release(self) -> None:
+        """Nothing is kept."""

@@ -274,6 +274,7 @@ class _Poller:
         self._ended.set()
         self._begun.set()
         self._thread.join(timeout=2)
+        del self._look  # holds its owner, and with it a job's containers and gigabytes of its data
 
     def _run(self) -> None:
         while True:

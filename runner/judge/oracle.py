@@ -175,6 +175,7 @@ class Oracle:
         if self._connection is not None:
             self._connection.close()
         self.container.close()
+        self._free.clear()
         for region in (self._inputs, self._expected, self._answer, self._wide):
             region.close()
 

@@ -131,6 +131,13 @@ class Timing(_Strict):
     warm_ups: Annotated[list[WarmUp], Field(max_length=10_000, description="in the order of time")]
     calls: Count = Field(description="of a block")
     queued: bool = Field(default=False, description="did a device do whole calls by itself, all hosts' threads frozen?")
+    contexts: Annotated[
+        dict[Side, Annotated[list[Number], Field(min_length=2, max_length=2)]],
+        Field(
+            description="[told, gap] of each side: by how many ns its context makes a call tell more, and the gap "
+            "between the clocks wider, than the baseline's; from `own_calls`"
+        ),
+    ] = {}
     quads: Annotated[list[Quad], Field(max_length=1_000)]
     repeats: Annotated[list[Repeat], Field(max_length=10_000)]
     ended: Literal["", "converged", "quads", "budget", "voids", "set_aside"] = Field(
@@ -178,6 +185,10 @@ class Evidence(_Strict):
     findings: Annotated[list[Finding], Field(max_length=1_024)]
     set_aside: Name = Field(description="why the device must not judge until canaries passed; empty: it may")
     limits: Details
+    own_calls: Annotated[
+        dict[Side, Annotated[list[Sample], Field(max_length=1_000)]],
+        Field(description="of a small kernel of the harness's own, before there was a submission; queued ones alone"),
+    ] = {}
     tuned: bool = Field(default=False, description="the baseline is the problem's own and not merely its reference")
     operator: Text = Field(default="", description="for operators: why the host or the problem failed")
 

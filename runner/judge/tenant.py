@@ -115,6 +115,19 @@ class Tenant:
         self._order(protocol.LOAD, b"", limit_s, faults.BUILD)
         self._freeze(faults.BUILD)
 
+    def own_calls(self, count: int) -> list[Call]:
+        """Calls of the harness's own small kernel, while nothing of any submission is here: what they cost besides is
+        this context's own. Raises SandboxError."""
+        assert self._connection is not None
+        memory, layout = self._arena.memory, Layout((), 2 * protocol.OWN_BYTES, protocol.OWN_BYTES, b"")
+        inputs = memory.buffer(layout.input_bytes)
+        given, into = Input(0, "", 0, layout, inputs, inputs), memory.buffer(layout.output_bytes)
+        protocol.send(self._connection, {"orders": 2 * count})
+        try:
+            return [self.call(given, into, START_S, own=True) for _ in range(count)]
+        except faults.Fault as fault:
+            raise SandboxError(f"a container failed before there was a job in it: {fault}") from None
+
     def lay_out(self, layout: Layout, limit_s: float) -> None:
         """Tell the harness where the tensors lie; nothing of their contents."""
         if layout.text != self._laid_out:
@@ -124,10 +137,19 @@ class Tenant:
             self._laid_out = layout.text
 
     def call(
-        self, given: Input, into: Buffer, limit_s: float, *, idle: bool = False, hot: bool = False, queue: bool = True
+        self,
+        given: Input,
+        into: Buffer,
+        limit_s: float,
+        *,
+        idle: bool = False,
+        hot: bool = False,
+        queue: bool = True,
+        own: bool = False,
     ) -> Call:
         """One call; `into` receives the whole output. `idle`: the same way without the call. `hot`: the cache is left
-        as it is. `queue`: a device gets its work beforehand, where it and the submission can.
+        as it is. `queue`: a device gets its work beforehand, where it and the submission can. `own`: of the harness's
+        own kernel (own_calls).
 
         Poison the output; with everything frozen start the clock, copy the inputs in, let the tenant go, copy the whole
         output away, stop the clock. Then look whether the inputs are unchanged and, after a random pause, whether the
@@ -143,8 +165,8 @@ class Tenant:
             began = self._clock.now_ns()
             if not (arena.can_wait and steps.arm and steps.read):
                 way = self._by_host(given, into, limit_s, kind, hot=hot)
-            elif queue and steps.queue and not idle:
-                way = self._queued(given, into, limit_s, hot=hot)
+            elif queue and self.queues and not idle:
+                way = self._queued(given, into, limit_s, protocol.OWN if own else protocol.QUEUE, hot=hot)
             else:
                 way = self._by_device(given, into, limit_s, kind, hot=hot)
             self.device_s += (self._clock.now_ns() - began) / 1e9
@@ -197,7 +219,7 @@ class Tenant:
             freeze_ns = self._freeze(faults.CALL)
         return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
 
-    def _queued(self, given: Input, into: Buffer, limit_s: float, *, hot: bool) -> Way:
+    def _queued(self, given: Input, into: Buffer, limit_s: float, order: int, *, hot: bool) -> Way:
         """The tenant's device gets the call's work first and waits at a gate; with every host thread frozen the judge's
         device copies the inputs in, opens the gate, waits for the echo and reads.
 
@@ -205,14 +227,14 @@ class Tenant:
         host: then the gate opens with the tenant running, and the call does not count as queued.
         """
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
-        self._write_order(protocol.QUEUE, b"", nonce)
+        self._write_order(order, b"", nonce)
         began = now()
         self._thaw(faults.CALL)
         thaw_ns = now() - began
         try:
             ready = self._echoed(nonce, QUEUE_NS)
             if ready:
-                self._answer((protocol.QUEUE, nonce), limit_s, faults.CALL)
+                self._answer((order, nonce), limit_s, faults.CALL)
                 self._freeze(faults.CALL)
             shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=True, hot=hot)
         except BaseException:
@@ -221,7 +243,7 @@ class Tenant:
         with self._releasing(shot, nonce):
             queued = ready and self._is_done(shot)
             if not ready:
-                self._answer((protocol.QUEUE, nonce), limit_s, faults.CALL)
+                self._answer((order, nonce), limit_s, faults.CALL)
             elif not queued:
                 self._thaw(faults.CALL)
             if not queued:
@@ -306,6 +328,12 @@ class Tenant:
                 if not self.container.alive():
                     raise self._died(when)
         return True
+
+    @property
+    def queues(self) -> bool:
+        """Can a device get a call's work beforehand?"""
+        steps = self._steps
+        return self._arena.can_wait and steps.arm and steps.read and steps.queue
 
     @contextmanager
     def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:

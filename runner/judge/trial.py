@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
-from runner.judge import certificate, compare, throttle, timing
+from runner.judge import certificate, compare, contexts, throttle, timing
 from runner.judge.call import Call, Input
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.clock import Stopwatch, WallClock
@@ -282,9 +282,11 @@ class Trial:
         """
         stage = Stage("Timing", self.problem.ranked_timeout_s, self.oracle.asked)
         cases = self.problem.benchmarks
+        apart = contexts.of_evidence(self.evidence)
         self.evidence["telemetry"] = telemetry.level
         self.evidence["timing"] = [
-            timing.blank(case_name(case), dict(case), reference_ns.get(case_name(case))) for case in cases
+            timing.blank(case_name(case), dict(case), reference_ns.get(case_name(case))) | {"contexts": dict(apart)}
+            for case in cases
         ]
         for done, index in enumerate(self.chance.sample(range(len(cases)), len(cases))):
             progress = {"case": done + 1, "cases": len(cases)}

@@ -1,8 +1,8 @@
 """What the entrants of real_contest.py send: sources of known speed for the long polynomial.
 
 A degree costs torch one pass over memory as a fused multiply and add and more as two calls; double precision costs
-twice as much, and C of one's own less: by how much is another matter on each machine (a pass took 0.4 to 0.8 of torch's),
-so those who are to be ahead and not too good do a small part of their work in it.
+twice as much, and C of one's own less: how much less is another matter on each machine (a pass took 0.4 to 0.8 of
+torch's), so those who are to be ahead and not too good do a small part of their work in it.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ class ThreadTimer(harness.HostTimer):
         self.answers = answers
 
     def begin(self, work, nonce, *, behind_gate):
-        echoes = getattr(sys.modules["submission"], "ECHOES", True)
+        submission = sys.modules.get("submission")
+        echoes = getattr(submission, "ECHOES", True)
         def opened():
             return struct.unpack_from("<Q", self.answers, protocol.GATE_OFFSET)[0] == nonce
         def run():
@@ -60,7 +61,7 @@ class ThreadTimer(harness.HostTimer):
         self.failed = None
         self.thread = threading.Thread(target=run, daemon=True)
         self.thread.start()
-        while behind_gate and hasattr(sys.modules["submission"], "SYNCHRONISES") and not opened():
+        while behind_gate and hasattr(submission, "SYNCHRONISES") and not opened():
             time.sleep(0.001)
 
     def told(self):
@@ -197,3 +198,21 @@ def test_whatever_a_call_comes_to_no_device_is_left_waiting(
     assert fault.value.outcome == outcome
     assert memory.shots
     assert all(shot.took_ns for shot in memory.shots)
+
+
+def test_before_there_is_a_submission_the_harness_has_a_kernel_of_its_own(
+    tenant: Tenant, memory: TwoDevices, given: Input
+) -> None:
+    for count in (3, 2):
+        made = tenant.own_calls(count)
+        assert len(made) == count
+        assert all(one.queued and not one.late and 0 < one.inner_ns < one.wall_ns for one in made)
+    assert memory.gates == [True] * 5
+    assert call(tenant, GOOD, given).queued, "and then it takes the job"
+
+
+def test_the_harnesss_own_kernel_adds_two_vectors(tenant: Tenant) -> None:
+    tenant.own_calls(1)
+    left, right = (tenant._arena.inputs.bytes[at : at + 4096].view(np.float32) for at in (0, 4096))
+    out = tenant._arena.outputs.bytes[:4096].view(np.float32)
+    assert np.array_equal(out, left + right, equal_nan=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -43,6 +45,28 @@ def opened(nvml: FakeNvml, proc: Path) -> Iterator[Open]:
     yield make
     for telemetry in made:
         telemetry.close()
+
+
+def test_a_closed_one_lets_go_of_the_job_at_once(nvml: FakeNvml, proc: Path) -> None:
+    """The next run in this process needs the memory, and no collector may come by before."""
+
+    class Job:
+        def pids(self) -> frozenset[int]:
+            return frozenset({ME})
+
+    job = Job()
+    gone = weakref.ref(job)
+    telemetry = NvmlTelemetry(nvml, own=job.pids, proc=proc, poll_s=0.001)
+    gc.collect()
+    gc.disable()
+    try:
+        telemetry.begin()
+        telemetry.end()
+        telemetry.close()
+        del telemetry, job
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_every_field_arrives(nvml: FakeNvml, opened: Open) -> None:
