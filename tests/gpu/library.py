@@ -2,8 +2,8 @@
 
 python -m tests.gpu.library GPUS [BUDGET_S] [PROBLEM …]
 By hand, after `source tests/gpu/setup.sh`; default: 500 s, all problems. Starters must be accepted. What matters most
-comes first: accepted samples, starters, wrong, cheating, slow. A line a job, and what the budget left. With OUT set,
-every report is kept there.
+comes first: starters and accepted samples, then wrong, cheating, slow ones; of each the first of every problem, the
+second of every problem, and so on. A line a job, and what the budget left. With OUT set, every report is kept there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from runner.wire import Report
 
 LIBRARY = Path(__file__).parents[2] / "problems" / "library"
 CORES_EACH = 8
-STARTERS = ("template.py", "template_triton.py", "template_cuda.py")
+STARTERS = ("template_triton.py", "template_cuda.py", "template.py")
 ORDER = ("accepted", "wrong", "cheating", "slow")
 
 
@@ -46,15 +47,21 @@ def tasks(names: list[str]) -> list[Task]:
         folder = task.parent
         if folder.parent.name == "calibration" or (names and folder.name not in names):
             continue
-        for sample in verify.in_folders(folder):
-            found.append(Task(folder, sample, folder / sample.name))
         for name in STARTERS:
             path = folder / name
             if path.exists():
                 found.append(Task(folder, verify.Sample(name, "accepted", path.read_text("utf-8")), path))
+        for sample in verify.in_folders(folder):
+            found.append(Task(folder, sample, folder / sample.name))
     hardware = os.environ.get("RUNNER_HARDWARE", "H200").lower()
     meant = [task for task in found if hardware in map(str.lower, named_hardware(task.sample.source) or [hardware])]
-    return sorted(meant, key=lambda task: ORDER.index(task.sample.expected))
+    turns: Counter[tuple[Path, str]] = Counter()
+    order = []
+    for task in meant:
+        kind = (task.folder, task.sample.expected)
+        order.append((ORDER.index(task.sample.expected), turns[kind], len(order)))
+        turns[kind] += 1
+    return [meant[number] for _, _, number in sorted(order)]
 
 
 def main() -> None:
