@@ -68,5 +68,9 @@ class Arena:
         return self.memory.same(self.inputs.bytes, inputs, layout.input_bytes)
 
     def close(self) -> None:
+        if self._answers:
+            assert isinstance(self.memory, WaitingMemory)
+            self.memory.forget_page(self.answers.map)
+            self._answers = 0
         for region in (self.inputs, self.outputs, self.orders, self.answers):
             region.close()

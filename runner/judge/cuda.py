@@ -118,8 +118,12 @@ class CudaMemory:
             torch.cuda.synchronize()
 
     def host_page(self, page: mmap.mmap) -> int:
-        """Where the device sees a host page; for as long as this process lives."""
         return device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(page)), mmap.PAGESIZE)
+
+    def forget_page(self, page: mmap.mmap) -> None:
+        """Waits for what the device still does."""
+        torch.cuda.synchronize()
+        device.forget_address(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 
     def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> CudaShot:
         shot, stream = CudaShot(), torch.cuda.current_stream().cuda_stream

@@ -103,8 +103,10 @@ class WaitingMemory(Protocol):
     """Of a device that waits for words, with no host in between."""
 
     def host_page(self, page: mmap.mmap) -> int:
-        """Where the device sees a page of the host."""
+        """Where the device sees a page of the host, until `forget_page`."""
         ...
+
+    def forget_page(self, page: mmap.mmap) -> None: ...
 
     def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> Shot:
         """`put` and `take` ask this memory for copies; nothing else may be asked of it before the shot is done."""

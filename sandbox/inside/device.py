@@ -62,6 +62,11 @@ def device_address(address: int, size: int) -> int:
     return int(found)
 
 
+def forget_address(address: int) -> None:
+    """The device may write these bytes of the host no more: another allocation may come to lie there."""
+    _call("cuMemHostUnregister", address)
+
+
 def write_when_done(stream: int, address: int, value: int) -> None:
     """The device writes 64 bits there when it has done what the stream holds so far."""
     _call("cuStreamWriteValue64", stream, address, value, 0)

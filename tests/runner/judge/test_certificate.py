@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.judge.certificate import EVENT, Certified, certify, is_sane
-from runner.judge.gap import LEAST_KNOWN_NS, LEAST_QUEUED_NS, LEAST_SPREAD_NS
+from runner.judge.gap import KNOWN_SHARE, LEAST_KNOWN_NS, LEAST_QUEUED_NS, LEAST_SPREAD_NS, MOST_KNOWN_NS
 
 GAP_NS = 300_000.0  # between the two clocks, on a device
 
@@ -98,6 +98,15 @@ def test_a_candidate_that_finds_a_better_place_than_its_context_had_stays_within
     case = apart(told_ns=0.0, gap_ns=0.0, hides_ns=2_700.0) | {"contexts": {"candidate": [0.0, 1_800.0]}}
     found = certify(case, clock=EVENT, certified=True)
     assert 40_000 - min(time for quad in found.quads for time in quad[1:3]) <= found.spread_ns
+
+
+def test_of_longer_work_more_may_be_hidden_since_its_data_are_copied_to_other_places() -> None:
+    case = timing(event_b=160_000.0, told_b=158_500.0) | {"queued": True, "contexts": {"candidate": [0.0, 0.0]}}
+    found = certify(case, clock=EVENT, certified=True)
+    assert {time for quad in found.quads for time in quad[1:3]} == {158_500.0}
+    assert found.spread_ns == pytest.approx(158_500 * KNOWN_SHARE)
+    longer = timing(event_b=4e6) | {"queued": True, "contexts": {"candidate": [0.0, 0.0]}}
+    assert certify(longer, clock=EVENT, certified=True).spread_ns == MOST_KNOWN_NS
 
 
 def test_contexts_say_nothing_of_calls_that_could_not_be_queued() -> None:

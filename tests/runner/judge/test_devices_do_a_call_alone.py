@@ -106,10 +106,16 @@ class TwoDevices(HostMemory):
     def __init__(self) -> None:
         self.shots: list[Shot] = []
         self.gates: list[bool] = []
+        self.pages = 0  # that the device may write
 
     def host_page(self, page: mmap.mmap) -> int:
         self._page = page
+        self.pages += 1
         return 1 << 20
+
+    def forget_page(self, page: mmap.mmap) -> None:
+        assert page is self._page
+        self.pages -= 1
 
     def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> Any:
         assert words.echo == (1 << 20) + protocol.ECHO_OFFSET
@@ -216,3 +222,14 @@ def test_the_harnesss_own_kernel_adds_two_vectors(tenant: Tenant) -> None:
     left, right = (tenant._arena.inputs.bytes[at : at + 4096].view(np.float32) for at in (0, 4096))
     out = tenant._arena.outputs.bytes[:4096].view(np.float32)
     assert np.array_equal(out, left + right, equal_nan=True)
+
+
+def test_a_page_is_the_devices_no_longer_than_its_container_lives(
+    tenant: Tenant, memory: TwoDevices, given: Input
+) -> None:
+    """A later one in this process may come to lie at the same address."""
+    call(tenant, GOOD, given)
+    assert memory.pages == 1
+    for _ in range(2):
+        tenant.close()
+        assert memory.pages == 0
