@@ -1,4 +1,4 @@
-"""The tuned baseline: on a processor one pass over memory, in C++; on a GPU torch's fused layer norm."""
+"""The tuned baseline: on a processor one pass over memory, in C++; on a GPU Triton, a program a row."""
 
 import ctypes
 import subprocess
@@ -47,12 +47,41 @@ def build():
     return library
 
 
-LIBRARY = None if torch.cuda.is_available() else build()
+if torch.cuda.is_available():
+    import triton
+    import triton.language as tl
+
+    BLOCK = 1024  # elements at a time; what is read again lies in the cache
+
+    @triton.jit
+    def layer_norm(x, weight, bias, out, cols, BLOCK: tl.constexpr):
+        row = tl.program_id(0).to(tl.int64) * cols
+        total = tl.zeros((BLOCK,), tl.float32)
+        for start in range(0, cols, BLOCK):
+            at = start + tl.arange(0, BLOCK)
+            total += tl.load(x + row + at, mask=at < cols, other=0.0)
+        mean = tl.sum(total, axis=0) / cols
+        squares = tl.zeros((BLOCK,), tl.float32)
+        for start in range(0, cols, BLOCK):
+            at = start + tl.arange(0, BLOCK)
+            moved = tl.where(at < cols, tl.load(x + row + at, mask=at < cols, other=0.0) - mean, 0.0)
+            squares += moved * moved
+        scale = 1.0 / tl.sqrt(tl.sum(squares, axis=0) / cols + 1e-5)
+        for start in range(0, cols, BLOCK):
+            at = start + tl.arange(0, BLOCK)
+            moved = tl.load(x + row + at, mask=at < cols, other=0.0) - mean
+            w = tl.load(weight + at, mask=at < cols, other=0.0)
+            b = tl.load(bias + at, mask=at < cols, other=0.0)
+            tl.store(out + row + at, moved * scale * w + b, mask=at < cols)
+else:
+    LIBRARY = build()
 
 
 def custom_kernel(data):
     x, weight, bias, out = data
-    if LIBRARY is None:
-        return out.copy_(torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, 1e-5))
-    LIBRARY.layer_norm(*(tensor.data_ptr() for tensor in data), *x.shape)
+    rows, cols = x.shape
+    if x.is_cuda:
+        layer_norm[(rows,)](x, weight, bias, out, cols, BLOCK=BLOCK)
+    else:
+        LIBRARY.layer_norm(*(tensor.data_ptr() for tensor in data), rows, cols)
     return out

@@ -23,7 +23,7 @@ __device__ float scan_block(float value, float* total) {
     return threadIdx.x ? sums[threadIdx.x - 1] : 0;
 }
 
-__global__ void sum_blocks(const float* x, float* sums, int64_t n) {
+__global__ void sum_blocks(const float* x, double* sums, int64_t n) {
     const int64_t first = static_cast<int64_t>(blockIdx.x) * BLOCK + threadIdx.x * EACH;
     float sum = 0, total;
     for (int k = 0; k < EACH; k++) sum += first + k < n ? x[first + k] : 0;
@@ -31,22 +31,23 @@ __global__ void sum_blocks(const float* x, float* sums, int64_t n) {
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-__global__ void scan_blocks(const float* x, const float* before, float* out, int64_t n) {
+// What lies before a block is large, and small sums come back from it: it is kept in double precision.
+__global__ void scan_blocks(const float* x, const double* before, float* out, int64_t n) {
     const int64_t first = static_cast<int64_t>(blockIdx.x) * BLOCK + threadIdx.x * EACH;
     float sum = 0, total;
     for (int k = 0; k < EACH; k++) sum += first + k < n ? x[first + k] : 0;
-    float running = scan_block(sum, &total) + before[blockIdx.x];
-    for (int k = 0; k < EACH && first + k < n; k++) out[first + k] = running += x[first + k];
+    double running = scan_block(sum, &total) + before[blockIdx.x];
+    for (int k = 0; k < EACH && first + k < n; k++) out[first + k] = static_cast<float>(running += x[first + k]);
 }
 
 void prefix_sum(torch::Tensor x, torch::Tensor out) {
     const int64_t n = x.numel(), blocks = (n + BLOCK - 1) / BLOCK;
     const auto stream = c10::cuda::getCurrentCUDAStream();
-    torch::Tensor sums = torch::empty({blocks}, x.options());
-    sum_blocks<<<blocks, THREADS, 0, stream>>>(x.data_ptr<float>(), sums.data_ptr<float>(), n);
+    torch::Tensor sums = torch::empty({blocks}, x.options().dtype(torch::kFloat64));
+    sum_blocks<<<blocks, THREADS, 0, stream>>>(x.data_ptr<float>(), sums.data_ptr<double>(), n);
     torch::Tensor before = torch::cumsum(sums, 0) - sums;
     scan_blocks<<<blocks, THREADS, 0, stream>>>(
-        x.data_ptr<float>(), before.data_ptr<float>(), out.data_ptr<float>(), n);
+        x.data_ptr<float>(), before.data_ptr<double>(), out.data_ptr<float>(), n);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 """
