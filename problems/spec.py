@@ -102,6 +102,7 @@ class Problem:
     tolerance: Tolerance | None = None
     precision: Precision | None = None
     baseline: str | None = None  # source text; None: the reference is the baseline
+    untuned_on: tuple[str, ...] = ()  # hardware on which the baseline is nobody's best: it scales times, and no more
     speed_of_light: dict[str, Any] = field(default_factory=dict)
     level: int | None = None
     tags: tuple[str, ...] = ()
@@ -115,9 +116,15 @@ class Problem:
 
     def on(self, hardware: str) -> Problem:
         """The question that is asked on this hardware: the cases that are timed there, and nothing of others'."""
-        if not self.benchmarks_on:
+        if not self.benchmarks_on and not self.untuned_on:
             return self
-        return replace(self, benchmarks=self.benchmarks_on.get(hardware, self.benchmarks), benchmarks_on={})
+        cases = self.benchmarks_on.get(hardware, self.benchmarks)
+        untuned = tuple(name for name in self.untuned_on if name == hardware)
+        return replace(self, benchmarks=cases, benchmarks_on={}, untuned_on=untuned)
+
+    def is_tuned_on(self, hardware: str) -> bool:
+        """Is the baseline somebody's best there, so that whoever is far faster needs a second look?"""
+        return self.baseline is not None and hardware not in self.untuned_on
 
     def to_bundle(self) -> dict[str, Any]:
         timed_on = {name: [dict(case) for case in cases] for name, cases in self.benchmarks_on.items()}
@@ -149,6 +156,7 @@ class Problem:
             **({} if self.build is None else {"build": self.build.to_json()}),
             **({} if self.interface == FUNCTION else {"interface": self.interface}),  # others keep their digest
             **({"benchmarks_on": timed_on} if timed_on else {}),
+            **({"untuned_on": list(self.untuned_on)} if self.untuned_on else {}),
         }
 
     @classmethod
@@ -181,6 +189,7 @@ class Problem:
             tolerance=fields.optional("tolerance", Tolerance.from_json, None),
             precision=fields.optional("precision", Precision.from_json, None),
             baseline=fields.optional("baseline", _body, None),
+            untuned_on=fields.optional("untuned_on", partial(as_words, most=MAX_GPUS), ()),
             speed_of_light=fields.optional("speed_of_light", _speed_of_light, {}),
             level=fields.optional("level", lambda value, at: as_whole(value, at, *LEVELS), None),
             tags=fields.optional("tags", partial(as_words, most=MAX_TAGS), ()),
@@ -231,10 +240,17 @@ def _check_together(problem: Problem) -> None:
 
 
 def _check_hardware(problem: Problem) -> None:
+    offered = ", ".join(problem.gpus) or "empty"
+    if problem.untuned_on and problem.baseline is None:
+        raise ProblemError("untuned_on", "is said of a baseline, and there is none: leave it out, or name a `baseline`")
+    for hardware in problem.untuned_on:
+        if hardware not in problem.gpus:
+            raise ProblemError(
+                "untuned_on", f"{shown(hardware)} is not among gpus ({offered}); add it there, or not here"
+            )
     for hardware, cases in problem.benchmarks_on.items():
         where = f"benchmarks_on.{hardware}"
         if hardware not in problem.gpus:
-            offered = ", ".join(problem.gpus) or "empty"
             raise ProblemError(where, f"{hardware} is not among gpus ({offered}); add it there, or leave it out here")
         if not cases:
             raise ProblemError(where, f"is empty; leave {hardware} out, and `benchmarks` are timed there")

@@ -206,7 +206,7 @@ def _bounds(job: Job, problem: Problem, ready: prepare.Prepared, evidence: dict[
     """What times are held against: is the baseline somebody's best, and what can this hardware do?"""
     ceilings = epochs.ceilings_for(ready.settings, job.hardware, evidence["epoch"], evidence["fingerprint"])
     return {
-        "tuned": problem.baseline is not None,
+        "tuned": problem.is_tuned_on(job.hardware),
         "limits": limits.evidence(problem.speed_of_light, problem.benchmarks, ceilings, problem.precision),
     }
 

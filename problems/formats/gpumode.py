@@ -34,7 +34,7 @@ MAX_WARNINGS: Final = 50
 _TIMEOUTS: Final = {"test_timeout", "benchmark_timeout", "ranked_timeout"}
 _AS_IN_BUNDLE: Final = (
     *("lang", "ranking_by", "gpus", "tests", "benchmarks"),
-    *("benchmarks_on", "tolerance", "precision", "speed_of_light", "level", "tags"),
+    *("benchmarks_on", "untuned_on", "tolerance", "precision", "speed_of_light", "level", "tags"),
 )
 _ACCEPTED: Final = {"config", "multi_gpu", "libraries", "seed", "validation", "compile_baseline"}
 _OURS: Final = {"title", "entry", "fuzz", "baseline"}

@@ -189,7 +189,9 @@ class Evidence(_Strict):
         dict[Side, Annotated[list[Sample], Field(max_length=1_000)]],
         Field(description="of a small kernel of the harness's own, before there was a submission; queued ones alone"),
     ] = {}
-    tuned: bool = Field(default=False, description="the baseline is the problem's own and not merely its reference")
+    tuned: bool = Field(
+        default=False, description="the baseline is the problem's own and somebody's best on this hardware"
+    )
     operator: Text = Field(default="", description="for operators: why the host or the problem failed")
 
 

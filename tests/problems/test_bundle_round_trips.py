@@ -39,6 +39,7 @@ CHOICES = st.one_of(int_ranges(), st.lists(VALUES, min_size=1, max_size=4).map(t
 def problems(draw: st.DrawFn) -> Problem:
     gpus = tuple(draw(st.lists(WORDS, max_size=3, unique=True)))
     timed_on = {name: tuple(draw(st.lists(CASES, min_size=1, max_size=2))) for name in gpus if draw(st.booleans())}
+    baseline = draw(st.none() | TEXTS)
     return Problem(
         slug=draw(WORDS),
         title=draw(WORDS),
@@ -65,7 +66,8 @@ def problems(draw: st.DrawFn) -> Problem:
                 st.sampled_from(["", "rows * cols", "4096"]),
             )
         ),
-        baseline=draw(st.none() | TEXTS),
+        baseline=baseline,
+        untuned_on=() if baseline is None else tuple(name for name in gpus if draw(st.booleans())),
         speed_of_light=draw(st.sampled_from([{}, {"read_bytes": "8 * size", "flops": {"fp32": "size"}}])),
         level=draw(st.none() | st.integers(1, 4)),
         tags=tuple(draw(st.lists(WORDS, max_size=3, unique=True))),
@@ -108,5 +110,8 @@ def test_on_one_hardware_a_problem_is_timed_by_its_own_cases_and_knows_no_others
         here = problem.on(hardware)
         assert here.benchmarks == problem.benchmarks_on.get(hardware, problem.benchmarks)
         assert "benchmarks_on" not in here.to_bundle()
-        assert here.on("cpu") == here
-        assert replace(here, benchmarks=problem.benchmarks, benchmarks_on=problem.benchmarks_on) == problem
+        assert here.on(hardware) == here
+        assert here.is_tuned_on(hardware) == problem.is_tuned_on(hardware)
+        assert set(here.untuned_on) <= {hardware}
+        told = {name: getattr(problem, name) for name in ("benchmarks", "benchmarks_on", "untuned_on")}
+        assert replace(here, **told) == problem

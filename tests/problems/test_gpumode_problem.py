@@ -71,6 +71,13 @@ def test_timed_cases_of_a_hardware_are_read_and_take_the_place_of_the_others_the
     assert problem.on("cpu") == load_problem(write_problem(extra="gpus: [cpu, H100, H200]\n"))
 
 
+def test_hardware_on_which_nobody_tuned_the_baseline_is_read(write_problem) -> None:
+    extra = "gpus: [cpu, H200]\nbaseline: baseline.py\nuntuned_on: [H200]\n"
+    problem = load_problem(write_problem(extra=extra, **{"baseline.py": "def custom_kernel(data): ...\n"}))
+    assert problem.warnings == ()
+    assert (problem.is_tuned_on("cpu"), problem.is_tuned_on("H200")) == (True, False)
+
+
 def test_timed_cases_of_a_hardware_are_named_like_any_other(write_problem) -> None:
     extra = "gpus: [cpu, H200]\nbenchmarks_on: {H200: [{rows: 1, seed:}]}\n"
     reference = "def generate_input(size, seed=0): ...\ndef ref_kernel(data): ...\n"

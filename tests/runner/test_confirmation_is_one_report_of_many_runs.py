@@ -212,9 +212,11 @@ def test_the_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
 def test_a_real_run_has_all_three_in_its_blocks(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
     whole, accepted = once.find_problem("vectoradd"), ADD / "accepted"
-    problem = replace(whole, tests=(), benchmarks=whole.benchmarks[:1], fuzz=None)  # what it shows needs no more
+    fewer = replace(whole, tests=(), benchmarks=whole.benchmarks[:1], fuzz=None)  # what it shows needs no more
+    problem = replace(fewer, untuned_on=("cpu",))
     candidate, incumbent = accepted / "torch_out.py", accepted / "torch_temporary.py"
     report = once.confirm_here(problem, candidate, incumbent, 1, settings, lambda event: None)
     sides = {block["side"] for quad in report.evidence["runs"][0]["timing"][0]["quads"] for block in quad["blocks"]}
     assert sides == {A, B, I}
+    assert not report.evidence["runs"][0]["tuned"]
     assert replay.replay(json.loads(json.dumps(report.to_json()))).same
