@@ -141,6 +141,7 @@ def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> I
     """A set of containers and the judge's core, until the context ends. Raises SandboxError, OSError."""
     with _judging_core() as cores:
         hardware = Hardware.of(settings)
+        _release(hardware)  # also what an exception of the run before held until its traceback was gone
         try:
             with ExitStack() as stack:
                 ready = Prepared(stack, settings, hardware, cores, sides)
@@ -148,8 +149,13 @@ def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> I
                 yield ready
         finally:
             ready = None  # type: ignore[assignment]
-            gc.collect()  # what a job kept of inputs and outputs hangs in cycles: the next job here needs the room
-            hardware.memory.release()
+            _release(hardware)
+
+
+def _release(hardware: Hardware) -> None:
+    """What a job kept of inputs and outputs may hang in cycles: the next job here needs the room."""
+    gc.collect()
+    hardware.memory.release()
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""Pure: what a stored report's samples say, worked out anew. The judge's own conclusions are not asked.
+"""Pure: what a stored report's samples say, worked out anew. The judge's own conclusions are not asked, but for what
+containers' contexts cost by themselves (`contexts`; `runner replay` works that out anew).
 
 A sample is one call: [wall, put, take, inner, probe, thaw, freeze] in ns; all but `inner` are the judge's (the schema
 is docs/report.schema.json, the way of a call docs/measurement.md). On the `wall` clock a call's time is the wall clock

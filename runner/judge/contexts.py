@@ -19,6 +19,10 @@ ROUNDS: Final = 8
 CALLS: Final = 8  # of each side in a round
 LEAST: Final = 32  # of each side that were queued; fewer compare nothing
 
+# What no context was seen to differ by: then a side was disturbed, and nothing is known.
+MOST_TOLD_NS: Final = 2_000.0
+MOST_GAP_NS: Final = 5_000.0
+
 Samples = dict[str, list[list[int]]]
 
 
@@ -40,11 +44,12 @@ def compare(found: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, list[fl
     if BASELINE not in found or min(map(len, found.values())) < LEAST:
         return {}
     ours = _typical(found[BASELINE])
-    return {
-        name: [side - base for side, base in zip(_typical(samples), ours, strict=True)]
-        for name, samples in found.items()
-        if name != BASELINE
-    }
+    apart = {}
+    for name, samples in found.items():
+        told, gap = (side - base for side, base in zip(_typical(samples), ours, strict=True))
+        if name != BASELINE and abs(told) <= MOST_TOLD_NS and abs(gap) <= MOST_GAP_NS:
+            apart[name] = [told, gap]
+    return apart
 
 
 def _typical(samples: Sequence[Sequence[float]]) -> list[float]:

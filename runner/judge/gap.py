@@ -150,6 +150,8 @@ def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:
     wanted = share * len(told) * len(gaps)
     while high - low > 1.0:
         middle = (low + high) / 2
+        if not low < middle < high:  # what is told is so long that no number lies between
+            break
         if sum(bisect_right(gaps, middle - one) for one in told) > wanted:
             high = middle
         else:

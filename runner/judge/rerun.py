@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.judge import certificate, throttle
+from runner.judge import certificate, contexts, throttle
 from runner.judge.schedule import ABBA, ABIIBA, A, End, I, Profile, Rest, Run, Schedule
 from runner.judge.throttle import SET_ASIDE, VALID, Ruling, Window
 from runner.judge.timing import rule_block
@@ -36,6 +36,9 @@ class Diverged(Exception):
 
 def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
     """Of one case. One that was cut short (by a wrong output, or a fault) has no end to be compared."""
+    apart, said = contexts.of_evidence(evidence), timing.get("contexts", {})
+    if apart != said:
+        return [Difference(f"case {timing['case']}: contexts", said, apart)]
     if not timing["ended"]:
         return []
     again = _Again(timing, evidence)

@@ -18,7 +18,7 @@ from runner.judge.arena import Arena
 from runner.judge.call import Call, Input, Way
 from runner.judge.clock import HANDS_OFF, Clock
 from runner.judge.layout import Layout
-from runner.judge.memory import Buffer, Memory, Shot
+from runner.judge.memory import Buffer, Memory, NoMemory, Shot
 from runner.judge.steps import ALL, Steps
 from sandbox import protocol
 from sandbox.container import Container
@@ -27,6 +27,7 @@ from sandbox.errors import SandboxError
 POLL_ALIVE_NS: Final = 20_000_000  # while waiting, look this often whether the container lives
 LOG_GRACE_S: Final = 0.03  # for what was printed before to come through Docker's pipe
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
+MOST_TOLD_NS: Final = 1 << 50  # a fortnight: whole nanoseconds are told apart up to there, also as floats
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 START_S: Final = 120  # container started → harness connected; torch is imported on the way
 
@@ -120,13 +121,15 @@ class Tenant:
         this context's own. Raises SandboxError."""
         assert self._connection is not None
         memory, layout = self._arena.memory, Layout((), 2 * protocol.OWN_BYTES, protocol.OWN_BYTES, b"")
-        inputs = memory.buffer(layout.input_bytes)
-        given, into = Input(0, "", 0, layout, inputs, inputs), memory.buffer(layout.output_bytes)
-        protocol.send(self._connection, {"orders": 2 * count})
         try:
+            inputs, into = memory.buffer(layout.input_bytes), memory.buffer(layout.output_bytes)
+            given = Input(0, "", 0, layout, inputs, inputs)
+            protocol.send(self._connection, {"orders": 2 * count})
             return [self.call(given, into, START_S, own=True) for _ in range(count)]
         except faults.Fault as fault:
             raise SandboxError(f"a container failed before there was a job in it: {fault}") from None
+        except NoMemory as err:
+            raise SandboxError(f"before there was a job in any container: {err}") from None
 
     def lay_out(self, layout: Layout, limit_s: float) -> None:
         """Tell the harness where the tensors lie; nothing of their contents."""
@@ -283,7 +286,7 @@ class Tenant:
         status, inner_ns, said = protocol.read_page(self._arena.answers.map, protocol.MAX_TEXT_BYTES)
         if status != protocol.OK:
             raise faults.from_answer(kind, status, protocol.clean_text(said))
-        return min(inner_ns, 1 << 62)
+        return min(inner_ns, MOST_TOLD_NS)
 
     def _freeze(self, when: str) -> int:
         """How long it took, in ns. A container that will not be frozen, or died meanwhile, did that itself."""

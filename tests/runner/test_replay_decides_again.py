@@ -78,6 +78,7 @@ def test_a_race_that_voids_is_worth_replaying() -> None:
         ("telemetry", "none", "telemetry"),
         ("evidence.timing.0.ended", "budget", "case n=1: ended"),
         ("evidence.timing.0.calls", 4, "case n=1"),
+        ("evidence.timing.0.contexts", {"candidate": [100.0, 50.0]}, "case n=1: contexts"),
         ("evidence.timing.0.quads.3.void", "hw_thermal", "case n=1"),
         ("evidence.timing.0.quads.2.charged", "candidate", "case n=1, quad 3: void"),
         ("evidence.timing.0.quads.2.blocks.1.ruling", {"reason": "steal"}, "quad 3, a block of the candidate: ruling"),

@@ -41,6 +41,18 @@ def test_too_few_calls_say_nothing(sides: dict[str, int]) -> None:
     assert contexts.compare({name: samples(count, told=1, gap=1) for name, count in sides.items()}) == {}
 
 
+@pytest.mark.parametrize(("told", "gap"), [(6_000, 456_000), (3_600, 440_000)])
+def test_a_difference_beyond_what_contexts_have_says_nothing(told: float, gap: float) -> None:
+    found = contexts.compare(
+        {
+            "baseline": samples(64, told=3_600, gap=456_000),
+            "candidate": samples(64, told=told, gap=gap),
+            "incumbent": samples(64, told=3_600, gap=455_000),
+        }
+    )
+    assert set(found) == {"incumbent"}
+
+
 def test_sides_take_turns_and_calls_that_were_not_queued_are_left_out() -> None:
     order: list[str] = []
 

@@ -89,3 +89,13 @@ def test_told_times_are_not_believed_where_the_tenant_makes_the_wall_clock_blind
     given = [([block(False), block(False)], [block(True), block(True)]) for _ in range(QUADS)]
     everywhere, fastest = (gap.hidden(given, fastest=only, queued=True) for only in (False, True))
     assert max(everywhere.beyond, fastest.beyond) > 0.7 * DEVICE_NS
+
+
+@pytest.mark.parametrize("told", [float(1 << 63), float(1 << 62), float(1 << 53)])
+def test_times_told_beyond_what_floats_tell_apart_end_the_search(told: float) -> None:
+    """A tenant may tell what it likes."""
+    chance = random.Random(6)
+    ours = [(DEVICE_NS + EDGE_NS + chance.gauss(0, 700), DEVICE_NS) for _ in range(CALLS)]
+    theirs = [(DEVICE_NS + EDGE_NS, told - told * number / 1e15) for number in range(CALLS)]
+    for fastest in (False, True):
+        assert gap.hidden([([ours, ours], [theirs, theirs])] * QUADS, fastest=fastest, queued=True).beyond == 0
