@@ -22,7 +22,7 @@ import struct
 import time
 from typing import Any
 
-VERSION = 8  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 9  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10

@@ -1,9 +1,10 @@
 """An NVIDIA GPU's telemetry, through NVML.
 
-Quick things (mask, counters, clocks, heat) are read at both ends of a block; slow ones (ECC, limits, PCIe, processes,
-XIDs) at its end, and what the end of the block before said is taken for the beginning. A thread of the judge's own core
-reads mask and processes every POLL_S between them. What NVML does not support is not asked twice; whatever it throws,
-the reading has None there. Field ids, units (ns, MHz, mW, °C) and codes are NVML's own.
+Quick things (mask, counters, clocks, heat) are read at both ends of a block; slow ones (processes, XIDs) at its end,
+and what the end of the block before said is taken for the beginning; what hardly ever changes (ECC, limits, PCIe) five
+times a second at the most. A thread of the judge's own core reads mask and processes every POLL_S between them. What
+NVML does not support is not asked twice; whatever it throws, the reading has None there. Field ids, units (ns, MHz, mW,
+°C) and codes are NVML's own.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from runner.judge.throttle import COUNTERS, least, level_of
 from runner.judge.window import Poll, Reading, Window
 
 POLL_S: Final = 0.1
-FRESH_NS: Final = 200_000_000  # slow things younger than this are not read again at the beginning of a block
+FRESH_NS: Final = 200_000_000  # slow things younger than this are not read again at the beginning of a block, and
+# what hardly ever changes not at the end either: it takes 1.5 ms
 MOST_XIDS: Final = 16  # a reading; a broken device can send them without end
 
 NOT_SUPPORTED, FUNCTION_NOT_FOUND = 3, 13
@@ -183,6 +185,8 @@ class NvmlTelemetry:
         self._device = Device(nvml, index)
         self._strangers = Strangers(self._device, own, proc)
         self._xids = _Xids(nvml, self._device)
+        self._rare: dict[str, Any] = {}
+        self._rare_ns = 0
         self._slow = self._read_slow()
         self._before = replace(self._slow, **self._quick())
         self._poller = _Poller(self._poll, poll_s)
@@ -230,17 +234,26 @@ class NvmlTelemetry:
         }
 
     def _read_slow(self) -> Reading:
-        ask = self._device.ask
+        at_ns = self._now_ns()
+        if not self._rare or at_ns - self._rare_ns > FRESH_NS:
+            self._rare, self._rare_ns = self._read_rare(), at_ns
         return Reading(
-            at_ns=self._now_ns(),
-            ecc_errors=ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE),
-            limits=self._device.limits(),
-            pcie_width=ask("nvmlDeviceGetCurrPcieLinkWidth"),
-            pcie_width_most=ask("nvmlDeviceGetMaxPcieLinkWidth"),
+            at_ns=at_ns,
+            **self._rare,
             strangers=self._strangers.count(),
             xids=self._xids.new(),
             lost=self._device.lost,
         )
+
+    def _read_rare(self) -> dict[str, Any]:
+        """Fields of a Reading."""
+        ask = self._device.ask
+        return {
+            "ecc_errors": ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE),
+            "limits": self._device.limits(),
+            "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
+            "pcie_width_most": ask("nvmlDeviceGetMaxPcieLinkWidth"),
+        }
 
     def _poll(self) -> Poll:
         return Poll(self._now_ns(), self._device.mask(), self._strangers.count())

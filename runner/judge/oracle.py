@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -25,6 +25,10 @@ from sandbox import protocol
 from sandbox.container import Container
 
 ANSWER_S: Final = 120  # for one request
+AT_ONCE_NS: Final = 500_000_000  # of the problem's own code, in a request for several inputs
+MOST_AT_ONCE: Final = 32
+
+Seeds = tuple[int, int | None]  # of an input; of one that is nearly the same as the first's
 
 
 class Oracle:
@@ -40,13 +44,16 @@ class Oracle:
         self._wide = memory.region("oracle-wide", min(WIDE_FACTOR * self._expected.size, WIDE_MOST_BYTES))
         self._connection: socket.socket | None = None
         self._number = 0
-        self._free: list[Buffer] = []
+        self._free: dict[int, list[Buffer]] = {}  # by length: asking a device's memory for it takes a microsecond
+        self._free_bytes = 0
         self._done: list[int] = []  # numbers of inputs that no check will be asked of any more
         self._awake = 0  # how many `awake` are open
         self._ended = False  # is there nothing left to freeze?
         self.asked = Stopwatch()  # in all: waiting for the oracle, and copying what it made
         self.problem_s = 0.0  # in all: the problem's own code, as its container tells
         self.took_ns = 0  # the last request
+        self._case: Case = {}  # that inputs were asked for last, and how long one of them took
+        self._each_ns = 0.0
         self.eager_ns = 0  # the reference alone, in the last `make`
 
     def connect(self) -> None:
@@ -86,15 +93,45 @@ class Oracle:
         `fp64`: what is wanted in `expected64`; `Rule.fp64` says what a rule needs. `values` cost a run of the reference
         in double precision, `spread` three to nine, `condition` as much once a case and nothing from then on.
         """
-        with self.asked.running(), self.awake():
-            return self._make(case, seed, near, fp64)
+        return self.make_all(case, [(seed, near)], fp64=fp64)[0]
 
-    def _make(self, case: Case, seed: int, near: int | None, fp64: Fp64) -> Input:
-        self._number += 1
-        request = {"do": "make", "number": self._number, "case": case, "seed": seed, "near": near, "fp64": fp64}
-        answer = self._ask(request | {"done": self._done})
+    def make_all(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64 = "") -> list[Input]:
+        """The same for several (seed, near) at once: asking costs as much as making a small input."""
+        made: list[Input] = []
+        with self.asked.running(), self.awake():
+            while left := seeds[len(made) :]:
+                made += self._make(case, left[: self._at_once(case)], fp64)
+        return made
+
+    def _at_once(self, case: Case) -> int:
+        """How many of a case may be asked for in one request: one until it is known how long that takes."""
+        if case != self._case or self._each_ns <= 0:
+            return 1
+        return int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE))
+
+    def _make(self, case: Case, seeds: Sequence[Seeds], fp64: Fp64) -> list[Input]:
+        """Of the first of these, as many as there was room for."""
+        wanted = [{"number": self._number + k, "seed": seed, "near": near} for k, (seed, near) in enumerate(seeds, 1)]
+        answer = self._ask({"do": "make", "case": case, "wanted": wanted, "fp64": fp64, "done": self._done})
         self._done = []
-        layout = parse_layout(answer.get("layout"), self._inputs.size, self._expected.size)
+        answers = answer.get("made")
+        if not isinstance(answers, list) or not 0 < len(answers) <= len(seeds):
+            raise OracleFailed("the problem's container did not answer with the inputs that it was asked for")
+        self._case, self._each_ns = case, self.took_ns / len(answers)
+        begin, made = (0, 0, 0), []
+        for one, (seed, near) in zip(answers, seeds, strict=False):
+            self._number += 1
+            made.append(self._made(one if isinstance(one, dict) else {}, case, seed, near, begin, fp64))
+            layout, wide = made[-1].layout, made[-1].expected64
+            doubles = 0 if wide is None else len(wide)
+            begin = begin[0] + layout.input_bytes, begin[1] + layout.output_bytes, begin[2] + doubles
+        return made
+
+    def _made(
+        self, answer: dict[str, Any], case: Case, seed: int, near: int | None, begin: tuple[int, int, int], fp64: Fp64
+    ) -> Input:
+        """One of them; it begins so many bytes into the regions of inputs, expected outputs and wide ones."""
+        layout = parse_layout(answer.get("layout"), self._inputs.size - begin[0], self._expected.size - begin[1])
         self.eager_ns = _whole(answer, "eager_ns")
         is_near = answer.get("near") is True
         why_not = str(answer.get("fp64"))[:500]
@@ -103,29 +140,34 @@ class Oracle:
             case=case_name(case),
             seed=seed if near is None or is_near else near,
             layout=layout,
-            inputs=self._copy(self._inputs, layout.input_bytes),
-            expected=self._copy(self._expected, layout.output_bytes),
+            inputs=self._copy(self._inputs, begin[0], layout.input_bytes),
+            expected=self._copy(self._expected, begin[1], layout.output_bytes),
             near=is_near,
             eager_ns=self.eager_ns,
-            expected64=None if why_not else self._copy_wide(layout, spread=fp64 != "values"),
+            expected64=None if why_not else self._copy_wide(layout, begin[2], spread=fp64 != "values"),
             why_not64=why_not,
             arguments=dict(case),
             terms=tuple(int(_number(one)) for one in _by_output(answer.get("terms"), layout)),
             condition=tuple(_pair(one) for one in _by_output(answer.get("condition"), layout)),
         )
 
-    def _copy_wide(self, layout: Layout, *, spread: bool) -> Buffer | None:
+    def _copy_wide(self, layout: Layout, begin: int, *, spread: bool) -> Buffer | None:
         size = wide_places(layout)[1] * (2 if spread else 1)
-        if size > self._wide.size:
-            raise OracleFailed(f"{size} bytes in float64 were announced, {self._wide.size} are there")
-        return self._copy(self._wide, size) if size else None
+        if size > self._wide.size - begin:
+            raise OracleFailed(f"{size} bytes in float64 were announced, {self._wide.size - begin} are there")
+        return self._copy(self._wide, begin, size) if size else None
 
     def release(self, given: Input) -> None:
         """Its memory may be used again: fresh pages for every call would cost more than the call. Its check is over."""
         self._done.append(given.number)
-        self._free += [buffer for buffer in (given.inputs, given.expected, given.expected64) if buffer is not None]
-        while sum(len(buffer) for buffer in self._free) > self._memory.snapshot_bytes:
-            self._free.pop(0)
+        for buffer in (given.inputs, given.expected, given.expected64):
+            if buffer is not None:
+                self._free.setdefault(len(buffer), []).append(buffer)
+                self._free_bytes += len(buffer)
+        while self._free_bytes > self._memory.snapshot_bytes:
+            oldest = next(length for length, buffers in self._free.items() if buffers)
+            self._free[oldest].pop()
+            self._free_bytes -= oldest
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
         """The problem's own `check_implementation` on these bytes."""
@@ -162,13 +204,13 @@ class Oracle:
             why = faults.end_of_problem(self.container.wait_exit(), self.container.policy.memory_bytes, where)
         return f"it {why}. {self.container.logs()['stderr']}".strip()
 
-    def _copy(self, region: Region, count: int) -> Buffer:
-        private = next((buffer for buffer in self._free if len(buffer) == count), None)
-        if private is None:
-            private = self._memory.buffer(count)
+    def _copy(self, region: Region, begin: int, count: int) -> Buffer:
+        if buffers := self._free.get(count):
+            private = buffers.pop()
+            self._free_bytes -= count
         else:
-            self._free = [buffer for buffer in self._free if buffer is not private]
-        self._memory.copy(private, region.bytes, count)
+            private = self._memory.buffer(count)
+        self._memory.copy(private, region.bytes[begin : begin + count], count)
         return private
 
     def close(self) -> None:

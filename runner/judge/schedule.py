@@ -49,6 +49,7 @@ class Profile:
     most_windows: int  # of warm-up, a side; what has not settled by then is measured as it is
     most_void: float  # share of quads; beyond it the device says nothing
     slowed: float  # a quad whose baseline is slower than usual by this share is void
+    stop_ns: float = 0.0  # a half-width of so many ns is narrow, too: far less than could be forged of a short time
 
 
 CPU: Final = Profile(
@@ -71,10 +72,10 @@ GPU: Final = Profile(
     clock=EVENT,
     block_s=0.02,
     least_calls=3,
-    most_calls=25,
+    most_calls=8,
     first_look=8,
     look_every=4,
-    most_quads=40,
+    most_quads=100,
     stop_half_width=0.0025,
     case_budget_s=20.0,
     idle_calls=5,
@@ -82,6 +83,7 @@ GPU: Final = Profile(
     most_windows=6,
     most_void=0.2,
     slowed=0.03,
+    stop_ns=50.0,  # 0.25 % of 20 µs
 )
 
 
@@ -277,10 +279,11 @@ class Schedule:
 
     def _goal(self, side: str) -> float:
         """No finer than the clock's steps, which more quads do not make smaller."""
-        times = [median for quad in self.valid for median in (*quad.of(A), *quad.of(side))]
-        if self.profile.clock != EVENT or min(times) <= 0:
+        ours, theirs = ([time for quad in self.valid for time in quad.of(name)] for name in (A, side))
+        if self.profile.clock != EVENT or min(ours + theirs) <= 0:
             return self.profile.stop_half_width
-        return max(self.profile.stop_half_width, stats.tick(self._ours) / stats.median(times))
+        finest_ns = max(self.profile.stop_ns, stats.tick(self._ours))
+        return max(self.profile.stop_half_width, share_of(finest_ns, stats.median(ours), stats.median(theirs)))
 
     def _half_width(self, side: str) -> float:
         found = self._differences(side, self.valid)
@@ -289,6 +292,11 @@ class Schedule:
 
     def _differences(self, side: str, quads: Sequence[Quad]) -> list[float]:
         return differences([abba(quad.of(A), quad.of(side)) for quad in quads if side in quad.order])
+
+
+def share_of(ns: float, ours_ns: float, theirs_ns: float) -> float:
+    """So many nanoseconds on each of two sides, as a share of their ratio."""
+    return ns * (1 / ours_ns + 1 / theirs_ns) / 2
 
 
 def abba(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:

@@ -59,12 +59,11 @@ class TimedSide:
     def make_ready(self, calls: int) -> None:
         chance = self._trial.chance
         near, repeat = (calls > 1 and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
-        with self._trial.oracle.awake():
-            self._turns = [_Turn(self._trial.fresh(self._case), number) for number in range(calls)]
-            if near:
-                twin = chance.randrange(calls)
-                nearly = self._trial.fresh(self._case, near_to=self._turns[twin].given)
-                self._turns.insert(twin + 1, _Turn(nearly, calls, twin, near=True))
+        twin = chance.randrange(calls) if near else None
+        made = self._trial.fresh(self._case, calls, near_to=twin)
+        self._turns = [_Turn(given, number) for number, given in enumerate(made[:calls])]
+        if twin is not None:
+            self._turns.insert(twin + 1, _Turn(made[calls], calls, twin, near=True))
         if repeat:
             at = chance.randrange(len(self._turns))
             twin_turn = self._turns[at]

@@ -169,13 +169,13 @@ class Trial:
                 return
         self.emit("checking", "", {"done": len(planned), "total": len(planned)})
 
-    def fresh(self, case: Case, *, near_to: Input | None = None) -> Input:
-        """An input that no one has seen; `near_to`: that one, but for a few elements."""
-        seed = fresh_seed(self.chance)
-        fp64 = self.rule(case).fp64(timed=not self._cancels)
-        if near_to is None:
-            return self.oracle.make(case, seed, fp64=fp64)
-        return self.oracle.make(case, near_to.seed, near=seed, fp64=fp64)
+    def fresh(self, case: Case, count: int, *, near_to: int | None = None) -> list[Input]:
+        """So many inputs that no one has seen; behind them, where `near_to` is the place of one, another like that but
+        for a few elements."""
+        seeds: list[tuple[int, int | None]] = [(fresh_seed(self.chance), None) for _ in range(count)]
+        if near_to is not None:
+            seeds.append((seeds[near_to][0], fresh_seed(self.chance)))
+        return self.oracle.make_all(case, seeds, fp64=self.rule(case).fp64(timed=not self._cancels))
 
     def call(
         self,

@@ -7,13 +7,13 @@ and of each timed case every sample with what the device's telemetry said; certi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from runner.judge import plausible, schedule, stats
 from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, Certified, certify
-from runner.judge.schedule import BUSY, differences
+from runner.judge.schedule import BUSY, differences, share_of
 
 UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
 
@@ -139,11 +139,16 @@ def _void(timing: Evidence) -> Verdict:
 def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
     if any(time.erratic for time in times):
         yield "erratic"
-    goal = evidence["profile"]["stop_half_width"]
-    if any(time.estimate.half_width > max(goal, time.resolution) for time in times):
+    if any(time.estimate.half_width > max(_goal(evidence["profile"], time), time.resolution) for time in times):
         yield "not_converged"
     if any(finding["rule"] == "bimodal" for finding in evidence["findings"]):
         yield "bimodal"
+
+
+def _goal(profile: Mapping[str, Any], time: CaseTime) -> float:
+    """What the schedule stopped at."""
+    short = share_of(profile.get("stop_ns", 0.0), time.baseline_ns, time.candidate_ns)
+    return max(float(profile["stop_half_width"]), short)
 
 
 def _case_time(timing: Evidence, certified: Certified, *, tick_ns: float) -> CaseTime | None:
@@ -163,7 +168,7 @@ def _case_time(timing: Evidence, certified: Certified, *, tick_ns: float) -> Cas
     erratic = UNSTEADY < estimate.half_width < math.inf and steady.half_width < UNSTEADY / 2
     baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
     candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
-    resolution = tick_ns * (1 / baseline + 1 / candidate) / 2
+    resolution = share_of(tick_ns, baseline, candidate)
     return CaseTime(
         case=timing["case"],
         baseline_ns=baseline,

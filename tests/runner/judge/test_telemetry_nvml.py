@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from runner.judge.throttle import COUNTERS, FULL, MASK_ONLY, NONE, SET_ASIDE, VA
 from tests.runner.judge.fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeError, FakeNvml
 
 ME = os.getpid()
+SECOND = 1_000_000_000
 Open = Callable[..., NvmlTelemetry]
 
 
@@ -38,8 +41,11 @@ def proc(tmp_path: Path) -> Path:
 def opened(nvml: FakeNvml, proc: Path) -> Iterator[Open]:
     made = []
 
-    def make(own: frozenset[int] = frozenset({ME, 50}), poll_s: float = 60.0) -> NvmlTelemetry:
-        made.append(NvmlTelemetry(nvml, own=lambda: own, proc=proc, poll_s=poll_s))
+    def make(own: frozenset[int] = frozenset({ME, 50}), poll_s: float = 60.0, step_ns: int = 0) -> NvmlTelemetry:
+        """`step_ns`: by so much the clock goes on each time somebody looks at it; 0 for the real clock."""
+        ticks = itertools.count(1)
+        now_ns = (lambda: next(ticks) * step_ns) if step_ns else time.monotonic_ns
+        made.append(NvmlTelemetry(nvml, own=lambda: own, proc=proc, poll_s=poll_s, now_ns=now_ns))
         return made[-1]
 
     yield make
@@ -104,12 +110,30 @@ def test_every_field_arrives(nvml: FakeNvml, opened: Open) -> None:
 def test_what_goes_wrong_in_a_block_is_in_its_window(
     nvml: FakeNvml, opened: Open, change: dict[str, object], action: str, reason: str
 ) -> None:
-    telemetry = opened()
+    telemetry = opened(step_ns=SECOND)
     telemetry.begin()
     for name, value in change.items():
         setattr(nvml, name, value)
     ruling = rule(telemetry.end(), None)
     assert (ruling.action, ruling.reason) == (action, reason)
+
+
+def test_what_hardly_ever_changes_is_not_read_at_every_block(nvml: FakeNvml, opened: Open) -> None:
+    """Five times a second at the most: it takes longer than a short block's calls."""
+    telemetry = opened(step_ns=SECOND // 1000)
+    seen = []
+    for number in range(1, 400):
+        telemetry.begin()
+        nvml.ecc = number
+        after = telemetry.end().after
+        seen.append((after.at_ns, number if after.ecc_errors == number else None))
+    read = [at_ns for at_ns, number in seen if number is not None]
+    assert len(read) > 3
+    assert all(SECOND / 5 <= later - earlier <= SECOND / 4 for earlier, later in pairwise(read))
+    nvml.xids, nvml.compute = [31], [66]
+    telemetry.begin()
+    window = telemetry.end()
+    assert (window.after.xids, window.after.strangers) == ((31,), 1)
 
 
 def test_event_between_two_blocks_is_in_the_next_window(nvml: FakeNvml, opened: Open) -> None:

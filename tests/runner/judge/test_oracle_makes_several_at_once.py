@@ -1,0 +1,125 @@
+"""Several inputs in one request: the same bytes as one after the other, as many as there is room and time for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.judge import oracle as asking
+from runner.judge.call import Input
+from runner.judge.faults import OracleFailed
+from runner.judge.oracle import Oracle
+from tests.runner.judge.oracle_here import oracle_of
+
+RAGGED = """
+import torch
+
+def generate_input(*, rows, seed):
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(rows, 3 + seed % 5, generator=g), torch.randint(9, (rows,), generator=g)
+
+def ref_kernel(data):
+    x, index = data
+    return x.sum(dim=1), index + 1
+
+def check_implementation(data, output):
+    return all(bool((one == other).all()) for one, other in zip(output, ref_kernel(data))), "differs"
+"""
+CASE: dict[str, Any] = {"rows": 700}
+SEEDS: list[tuple[int, int | None]] = [*((seed, None) for seed in range(100, 111)), (103, 9), (104, 77)]
+Asked = list[dict[str, Any]]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Oracle]:
+    """With room for some three inputs of CASE."""
+    with oracle_of(RAGGED, tmp_path, region_bytes=64 << 10) as oracle:
+        yield oracle
+
+
+@pytest.fixture
+def asked(small: Oracle, monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """Requests as they go out."""
+    found: Asked = []
+    ask = small._ask
+
+    def note(request: dict[str, Any]) -> dict[str, Any]:
+        found.append(request)
+        return ask(request)
+
+    monkeypatch.setattr(small, "_ask", note)
+    return found
+
+
+def same(one: Input, two: Input) -> bool:
+    """What is in the tensors: between them lies what was there before."""
+    places = [
+        (buffers, at, slot.nbytes)
+        for slot in one.layout.slots
+        for buffers, at in (((one.inputs, two.inputs), slot.input), ((one.expected, two.expected), slot.output))
+        if at >= 0
+    ]
+    return (one.layout.text, one.seed, one.near, one.case) == (two.layout.text, two.seed, two.near, two.case) and all(
+        np.array_equal(first[at : at + size], second[at : at + size]) for (first, second), at, size in places
+    )
+
+
+@pytest.mark.parametrize("fp64", ["", "values", "spread"])
+def test_they_are_what_they_would_be_alone(small: Oracle, asked: Asked, fp64: Any) -> None:
+    together = small.make_all(CASE, SEEDS, fp64=fp64)
+    requests = len(asked)
+    alone = [small.make(CASE, seed, near, fp64=fp64) for seed, near in SEEDS]
+    assert all(same(one, other) for one, other in zip(together, alone, strict=True))
+    assert sorted({one.number for one in together}) == [one.number for one in together]
+    assert [one.near for one in together] == [False] * 11 + [True] * 2
+    assert 3 < requests < len(SEEDS), "some three fit at a time, and the first comes alone"
+    for one, other in zip(together, alone, strict=True):
+        assert (one.expected64 is None) == (other.expected64 is None)
+        assert one.expected64 is None or np.array_equal(one.expected64, other.expected64)
+
+
+def test_each_can_be_checked_later(small: Oracle) -> None:
+    made = small.make_all(CASE, SEEDS)
+    for given in made:
+        assert small.check(given.number, given.layout, given.expected)[0] is True
+    other = small.make(CASE, 5).expected
+    assert small.check(made[0].number, made[0].layout, other)[0] is False
+
+
+def test_slow_inputs_come_one_by_one(small: Oracle, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "AT_ONCE_NS", 1)
+    small.make_all(CASE, SEEDS)
+    assert [len(request["wanted"]) for request in asked] == [1] * len(SEEDS)
+
+
+def test_what_does_not_fit_alone_is_refused_wherever_it_stands(tmp_path: Path) -> None:
+    growing = RAGGED.replace("3 + seed % 5", "seed")
+    with oracle_of(growing, tmp_path, region_bytes=64 << 10) as oracle:
+        with pytest.raises(OracleFailed, match="choose smaller sizes"):
+            oracle.make_all(CASE, [(3, None), (4, None), (5, None), (60, None), (2, None)])
+        assert oracle.make_all(CASE, [(3, None), (4, None)])[1].seed == 4
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda made: [],
+        lambda made: [*made, made[0]],
+        lambda made: made[0],
+        lambda made: [None],
+        lambda made: [*made[:1], {**made[1], "layout": {**made[1]["layout"], "input_bytes": 64 << 10}}],
+    ],
+    ids=["none", "more", "no list", "no answer", "beyond the region"],
+)
+def test_an_answer_that_does_not_fit_the_question_is_the_problems_failure(
+    small: Oracle, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Any], Any]
+) -> None:
+    small.make_all(CASE, SEEDS[:2])
+    ask = small._ask
+    monkeypatch.setattr(small, "_ask", lambda request: {"made": spoil(ask(request)["made"])})
+    with pytest.raises(OracleFailed):
+        small.make_all(CASE, SEEDS[:2])
