@@ -2,6 +2,8 @@
 
 Judge-owned memory is allocated before any tenant starts and is never mapped by one. Inputs reach a tenant in two
 steps inside the clock: everything but a random 1/256 of the words, then, after the L2 cache was swept, those words.
+What the device does by itself is held until the host has handed over all of it: else the clock would tell how fast a
+host launches. So nothing that is handed over may wait for the device, or allocate; what does is done before.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final
 
 import torch
@@ -57,6 +60,28 @@ def _allocating() -> Iterator[None]:
         raise NoMemory(f"no device memory is left for the judge: {err}") from None
 
 
+class _Start:
+    """A word of this host that the judge's device waits for; no tenant maps it."""
+
+    def __init__(self) -> None:
+        page = mmap.mmap(-1, mmap.PAGESIZE)
+        self._word = ctypes.c_uint64.from_buffer(page)
+        self._address = device.device_address(ctypes.addressof(self._word), mmap.PAGESIZE)
+
+    def hold(self, nonce: int) -> None:
+        """What the current stream gets from now on, until `release`."""
+        device.wait_until(self._address, nonce)
+
+    def release(self, nonce: int) -> None:
+        self._word.value = nonce
+
+
+@cache
+def _start() -> _Start:
+    """One a process: the driver knows its page for as long."""
+    return _Start()
+
+
 class CudaShot:
     """Four events of the judge's own stream, which no tenant reaches."""
 
@@ -99,7 +124,17 @@ class CudaMemory:
         self._probe = torch.zeros(1, device="cuda")
         self._alone = False  # does the device go on without the host?
         self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
-        self._last = torch.zeros(0, dtype=torch.int64, device="cuda")
+        self._last = torch.zeros(0, dtype=torch.int64, device="cuda")  # places of the words that come last, and they
+        self._late = torch.zeros(0, dtype=torch.int32, device="cuda")
+        self._load_kernels()
+
+    def _load_kernels(self) -> None:
+        """What is used for the first time is loaded, for which the driver may wait for the device."""
+        some, other = self.buffer(1024), self.buffer(1024)
+        self.stage(some, 1024)
+        self.put(other, some, 1024)
+        self.copy(some, other, 1024)
+        _start()
 
     def region(self, name: str, size: int) -> DeviceRegion:
         return DeviceRegion(size)
@@ -127,7 +162,9 @@ class CudaMemory:
 
     def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> CudaShot:
         shot, stream = CudaShot(), torch.cuda.current_stream().cuda_stream
+        self._reset()
         self._alone = True
+        _start().hold(nonce)
         try:
             shot.mark(0)
             put()
@@ -140,7 +177,12 @@ class CudaMemory:
             shot.mark(3)
         finally:
             self._alone = False
+            _start().release(nonce)
         return shot
+
+    def _reset(self) -> None:
+        if self.steps.reset:
+            device.reset_persisting_cache()
 
     @_allocating()
     def fill(self, target: Buffer, count: int, pattern: int) -> None:
@@ -157,26 +199,25 @@ class CudaMemory:
         if len(self._staged) < count:
             self._staged = self.buffer(count)
         words = count // 4
-        self._last = torch.randint(words, (max(words // WITHHELD_SHARE, 1),), device="cuda")
+        withheld = max(words // WITHHELD_SHARE, min(words, 1))
+        self._last = torch.randint(max(words, 1), (withheld,), device="cuda")
         self._staged[:count].copy_(source[:count])
         if self.steps.withhold:
-            elsewhere = torch.randint(
-                words, self._last.shape, device="cuda"
-            )  # plausible, and wrong: nothing tells them
+            elsewhere = torch.randint(max(words, 1), (withheld,), device="cuda")  # plausible, and wrong
             self._staged[:count].view(torch.int32)[self._last] = source[:count].view(torch.int32)[elsewhere]
+            self._late = source[:count].view(torch.int32)[self._last]
         torch.cuda.synchronize()
 
     @_allocating()
     def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
         """Inside the clock: what was staged, a sweep of L2, the withheld words."""
         target[:count].copy_(self._staged[:count])
-        if self.steps.reset:
-            device.reset_persisting_cache()
+        if not self._alone:
+            self._reset()
         if self.steps.sweep and not hot:
             self._sweeper.add_(1)
         if self.steps.withhold:
-            words = target[:count].view(torch.int32)
-            words[self._last] = source[:count].view(torch.int32)[self._last]
+            target[:count].view(torch.int32).index_copy_(0, self._last, self._late)
         self._synchronize()
 
     def probe_ns(self) -> int:

@@ -9,9 +9,9 @@ ones with their reason and the side that is to blame.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from runner.judge import stats
 from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, WALL, block_ns
@@ -49,7 +49,10 @@ class Profile:
     most_windows: int  # of warm-up, a side; what has not settled by then is measured as it is
     most_void: float  # share of quads; beyond it the device says nothing
     slowed: float  # a quad whose baseline is slower than usual by this share is void
-    stop_ns: float = 0.0  # a half-width of so many ns is narrow, too: far less than could be forged of a short time
+    short_ns: float = 0.0  # for times below that, this half-width is narrow enough
+    short_half_width: float = 0.0
+    tiny_ns: float = 0.0  # and below that this one
+    tiny_half_width: float = 0.0
 
 
 CPU: Final = Profile(
@@ -83,7 +86,11 @@ GPU: Final = Profile(
     most_windows=6,
     most_void=0.2,
     slowed=0.03,
-    stop_ns=50.0,  # 0.25 % of 20 µs
+    # half of what two jobs of the same code may differ by there; far less than could be forged of so short a time
+    short_ns=20_000.0,
+    short_half_width=0.0075,
+    tiny_ns=5_000.0,
+    tiny_half_width=0.015,
 )
 
 
@@ -282,8 +289,9 @@ class Schedule:
         ours, theirs = ([time for quad in self.valid for time in quad.of(name)] for name in (A, side))
         if self.profile.clock != EVENT or min(ours + theirs) <= 0:
             return self.profile.stop_half_width
-        finest_ns = max(self.profile.stop_ns, stats.tick(self._ours))
-        return max(self.profile.stop_half_width, share_of(finest_ns, stats.median(ours), stats.median(theirs)))
+        medians = stats.median(ours), stats.median(theirs)
+        narrow = narrow_at(min(medians), vars(self.profile))
+        return max(narrow, share_of(stats.tick(self._ours), *medians))
 
     def _half_width(self, side: str) -> float:
         found = self._differences(side, self.valid)
@@ -292,6 +300,12 @@ class Schedule:
 
     def _differences(self, side: str, quads: Sequence[Quad]) -> list[float]:
         return differences([abba(quad.of(A), quad.of(side)) for quad in quads if side in quad.order])
+
+
+def narrow_at(time_ns: float, profile: Mapping[str, Any]) -> float:
+    """The half-width to stop at for a time, by a Profile's fields; those of an older one may lack some."""
+    wider = [profile[f"{kind}_half_width"] for kind in ("short", "tiny") if time_ns < profile.get(f"{kind}_ns", 0.0)]
+    return float(max([profile["stop_half_width"], *wider]))
 
 
 def share_of(ns: float, ours_ns: float, theirs_ns: float) -> float:

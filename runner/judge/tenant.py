@@ -29,7 +29,7 @@ LOG_GRACE_S: Final = 0.03  # for what was printed before to come through Docker'
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
 MOST_TOLD_NS: Final = 1 << 50  # a fortnight: whole nanoseconds are told apart up to there, also as floats
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
-PAUSES: Final = 4  # after one call in so many some time goes by before the output is looked at again,
+PAUSES: Final = 8  # after one call in so many some time goes by before the output is looked at again,
 LONGEST_PAUSE_US: Final = 2_000  # up to so much of it
 START_S: Final = 120  # container started → harness connected; torch is imported on the way
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from runner.judge import plausible, schedule, stats
 from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, Certified, certify
-from runner.judge.schedule import BUSY, differences, share_of
+from runner.judge.schedule import BUSY, differences, narrow_at, share_of
 
 UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
 
@@ -147,8 +147,7 @@ def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
 
 def _goal(profile: Mapping[str, Any], time: CaseTime) -> float:
     """What the schedule stopped at."""
-    short = share_of(profile.get("stop_ns", 0.0), time.baseline_ns, time.candidate_ns)
-    return max(float(profile["stop_half_width"]), short)
+    return narrow_at(min(time.baseline_ns, time.candidate_ns), profile)
 
 
 def _case_time(timing: Evidence, certified: Certified, *, tick_ns: float) -> CaseTime | None:

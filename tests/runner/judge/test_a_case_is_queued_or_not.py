@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,13 +18,12 @@ class Judged:
 
     def __init__(self, queued: list[bool]) -> None:
         self.chance = random.Random(1)
-        self.oracle = SimpleNamespace(awake=nullcontext)
         self.memory = SimpleNamespace(sweeps=False)
         self.queueing = True
         self._queued = iter(queued)
 
-    def fresh(self, case: Any, *, near_to: Any = None) -> Any:
-        return SimpleNamespace(layout=SimpleNamespace(output_bytes=256))
+    def fresh(self, case: Any, count: int, *, near_to: Any = None) -> list[Any]:
+        return [SimpleNamespace(layout=SimpleNamespace(output_bytes=256))] * (count + (near_to is not None))
 
     def buffer(self, index: int, size: int) -> None: ...
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import asdict
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.judge import schedule
-from runner.judge.schedule import ABBA, ABIIBA, CPU, GPU, A, B, End, I, Rest, Run, Schedule
+from runner.judge.schedule import ABBA, ABIIBA, CPU, GPU, A, B, End, I, Rest, Run, Schedule, narrow_at
 from runner.judge.throttle import SET_ASIDE, VALID, VOID, WARM_AGAIN, Ruling
 
 FINE = Ruling(VALID)
@@ -146,3 +148,27 @@ def test_a_device_whose_clock_has_steps_is_asked_for_no_more_than_it_can_tell() 
         plan.ran([around + 32 * round(chance.gauss(0, 0.3)) for _ in range(command.calls)], 0.01, FINE)
     assert command == End(schedule.CONVERGED)
     assert len(plan.valid) <= 12
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "goal"),
+    [(25_000.0, 0.0025), (20_000.0, 0.0025), (19_999.0, 0.0075), (5_000.0, 0.0075), (4_000.0, 0.015)],
+)
+def test_the_shorter_the_work_the_wider_an_interval_may_be(time_ns: float, goal: float) -> None:
+    assert narrow_at(time_ns, asdict(GPU)) == goal
+    assert narrow_at(time_ns, asdict(CPU)) == CPU.stop_half_width
+    assert narrow_at(time_ns, {"stop_half_width": 0.01}) == 0.01
+
+
+def test_short_work_with_the_same_noise_takes_fewer_quads() -> None:
+    """Two jobs of the same short kernel differ by more than a narrow interval would tell apart."""
+
+    def quads(time_ns: float) -> int:
+        plan, chance = warm(Schedule(GPU), time_ns), random.Random(3)
+        while isinstance(command := plan.next(), Run):
+            times = [round(time_ns * chance.lognormvariate(0, 0.02)) for _ in range(command.calls)]
+            plan.ran([float(time) for time in times], 0.01, FINE)
+        assert command == End(schedule.CONVERGED)
+        return len(plan.valid)
+
+    assert quads(25_000) > 2 * quads(10_000) >= 2 * GPU.first_look
