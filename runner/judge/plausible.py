@@ -288,12 +288,12 @@ def late_work(run: Run) -> Iterator[Finding]:
 def bimodal(run: Run) -> Iterator[Finding]:
     """A kernel with two speeds of its own doing: calls fall into two groups, and neither the baseline's calls in the
     same quads do, nor is it the machine's ups and downs, which stretch over quads, nor the thaw before each block. Nor
-    does it matter where the faster of the two is no faster than a tuned baseline: then nothing was gained."""
+    does it matter where the faster of the two is no faster than the baseline: then nothing was gained."""
     for case in run.cases:
         found = _two_speeds(case)
         if found is None or case.candidate is None or _strays(case, (found.high - found.low) / 2) > STRAYS:
             continue
-        if run.evidence.get("tuned") and found.low >= 0:
+        if found.low >= 0:
             continue
         apart = math.expm1(found.high - found.low)
         if apart >= MODES_APART and apart * case.candidate.low >= MODES_APART_NS:

@@ -7,13 +7,13 @@ and of each timed case every sample with what the device's telemetry said; certi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from runner.judge import plausible, schedule, stats
 from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, Certified, certify
-from runner.judge.schedule import BUSY, differences, narrow_at, share_of
+from runner.judge.schedule import BUSY, CONVERGED, differences, narrow_at, share_of
 
 UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
 
@@ -139,15 +139,16 @@ def _void(timing: Evidence) -> Verdict:
 def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
     if any(time.erratic for time in times):
         yield "erratic"
-    if any(time.estimate.half_width > max(_goal(evidence["profile"], time), time.resolution) for time in times):
+    unfinished = {timing["case"] for timing in evidence["timing"] if timing["ended"] != CONVERGED}
+    if any(time.case in unfinished and _is_wide(time, evidence["profile"]) for time in times):
         yield "not_converged"
     if any(finding["rule"] == "bimodal" for finding in evidence["findings"]):
         yield "bimodal"
 
 
-def _goal(profile: Mapping[str, Any], time: CaseTime) -> float:
-    """What the schedule stopped at."""
-    return narrow_at(min(time.baseline_ns, time.candidate_ns), profile)
+def _is_wide(time: CaseTime, profile: Evidence) -> bool:
+    narrow = narrow_at(min(time.baseline_ns, time.candidate_ns), profile)
+    return time.estimate.half_width > max(narrow, time.resolution)
 
 
 def _case_time(timing: Evidence, certified: Certified, *, tick_ns: float) -> CaseTime | None:

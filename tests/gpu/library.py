@@ -1,7 +1,8 @@
 """The library's samples and starters on a host of one or several GPUs, each GPU with judges of its own.
 
-python -m tests.gpu.library GPUS [BUDGET_S] [PROBLEM …]
-By hand, after `source tests/gpu/setup.sh`; default: 500 s, all problems. Starters must be accepted. What matters most
+python -m tests.gpu.library GPUS [BUDGET_S] [NAME …]
+By hand, after `source tests/gpu/setup.sh`; default: 500 s, all. NAME: only samples whose path holds it (`softmax/`,
+`cheating/`). Starters must be accepted. What matters most
 comes first: starters and accepted samples, then wrong, cheating, slow ones; of each the first of every problem, the
 second of every problem, and so on. A line a job, and what the budget left. With OUT set, every report is kept there.
 """
@@ -45,7 +46,7 @@ def tasks(names: list[str]) -> list[Task]:
     found = []
     for task in sorted(LIBRARY.glob("*/*/task.yml")):
         folder = task.parent
-        if folder.parent.name == "calibration" or (names and folder.name not in names):
+        if folder.parent.name == "calibration":
             continue
         for name in STARTERS:
             path = folder / name
@@ -54,6 +55,7 @@ def tasks(names: list[str]) -> list[Task]:
         for sample in verify.in_folders(folder):
             found.append(Task(folder, sample, folder / sample.name))
     hardware = os.environ.get("RUNNER_HARDWARE", "H200").lower()
+    found = [task for task in found if not names or any(name in task.name for name in names)]
     meant = [task for task in found if hardware in map(str.lower, named_hardware(task.sample.source) or [hardware])]
     turns: Counter[tuple[Path, str]] = Counter()
     order = []

@@ -23,9 +23,19 @@ def ref_kernel(data: input_t) -> output_t:
     a, q, r = data
     if a.dtype == torch.float64:
         raise NotImplementedError("a factorisation is judged by its residuals, not by its distance to another one")
-    factors = _reflected(a.float()) if a.is_cuda else torch.linalg.qr(a.float())
+    factors = _on_device(a.float()) if a.is_cuda else torch.linalg.qr(a.float())
     q.copy_(factors[0])
     r.copy_(factors[1])
+    return q, r
+
+
+def _on_device(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where columns repeat, what reflections leave of them gets so small that its squares are zero: the library for GPUs,
+    which does not scale, gives a Q that is not orthogonal. Those matrices are done again on the host."""
+    q, r = _reflected(a)
+    lost = ~(orthogonality(q.double()) <= SHARE * (a.shape[-1] + LEAST) * UNIT)
+    if lost.any():
+        q[lost], r[lost] = (factor.to(a.device) for factor in torch.linalg.qr(a[lost].cpu()))
     return q, r
 
 

@@ -1,6 +1,7 @@
 # Householder vectors by geqrf, Q from them by householder_product, with the signs turned so that R's diagonal is not
-# negative: another factorisation than the reference's, and as good.
+# negative: another factorisation than the reference's, and as good. Not on a GPU: see the end of "What counts".
 #!PHOTOFINISH leaderboard qr
+#!PHOTOFINISH gpu cpu
 import torch
 
 
