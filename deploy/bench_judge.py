@@ -65,6 +65,11 @@ class Took:
         return float(self.report.evidence["phases_s"].get(name, 0.0))
 
     @property
+    def working(self) -> float:
+        """The device is this job's, and something is done for its verdict."""
+        return sum(self.phase(name) for name in ("building", "checking", "timing"))
+
+    @property
     def overhead(self) -> float:
         return self.warm - self.phase("calls")
 
@@ -85,6 +90,7 @@ ROWS: Final[tuple[tuple[str, Callable[[Took], float]], ...]] = (
     ("  inputs and expected outputs: asking, copying", lambda took: took.phase("inputs") - took.phase("problem")),
     ("  comparing", lambda took: took.phase("comparing")),
     ("cleared away after the report", lambda took: took.after),
+    ("neither building, checking nor timing", lambda took: took.warm - took.working),
     ("platform overhead, warm - device time", lambda took: took.overhead),
     ("  less the problem's own code", lambda took: took.overhead - took.phase("problem")),
     ("  less that and all steps of a call", lambda took: took.warm - took.phase("problem") - took.phase("steps")),

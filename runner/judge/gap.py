@@ -29,11 +29,12 @@ ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
 # Two containers with the same code differ by up to that (docs/measurements.md):
 LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_QUEUED_NS: Final = 2_500.0  # where devices do all of it
-# and their contexts were compared before. Work that takes longer moves more data, which the judge copies to another
-# place in each container: in up to 2 µs more or less.
+# and their contexts were compared before. Large inputs the judge copies to another place in each container, in up to
+# 2 µs more or less, and what moves much data or takes long strays more.
 LEAST_KNOWN_NS: Final = 1_000.0
 MOST_KNOWN_NS: Final = 3_000.0
 KNOWN_SHARE: Final = 1 / 80  # of what is told
+KNOWN_NS_PER_BYTE: Final = 1_000.0 / (64 << 20)  # of inputs
 
 Call = tuple[float, float]  # wall time, told time
 _told = itemgetter(1)
@@ -47,6 +48,7 @@ class Context:
     told_ns: float = 0.0
     gap_ns: float = 0.0
     known: bool = False
+    input_bytes: int = 0  # of a call
 
     @classmethod
     def of(cls, timing: Mapping[str, Any], side: str) -> Context:
@@ -55,11 +57,12 @@ class Context:
         if not stored or not timing.get("queued"):
             return cls()
         told_ns, gap_ns = stored
-        return cls(told_ns, gap_ns, known=True)
+        return cls(told_ns, gap_ns, known=True, input_bytes=int(timing.get("input_bytes") or 0))
 
     def least_ns(self, told_ns: float) -> float:
         """The least spread: code that finds itself a better place than its context had takes that much more off."""
-        least = min(max(LEAST_KNOWN_NS, KNOWN_SHARE * told_ns), MOST_KNOWN_NS)
+        by_data = LEAST_KNOWN_NS + KNOWN_NS_PER_BYTE * self.input_bytes
+        least = min(max(by_data, KNOWN_SHARE * told_ns), MOST_KNOWN_NS)
         return least + max(0.0, self.told_ns) + max(0.0, self.gap_ns)
 
     def without(self, call: Call) -> Call:

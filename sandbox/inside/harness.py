@@ -233,6 +233,9 @@ class DeviceTimer:
         self.map = device.adopt
         self._device = device
         self._echo = self._gate = 0
+        # An echo in the current stream would save the turn of 2 ms that a context with two waiting streams takes, but
+        # then one container's calls tell up to 0.5 µs more than another's, instead of 0.2.
+        self._aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
@@ -250,7 +253,8 @@ class DeviceTimer:
         self._first.record()
         work()
         self._last.record()
-        self._device.write_when_done(torch.cuda.current_stream().cuda_stream, self._echo, nonce)
+        self._aside.wait_event(self._last)
+        self._device.write_when_done(self._aside.cuda_stream, self._echo, nonce)
 
     def told(self) -> int:
         torch.cuda.synchronize()

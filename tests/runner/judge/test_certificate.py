@@ -109,6 +109,14 @@ def test_of_longer_work_more_may_be_hidden_since_its_data_are_copied_to_other_pl
     assert certify(longer, clock=EVENT, certified=True).spread_ns == MOST_KNOWN_NS
 
 
+@pytest.mark.parametrize(("mib", "spread_ns"), [(2, 1_031), (64, 2_000), (96, 2_500), (128, 3_000), (4096, 3_000)])
+def test_so_it_is_of_short_work_on_many_data(mib: int, spread_ns: float) -> None:
+    case = apart(told_ns=0.0, gap_ns=950.0) | {"contexts": {"candidate": [0.0, 0.0]}, "input_bytes": mib << 20}
+    found = certify(case, clock=EVENT, certified=True)
+    assert found.spread_ns == pytest.approx(spread_ns, abs=1)
+    assert {time for quad in found.quads for time in quad[1:3]} == {40_000.0}
+
+
 def test_contexts_say_nothing_of_calls_that_could_not_be_queued() -> None:
     found = certify(apart(told_ns=400.0, gap_ns=0.0, queued=False), clock=EVENT, certified=True)
     assert {time for quad in found.quads for time in quad[1:3]} == {40_400.0}

@@ -42,7 +42,7 @@ def timing(
         blocks = [block("baseline", a), block("candidate", b), block("candidate", b), block("baseline", a)]
         quads.append({"blocks": blocks, "void": "", "charged": ""})
     idle = [[constant, 0, 0, 1, 0, 0, 0]] * 5
-    ended = {"ended": "converged", "ended_why": "", "repeats": [], "eager_ns": None}
+    ended = {"ended": "budget" if spread > 0.01 else "converged", "ended_why": "", "repeats": [], "eager_ns": None}
     return {"case": case, "idle": idle, "reference_ns": None, "quads": quads, **ended}
 
 
@@ -142,7 +142,12 @@ def test_disturbed_idle_calls_do_not_make_a_kernel_fast() -> None:
 
 
 def test_a_wide_interval_is_said() -> None:
-    assert verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.05)])).flags == ("not_converged",)
+    wide = timing("a", 1.0, spread=0.05)
+    assert verdict.decide(evidence(timing=[wide])).flags == ("not_converged",)
+    assert verdict.decide(evidence(timing=[wide | {"ended": "converged"}])).flags == (), (
+        "a hair beyond what it stopped at"
+    )
+    assert verdict.decide(evidence(timing=[timing("a", 1.0) | {"ended": "budget"}])).flags == ()
     assert verdict.decide(evidence()).flags == ()
 
 

@@ -30,7 +30,7 @@ def ref_kernel(data: input_t) -> output_t:
 
 
 def _on_device(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where columns repeat, what reflections leave of them gets so small that its squares are zero: the library for GPUs,
+    """Where columns repeat, what reflections leave gets so small that its squares are zero: the library for GPUs,
     which does not scale, gives a Q that is not orthogonal. Those matrices are done again on the host."""
     q, r = _reflected(a)
     lost = ~(orthogonality(q.double()) <= SHARE * (a.shape[-1] + LEAST) * UNIT)
