@@ -66,8 +66,9 @@ class Prepared:
         cores: hosts.Cores,
         sides: Sequence[str],
     ) -> None:
-        """All are started before anything is waited for: they import torch side by side. In an order that is drawn: of two
-        allocations the judge copies faster into one, and a kernel reads it faster, by what lies where on a device."""
+        """All are started before anything is waited for: they import torch side by side. In an order that is drawn: of
+        two allocations the judge copies faster into one, and a kernel reads it faster, by what lies where on a device.
+        """
         self.cores = cores
         self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
