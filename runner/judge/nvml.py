@@ -1,7 +1,7 @@
 """An NVIDIA GPU's telemetry, through NVML.
 
-Quick things (mask, counters, clocks, heat) are read at both ends of a block; slow ones (processes, XIDs) at its end,
-and what the end of the block before said is taken for the beginning; what hardly ever changes (ECC, limits, PCIe) five
+Quick things (mask, counters, clocks, heat) are read at both ends of a block; slow ones (ECC, processes, XIDs) at its
+end, and what the end of the block before said is taken for the beginning; what hardly ever changes (limits, PCIe) five
 times a second at the most. A thread of the judge's own core reads mask and processes every POLL_S between them. What
 NVML does not support is not asked twice; whatever it throws, the reading has None there. Field ids, units (ns, MHz, mW,
 °C) and codes are NVML's own.
@@ -193,11 +193,12 @@ class NvmlTelemetry:
         self.level = level_of(self._before)
 
     def begin(self) -> None:
-        slow = self._slow
-        if self._now_ns() - slow.at_ns > FRESH_NS:
-            self._slow = slow = self._read_slow()
+        last = self._slow
+        if self._now_ns() - last.at_ns > FRESH_NS:
+            self._slow = self._read_slow()
+            slow = replace(self._slow, ecc_errors=last.ecc_errors, limits=last.limits)  # what changed since is told now
         else:
-            slow = replace(slow, xids=())  # the last window has told them
+            slow = replace(last, xids=())  # the last window has told them
         self._before = replace(slow, **self._quick())
         self._poller.begin()
 
@@ -240,6 +241,7 @@ class NvmlTelemetry:
         return Reading(
             at_ns=at_ns,
             **self._rare,
+            ecc_errors=self._device.ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE),
             strangers=self._strangers.count(),
             xids=self._xids.new(),
             lost=self._device.lost,
@@ -249,7 +251,6 @@ class NvmlTelemetry:
         """Fields of a Reading."""
         ask = self._device.ask
         return {
-            "ecc_errors": ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE),
             "limits": self._device.limits(),
             "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
             "pcie_width_most": ask("nvmlDeviceGetMaxPcieLinkWidth"),

@@ -52,9 +52,9 @@ class Oracle:
         self.asked = Stopwatch()  # in all: waiting for the oracle, and copying what it made
         self.problem_s = 0.0  # in all: the problem's own code, as its container tells
         self.took_ns = 0  # the last request
-        self._case: Case = {}  # that inputs were asked for last, and how long one of them took
+        self._known: tuple[Case, Fp64] = {}, ""  # what inputs were asked for last, and how long one of them took
         self._each_ns = 0.0
-        self.eager_ns = 0  # the reference alone, in the last `make`
+        self.eager_ns = 0  # the reference alone, where it was timed last
 
     def connect(self) -> None:
         """Wait until its program is there: torch imported, the regions mapped, nothing of any problem in it."""
@@ -100,12 +100,12 @@ class Oracle:
         made: list[Input] = []
         with self.asked.running(), self.awake():
             while left := seeds[len(made) :]:
-                made += self._make(case, left[: self._at_once(case)], fp64)
+                made += self._make(case, left[: self._at_once(case, fp64)], fp64)
         return made
 
-    def _at_once(self, case: Case) -> int:
+    def _at_once(self, case: Case, fp64: Fp64) -> int:
         """How many of a case may be asked for in one request: one until it is known how long that takes."""
-        if case != self._case or self._each_ns <= 0:
+        if (case, fp64) != self._known or self._each_ns <= 0:
             return 1
         return int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE))
 
@@ -117,7 +117,7 @@ class Oracle:
         answers = answer.get("made")
         if not isinstance(answers, list) or not 0 < len(answers) <= len(seeds):
             raise OracleFailed("the problem's container did not answer with the inputs that it was asked for")
-        self._case, self._each_ns = case, self.took_ns / len(answers)
+        self._known, self._each_ns = (case, fp64), self.took_ns / len(answers)
         begin, made = (0, 0, 0), []
         for one, (seed, near) in zip(answers, seeds, strict=False):
             self._number += 1
@@ -165,9 +165,9 @@ class Oracle:
                 self._free.setdefault(len(buffer), []).append(buffer)
                 self._free_bytes += len(buffer)
         while self._free_bytes > self._memory.snapshot_bytes:
-            oldest = next(length for length, buffers in self._free.items() if buffers)
-            self._free[oldest].pop()
-            self._free_bytes -= oldest
+            length = next(length for length, buffers in self._free.items() if buffers)
+            self._free[length].pop()
+            self._free_bytes -= length
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
         """The problem's own `check_implementation` on these bytes."""

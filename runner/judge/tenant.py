@@ -157,7 +157,7 @@ class Tenant:
         own kernel (own_calls).
 
         Poison the output; with everything frozen start the clock, copy the inputs in, let the tenant go, copy the whole
-        output away, stop the clock. Then look whether the inputs are unchanged and, after a random pause, whether the
+        output away, stop the clock. Then look whether the inputs are unchanged and, at times after a pause, whether the
         output still is. Which part of the time counts: certificate.py. Raises Fault.
         """
         arena, layout, steps = self._arena, given.layout, self._steps

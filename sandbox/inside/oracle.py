@@ -11,7 +11,8 @@ bytes that a submission produced). Requests are JSON over one connection:
            "condition": {slot: n}}…]}
     {"do": "check", "number"} → {"good", "message"}
 
-Of those `wanted` as many are made as the regions have room for, at least one: each begins where the one before ends.
+Of those `wanted` as many are made as there is room in the regions and time for, at least one: each begins where the one
+before ends.
 `near`: the data of `seed` with a few elements changed; where that cannot be, fresh data of the seed `near` (near.py).
 `fp64`: `values` of the outputs in `wide`, and behind them their `spread`; `terms` and `condition` come with the latter
 (widen.py). `condition` asks for these two alone: they are kept by case, and a spread is made where there was none yet.
@@ -49,6 +50,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 Layout = dict[str, Any]
 HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
 MIB = 1 << 20
+LONG_S = 1.0  # after so long no further input is begun in one request, which has a limit
 MOST_SLOTS_AT_ONCE = 4_000  # in the answer to one request, which has a limit
 SPARE_BYTES = 4 << 30  # of device memory that is kept though nothing lies in it
 TIMED = 8  # makes of a case in a row whose reference is timed, which costs as much as making a small input
@@ -115,8 +117,10 @@ class Oracle:
         for number in request["done"]:
             self.kept.pop(number, None)
         made: list[dict[str, Any]] = []
-        at = (0, 0, 0)
+        at, began = (0, 0, 0), time.monotonic()
         for wanted in request["wanted"]:
+            if made and time.monotonic() - began > LONG_S:
+                break
             self._begin_at(at)
             try:
                 made.append(self._make(request | wanted))
@@ -203,11 +207,12 @@ class Oracle:
         key = json.dumps(shape, sort_keys=True)
         if not wanted or (wanted == "condition" and key in self.known):
             return "not asked for", self.known.get(key, Known())
-        self.known.setdefault(key, Known())
         places, size = slots.wide_places(layout["slots"])
-        if size * (1 if wanted == "values" else 2) > self.wide_bytes:
-            if self.at[2]:
-                raise Full
+        too_many = size * (1 if wanted == "values" else 2) > self.wide_bytes
+        if too_many and self.at[2]:
+            raise Full
+        self.known.setdefault(key, Known())
+        if too_many:
             return f"{size} bytes of outputs in float64 are too many", self.known[key]
 
         def reference(inputs: list[torch.Tensor]) -> dict[int, torch.Tensor]:

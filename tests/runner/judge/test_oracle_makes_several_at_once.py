@@ -123,3 +123,56 @@ def test_an_answer_that_does_not_fit_the_question_is_the_problems_failure(
     monkeypatch.setattr(small, "_ask", lambda request: {"made": spoil(ask(request)["made"])})
     with pytest.raises(OracleFailed):
         small.make_all(CASE, SEEDS[:2])
+
+
+WIDE = """
+import torch
+
+def generate_input(*, n, seed):
+    return torch.randn(n + seed % 3, generator=torch.Generator().manual_seed(seed)).half()
+
+def ref_kernel(x):
+    return (x + x.mean()).repeat(50)
+"""
+
+
+def test_what_is_known_of_a_shape_does_not_hang_on_the_room(tmp_path: Path) -> None:
+    """In the small one outputs in double precision do not fit, of shapes that come for the first time."""
+    seeds: list[tuple[int, int | None]] = [(seed, None) for seed in (3, 3, 6, 9, 4, 7, 5, 8, 3)]
+    (tmp_path / "small").mkdir()
+    (tmp_path / "large").mkdir()
+    with (
+        oracle_of(WIDE, tmp_path / "small", region_bytes=64 << 10) as small,
+        oracle_of(WIDE, tmp_path / "large", region_bytes=8 << 20) as large,
+    ):
+        together = small.make_all({"n": 100}, seeds, fp64="condition")
+        alone = [large.make({"n": 100}, seed, fp64="condition") for seed, _ in seeds]
+    assert [one.condition for one in together] == [one.condition for one in alone]
+    assert [one.terms for one in together] == [one.terms for one in alone]
+    assert all(one.condition != ((0, 0),) for one in together)
+
+
+def test_dearer_inputs_of_the_same_case_come_one_by_one_at_first(small: Oracle, asked: Asked) -> None:
+    small.make_all(CASE, SEEDS[:6])
+    del asked[:]
+    small.make_all(CASE, SEEDS[:6], fp64="spread")
+    assert len(asked[0]["wanted"]) == 1
+
+
+def test_a_request_ends_before_its_time_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "AT_ONCE_NS", 10**12)
+    slow = RAGGED.replace("    g = torch", "    import time\n    time.sleep(0.4)\n    g = torch")
+    with oracle_of(slow, tmp_path) as oracle:
+        answered: list[int] = []
+        ask = oracle._ask
+
+        def note(request: dict[str, Any]) -> dict[str, Any]:
+            answer = ask(request)
+            answered.append(len(answer["made"]))
+            return answer
+
+        monkeypatch.setattr(oracle, "_ask", note)
+        made = oracle.make_all(CASE, SEEDS[:8])
+    assert [one.seed for one in made] == [seed for seed, _ in SEEDS[:8]]
+    assert answered[0] == 1
+    assert max(answered) <= 3, "as many as begin within a second"

@@ -124,9 +124,9 @@ def test_what_hardly_ever_changes_is_not_read_at_every_block(nvml: FakeNvml, ope
     seen = []
     for number in range(1, 400):
         telemetry.begin()
-        nvml.ecc = number
+        nvml.power_limit_mw = number
         after = telemetry.end().after
-        seen.append((after.at_ns, number if after.ecc_errors == number else None))
+        seen.append((after.at_ns, number if after.limits["power_limit_mw"] == number else None))
     read = [at_ns for at_ns, number in seen if number is not None]
     assert len(read) > 3
     assert all(SECOND / 5 <= later - earlier <= SECOND / 4 for earlier, later in pairwise(read))
@@ -134,6 +134,33 @@ def test_what_hardly_ever_changes_is_not_read_at_every_block(nvml: FakeNvml, ope
     telemetry.begin()
     window = telemetry.end()
     assert (window.after.xids, window.after.strangers) == ((31,), 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"ecc": 1}, "ecc"), ({"power_limit_mw": 500_000}, "limits_changed"), ({"width": 8}, "pcie_width")],
+)
+@pytest.mark.parametrize("within", [True, False], ids=["in a block", "between two"])
+def test_what_happens_around_short_blocks_far_apart_is_seen(
+    nvml: FakeNvml, proc: Path, change: dict[str, int], reason: str, *, within: bool
+) -> None:
+    """Making inputs takes longer than a block, and longer than what is read stays fresh."""
+    now = [SECOND]
+    telemetry = NvmlTelemetry(nvml, own=lambda: frozenset({ME, 50}), proc=proc, poll_s=60.0, now_ns=lambda: now[0])
+    found = []
+    for number in range(6):
+        if number == 3 and not within:
+            vars(nvml).update(change)
+        now[0] += 3 * SECOND // 10
+        telemetry.begin()
+        if number == 3 and within:
+            vars(nvml).update(change)
+        now[0] += SECOND // 20
+        found.append(rule(telemetry.end(), None).reason)
+        now[0] += 3 * SECOND // 10
+    telemetry.close()
+    assert found[:3] == [""] * 3
+    assert reason in found[3:5]
 
 
 def test_event_between_two_blocks_is_in_the_next_window(nvml: FakeNvml, opened: Open) -> None:
