@@ -42,17 +42,16 @@ import roles
 import slots
 import torch
 import tree
+import watches
 import widen
 
 SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  the container's own
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 Layout = dict[str, Any]
-HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
 MIB = 1 << 20
 LONG_S = 1.0  # after so long no further input is begun in one request, which has a limit
 MOST_SLOTS_AT_ONCE = 4_000  # in the answer to one request, which has a limit
-SPARE_BYTES = 4 << 30  # of device memory that is kept though nothing lies in it
 TIMED = 8  # makes of a case in a row whose reference is timed, which costs as much as making a small input
 KEEP = 64  # makes whose data is kept for a later check, at the most
 
@@ -76,12 +75,12 @@ class Oracle:
         wide_bytes = min(slots.WIDE_FACTOR * arena["output_bytes"], slots.WIDE_MOST_BYTES)
         sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), wide_bytes)
         self.device = arena["device"]
-        self.watch: HostWatch | DeviceWatch = HostWatch()
+        self.watch: watches.HostWatch | watches.DeviceWatch = watches.HostWatch()
         if arena["device"] == "cuda":
             import device
 
             device.start()
-            self.watch = DeviceWatch()
+            self.watch = watches.DeviceWatch()
             map_region: Callable[[int, int], Any] = device.adopt
         else:
             map_region = mmap.mmap
@@ -328,49 +327,6 @@ def _doubles_like(slot: dict[str, Any], tensor: torch.Tensor) -> torch.Tensor:
         raise widen.NotWidened(f"the reference returns {tensor.dtype} even from float64 inputs")
     like = torch.empty_strided(slot["shape"], slot["stride"], dtype=tensor.dtype, device=tensor.device)
     return like.copy_(tensor)
-
-
-class HostWatch:
-    """What was done on the host is done."""
-
-    def settle(self) -> None:
-        """Nothing is on its way."""
-
-    def start(self) -> None:
-        self._began = time.perf_counter_ns()
-
-    def stop_ns(self) -> int:
-        return time.perf_counter_ns() - self._began
-
-    def tidy(self) -> None:
-        """What is kept for the next input and much is given back: others share the device."""
-
-
-class DeviceWatch:
-    """Device time. The device is kept busy while the first of the work is queued: else its events would tell how long
-    the host takes to launch a kernel."""
-
-    def __init__(self) -> None:
-        self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-
-    def settle(self) -> None:
-        torch.cuda.synchronize()
-
-    def start(self) -> None:
-        torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
-        self._first.record()
-
-    def stop_ns(self) -> int:
-        self._last.record()
-        self.settle()
-        return int(self._first.elapsed_time(self._last) * 1e6)
-
-    def tidy(self) -> None:
-        kept = torch.cuda.memory_stats_as_nested_dict()  # its flat form takes 0.3 ms
-        reserved, used = (kept[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
-        if reserved - used > SPARE_BYTES:
-            torch.cuda.empty_cache()
 
 
 def _keep_freed_memory() -> None:
