@@ -77,10 +77,10 @@ class _Start:
         self._held: tuple[int, float] = (0, math.inf)  # the nonce; when that began
         threading.Thread(target=self._watch, name="start", daemon=True).start()
 
-    def hold(self, nonce: int) -> None:
-        """What the current stream gets from now on, until `release`, and not for long."""
+    def hold(self, stream: int, nonce: int) -> None:
+        """What the stream gets from now on, until `release`, and not for long."""
         self._held = nonce, time.monotonic()
-        device.wait_until(self._address, nonce)
+        device.wait_until(stream, self._address, nonce)
 
     def release(self, nonce: int) -> None:
         self._held = 0, math.inf
@@ -183,13 +183,13 @@ class CudaMemory:
         self._reset()
         try:
             self._alone = True
-            _start().hold(nonce)
+            _start().hold(stream, nonce)
             shot.mark(0)
             put()
             shot.mark(1)
             if words.gate:
                 device.write_when_done(stream, words.gate, nonce)
-            device.wait_until(words.echo, nonce)
+            device.wait_until(stream, words.echo, nonce)
             shot.mark(2)
             take()
             shot.mark(3)

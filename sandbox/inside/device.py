@@ -72,9 +72,8 @@ def write_when_done(stream: int, address: int, value: int) -> None:
     _call("cuStreamWriteValue64", stream, address, value, 0)
 
 
-def wait_until(address: int, value: int) -> None:
-    """What the current stream gets from now on waits until these 64 bits are `value`."""
-    stream = torch.cuda.current_stream().cuda_stream
+def wait_until(stream: int, address: int, value: int) -> None:
+    """What the stream gets from now on waits until these 64 bits are `value`."""
     _call("cuStreamWaitValue64", stream, address, value, int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ))
 
 
