@@ -166,6 +166,15 @@ class CudaMemory:
         target[:count].copy_(source[:count])
         self._synchronize()
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        self._alone = True
+        try:
+            yield
+        finally:
+            self._alone = False
+            torch.cuda.synchronize()
+
     def _synchronize(self) -> None:
         if not self._alone:
             torch.cuda.synchronize()

@@ -10,6 +10,7 @@ import fcntl
 import mmap
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -52,6 +53,10 @@ class Memory(Protocol):
     def buffer(self, size: int) -> Buffer: ...
 
     def copy(self, target: Buffer, source: Buffer, count: int) -> None: ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is copied in here is complete when it ends."""
+        ...
 
     def stage(self, source: Buffer, count: int) -> None:
         """What can be done before the clock for a `put` of the same bytes."""
@@ -152,6 +157,9 @@ class HostMemory:
 
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         np.copyto(target[:count], source[:count])
+
+    def together(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def stage(self, source: Buffer, count: int) -> None:
         """Nothing: no thread of a frozen container sees inputs while they are copied."""

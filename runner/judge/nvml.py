@@ -1,9 +1,10 @@
 """An NVIDIA GPU's telemetry, through NVML.
 
-Quick things (mask, counters, clocks, heat) are read at both ends of a block; slow ones (ECC, processes, XIDs) at its
-end, and what the end of the block before said is taken for the beginning; what hardly ever changes (limits, PCIe) five
-times a second at the most. A thread of the judge's own core reads mask and processes every POLL_S between them. What
-NVML does not support is not asked twice; whatever it throws, the reading has None there. Field ids, units (ns, MHz, mW,
+Quick things (mask, clocks, heat) are read at both ends of a block; slow ones (ECC, processes, XIDs) at its end, and what
+the end of the block before said is taken for the beginning. So are the counters, which take 0.9 ms, until one of them
+moves. What hardly ever changes (limits, PCIe) is read five times a second at the most. A thread of the judge's own core
+reads mask and processes every POLL_S between them. What NVML does not support is not asked twice; whatever it throws,
+the reading has None there. Field ids, units (ns, MHz, mW,
 °C) and codes are NVML's own.
 """
 
@@ -188,27 +189,33 @@ class NvmlTelemetry:
         self._rare: dict[str, Any] = {}
         self._rare_ns = 0
         self._slow = self._read_slow()
-        self._before = replace(self._slow, **self._quick())
+        self._before = self._after = replace(self._slow, **self._quick(), counters=self._device.counters())
+        self._moves = False  # did a counter ever?
         self._poller = _Poller(self._poll, poll_s)
         self.level = level_of(self._before)
 
     def begin(self) -> None:
-        last = self._slow
-        if self._now_ns() - last.at_ns > FRESH_NS:
+        last, counters = self._slow, self._after.counters
+        is_old = self._now_ns() - last.at_ns > FRESH_NS
+        if is_old:
             self._slow = self._read_slow()
             slow = replace(self._slow, ecc_errors=last.ecc_errors, limits=last.limits)  # what changed since is told now
         else:
             slow = replace(last, xids=())  # the last window has told them
-        self._before = replace(slow, **self._quick())
+        if is_old or self._moves:
+            counters = self._device.counters()
+        self._before = replace(slow, **self._quick(), counters=counters)
         self._poller.begin()
 
     def end(self) -> Window:
         polls = self._poller.end()
         quick = self._quick()  # at once
+        counters = self._device.counters()
         self._slow = self._read_slow()
-        after = replace(self._slow, **quick)
-        self.level = least((self.level, level_of(after)))
-        return Window(self._before, after, tuple(polls))
+        self._after = replace(self._slow, **quick, counters=counters)
+        self._moves = self._moves or counters != self._before.counters
+        self.level = least((self.level, level_of(self._after)))
+        return Window(self._before, self._after, tuple(polls))
 
     def temperature_c(self) -> float | None:
         found = self._device.ask("nvmlDeviceGetTemperature", GPU_SENSOR)
@@ -227,7 +234,6 @@ class NvmlTelemetry:
         return {
             "at_ns": self._now_ns(),
             "mask": self._device.mask(),
-            "counters": self._device.counters(),
             "clock_mhz": _real(ask("nvmlDeviceGetClockInfo", SM)),
             "memory_mhz": _real(ask("nvmlDeviceGetClockInfo", MEMORY)),
             "temperature_c": self.temperature_c(),

@@ -119,12 +119,13 @@ class Oracle:
             raise OracleFailed("the problem's container did not answer with the inputs that it was asked for")
         self._known, self._each_ns = (case, fp64), self.took_ns / len(answers)
         begin, made = (0, 0, 0), []
-        for one, (seed, near) in zip(answers, seeds, strict=False):
-            self._number += 1
-            made.append(self._made(one if isinstance(one, dict) else {}, case, seed, near, begin, fp64))
-            layout, wide = made[-1].layout, made[-1].expected64
-            doubles = 0 if wide is None else len(wide)
-            begin = begin[0] + layout.input_bytes, begin[1] + layout.output_bytes, begin[2] + doubles
+        with self._memory.together():
+            for one, (seed, near) in zip(answers, seeds, strict=False):
+                self._number += 1
+                made.append(self._made(one if isinstance(one, dict) else {}, case, seed, near, begin, fp64))
+                layout, wide = made[-1].layout, made[-1].expected64
+                doubles = 0 if wide is None else len(wide)
+                begin = begin[0] + layout.input_bytes, begin[1] + layout.output_bytes, begin[2] + doubles
         return made
 
     def _made(

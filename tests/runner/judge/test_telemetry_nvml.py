@@ -118,6 +118,29 @@ def test_what_goes_wrong_in_a_block_is_in_its_window(
     assert (ruling.action, ruling.reason) == (action, reason)
 
 
+def test_counters_that_stand_still_are_read_once_a_block(nvml: FakeNvml, opened: Open) -> None:
+    telemetry = opened()
+    nvml.calls.clear()
+    for _ in range(20):
+        telemetry.begin()
+        assert rule(telemetry.end(), None).action == VALID
+    assert nvml.calls["nvmlDeviceGetFieldValues"] == 20
+
+
+def test_what_a_counter_did_between_blocks_is_told_once(nvml: FakeNvml, opened: Open) -> None:
+    """By the block after it; from then on a block is told what moved in it."""
+    telemetry = opened()
+    found = []
+    for _ in range(4):
+        telemetry.begin()
+        found.append(rule(telemetry.end(), None).reason)
+        nvml.counters[270] += 1_000_000  # hw_thermal, by the problem's own container
+    assert found == ["", "hw_thermal", "", ""]
+    telemetry.begin()
+    nvml.counters[270] += 1
+    assert rule(telemetry.end(), None).reason == "hw_thermal"
+
+
 def test_what_hardly_ever_changes_is_not_read_at_every_block(nvml: FakeNvml, opened: Open) -> None:
     """Five times a second at the most: it takes longer than a short block's calls."""
     telemetry = opened(step_ns=SECOND // 1000)
