@@ -22,7 +22,7 @@ import struct
 import time
 from typing import Any
 
-VERSION = 9  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 10  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10
@@ -36,7 +36,7 @@ MAX_TEXT_BYTES = 16_000  # what is read from the answers page
 LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: the way of a call without the call; only the baseline hears it
 QUEUE, TELL = 5, 6  # a call's work behind the gate, answered as soon as the device has it; how long it then took
 OWN = 7  # as QUEUE, of a small kernel of the harness's own, while there is no submission: the sum of two vectors
-OWN_BYTES = 4096  # of each of its vectors of float32: two at the start of the inputs, one at that of the outputs
+OWN_BYTES = 1 << 20  # of each of its vectors of float32: two at the start of the inputs, one at that of the outputs
 
 # Statuses of an answer
 OK = 0

@@ -24,7 +24,7 @@ T = TypeVar("T")
 JSON = Mapping[str, Any]
 Pairs = list[tuple[float, float]]
 
-VERSION: Final = 2  # of the evidence
+VERSION: Final = 3  # of the evidence
 CONFIDENCE: Final = 0.95
 LEAST_BLOCKS: Final = 6  # the fewest whose extremes hold their median with CONFIDENCE
 BASELINE, CANDIDATE, INCUMBENT = "baseline", "candidate", "incumbent"
@@ -84,9 +84,8 @@ class Case:
     def _hidden_ns(self, quads: list[list[Block]], side: str) -> float:
         queued = bool(self.timing.get("queued"))
         calls = [(_calls(quad, BASELINE), _calls(quad, side)) for quad in quads]
-        context = gap.Context.of(self.timing, side)
-        found = (gap.hidden(calls, fastest=only, queued=queued, context=context) for only in (False, True))
-        return max(one.beyond for one in found) - context.told_ns
+        found = (gap.hidden(calls, fastest=only, queued=queued) for only in (False, True))
+        return max(one.beyond for one in found) - gap.context_ns(self.timing, side)
 
     def blocks_ns(self, side: str) -> list[float]:
         """Medians of this side's valid blocks."""

@@ -9,7 +9,7 @@ constant that an idle call of the baseline costs. The tenant's word never counts
 `event` (GPUs): the device's events, raised to what the wall clock vouches for where they lie below. The gap between
 the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours (gap.py); `spread_ns` is
 how far that strays by itself (three standard errors), and so the most by which an event time could be forged unseen.
-What a side's context costs beyond the baseline's, as calls of our own showed before, is taken off.
+What a side's context costs beyond the baseline's, as calls of our own showed before, is taken off (contexts.py).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def certify(timing: Timing, *, clock: str, certified: bool, side: str = CANDIDAT
     """The times that count, of all valid blocks of a case."""
     quads = [_abba(quad["blocks"], side) for quad in timing["quads"] if _counts(quad, side)]
     return (
-        _event(quads, gap.Context.of(timing, side), queued=bool(timing.get("queued")))
+        _event(quads, gap.context_ns(timing, side), queued=bool(timing.get("queued")))
         if clock == EVENT
         else _wall(quads, timing, certified=certified)
     )
@@ -104,7 +104,7 @@ def _own_way_ns(timing: Timing) -> float:
     return max(0.0, stats.median([spent_ns(sample, certified=True) - sum(sample[5:7]) for sample in timing["idle"]]))
 
 
-def _event(quads: list[list[Timing]], context: gap.Context, *, queued: bool) -> Certified:
+def _event(quads: list[list[Timing]], own_ns: float, *, queued: bool) -> Certified:
     """All of a case's blocks together: one call's gap strays by hundreds of µs, its lower edge hardly moves.
 
     The candidate's events are raised by what gap.py finds hidden beyond doubt, among all its calls or the fastest. A
@@ -114,11 +114,11 @@ def _event(quads: list[list[Timing]], context: gap.Context, *, queued: bool) -> 
     if not quads:
         return Certified([])
     calls = [([_told(quad[0]), _told(quad[3])], [_told(quad[1]), _told(quad[2])]) for quad in quads]
-    everywhere, fastest = (gap.hidden(calls, fastest=only, queued=queued, context=context) for only in (False, True))
+    everywhere, fastest = (gap.hidden(calls, fastest=only, queued=queued) for only in (False, True))
     raised = max(everywhere.beyond, fastest.beyond)
-    added = (0.0, raised - context.told_ns, raised - context.told_ns, 0.0)
+    added = (0.0, raised - own_ns, raised - own_ns, 0.0)
     times = [[_event_block(block) + more for block, more in zip(quad, added, strict=True)] for quad in quads]
-    spread = max(everywhere.spread, fastest.spread / 2)
+    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns)
     mismatch = any(found.value > MISMATCH_SPREADS * found.spread for found in (everywhere, fastest))
     return Certified(times, spread, mismatch=mismatch)
 

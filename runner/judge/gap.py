@@ -5,10 +5,6 @@ sharp lower edge and a long tail (on an H200: 5 % of the gaps of one case lie wi
 so two sides are compared near the edge. The baseline's gaps, each added to each of the candidate's told times, say how
 the candidate's wall times should be distributed if what is told is true. `hidden` is by how much a low quantile of the
 true wall times lies above that: positive where told times are too short. No tenant can make a wall time shorter.
-
-Of two containers with the same code one tells up to 0.2 µs more a call than the other, and its gap is up to 2 µs wider:
-that is their contexts' own, the same for all their calls. Calls of a kernel of the harness's own, made while there was
-no code of others, say how much it is (Context), and it is taken off.
 """
 
 from __future__ import annotations
@@ -26,51 +22,14 @@ LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
 TOLD_POINTS: Final = 16  # the told times are represented by so many of their quantiles
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
-# Two containers with the same code differ by up to that (docs/measurements.md):
+# The gaps of two containers with the same code differ by up to that (docs/measurements.md). Part of it is their
+# contexts' own, part depends on the kernel and on where its data lie: no other kernel's calls would tell it.
 LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_QUEUED_NS: Final = 2_500.0  # where devices do all of it
-# and their contexts were compared before. Large inputs the judge copies to another place in each container, in up to
-# 2 µs more or less, and what moves much data or takes long strays more.
-LEAST_KNOWN_NS: Final = 1_000.0
-MOST_KNOWN_NS: Final = 3_000.0
-KNOWN_SHARE: Final = 1 / 80  # of what is told
-KNOWN_NS_PER_BYTE: Final = 1_000.0 / (64 << 20)  # of inputs
 
 Call = tuple[float, float]  # wall time, told time
 _told = itemgetter(1)
 Quad = tuple[list[list[Call]], list[list[Call]]]  # the baseline's two blocks, the candidate's two
-
-
-@dataclass(frozen=True)
-class Context:
-    """How much more than the baseline's this side's context makes a call tell and its gap take, in ns."""
-
-    told_ns: float = 0.0
-    gap_ns: float = 0.0
-    known: bool = False
-    input_bytes: int = 0  # of a call
-
-    @classmethod
-    def of(cls, timing: Mapping[str, Any], side: str) -> Context:
-        """As a case's evidence has it. Calls that could not be queued go another way, of which it says nothing."""
-        stored = timing.get("contexts", {}).get(side)
-        if not stored or not timing.get("queued"):
-            return cls()
-        told_ns, gap_ns = stored
-        return cls(told_ns, gap_ns, known=True, input_bytes=int(timing.get("input_bytes") or 0))
-
-    def least_ns(self, told_ns: float) -> float:
-        """The least spread: code that finds itself a better place than its context had takes that much more off."""
-        by_data = LEAST_KNOWN_NS + KNOWN_NS_PER_BYTE * self.input_bytes
-        least = min(max(by_data, KNOWN_SHARE * told_ns), MOST_KNOWN_NS)
-        return least + max(0.0, self.told_ns) + max(0.0, self.gap_ns)
-
-    def without(self, call: Call) -> Call:
-        wall, told = call
-        return wall - self.told_ns - self.gap_ns, told - self.told_ns
-
-
-UNKNOWN: Final = Context()
 
 
 @dataclass(frozen=True)
@@ -86,14 +45,13 @@ class Hidden:
         return max(0.0, self.value - self.spread)
 
 
-def hidden(quads: Sequence[Quad], *, fastest: bool, queued: bool, context: Context = UNKNOWN) -> Hidden:
+def hidden(quads: Sequence[Quad], *, fastest: bool, queued: bool) -> Hidden:
     """Of all the candidate's calls, or (`fastest`) of the faster half of the calls in the faster half of its blocks.
 
     Who forges few calls is not seen among all of them, but the forged ones gather among the fastest. The spread is that
     of a jackknife over groups of quads, since what disturbs one call disturbs those beside it. `queued`: devices did
-    the calls by themselves. `context`: the candidate's.
+    the calls by themselves.
     """
-    quads = [(ours, [[context.without(call) for call in block] for block in theirs]) for ours, theirs in quads]
     groups = min(GROUPS, len(quads))
     parts = [_Part.of(quads[group::groups], fastest) for group in range(groups)]
     value = _hidden(parts)
@@ -102,12 +60,13 @@ def hidden(quads: Sequence[Quad], *, fastest: bool, queued: bool, context: Conte
     without = [_hidden(parts[:left_out] + parts[left_out + 1 :]) for left_out in range(groups)]
     mean = sum(without) / groups
     error = math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in without))
-    if context.known:
-        told = sorted(chain.from_iterable(part.told for part in parts))
-        least = context.least_ns(told[len(told) // 2])
-    else:
-        least = LEAST_QUEUED_NS if queued else LEAST_SPREAD_NS
-    return Hidden(value, max(ERRORS * error, least))
+    return Hidden(value, max(ERRORS * error, LEAST_QUEUED_NS if queued else LEAST_SPREAD_NS))
+
+
+def context_ns(timing: Mapping[str, Any], side: str) -> float:
+    """How much more than the baseline's this side's context makes a queued call tell, as contexts.py found. Of others
+    nothing is known."""
+    return float(timing.get("contexts", {}).get(side, 0.0)) if timing.get("queued") else 0.0
 
 
 @dataclass(frozen=True)

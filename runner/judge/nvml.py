@@ -1,11 +1,10 @@
 """An NVIDIA GPU's telemetry, through NVML.
 
-Quick things (mask, clocks, heat) are read at both ends of a block; slow ones (ECC, processes, XIDs) at its end, and what
-the end of the block before said is taken for the beginning. So are the counters, which take 0.9 ms, until one of them
-moves. What hardly ever changes (limits, PCIe) is read five times a second at the most. A thread of the judge's own core
-reads mask and processes every POLL_S between them. What NVML does not support is not asked twice; whatever it throws,
-the reading has None there. Field ids, units (ns, MHz, mW,
-°C) and codes are NVML's own.
+Quick things (mask, clocks, heat) are read at both ends of a block; slow ones (ECC, processes, XIDs) at its end, and
+what the end of the block before said is taken for the beginning. So are the counters, which take 0.9 ms, until one of
+them moves. What hardly ever changes (limits, PCIe) is read five times a second at the most. A thread of the judge's own
+core reads mask and processes every POLL_S between them. What NVML does not support is not asked twice; whatever it
+throws, the reading has None there. Field ids, units (ns, MHz, mW, °C) and codes are NVML's own.
 """
 
 from __future__ import annotations

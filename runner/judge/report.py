@@ -1,4 +1,4 @@
-"""The evidence in a report, version 2: what every field is, and a check that refuses what does not fit.
+"""The evidence in a report, version 3: what every field is, and a check that refuses what does not fit.
 
 The judge writes it, verdict.py and records.py decide from it, the site stores it, `runner replay` decides again, from
 nothing that was not parsed here. `python -m runner.judge.report` prints the JSON schema: docs/report.schema.json.
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Ty
 
 from runner.judge.window import Window
 
-VERSION: Final = 2
+VERSION: Final = 3
 MOST_SHOWN: Final = 5  # errors in one message
 
 Name = Annotated[str, Field(max_length=500)]
@@ -132,10 +132,9 @@ class Timing(_Strict):
     calls: Count = Field(description="of a block")
     queued: bool = Field(default=False, description="did a device do whole calls by itself, all hosts' threads frozen?")
     contexts: Annotated[
-        dict[Side, Annotated[list[Number], Field(min_length=2, max_length=2)]],
+        dict[Side, Number],
         Field(
-            description="[told, gap] of each side: by how many ns its context makes a call tell more, and the gap "
-            "between the clocks wider, than the baseline's; from `own_calls`"
+            description="by how many ns a side's context makes a call tell more than the baseline's; from `own_calls`"
         ),
     ] = {}
     quads: Annotated[list[Quad], Field(max_length=1_000)]
@@ -164,7 +163,7 @@ class Finding(_Strict):
 class Evidence(_Strict):
     """One attempt: everything that its verdict was decided from."""
 
-    version: Literal[2]
+    version: Literal[3]
     mode: Literal["test", "benchmark", "ranked"]
     ranking_by: Literal["geom", "mean", "last"]
     clock: Literal["wall", "event"] = Field(description="which time counts: the judge's, or the device's raised to it")
@@ -199,7 +198,7 @@ class Confirmation(_Strict):
     """Independent runs with the incumbent in their blocks. `alone`: the incumbent as the candidate of a run of its own,
     after a run that it disturbed."""
 
-    version: Literal[2]
+    version: Literal[3]
     runs: Annotated[list[Evidence], Field(max_length=9)]
     alone: Annotated[list[Evidence | None], Field(max_length=9)]
 
@@ -236,7 +235,7 @@ def _check_version(evidence: dict[str, Any]) -> None:
         raise ReportError("evidence.version is missing: the run ended before there was anything to decide from")
     if version < VERSION:
         raise ReportError(
-            f"evidence.version is {version}, from before heat and void quads were kept; this runner decides from "
+            f"evidence.version is {version}, which was decided by other rules; this runner decides from "
             f"version {VERSION}. Judge the submission again."
         )
     if version > VERSION:

@@ -30,7 +30,7 @@ from runner.judge.telemetry import Telemetry
 from runner.judge.tenant import Tenant
 from runner.judge.timed_side import TimedSide, pause_for
 
-EVIDENCE_VERSION: Final = 2
+EVIDENCE_VERSION: Final = 3
 CHANGED_IN_PLACE: Final = (
     "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
 )

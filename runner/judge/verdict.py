@@ -1,6 +1,6 @@
 """From stored evidence to a verdict: a pure function, so that every verdict can be replayed from its report.
 
-Evidence (version 2; report.py has its schema): the configuration, what went wrong (`fault`, `set_aside`), the `checks`,
+Evidence (version 3; report.py has its schema): the configuration, what went wrong (`fault`, `set_aside`), the `checks`,
 and of each timed case every sample with what the device's telemetry said; certificate.py says which times count.
 """
 

@@ -220,7 +220,7 @@ def test_a_time_that_is_mostly_forgeable_and_code_in_a_literal_are_held() -> Non
 
 def test_an_evidence_of_several_runs_is_held_for_any_of_them() -> None:
     runs = [evidence(case(candidate=ratio * 1e6)) for ratio in (0.9, 0.4, 0.9)]
-    assert rules({"version": 2, "runs": runs, "alone": []}) == ["faster_than_best"]
+    assert rules({"version": 3, "runs": runs, "alone": []}) == ["faster_than_best"]
 
 
 def test_nothing_is_measured_where_a_rule_is_off() -> None:

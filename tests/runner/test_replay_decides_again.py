@@ -78,7 +78,7 @@ def test_a_race_that_voids_is_worth_replaying() -> None:
         ("telemetry", "none", "telemetry"),
         ("evidence.timing.0.ended", "budget", "case n=1: ended"),
         ("evidence.timing.0.calls", 4, "case n=1"),
-        ("evidence.timing.0.contexts", {"candidate": [100.0, 50.0]}, "case n=1: contexts"),
+        ("evidence.timing.0.contexts", {"candidate": 100.0}, "case n=1: contexts"),
         ("evidence.timing.0.quads.3.void", "hw_thermal", "case n=1"),
         ("evidence.timing.0.quads.2.charged", "candidate", "case n=1, quad 3: void"),
         ("evidence.timing.0.quads.2.blocks.1.ruling", {"reason": "steal"}, "quad 3, a block of the candidate: ruling"),
@@ -135,7 +135,7 @@ def test_bare_evidence_is_decided_and_compared_with_nothing() -> None:
 
 
 def test_a_confirmation_is_decided_again() -> None:
-    evidence = {"version": 2, "runs": [simulated(three(seed=seed)) for seed in range(5)], "alone": []}
+    evidence = {"version": 3, "runs": [simulated(three(seed=seed)) for seed in range(5)], "alone": []}
     record = replay.replay(evidence).record
     assert record is not None
     assert record.accepted
@@ -153,8 +153,8 @@ def test_a_confirmation_is_decided_again() -> None:
         ({"evidence": {}, "outcome": "passed"}, "anything to decide from"),
         ({"evidence": {"version": 1}, "outcome": "passed"}, "Judge the submission again"),
         ({"evidence": {"version": 9}, "outcome": "passed"}, "upgrade it"),
-        ({"evidence": {"version": 2}, "outcome": "infra_error"}, "no verdict to replay"),
-        ({"evidence": {"version": 2}, "outcome": "passed"}, "evidence.mode"),
+        ({"evidence": {"version": 3}, "outcome": "infra_error"}, "no verdict to replay"),
+        ({"evidence": {"version": 3}, "outcome": "passed"}, "evidence.mode"),
     ],
 )
 def test_what_cannot_be_replayed_says_why(data: dict[str, Any], says: str) -> None:

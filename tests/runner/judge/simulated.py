@@ -102,7 +102,7 @@ class Race:
 
     def evidence(self) -> dict[str, Any]:
         return {
-            "version": 2,
+            "version": 3,
             "mode": "ranked",
             "ranking_by": "geom",
             "profile": asdict(self.profile),

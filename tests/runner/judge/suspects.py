@@ -58,7 +58,7 @@ def repeat(side: str, fresh: float, again: float, **told: Any) -> dict[str, Any]
 
 def evidence(*cases: dict[str, Any], **told: Any) -> dict[str, Any]:
     return {
-        "version": 2,
+        "version": 3,
         "clock": "event",
         "certified": True,
         "tuned": True,

@@ -44,7 +44,7 @@ class Container(Process):
 
 @contextmanager
 def tenant_of(
-    folder: Path, region_bytes: int = 1 << 20, memory: Memory | None = None, program: str = PROGRAM
+    folder: Path, region_bytes: int = 2 << 20, memory: Memory | None = None, program: str = PROGRAM
 ) -> Iterator[Tenant]:
     """A tenant that is connected and waits for its job."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -13,41 +13,37 @@ from runner.judge import contexts
 CHANCE = random.Random(5)
 
 
-def samples(count: int, *, told: float, gap: float) -> list[list[float]]:
+def samples(count: int, *, told: float) -> list[list[float]]:
     """With a stray in every tenth, as the first call after a thaw is."""
     found = []
     for number in range(count):
         event = told + CHANCE.gauss(0, 40) + (900 if number % 10 == 0 else 0)
-        found.append([event + gap + CHANCE.gauss(0, 400) + (60_000 if number % 10 == 5 else 0), 0, 0, event, 0, 0, 0])
+        found.append([event + 450_000, 0, 0, event, 0, 0, 0])
     return found
 
 
 def test_it_is_the_difference_to_the_baseline() -> None:
     found = contexts.compare(
         {
-            "baseline": samples(64, told=3_600, gap=456_000),
-            "candidate": samples(64, told=3_780, gap=457_300),
-            "incumbent": samples(64, told=3_600, gap=455_000),
+            "baseline": samples(64, told=3_600),
+            "candidate": samples(64, told=3_780),
+            "incumbent": samples(64, told=3_600),
         }
     )
-    assert set(found) == {"candidate", "incumbent"}
-    assert found["candidate"] == pytest.approx([180, 1_300], abs=300)
-    assert found["incumbent"] == pytest.approx([0, -1_000], abs=300)
-    assert abs(found["candidate"][0] - 180) < 40
+    assert found == {"candidate": pytest.approx(180, abs=40), "incumbent": pytest.approx(0, abs=40)}
 
 
 @pytest.mark.parametrize("sides", [{}, {"candidate": 64}, {"candidate": 64, "baseline": contexts.LEAST - 1}])
 def test_too_few_calls_say_nothing(sides: dict[str, int]) -> None:
-    assert contexts.compare({name: samples(count, told=1, gap=1) for name, count in sides.items()}) == {}
+    assert contexts.compare({name: samples(count, told=1) for name, count in sides.items()}) == {}
 
 
-@pytest.mark.parametrize(("told", "gap"), [(6_000, 456_000), (3_600, 440_000)])
-def test_a_difference_beyond_what_contexts_have_says_nothing(told: float, gap: float) -> None:
+def test_a_difference_beyond_what_contexts_have_says_nothing() -> None:
     found = contexts.compare(
         {
-            "baseline": samples(64, told=3_600, gap=456_000),
-            "candidate": samples(64, told=told, gap=gap),
-            "incumbent": samples(64, told=3_600, gap=455_000),
+            "baseline": samples(64, told=3_600),
+            "candidate": samples(64, told=6_000),
+            "incumbent": samples(64, told=3_600),
         }
     )
     assert set(found) == {"incumbent"}

@@ -219,8 +219,9 @@ def test_before_there_is_a_submission_the_harness_has_a_kernel_of_its_own(
 
 def test_the_harnesss_own_kernel_adds_two_vectors(tenant: Tenant) -> None:
     tenant.own_calls(1)
-    left, right = (tenant._arena.inputs.bytes[at : at + 4096].view(np.float32) for at in (0, 4096))
-    out = tenant._arena.outputs.bytes[:4096].view(np.float32)
+    length, arena = protocol.OWN_BYTES, tenant._arena
+    left, right = (arena.inputs.bytes[at : at + length].view(np.float32) for at in (0, length))
+    out = arena.outputs.bytes[:length].view(np.float32)
     assert np.array_equal(out, left + right, equal_nan=True)
 
 

@@ -51,7 +51,7 @@ def test_void_quads_with_their_reasons_fit() -> None:
 def test_a_confirmation_fits() -> None:
     made = Race(order=ABIIBA)
     made.sides = {name: FakeSide(made, name, 4e6) for name in (A, B, I)}
-    report.parse({"version": 2, "runs": [simulated(made)], "alone": [simulated(), None]})
+    report.parse({"version": 3, "runs": [simulated(made)], "alone": [simulated(), None]})
 
 
 def changed(evidence: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -107,10 +107,10 @@ def test_what_does_not_fit_is_named(path: str, value: Any) -> None:
         ([], "expected an object"),
         ({}, "ended before there was anything"),
         ({"version": True}, "ended before there was anything"),
-        ({"version": 1, "quads": []}, "Judge the submission again"),
-        ({"version": 3}, "upgrade it"),
-        ({"version": 2, "runs": 5}, "evidence.runs"),
-        ({"version": 2, "phases_s": {"all": float("nan")}}, "not JSON compliant"),
+        ({"version": 2, "quads": []}, "Judge the submission again"),
+        ({"version": 4}, "upgrade it"),
+        ({"version": 3, "runs": 5}, "evidence.runs"),
+        ({"version": 3, "phases_s": {"all": float("nan")}}, "not JSON compliant"),
     ],
 )
 def test_what_is_no_evidence_of_this_version_is_refused_with_a_sentence(evidence: Any, says: str) -> None:
