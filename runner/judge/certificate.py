@@ -7,9 +7,9 @@ the whole way, as parts of it the copying in and out; the idle probe before it; 
 `wall` (cpu hardware): the wall clock less the judge's copying, during which a certified tenant is frozen, less the
 constant that an idle call of the baseline costs. The tenant's word never counts.
 `event` (GPUs): the device's events, raised to what the wall clock vouches for where they lie below. The gap between
-the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours (gap.py); `spread_ns` is
-how far that strays by itself (three standard errors), and so the most by which an event time could be forged unseen.
-What a side's context costs beyond the baseline's, as calls of our own showed before, is taken off (contexts.py).
+the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours (gap.py). `spread_ns`, how
+far that strays by itself (three standard errors) and what a tenant could spare of it, could be forged unseen. What a
+side's context costs beyond the baseline's, as calls of our own showed before, is taken off (contexts.py).
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _event(quads: list[list[Timing]], own_ns: float, *, queued: bool) -> Certifi
     raised = max(everywhere.beyond, fastest.beyond)
     added = (0.0, raised - own_ns, raised - own_ns, 0.0)
     times = [[_event_block(block) + more for block, more in zip(quad, added, strict=True)] for quad in quads]
-    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns)
+    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + gap.SPARED_NS
     mismatch = any(found.value > MISMATCH_SPREADS * found.spread for found in (everywhere, fastest))
     return Certified(times, spread, mismatch=mismatch)
 

@@ -54,7 +54,7 @@ class Verdict:
     score_us: float | None = None
     ratio: float | None = None
     half_width: float | None = None
-    forgeable: float | None = None  # the largest share of a case's time
+    forgeable: float | None = None  # share of the score
     times: tuple[CaseTime, ...] = ()
 
 
@@ -114,7 +114,7 @@ def _timed(evidence: Evidence) -> Verdict:
         flags=tuple(_flags(evidence, times)),
         score_us=_rank([time.score_ns for time in times], evidence["ranking_by"]) / 1e3,
         ratio=_rank([time.ratio for time in times], evidence["ranking_by"]),
-        forgeable=max(time.forgeable for time in times),
+        forgeable=_combined_forgeable(times, evidence["ranking_by"]),
         half_width=_combined_half_width([time.estimate.half_width for time in times], evidence["ranking_by"]),
         times=tuple(times),
     )
@@ -191,6 +191,12 @@ def _rank(values: list[float], ranking_by: str) -> float:
     if ranking_by == "geom":
         return stats.geometric_mean(values)
     return sum(values) / len(values) if ranking_by == "mean" else values[-1]
+
+
+def _combined_forgeable(times: list[CaseTime], ranking_by: str) -> float:
+    """Where every case is forged by as much as it can be."""
+    least = _rank([time.score_ns * (1 - time.forgeable) for time in times], ranking_by)
+    return 1 - least / _rank([time.score_ns for time in times], ranking_by)
 
 
 def _combined_half_width(widths: list[float], ranking_by: str) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 from leaderboard.review.measure import held_by
 from leaderboard.review.rules import Known, Reported, Source, measure
 from runner.judge import plausible, verdict
+from runner.judge.report import VERSION
 from runner.judge.schedule import CPU, GPU
 from tests.runner.judge.test_plausible_honest import bursts, crowded, honest, neighbours, steady, warming
 from tests.runner.judge.test_plausible_stored import STORED, read
@@ -21,7 +22,7 @@ WHOLE: dict[str, Any] = {"mode": "ranked", "ranking_by": "geom", "set_aside": ""
 
 def stored() -> Iterator[dict[str, Any]]:
     for path in STORED:
-        evidence = WHOLE | read(path)
+        evidence = WHOLE | read(path) | {"version": VERSION}  # on `cpu` nothing is decided otherwise since
         evidence["profile"] = {"stop_half_width": CPU.stop_half_width}
         yield evidence
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import math
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
-from runner.judge import schedule, verdict
+from runner.judge import schedule, stats, verdict
 
 
 def evidence(**changes: Any) -> dict[str, Any]:
@@ -66,6 +67,14 @@ def test_the_reference_time_sets_the_scale() -> None:
 @pytest.mark.parametrize(("by", "expected"), [("geom", 0.5), ("mean", 0.625), ("last", 0.25)])
 def test_cases_are_combined_as_the_problem_says(by: str, expected: float) -> None:
     assert verdict.decide(evidence(ranking_by=by)).ratio == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(("by", "expected"), [("geom", 1 - math.sqrt(0.5 * 0.9)), ("mean", 0.3), ("last", 0.1)])
+def test_what_could_be_forged_is_what_it_would_do_to_the_score(by: str, expected: float) -> None:
+    exact = stats.Estimate(0.0, 0.0, 0.0, 0.95)
+    times = [verdict.CaseTime(name, 1e6, 1e6, exact, 1e6, forgeable=share) for name, share in (("a", 0.5), ("b", 0.1))]
+    assert verdict._combined_forgeable(times, by) == pytest.approx(expected)
+    assert verdict._combined_forgeable([replace(times[0], forgeable=1.0)], by) == 1.0
 
 
 def test_the_inner_clock_decides_nothing() -> None:
