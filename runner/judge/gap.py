@@ -26,8 +26,9 @@ ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
 # contexts' own, part depends on the kernel and on where its data lie: no other kernel's calls would tell it.
 LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_QUEUED_NS: Final = 2_500.0  # where devices do all of it
-# A tenant that takes over from the harness spares what lies around a kernel: on an H200 a recorded graph, in a stream of
-# its own and without events, leaves so much less of a gap. Nothing tells it from an honest one that is so much slower.
+# A tenant that takes over from the harness spares what lies around a kernel: on an H200 a recorded graph, in a stream
+# of its own and without events, leaves up to so much less of a gap (g16 in tests/attacks/gpu). Nothing tells it from
+# an honest one that is so much slower.
 SPARED_NS: Final = 5_000.0
 
 Call = tuple[float, float]  # wall time, told time
