@@ -161,7 +161,7 @@ _RULES: Final = (
         "forgeable",
         "share of the time that the judge's own clock cannot vouch for",
         "The time is too short to be sure of: judge it again, or on larger cases.",
-        *(1.0, 0.2, 1.0),
+        *(0.80, 0.2, 1.0),
     ),
     _always(
         "late_work",

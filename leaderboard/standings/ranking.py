@@ -33,7 +33,7 @@ class Run(NamedTuple):
 
     ratio: float  # candidate / baseline of the same run
     half_width: float | None  # relative, of the 95 % interval
-    forgeable: float | None  # share of the time by which it could be forged at most
+    forgeable: float | None  # share of the true time that may be missing at most
     submitted_at: datetime
     submission_id: int  # two in one microsecond still have an order
     entrant_id: int
@@ -96,7 +96,12 @@ def are_tied(leader: Value, other: Value) -> bool:
     """Whether the leader, which is not slower, cannot be told apart from the other one."""
     difference = other.ratio / leader.ratio - 1
     noise = math.hypot(*(min(value.half_width or 0.0, WIDEST) for value in (leader, other)))
-    return difference < max(TIE, leader.forgeable, other.forgeable) or difference <= noise
+    return difference < max(TIE, _hidden(leader), _hidden(other)) or difference <= noise
+
+
+def _hidden(value: Value) -> float:
+    """By how much of what was measured the truth may be longer."""
+    return value.forgeable / (1 - value.forgeable) if value.forgeable < 1 else math.inf
 
 
 def reach(leader: Value, lines: Sequence[Value], first: int, same: frozenset[frozenset[int]]) -> int:

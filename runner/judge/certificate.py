@@ -118,7 +118,8 @@ def _event(quads: list[list[Timing]], own_ns: float, *, queued: bool) -> Certifi
     raised = max(everywhere.beyond, fastest.beyond)
     added = (0.0, raised - own_ns, raised - own_ns, 0.0)
     times = [[_event_block(block) + more for block, more in zip(quad, added, strict=True)] for quad in quads]
-    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + gap.SPARED_NS
+    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns)
+    spread += gap.SPARED_NS if queued else gap.SPARED_BY_HOST_NS
     mismatch = any(found.value > MISMATCH_SPREADS * found.spread for found in (everywhere, fastest))
     return Certified(times, spread, mismatch=mismatch)
 

@@ -4,7 +4,8 @@ A call's wall time is its device time and a gap: copies, switches between contex
 sharp lower edge and a long tail (on an H200: 5 % of the gaps of one case lie within 8 µs, the upper half over 250 µs),
 so two sides are compared near the edge. The baseline's gaps, each added to each of the candidate's told times, say how
 the candidate's wall times should be distributed if what is told is true. `hidden` is by how much a low quantile of the
-true wall times lies above that: positive where told times are too short. No tenant can make a wall time shorter.
+true wall times lies above that: positive where told times are too short. No tenant can make a wall time shorter, but by
+what it spares of the gap (SPARED_NS).
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_QUEUED_NS: Final = 2_500.0  # where devices do all of it
 # A tenant that takes over from the harness spares what lies around a kernel: on an H200 a recorded graph, in a stream
 # of its own and without events, leaves up to so much less of a gap (g16 in tests/attacks/gpu). Nothing tells it from
-# an honest one that is so much slower.
-SPARED_NS: Final = 5_000.0
+# an honest one that is so much slower. 4.9 µs were seen; where hosts take part in a call, 20.
+SPARED_NS: Final = 6_000.0
+SPARED_BY_HOST_NS: Final = 20_000.0
 
 Call = tuple[float, float]  # wall time, told time
 _told = itemgetter(1)

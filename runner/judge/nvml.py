@@ -190,6 +190,7 @@ class NvmlTelemetry:
         self._slow = self._read_slow()
         self._before = self._after = replace(self._slow, **self._quick(), counters=self._device.counters())
         self._moves = False  # did a counter ever?
+        self._inherits = False  # are the last window's first counters those of the one before?
         self._poller = _Poller(self._poll, poll_s)
         self.level = level_of(self._before)
 
@@ -201,7 +202,8 @@ class NvmlTelemetry:
             slow = replace(self._slow, ecc_errors=last.ecc_errors, limits=last.limits)  # what changed since is told now
         else:
             slow = replace(last, xids=())  # the last window has told them
-        if is_old or self._moves:
+        self._inherits = not (is_old or self._moves)
+        if not self._inherits:
             counters = self._device.counters()
         self._before = replace(slow, **self._quick(), counters=counters)
         self._poller.begin()
@@ -214,7 +216,7 @@ class NvmlTelemetry:
         self._after = replace(self._slow, **quick, counters=counters)
         self._moves = self._moves or counters != self._before.counters
         self.level = least((self.level, level_of(self._after)))
-        return Window(self._before, self._after, tuple(polls))
+        return Window(self._before, self._after, tuple(polls), self._inherits)
 
     def temperature_c(self) -> float | None:
         found = self._device.ask("nvmlDeviceGetTemperature", GPU_SENSOR)

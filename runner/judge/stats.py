@@ -92,7 +92,4 @@ def quad_difference(first_a: float, first_b: float, second_b: float, second_a: f
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """0 where one is."""
-    if min(values) <= 0:
-        return 0.0
     return math.exp(sum(math.log(value) for value in values) / len(values))

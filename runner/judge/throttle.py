@@ -165,13 +165,14 @@ def _disturbed(window: Window, warm: Window | None) -> Iterator[Ruling]:
 
 
 def _by_counters(window: Window) -> Iterator[Ruling]:
-    """A counter misses nothing, however short."""
+    """A counter misses nothing, however short. What may have happened between two blocks is nobody's doing."""
     for number, (reason, share) in VOIDING_COUNTERS.items():
         grown = _grown(window.before.counters.get(number), window.after.counters.get(number))
         if grown is not None and grown < 0:
             yield Ruling(VOID, "counters_reset")
         elif grown is not None and grown > share * window.length_ns:
-            yield Ruling(VOID, reason, charged=True, figures={f"{reason}_share": grown / window.length_ns})
+            figures = {f"{reason}_share": grown / window.length_ns}
+            yield Ruling(VOID, reason, charged=not window.inherited, figures=figures)
 
 
 def _by_mask(window: Window) -> Iterator[Ruling]:

@@ -30,7 +30,7 @@ class CaseTime:
     estimate: stats.Estimate
     reference_ns: float
     erratic: bool = False  # its own calls differ that much: `estimate.value` is then the upper end of the interval
-    forgeable: float = 0.0  # share of the time by which it could be forged at most
+    forgeable: float = 0.0  # at most so much of the true time is missing
     resolution: float = 0.0  # of ln(candidate / baseline), by the clock's steps: no interval is narrower
 
     @property
@@ -54,7 +54,7 @@ class Verdict:
     score_us: float | None = None
     ratio: float | None = None
     half_width: float | None = None
-    forgeable: float | None = None  # share of the score
+    forgeable: float | None = None  # at most so much of the true score is missing
     times: tuple[CaseTime, ...] = ()
 
 
@@ -177,7 +177,7 @@ def _case_time(timing: Evidence, certified: Certified, *, tick_ns: float) -> Cas
         erratic=erratic,
         resolution=resolution,
         reference_ns=float(timing.get("reference_ns") or baseline),
-        forgeable=min(1.0, certified.spread_ns / candidate),
+        forgeable=certified.spread_ns / (candidate + certified.spread_ns),
     )
 
 
@@ -194,9 +194,9 @@ def _rank(values: list[float], ranking_by: str) -> float:
 
 
 def _combined_forgeable(times: list[CaseTime], ranking_by: str) -> float:
-    """Where every case is forged by as much as it can be."""
-    least = _rank([time.score_ns * (1 - time.forgeable) for time in times], ranking_by)
-    return 1 - least / _rank([time.score_ns for time in times], ranking_by)
+    """Where every case was forged by as much as it can be. Of ratios, since boards rank by them."""
+    true = _rank([time.ratio / (1 - time.forgeable) for time in times], ranking_by)
+    return 1 - _rank([time.ratio for time in times], ranking_by) / true
 
 
 def _combined_half_width(widths: list[float], ranking_by: str) -> float:

@@ -89,6 +89,7 @@ class Window:
     before: Reading
     after: Reading
     polls: tuple[Poll, ...] = ()
+    inherited: bool = False  # are the first counters those that the window before ended with?
 
     @property
     def length_ns(self) -> int:
@@ -104,20 +105,25 @@ class Window:
         return [look.mask for look in self.looks if look.mask is not None]
 
     def to_json(self) -> dict[str, Any]:
-        told = {"before": self.before.to_json(), "after": self.after.to_json()}
-        return {**told, "polls": [poll.to_json() for poll in self.polls]} if self.polls else told
+        told: dict[str, Any] = {"before": self.before.to_json(), "after": self.after.to_json()}
+        if self.polls:
+            told["polls"] = [poll.to_json() for poll in self.polls]
+        return told | ({"inherited": True} if self.inherited else {})
 
     @classmethod
     def from_json(cls, data: object) -> Self:
         """Raises ValueError naming the field."""
         found = _mapping("window", data)
-        if not {"before", "after"} <= set(found) <= {"before", "after", "polls"}:
-            raise ValueError(f"window: expected before, after and polls, got {', '.join(sorted(map(str, found)))}")
+        if not {"before", "after"} <= set(found) <= {"before", "after", "polls", "inherited"}:
+            named = ", ".join(sorted(map(str, found)))
+            raise ValueError(f"window: expected before, after, polls and inherited, got {named}")
+        if not isinstance(found.get("inherited", False), bool):
+            raise ValueError("inherited: expected true or false")
         polls = found.get("polls", [])
         if not isinstance(polls, list):
             raise ValueError("polls: expected a list")
         before, after = Reading.from_json(found["before"]), Reading.from_json(found["after"])
-        return cls(before, after, tuple(Poll.from_json(poll) for poll in polls))
+        return cls(before, after, tuple(Poll.from_json(poll) for poll in polls), found.get("inherited", False))
 
 
 def _plain(value: Any) -> Any:

@@ -123,6 +123,9 @@ def order(*board: Run) -> list[tuple[int, int]]:
         (line(1.01, 2, 0, half_width=0.009), False),
         (line(1.01, 2, 0, forgeable=0.011), True),
         (line(1.01, 2, 0, forgeable=0.009), False),
+        (line(2.4, 2, 0, forgeable=0.6), True),  # at 1.0 it would have taken 2.5 in truth
+        (line(2.6, 2, 0, forgeable=0.6), False),
+        (line(900.0, 2, 0, forgeable=1.0), True),
         (line(1.0 + 1.1 * WIDEST, 2, 0, half_width=0.3), False),  # else an unsteady kernel would tie with everybody
     ],
 )

@@ -133,12 +133,14 @@ def test_what_a_counter_did_between_blocks_is_told_once(nvml: FakeNvml, opened: 
     found = []
     for _ in range(4):
         telemetry.begin()
-        found.append(rule(telemetry.end(), None).reason)
+        found.append(rule(telemetry.end(), None))
         nvml.counters[270] += 1_000_000  # hw_thermal, by the problem's own container
-    assert found == ["", "hw_thermal", "", ""]
+    assert [one.reason for one in found] == ["", "hw_thermal", "", ""]
+    assert not found[1].charged, "it may have been anybody's doing"
     telemetry.begin()
     nvml.counters[270] += 1
-    assert rule(telemetry.end(), None).reason == "hw_thermal"
+    last = rule(telemetry.end(), None)
+    assert (last.reason, last.charged) == ("hw_thermal", True)
 
 
 def test_what_hardly_ever_changes_is_not_read_at_every_block(nvml: FakeNvml, opened: Open) -> None:
