@@ -2,8 +2,9 @@
 
 Variants of the problem's own reference (problems/library/admission.py) answer the same inputs, those of a submission's
 check, in one set of containers: zeros, ones, the best constant, the input, the previous output and, unless legal, half
-precision must be refused at least once; the reference must pass everywhere, also with four times the error of its
-working precision. What is timed must also vary: where a constant or the last output comes within NEAR of the expected
+precision must be refused at least once by data that nobody knows beforehand, for what only public cases refuse could be
+answered honestly there alone; the reference must pass everywhere, also with four times the error of its working
+precision. What is timed must also vary: where a constant or the last output comes within NEAR of the expected
 one on every timed case, the problem is marked, and boards can leave it out.
 
 Beside the walk over the cases (`examine`) everything here is pure.
@@ -44,6 +45,9 @@ EXPLAINED: Final = {
 TF32: Final = "tf32"
 LIKE_TF32: Final = "TF32 is legal here, and keeps as few digits as half precision does."
 ACCEPTED: Final = "A problem that accepts this is refused: its cases or its check cannot tell it from an answer."
+PUBLIC_ONLY: Final = (
+    "Only public cases refuse this, and a submission knows those: let `fuzz` draw such data, or time a case with it."
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ class Tally:
 
     called: int = 0
     wrong: int = 0
+    secret: int = 0  # of the calls, on data that no submission knows
+    secret_wrong: int = 0
     refused: str = ""
     not_applicable: str = ""
     fault: str = ""
@@ -101,10 +107,9 @@ class Tally:
 
     def judged(self, check: dict[str, Any], held: set[str], timed: str) -> None:
         """One output. `timed`: the name of the timed case that it belongs to, if any."""
-        self.called += 1
+        self._count(wrong=not check["good"], public=check["public"])
         self.held |= held
         if not check["good"]:
-            self.wrong += 1
             self.refused = self.refused or check["message"]
         shares = [] if self.own_check else [_share(figures) for figures in check["figures"]]
         self.shares += [share for share in shares if share is not None]
@@ -112,13 +117,18 @@ class Tally:
             far = 0.0 if check["good"] else _distance(check["figures"])
             self.far[timed] = max(self.far.get(timed, 0.0), far)
 
-    def failed(self, fault: Fault) -> None:
+    def _count(self, *, wrong: bool, public: bool) -> None:
+        self.called += 1
+        self.wrong += wrong
+        self.secret += not public
+        self.secret_wrong += wrong and not public
+
+    def failed(self, fault: Fault, *, public: bool = True) -> None:
         if "NotApplicable: " in fault.message:
             self.not_applicable = fault.message.strip().rpartition("NotApplicable: ")[2][:SAID_CHARS]
             return
-        self.called += 1
+        self._count(wrong=fault.outcome == "wrong", public=public)
         if fault.outcome == "wrong":
-            self.wrong += 1
             self.refused = self.refused or fault.message
         else:
             self.fault = self.fault or f"{fault.outcome} ({fault.reason}): {fault.message.strip()[-SAID_CHARS:]}"
@@ -177,11 +187,11 @@ def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: St
         try:
             call, output = trial.call(B, given, stage, 0, public=True)
         except Fault as fault:
-            tally.failed(fault)
+            tally.failed(fault, public=one.public)
             if fault.reason not in ANSWERED:
                 raise
             continue
-        check = trial.judge_output(given, call, output, public=True)
+        check = trial.judge_output(given, call, output, public=True) | {"public": one.public}
         tally.own_check = trial.oracle.checks
         tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)
     trial.oracle.release(given)
@@ -216,7 +226,8 @@ def line(variant: str, tally: Tally, *, tf32: bool = False) -> Line:
         return Line(name, expected, "does not apply" if good is None else "not tried", good, why, figures)
     if variant == "half" and tf32 and not tally.wrong:
         return Line(name, expected, _got(variant, tally), None, LIKE_TF32, figures)
-    good = not tally.wrong and not tally.held if must_pass else tally.wrong > 0
+    is_refused = tally.secret_wrong > 0 if tally.secret else tally.wrong > 0
+    good = not tally.wrong and not tally.held if must_pass else is_refused
     return Line(name, expected, _got(variant, tally), good, "" if good else _explained(variant, tally), figures)
 
 
@@ -233,6 +244,8 @@ def _got(variant: str, tally: Tally) -> str:
 
 def _explained(variant: str, tally: Tally) -> str:
     said = f" It says: {tally.refused[:SAID_CHARS]}" if tally.refused else ""
+    if variant in MUST_FAIL and tally.wrong:
+        return PUBLIC_ONLY + said
     return EXPLAINED.get(variant, ACCEPTED) + said
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from problems.cases import Fuzz, IntRange
 from problems.spec import MODEL, Precision, Problem
 from problems.tolerance import Tolerance
 from runner import admission
@@ -29,6 +30,14 @@ SUM = INPUTS + "def ref_kernel(data):\n    return torch.exp(data[0]) + data[1]\n
 ZEROS = INPUTS + "def ref_kernel(data):\n    return (data[0] + data[1]) * 1e-9\n"
 NEARLY_ONE = INPUTS + "def ref_kernel(data):\n    return 1 + 1e-3 * torch.tanh(data[0] + data[1])\n"
 BLIND = INPUTS + "def ref_kernel(data):\n    return torch.arange(data[0].numel(), dtype=torch.float32) + 0 * data[0]\n"
+ONLY_LIVE = """
+import torch
+def generate_input(*, size, live, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return live * torch.randn(size, generator=generator)
+def ref_kernel(data):
+    return 2 * data
+"""
 ONE_NUMBER = INPUTS + "def ref_kernel(data):\n    return (data[0] * data[1]).sum().reshape(1)\n"
 LEAVES = """
 import os
@@ -191,6 +200,24 @@ def test_a_problem_that_accepts_zeros_is_refused(tmp_path: Path) -> None:
     assert lines(found)["constant"] is False
     assert lines(found)["ones"] is True
     assert "zeros" in found.sentence
+
+
+def test_what_only_public_cases_refuse_is_accepted(tmp_path: Path) -> None:
+    """A submission would answer those honestly, and nothing else."""
+    pytest.importorskip("torch")
+    asked = problem(
+        ONLY_LIVE,
+        tests=({"size": 33, "live": 1, "seed": 1},),
+        benchmarks=({"size": 33, "live": 0, "seed": 2}, {"size": 40, "live": 0, "seed": 3}),
+        fuzz=Fuzz(cases=4, args={"size": IntRange(30, 50), "live": (0,)}),
+    )
+    found = examined(asked, tmp_path)
+    zeros = next(line for line in found.lines if line.name == "admission/zeros")
+    assert (zeros.good, zeros.explained.startswith(admission.PUBLIC_ONLY)) == (False, True)
+    assert lines(found)["ones"] is True
+    (tmp_path / "drawn").mkdir()
+    drawn = replace(asked, fuzz=Fuzz(cases=4, args={"size": IntRange(30, 50), "live": (1,)}))
+    assert lines(examined(drawn, tmp_path / "drawn"))["zeros"] is True
 
 
 def test_a_check_that_accepts_anything_is_refused_by_each_variant(tmp_path: Path) -> None:
