@@ -224,9 +224,9 @@ def line(variant: str, tally: Tally, *, tf32: bool = False) -> Line:
         why = tally.not_applicable or "it was never called: the test ended before"
         good = None if variant in MAY_NOT_APPLY and tally.not_applicable else False
         return Line(name, expected, "does not apply" if good is None else "not tried", good, why, figures)
-    if variant == "half" and tf32 and not tally.wrong:
-        return Line(name, expected, _got(variant, tally), None, LIKE_TF32, figures)
     is_refused = tally.secret_wrong > 0 if tally.secret else tally.wrong > 0
+    if variant == "half" and tf32 and not is_refused:
+        return Line(name, expected, _got(variant, tally), None, LIKE_TF32, figures)
     good = not tally.wrong and not tally.held if must_pass else is_refused
     return Line(name, expected, _got(variant, tally), good, "" if good else _explained(variant, tally), figures)
 

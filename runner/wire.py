@@ -172,7 +172,7 @@ class Report:
     set_aside: str = ""  # why this device must not judge until a canary passed twice; empty: it may go on
     telemetry: str = ""  # one of TELEMETRY
     epoch: str = ""  # hash of what must be the same for two times to rank together
-    forgeable: float | None = None  # share of the time, 0 … 1, by which it could be forged at most; None: not timed
+    forgeable: float | None = None  # share of the true time, 0 … 1, that may be missing at most; None: not timed
     confirmation: JSON = field(default_factory=dict)  # records.RecordVerdict.to_json() of a confirmation job
     admission: JSON = field(default_factory=dict)  # admission.Admission.to_json() of an admission job
     wire: int = WIRE_VERSION

@@ -258,7 +258,7 @@ class Result(models.Model):
     half_width = models.FloatField(null=True)
     epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)
     telemetry = models.CharField(max_length=16, blank=True)
-    forgeable = models.FloatField(null=True)  # share of the time, 0 … 1, by which it could be forged at most
+    forgeable = models.FloatField(null=True)  # share of the true time, 0 … 1, that may be missing at most
     report = models.JSONField()
     created_at = models.DateTimeField()
 

@@ -29,7 +29,8 @@ LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_QUEUED_NS: Final = 2_500.0  # where devices do all of it
 # A tenant that takes over from the harness spares what lies around a kernel: on an H200 a recorded graph, in a stream
 # of its own and without events, leaves up to so much less of a gap (g16 in tests/attacks/gpu). Nothing tells it from
-# an honest one that is so much slower. 4.9 µs were seen; where hosts take part in a call, 20.
+# an honest one that is so much slower. 4.9 µs were seen; where hosts take part in a call 20, before devices answered by
+# themselves, and not measured since.
 SPARED_NS: Final = 6_000.0
 SPARED_BY_HOST_NS: Final = 20_000.0
 

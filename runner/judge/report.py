@@ -47,7 +47,8 @@ Heat = Annotated[
     dict[str, JsonValue],
     AfterValidator(_is_window),
     Field(
-        description="What telemetry saw: readings `before` and `after`, and [at_ns, mask, strangers] `polls` between."
+        description="What telemetry saw: readings `before` and `after`, and [at_ns, mask, strangers] `polls` between. "
+        "`inherited`: the first counters are those that the block before ended with."
     ),
 ]
 

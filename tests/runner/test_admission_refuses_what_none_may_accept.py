@@ -257,6 +257,12 @@ def test_half_precision_passes_a_wide_tolerance(tmp_path: Path) -> None:
     assert "half" not in admission.variants(replace(wide, precision=Precision(legal=("fp16",))))
 
 
+def test_nor_does_it_count_there_that_only_public_cases_refuse_it() -> None:
+    tally = Tally(called=3, wrong=1, secret=2)
+    assert admission.line("half", tally, tf32=True).good is None
+    assert admission.line("half", tally).good is False
+
+
 @pytest.mark.parametrize(("legal", "wrong", "good"), [("tf32", 0, None), ("tf32", 1, True), ("fp32", 0, False)])
 def test_half_precision_may_pass_where_tf32_may(legal: str, wrong: int, good: bool | None) -> None:
     tallies = {"half": admission.Tally(called=3, wrong=wrong)}

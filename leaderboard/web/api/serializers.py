@@ -94,7 +94,7 @@ class Entry(serializers.Serializer[Any]):
     score_us = serializers.FloatField()
     ratio = serializers.FloatField(help_text="Candidate / baseline, the geometric mean over `runs` of one kernel.")
     half_width = serializers.FloatField(allow_null=True)
-    forgeable = serializers.FloatField(help_text="Share of the time by which it could be forged at most.")
+    forgeable = serializers.FloatField(help_text="Share of the true time that may be missing at most.")
     telemetry = serializers.CharField(allow_blank=True)
     light = serializers.FloatField(allow_null=True, help_text="Share of the speed of light that its first run reached.")
     runs = serializers.IntegerField()
