@@ -6,8 +6,9 @@ the tenant cannot) and `answers` (the tenant writes; the judge reads every word 
 the sources the judge may ask for some orders on the pages, too: OWN, which shows what this container's calls cost by
 themselves.
 
-A page is four little-endian words (nonce, kind or status, number, length of text), then text. The nonce is written
-last: seeing it means that the rest is there. On a GPU two more words of the answers belong to the devices. The echo:
+A page is four little-endian words (nonce, kind or status, number, length of text), then text. The number of an order to
+lay out or to queue says where in the two regions the data begin. The nonce is written last: seeing it means that the
+rest is there. On a GPU two more words of the answers belong to the devices. The echo:
 the tenant's device writes the nonce there when it has done a call's work, and the judge's device waits for that. The
 gate: the judge's device writes the nonce there when the inputs have come, and the tenant's device, which was given the
 call's work before, waits for that. So no host code lies between the inputs and the read of the output.
@@ -22,7 +23,7 @@ import struct
 import time
 from typing import Any
 
-VERSION = 10  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 11  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10
@@ -36,7 +37,8 @@ MAX_TEXT_BYTES = 16_000  # what is read from the answers page
 LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: the way of a call without the call; only the baseline hears it
 QUEUE, TELL = 5, 6  # a call's work behind the gate, answered as soon as the device has it; how long it then took
 OWN = 7  # as QUEUE, of a small kernel of the harness's own, while there is no submission: the sum of two vectors
-OWN_BYTES = 1 << 20  # of each of its vectors of float32: two at the start of the inputs, one at that of the outputs
+OWN_BYTES = 1 << 20  # of each of its vectors of float32: two where the inputs begin, one where the outputs do
+PLACE_BYTES = 1 << 16  # the unit of the places that an order's number names
 
 # Statuses of an answer
 OK = 0
@@ -74,6 +76,17 @@ def write_page(page: Any, nonce: int, kind: int, number: int = 0, text: bytes = 
     page[HEADER_BYTES : HEADER_BYTES + len(text)] = text
     _WORDS.pack_into(page, 0, read_nonce(page), kind, number, len(text))
     _NONCE.pack_into(page, 0, nonce)
+
+
+def number_of(places: tuple[int, int]) -> int:
+    """Where inputs and outputs begin in their regions, as a page holds it."""
+    inputs, outputs = places
+    return inputs << 32 | outputs
+
+
+def places_of(number: int) -> tuple[int, int]:
+    """The counterpart of `number_of`, in bytes."""
+    return (number >> 32) * PLACE_BYTES, (number & 0xFFFFFFFF) * PLACE_BYTES
 
 
 def read_nonce(page: Any) -> int:

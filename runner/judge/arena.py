@@ -6,9 +6,14 @@ under it; the page with orders cannot be written by the other side.
 
 from __future__ import annotations
 
+import secrets
+from typing import Final
+
 from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory, SharedPages, Shot, WaitingMemory, Words
 from sandbox import protocol
+
+PLACES: Final = 16
 
 
 class Arena:
@@ -21,14 +26,40 @@ class Arena:
         self.orders = SharedPages("orders", protocol.ORDERS_BYTES, for_reading_only=True)
         self.answers = SharedPages("answers", protocol.ANSWERS_BYTES)
         self._answers = 0  # the device's address of that page
+        self._places = [(0, 0)]  # where in them the data may begin, in units of PLACE_BYTES
+        self._place = self._places[0]  # and do
+        self._into, self._out_of = self.inputs.bytes, self.outputs.bytes  # the regions from there on
 
     @property
     def descriptors(self) -> tuple[int, int, int, int]:
         return self.inputs.fd, self.outputs.fd, self.orders.fd, self.answers.fd
 
+    def spread(self, layout: Layout) -> None:
+        """Draw the places for data of this layout, where the memory has more than one, and move.
+
+        How long a kernel takes depends on where its data lie (on an H200 by up to 0.2 µs): one place a container would
+        be a difference between containers. Not more than a few: a device takes longer where it never was before.
+        """
+        sizes = ((self.inputs, layout.input_bytes), (self.outputs, layout.output_bytes))
+        most = [(region.size - size) // protocol.PLACE_BYTES + 1 for region, size in sizes]
+        if self.memory.moves:
+            self._places = [(secrets.randbelow(most[0]), secrets.randbelow(most[1])) for _ in range(PLACES)]
+        self.move()
+
+    def move(self) -> None:
+        """To one of those places, drawn."""
+        self._place = secrets.choice(self._places)
+        starts = protocol.places_of(self.number)
+        self._into, self._out_of = self.inputs.bytes[starts[0] :], self.outputs.bytes[starts[1] :]
+
+    @property
+    def number(self) -> int:
+        """Where the data begin, as an order says it."""
+        return protocol.number_of(self._place)
+
     def poison(self, layout: Layout, pattern: int) -> None:
         """A fresh 64-bit pattern over the whole output, so that nothing that was left there can pass for a result."""
-        self.memory.fill(self.outputs.bytes, layout.output_bytes, pattern)
+        self.memory.fill(self._out_of, layout.output_bytes, pattern)
 
     def stage(self, layout: Layout, inputs: Buffer) -> None:
         """Before the clock."""
@@ -36,14 +67,14 @@ class Arena:
 
     def put_inputs(self, layout: Layout, inputs: Buffer, *, hot: bool = False) -> None:
         """From the judge's private memory; `inout` tensors get their first contents where the result is expected."""
-        self.memory.put(self.inputs.bytes, inputs, layout.input_bytes, hot=hot)
+        self.memory.put(self._into, inputs, layout.input_bytes, hot=hot)
         for slot in layout.slots:
             if slot.role == "inout":
-                self.memory.copy(self.outputs.bytes[slot.output :], inputs[slot.input :], slot.nbytes)
+                self.memory.copy(self._out_of[slot.output :], inputs[slot.input :], slot.nbytes)
 
     def take_outputs(self, layout: Layout, into: Buffer) -> None:
         """The whole output into private memory."""
-        self.memory.copy(into, self.outputs.bytes, layout.output_bytes)
+        self.memory.copy(into, self._out_of, layout.output_bytes)
 
     @property
     def can_wait(self) -> bool:
@@ -62,10 +93,10 @@ class Arena:
         )
 
     def outputs_are(self, layout: Layout, snapshot: Buffer) -> bool:
-        return self.memory.same(self.outputs.bytes, snapshot, layout.output_bytes)
+        return self.memory.same(self._out_of, snapshot, layout.output_bytes)
 
     def inputs_are(self, layout: Layout, inputs: Buffer) -> bool:
-        return self.memory.same(self.inputs.bytes, inputs, layout.input_bytes)
+        return self.memory.same(self._into, inputs, layout.input_bytes)
 
     def close(self) -> None:
         if self._answers:

@@ -1,9 +1,10 @@
 """How much more than the baseline's one container's context makes every call tell.
 
-On an H200 the same kernel takes up to 0.2 µs longer in one container than in another, in large part whichever it is
-(docs/measurements.md); so calls of a small kernel of the harness's own show it. They are made before any container
-holds code of others, sides in turn. What they show is taken off the candidate's times, and a submission that finds
-itself a better place than the one that was measured gains that much at most: so it is added to what could be forged.
+On an H200 every kernel takes up to 0.2 µs longer in one container than in another, the same for all, once it no longer
+matters where their data lie (arena.py, docs/measurements.md); so calls of a small kernel of the harness's own show it.
+They are made before any container holds code of others, sides in turn. What they show is taken off the candidate's
+times, and a submission that finds itself a better place than the one that was measured gains that much at most: so it
+is added to what could be forged.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from runner.judge.certificate import BASELINE
 from runner.judge.tenant import Tenant
 
 WARM_CALLS: Final = 8  # of each side, which do not count
-ROUNDS: Final = 8
+ROUNDS: Final = 16
 CALLS: Final = 8  # of each side in a round
 LEAST: Final = 32  # of each side that were queued; fewer compare nothing
 

@@ -128,6 +128,7 @@ class CudaMemory:
     device = "cuda"
     frozen_stands_still = False
     sweeps = True
+    moves = True
     snapshot_bytes = 24 << 30
 
     @property

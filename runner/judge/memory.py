@@ -46,6 +46,7 @@ class Memory(Protocol):
     device: str  # as torch names it
     frozen_stands_still: bool  # does nothing of a frozen container work on this memory? A device may
     sweeps: bool  # does a call find the cache empty, unless told otherwise?
+    moves: bool  # do data lie elsewhere in a region from block to block? Every place that was used once stays taken
     snapshot_bytes: int  # of the judge's memory for the inputs and outputs of one block
 
     def region(self, name: str, size: int) -> Region: ...
@@ -143,6 +144,7 @@ class HostMemory:
     device = "cpu"
     frozen_stands_still = True
     sweeps = False  # what the judge has just written may lie in any cache
+    moves = False
     snapshot_bytes = 2 << 30
 
     def region(self, name: str, size: int) -> SharedPages:

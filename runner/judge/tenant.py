@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from problems.spec import MODEL
 from runner.judge import faults
 from runner.judge.arena import Arena
 from runner.judge.call import Call, Input, Way
@@ -86,6 +87,8 @@ class Tenant:
         self._arena = Arena(memory, input_bytes, output_bytes)
         self._connection: socket.socket | None = None
         self._laid_out = b""
+        self._moves = True
+        self._is_due = False
 
     def connect(self) -> None:
         """Wait until the harness is there: torch imported, the arena mapped, nothing of any submission in it."""
@@ -111,6 +114,7 @@ class Tenant:
         assert self._connection is not None
         self.container.thaw()
         self._connection.settimeout(START_S)
+        self._moves = interface != MODEL  # which is constructed anew wherever it lies
         job = {"files": files, "submission": submission, "entry": entry, "interface": interface, "build": build}
         protocol.send(self._connection, job)
         self._connection.close()
@@ -123,6 +127,7 @@ class Tenant:
         this context's own. Raises SandboxError."""
         assert self._connection is not None
         memory, layout = self._arena.memory, Layout((), 2 * protocol.OWN_BYTES, protocol.OWN_BYTES, b"")
+        self._arena.spread(layout)
         try:
             inputs, into = memory.buffer(layout.input_bytes), memory.buffer(layout.output_bytes)
             given = Input(0, "", 0, layout, inputs, inputs)
@@ -135,11 +140,20 @@ class Tenant:
 
     def lay_out(self, layout: Layout, limit_s: float) -> None:
         """Tell the harness where the tensors lie; nothing of their contents."""
-        if layout.text != self._laid_out:
+        is_new = layout.text != self._laid_out
+        if is_new:
+            self._arena.spread(layout)
+        if is_new or self._is_due:
+            self._arena.move()
+            self._is_due = False
             self._thaw(faults.CALL)
             self._order(protocol.LAYOUT, layout.text, limit_s, faults.CALL)
             self._freeze(faults.CALL)
             self._laid_out = layout.text
+
+    def move(self) -> None:
+        """From the next call on the data lie elsewhere. Those of queued calls always do."""
+        self._is_due = self._moves and self._arena.memory.moves
 
     def call(
         self,
@@ -160,20 +174,23 @@ class Tenant:
         output away, stop the clock. Then look whether the inputs are unchanged and, at times after a pause, whether the
         output still is. Which part of the time counts: certificate.py. Raises Fault.
         """
-        arena, layout, steps = self._arena, given.layout, self._steps
+        arena, layout = self._arena, given.layout
+        queue = queue and self.queues and not idle
         entered = self._clock.now_ns()
+        if queue and self._moves:
+            arena.move()
         arena.poison(layout, secrets.randbits(64))
         arena.stage(layout, given.inputs)
         kind = protocol.IDLE if idle else protocol.CALL
         with HANDS_OFF:
             probe_ns = arena.memory.probe_ns()
             began = self._clock.now_ns()
-            if not (arena.can_wait and steps.arm and steps.read):
-                way = self._by_host(given, into, limit_s, kind, hot=hot)
-            elif queue and self.queues and not idle:
+            if queue:
                 way = self._queued(given, into, limit_s, protocol.OWN if own else protocol.QUEUE, hot=hot)
-            else:
+            elif arena.can_wait and self._steps.arm and self._steps.read:
                 way = self._by_device(given, into, limit_s, kind, hot=hot)
+            else:
+                way = self._by_host(given, into, limit_s, kind, hot=hot)
             self.device_s += (self._clock.now_ns() - began) / 1e9
         kept = arena.inputs_are(layout, given.inputs)
         if secrets.randbelow(PAUSES) == 0:  # nobody knows after which calls
@@ -281,7 +298,7 @@ class Tenant:
         return self._answer((kind, nonce), limit_s, when)
 
     def _write_order(self, kind: int, text: bytes, nonce: int) -> None:
-        protocol.write_page(self._arena.orders.map, nonce, kind, 0, text)
+        protocol.write_page(self._arena.orders.map, nonce, kind, self._arena.number, text)
 
     def _answer(self, order: tuple[int, int], limit_s: float, when: str) -> int:
         kind, nonce = order

@@ -74,6 +74,8 @@ class TimedSide:
             self._trial.buffer(turn.buffer, turn.given.layout.output_bytes)
 
     def run_block(self, *, idle: bool = False) -> list[list[int]]:
+        if not self._trial.queueing:
+            self._trial.sides[self._side].move()
         with _no_collector():
             self._calls = [
                 self._trial.call(self._side, turn.given, self._stage, turn.buffer, idle=idle, hot=turn.hot)

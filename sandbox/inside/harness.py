@@ -68,6 +68,8 @@ class Harness:
         self.renewed: dict[str, Any] | None = None  # the node of data that is built afresh for every call
         self.result: Any = None
         self.tensors: list[torch.Tensor] = []  # by slot
+        self._layout: dict[str, Any] = {}
+        self._number = -1  # where its data begin
         self._seen = 0  # the last order's nonce
         self._vectors: list[torch.Tensor] = []  # of its own kernel
 
@@ -88,13 +90,13 @@ class Harness:
         """Orders, one after the other; without `most` until the container is killed."""
         for _ in itertools.count() if most is None else range(most):
             seen = self._seen = self._next(self._seen)
-            kind, _, text = protocol.read_page(self.orders, protocol.ORDERS_BYTES)
+            kind, number, text = protocol.read_page(self.orders, protocol.ORDERS_BYTES)
             inner_ns = 0
             try:
                 if kind == protocol.LOAD:
                     self._load()
                 elif kind == protocol.LAYOUT:
-                    self._lay_out(text)
+                    self._lay_out(text, number)
                 elif kind == protocol.CALL:
                     if self.renewed is not None:
                         self.data = tree.build(self.renewed, self.tensors)
@@ -102,8 +104,12 @@ class Harness:
                 elif kind == protocol.IDLE:
                     inner_ns = self.timer.time(lambda: None, seen)
                 elif kind == protocol.QUEUE:
+                    self._settle(number)
                     self.timer.begin(self._call, seen, behind_gate=True)
                 elif kind == protocol.OWN:
+                    inputs, outputs = self._regions_at(number)
+                    places = ((inputs, 0), (inputs, protocol.OWN_BYTES), (outputs, 0))
+                    self._vectors = [vector(region, at) for region, at in places]
                     self.timer.begin(self._add, seen, behind_gate=True)
                 elif kind == protocol.TELL:
                     inner_ns = self.timer.told()
@@ -122,11 +128,13 @@ class Harness:
 
     def _add(self) -> None:
         """The kernel of its own."""
-        if not self._vectors:
-            places = ((self.inputs, 0), (self.inputs, protocol.OWN_BYTES), (self.outputs, 0))
-            self._vectors = [vector(region, at) for region, at in places]
         first, second, out = self._vectors
         torch.add(first, second, out=out)
+
+    def _regions_at(self, number: int) -> tuple[Any, Any]:
+        """Inputs and outputs from where the data begin."""
+        inputs, outputs = protocol.places_of(number)
+        return self.inputs[inputs:], self.outputs[outputs:]
 
     def _next(self, seen: int) -> int:
         spins, nonce = 0, seen
@@ -176,12 +184,20 @@ class Harness:
                 f"{self.submission} defines no {what} {self.entry}; add `{code}: …` at its top level",
             )
 
-    def _lay_out(self, text: bytes) -> None:
-        layout = protocol.json.loads(text)
+    def _lay_out(self, text: bytes, number: int) -> None:
+        self._layout, self._number = protocol.json.loads(text), -1
+        self._settle(number)
+
+    def _settle(self, number: int) -> None:
+        """The data begin at the places that this number says."""
+        if number == self._number:
+            return
+        layout, self._number = self._layout, number
+        inputs, outputs = self._regions_at(number)
         bases = {}
         for index, slot in enumerate(layout["slots"]):
             if slot["role"] != "view":
-                region, where = (self.inputs, "input") if slot["role"] == "in" else (self.outputs, "output")
+                region, where = (inputs, "input") if slot["role"] == "in" else (outputs, "output")
                 bases[index] = slots.view(region, slot, where)
         self.tensors = slots.views(layout["slots"], bases)
         self.data = tree.build(layout["data"], self.tensors)

@@ -4,6 +4,7 @@
 says which), `contained` (right answers pass, and nothing that was tried had an effect), `useless` (rejected, or passed
 without the trick having been of any use), `timed` (no score, or passed at an honest time), `accepted` (a control).
 `on: PROBLEM[:CASE] MODE`, where softmax in test mode would not show it. `cost_ms: N`, what it really costs.
+`least_us: N`, below which something was gained, however much the report says could be forged.
 `step: NAMES`, steps of a call without which it should work: an experiment on a GPU, once a line.
 """
 
@@ -37,6 +38,7 @@ class Attack:
     case: str = ""
     mode: str = "test"
     cost_ms: float = 0.0
+    least_us: float = 0.0
     steps: tuple[str, ...] = ()
 
     @classmethod
@@ -47,6 +49,7 @@ class Attack:
             raise ValueError(f"{path.name} needs the lines `class: …` and `expect: VERDICT | why`")
         on = re.search(r"^on: (\w+)(?::(\S+))?(?: (\w+))?$", source, re.MULTILINE)
         cost = re.search(r"^cost_ms: (\d+)", source, re.MULTILINE)
+        least = re.search(r"^least_us: (\d+)", source, re.MULTILINE)
         return cls(
             path,
             source,
@@ -56,6 +59,7 @@ class Attack:
             case=on[2] or "" if on else "",
             mode=on[3] or "ranked" if on else "test",
             cost_ms=float(cost[1]) if cost else 0.0,
+            least_us=float(least[1]) if least else 0.0,
             steps=tuple(re.findall(r"^step: (\S+)$", source, re.MULTILINE)),
         )
 
@@ -80,9 +84,11 @@ class Attack:
     def _honest(self, report: Report) -> bool:
         if report.score_us is None or report.ratio is None:
             return True
-        times = [case["measured_us"] / 1e3 for case in report.cases if case["stage"] == "time"]
+        times = [case["measured_us"] for case in report.cases if case["stage"] == "time"]
         if self.cost_ms:
-            return bool(times) and min(times) >= HONEST_SHARE * self.cost_ms
+            return bool(times) and min(times) >= HONEST_SHARE * self.cost_ms * 1e3
+        if self.least_us and not (times and min(times) >= self.least_us):
+            return False
         return report.ratio >= HONEST_RATIO * (1 - (report.forgeable or 0.0))
 
 

@@ -59,6 +59,14 @@ def test_a_short_time_is_a_gain_and_an_honest_one_is_none() -> None:
     assert attack("timed").gained(replace(PASSED, ratio=0.5, logs=SILENT))
 
 
+def test_a_time_below_the_least_is_a_gain_however_much_could_be_forged() -> None:
+    bounded = replace(attack("timed"), least_us=31)
+    report = replace(PASSED, ratio=0.7, forgeable=0.5, logs=SILENT)
+    assert not bounded.gained(replace(report, cases=({"stage": "time", "measured_us": 31.5},)))
+    assert bounded.gained(replace(report, cases=({"stage": "time", "measured_us": 30.5},)))
+    assert bounded.gained(replace(report, cases=()))
+
+
 def test_data_of_a_secret_case_and_steering_characters_are_gains() -> None:
     assert attack("rejected").gained(replace(PASSED, outcome="wrong", message="LEAK 1", score_us=None, logs=SILENT))
     assert attack("contained").gained(replace(PASSED, logs={**SILENT, "stdout": "\x1b[2J"}))

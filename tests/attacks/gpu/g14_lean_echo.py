@@ -1,6 +1,7 @@
 """class: behind the gate the kernel alone, no events around it, the echo right after it; told is less than it took
 expect: timed | the devices' own way between inputs and read is all that the judge's clock sees, and there is little to spare of it
 on: add:size=16777216
+least_us: 31
 The gap between the clocks holds the harness's events and its echo in a stream beside the timed one; this tenant spares
 both. CUT_NS is taken off the told time: the largest that is not seen is what can be forged. Vary it by hand."""
 

@@ -1,6 +1,7 @@
 """class: tells a quarter of the time in the second of its two blocks of most quads: fewer than half of all blocks
 expect: timed | the gap between the clocks is also looked at among the faster half of the blocks, where the forged ones are most
 on: add:size=16777216
+least_us: 31
 in a simulation a median over all blocks missed it in 18 of 20 runs, at a ratio of 0.63."""
 
 import time

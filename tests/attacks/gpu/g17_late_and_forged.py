@@ -1,6 +1,7 @@
 """class: hands out its work too late to be queued in two calls of five, where the wall clock is blurred, and forges the events there
 expect: timed | the low quantile of the wall times is held against what all told times and the baseline's gaps would give
 on: add:size=16777216
+least_us: 31
 A tenth of the time is told in those calls; a block's time is the mean of its middle half, which they would pull down."""
 
 import random

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from problems.spec import MODEL
+from runner.judge.arena import PLACES
 from runner.judge.call import Call, Input
 from runner.judge.faults import Fault
+from runner.judge.layout import Layout
 from runner.judge.memory import HostMemory, Words
 from runner.judge.oracle import Oracle
 from runner.judge.tenant import Tenant
@@ -102,6 +105,7 @@ class TwoDevices(HostMemory):
     """Host memory that works on while its tenant is frozen."""
 
     frozen_stands_still = False
+    moves = True
 
     def __init__(self) -> None:
         self.shots: list[Shot] = []
@@ -135,7 +139,7 @@ def memory() -> TwoDevices:
 
 @pytest.fixture
 def tenant(tmp_path: Path, memory: TwoDevices) -> Iterator[Tenant]:
-    with tenant_of(tmp_path / "tenant", memory=memory, program=PROGRAM) as tenant:
+    with tenant_of(tmp_path / "tenant", 8 << 20, memory, PROGRAM) as tenant:
         yield tenant
 
 
@@ -217,12 +221,61 @@ def test_before_there_is_a_submission_the_harness_has_a_kernel_of_its_own(
     assert call(tenant, GOOD, given).queued, "and then it takes the job"
 
 
-def test_the_harnesss_own_kernel_adds_two_vectors(tenant: Tenant) -> None:
-    tenant.own_calls(1)
-    length, arena = protocol.OWN_BYTES, tenant._arena
-    left, right = (arena.inputs.bytes[at : at + length].view(np.float32) for at in (0, length))
-    out = arena.outputs.bytes[:length].view(np.float32)
-    assert np.array_equal(out, left + right, equal_nan=True)
+def test_the_harnesss_own_kernel_adds_two_vectors_wherever_they_lie(tenant: Tenant) -> None:
+    for _ in range(4):
+        tenant.own_calls(1)
+        length, arena = protocol.OWN_BYTES, tenant._arena
+        first, second = protocol.places_of(arena.number)
+        left, right = (arena.inputs.bytes[first + at :][:length].view(np.float32) for at in (0, length))
+        out = arena.outputs.bytes[second:][:length].view(np.float32)
+        assert np.array_equal(out, left + right, equal_nan=True)
+
+
+def places(tenant: Tenant, given: Input, *, queue: bool, interface: str = "function") -> list[list[tuple[int, int]]]:
+    """Where the data began in the two regions, by block and call; every output is right."""
+    tenant.load({"submission.py": GOOD}, "submission.py", "custom_kernel", "function", LIMIT_S)
+    tenant._moves = interface != MODEL
+    into = np.empty(given.layout.output_bytes, np.uint8)
+    found: list[list[tuple[int, int]]] = []
+    for _ in range(8):
+        found.append([])
+        tenant.move()
+        for _ in range(2):
+            tenant.lay_out(given.layout, LIMIT_S)
+            assert tenant.call(given, into, LIMIT_S, queue=queue).inputs_kept
+            assert agrees(given, into)
+            found[-1].append(protocol.places_of(tenant._arena.number))
+    return found
+
+
+def test_every_queued_call_has_its_data_elsewhere(tenant: Tenant, given: Input) -> None:
+    found = [place for block in places(tenant, given, queue=True) for place in block]
+    for side in zip(*found, strict=True):
+        assert 4 < len(set(side)) <= PLACES
+        assert all(at % protocol.PLACE_BYTES == 0 and 0 <= at <= (8 << 20) - protocol.PLACE_BYTES for at in side)
+
+
+def test_where_an_order_lets_it_go_a_block_has_one_place(tenant: Tenant, given: Input) -> None:
+    """What a host does in such a call is in the clock."""
+    found = places(tenant, given, queue=False)
+    assert all(len(set(block)) == 1 for block in found)
+    assert 2 < len({block[0] for block in found}) <= PLACES
+
+
+@pytest.mark.parametrize("queue", [True, False], ids=["queued", "ordered"])
+def test_a_model_stays_where_it_was_made(tenant: Tenant, given: Input, queue: bool) -> None:
+    found = places(tenant, given, queue=queue, interface=MODEL)
+    assert len({place for block in found for place in block}) == 1
+
+
+def test_where_only_one_place_is_left_it_is_that(tenant: Tenant, oracle: Oracle) -> None:
+    """A layout may need all of its region."""
+    arena = tenant._arena
+    whole = Layout((), arena.inputs.size, arena.outputs.size, b"")
+    arena.spread(whole)
+    assert arena.number == 0
+    arena.poison(whole, 3)
+    assert (arena.outputs.bytes.view(np.uint64) == 3).all()
 
 
 def test_a_page_is_the_devices_no_longer_than_its_container_lives(

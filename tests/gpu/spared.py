@@ -1,0 +1,66 @@
+"""What a tenant that takes over from the harness can spare of a call. By hand, after `source tests/gpu/setup.sh`.
+
+python -m tests.gpu.spared JOBS NAME [NAME …]
+
+Attacks of tests/attacks/gpu that have a CUT_NS, judged JOBS times each with nothing cut: they tell the true time of
+their kernel, so that what the judge finds hidden, below 0, is what was spared. runner/judge/gap.py has the figures that
+come of it (SPARED_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from runner.judge import gap, stats
+from runner.judge.certificate import BASELINE, CANDIDATE
+from runner.wire import Report
+from tests.gpu.attacks import Task, attacks, run
+
+
+def main() -> None:
+    jobs, *names = sys.argv[1:]
+    print("attack | verdict | case | told, baseline's told µs | spared µs, of all calls, of the fastest | ± | queued")
+    with tempfile.TemporaryDirectory() as folder:
+        for attack in attacks(names):
+            path = Path(folder) / attack.path.name
+            path.write_text(re.sub(r"^CUT_NS = .*$", "CUT_NS = 0", attack.source, flags=re.MULTILINE))
+            for number in range(int(jobs)):
+                told = path.with_stem(f"{attack.path.stem}-true-{number}")
+                told.write_text(path.read_text())
+                report = run(Task(replace(attack, path=told)))
+                for line in lines(report) if report else ["the judge's process failed"]:
+                    print(f"{attack.path.stem} | {line}", flush=True)
+
+
+def lines(report: Report) -> Iterator[str]:
+    said = f"{report.outcome} {report.reason}, ratio {report.ratio and round(report.ratio, 3)}"
+    if not report.evidence["timing"]:
+        yield f"{said} | {report.message[:400]} {report.logs['stderr'][-1500:]}"
+    for timing in report.evidence["timing"]:
+        quads = [quad["blocks"] for quad in timing["quads"] if not quad["void"]]
+        if not quads:
+            continue
+        ours, theirs = ([_calls(blocks, side) for blocks in quads] for side in (BASELINE, CANDIDATE))
+        pairs = list(zip(ours, theirs, strict=True))
+        everywhere, fastest = (gap.hidden(pairs, fastest=only, queued=timing["queued"]) for only in (False, True))
+        told = [
+            stats.midmean([call[1] for quad in side for block in quad for call in block]) for side in (theirs, ours)
+        ]
+        yield (
+            f"{said} | {timing['case']} | {told[0] / 1e3:.2f}, {told[1] / 1e3:.2f} | {-everywhere.value / 1e3:.1f}, "
+            f"{-fastest.value / 1e3:.1f} | {everywhere.spread / 1e3:.1f} | {timing['queued']}"
+        )
+
+
+def _calls(blocks: list[dict[str, Any]], side: str) -> list[list[gap.Call]]:
+    return [[(call[0], call[3]) for call in block["calls"]] for block in blocks if block["side"] == side]
+
+
+if __name__ == "__main__":
+    main()
