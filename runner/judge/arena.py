@@ -6,7 +6,7 @@ under it; the page with orders cannot be written by the other side.
 
 from __future__ import annotations
 
-import secrets
+import random
 from typing import Final
 
 from runner.judge.layout import Layout
@@ -14,6 +14,7 @@ from runner.judge.memory import Buffer, Memory, SharedPages, Shot, WaitingMemory
 from sandbox import protocol
 
 PLACES: Final = 16
+_CHANCE: Final = random.SystemRandom()
 
 
 class Arena:
@@ -27,7 +28,8 @@ class Arena:
         self.answers = SharedPages("answers", protocol.ANSWERS_BYTES)
         self._answers = 0  # the device's address of that page
         self._places = [(0, 0)]  # where in them the data may begin, in units of PLACE_BYTES
-        self._place = self._places[0]  # and do
+        self._turns: list[tuple[int, int]] = []  # those that come next, the last one first
+        self._place = self._places[0]  # where they do
         self._into, self._out_of = self.inputs.bytes, self.outputs.bytes  # the regions from there on
 
     @property
@@ -43,12 +45,15 @@ class Arena:
         sizes = ((self.inputs, layout.input_bytes), (self.outputs, layout.output_bytes))
         most = [(region.size - size) // protocol.PLACE_BYTES + 1 for region, size in sizes]
         if self.memory.moves:
-            self._places = [(secrets.randbelow(most[0]), secrets.randbelow(most[1])) for _ in range(PLACES)]
+            self._places = [(_CHANCE.randrange(most[0]), _CHANCE.randrange(most[1])) for _ in range(PLACES)]
+        self._turns = []
         self.move()
 
     def move(self) -> None:
-        """To one of those places, drawn."""
-        self._place = secrets.choice(self._places)
+        """To the next of those places; when all have had their turn, in another order. So each counts as much as any
+        other, in whatever is timed over many calls."""
+        self._turns = self._turns or _CHANCE.sample(self._places, len(self._places))
+        self._place = self._turns.pop()
         starts = protocol.places_of(self.number)
         self._into, self._out_of = self.inputs.bytes[starts[0] :], self.outputs.bytes[starts[1] :]
 

@@ -3,7 +3,8 @@ expect: rejected | withheld words are still poison when the kernel starts; the w
 on: add:size=16777216
 step: withhold
 step: withhold,early
-An input that comes again changes no word: then it works on the spot, and what was armed stays so."""
+Data lie in one of a few places; each is armed by itself. An input that comes again changes no word: then it works on
+the spot, and what was armed stays so."""
 
 import time
 
@@ -11,12 +12,11 @@ import torch
 from cuda.bindings import driver
 
 AND = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_AND
-side = torch.cuda.Stream()
-armed = False
+sides = {}  # by place
 PATIENCE_S = 0.002  # of waiting for what was armed
 
 
-def arm(x, out):
+def arm(side, x, out):
     """Wait until the last word gets a bit that it has not now; random words nearly always do."""
     old = int(x.view(torch.int32)[-1].item()) & 0xFFFFFFFF
     driver.cuStreamWaitValue32(side.cuda_stream, x.data_ptr() + 4 * (x.numel() - 1), ~old & 0xFFFFFFFF, int(AND))
@@ -25,11 +25,12 @@ def arm(x, out):
 
 
 def custom_kernel(data):
-    global armed
     x, out = data
     if x.numel() < 1_000_000:
         return torch.add(x, 1.0, out=out)
-    if armed:
+    place = x.data_ptr(), out.data_ptr(), x.numel()
+    if place in sides:
+        side = sides[place]
         until = time.perf_counter() + PATIENCE_S
         while not side.query():
             if time.perf_counter() > until:  # the last word is what it was: this input came before
@@ -38,6 +39,6 @@ def custom_kernel(data):
         torch.add(x, 1.0, out=out)
         torch.cuda.synchronize()
         torch.cuda.synchronize = lambda *device: torch.cuda.current_stream().synchronize()
-        armed = True
-    arm(x, out)
+        side = sides[place] = torch.cuda.Stream()
+    arm(side, x, out)
     return out

