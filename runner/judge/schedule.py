@@ -49,10 +49,8 @@ class Profile:
     most_windows: int  # of warm-up, a side; what has not settled by then is measured as it is
     most_void: float  # share of quads; beyond it the device says nothing
     slowed: float  # a quad whose baseline is slower than usual by this share is void
-    short_ns: float = 0.0  # for times below that, this half-width is narrow enough
-    short_half_width: float = 0.0
-    tiny_ns: float = 0.0  # and below that this one
-    tiny_half_width: float = 0.0
+    agree_ns: float = 0.0  # a half-width of so many ns is narrow enough, where that is more
+    widest_half_width: float = 0.0  # up to this one
 
 
 CPU: Final = Profile(
@@ -86,11 +84,9 @@ GPU: Final = Profile(
     most_windows=6,
     most_void=0.2,
     slowed=0.03,
-    # half of what two jobs of the same code may differ by there; far less than could be forged of so short a time
-    short_ns=20_000.0,
-    short_half_width=0.0075,
-    tiny_ns=5_000.0,
-    tiny_half_width=0.015,
+    # two containers with the same code agree within so much; far less than could be forged
+    agree_ns=100.0,
+    widest_half_width=0.015,
 )
 
 
@@ -304,8 +300,8 @@ class Schedule:
 
 def narrow_at(time_ns: float, profile: Mapping[str, Any]) -> float:
     """The half-width to stop at for a time, by a Profile's fields; those of an older one may lack some."""
-    wider = [profile[f"{kind}_half_width"] for kind in ("short", "tiny") if time_ns < profile.get(f"{kind}_ns", 0.0)]
-    return float(max([profile["stop_half_width"], *wider]))
+    wider = min(profile.get("agree_ns", 0.0) / time_ns, profile.get("widest_half_width", 0.0))
+    return float(max(profile["stop_half_width"], wider))
 
 
 def share_of(ns: float, ours_ns: float, theirs_ns: float) -> float:
