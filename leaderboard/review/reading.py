@@ -82,9 +82,9 @@ class Case:
         return self._raised[side]
 
     def _hidden_ns(self, quads: list[list[Block]], side: str) -> float:
-        queued = bool(self.timing.get("queued"))
+        least_ns = gap.least_spread_ns(self.timing)
         calls = [(_calls(quad, BASELINE), _calls(quad, side)) for quad in quads]
-        found = (gap.hidden(calls, fastest=only, queued=queued) for only in (False, True))
+        found = (gap.hidden(calls, fastest=only, least_ns=least_ns) for only in (False, True))
         return max(one.beyond for one in found) - gap.context_ns(self.timing, side)
 
     def blocks_ns(self, side: str) -> list[float]:

@@ -36,8 +36,13 @@ class Arena:
     def descriptors(self) -> tuple[int, int, int, int]:
         return self.inputs.fd, self.outputs.fd, self.orders.fd, self.answers.fd
 
+    @property
+    def places(self) -> int:
+        """How many there are for data of this layout."""
+        return len(set(self._places))
+
     def spread(self, layout: Layout) -> None:
-        """Draw the places for data of this layout, where the memory has more than one, and move.
+        """Draw the places for data of this layout, where the memory has more than one; `move` must follow.
 
         How long a kernel takes depends on where its data lie (on an H200 by up to 0.2 µs): one place a container would
         be a difference between containers. Not more than a few: a device takes longer where it never was before.
@@ -47,7 +52,6 @@ class Arena:
         if self.memory.moves:
             self._places = [(_CHANCE.randrange(most[0]), _CHANCE.randrange(most[1])) for _ in range(PLACES)]
         self._turns = []
-        self.move()
 
     def move(self) -> None:
         """To the next of those places; when all have had their turn, in another order. So each counts as much as any

@@ -42,11 +42,7 @@ class Certified:
 def certify(timing: Timing, *, clock: str, certified: bool, side: str = CANDIDATE) -> Certified:
     """The times that count, of all valid blocks of a case."""
     quads = [_abba(quad["blocks"], side) for quad in timing["quads"] if _counts(quad, side)]
-    return (
-        _event(quads, gap.context_ns(timing, side), queued=bool(timing.get("queued")))
-        if clock == EVENT
-        else _wall(quads, timing, certified=certified)
-    )
+    return _event(quads, timing, side) if clock == EVENT else _wall(quads, timing, certified=certified)
 
 
 def _counts(quad: Timing, side: str) -> bool:
@@ -104,7 +100,7 @@ def _own_way_ns(timing: Timing) -> float:
     return max(0.0, stats.median([spent_ns(sample, certified=True) - sum(sample[5:7]) for sample in timing["idle"]]))
 
 
-def _event(quads: list[list[Timing]], own_ns: float, *, queued: bool) -> Certified:
+def _event(quads: list[list[Timing]], timing: Timing, side: str) -> Certified:
     """All of a case's blocks together: one call's gap strays by hundreds of µs, its lower edge hardly moves.
 
     The candidate's events are raised by what gap.py finds hidden beyond doubt, among all its calls or the fastest. A
@@ -114,12 +110,12 @@ def _event(quads: list[list[Timing]], own_ns: float, *, queued: bool) -> Certifi
     if not quads:
         return Certified([])
     calls = [([_told(quad[0]), _told(quad[3])], [_told(quad[1]), _told(quad[2])]) for quad in quads]
-    everywhere, fastest = (gap.hidden(calls, fastest=only, queued=queued) for only in (False, True))
+    least_ns, own_ns = gap.least_spread_ns(timing), gap.context_ns(timing, side)
+    everywhere, fastest = (gap.hidden(calls, fastest=only, least_ns=least_ns) for only in (False, True))
     raised = max(everywhere.beyond, fastest.beyond)
     added = (0.0, raised - own_ns, raised - own_ns, 0.0)
     times = [[_event_block(block) + more for block, more in zip(quad, added, strict=True)] for quad in quads]
-    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns)
-    spread += gap.SPARED_NS if queued else gap.SPARED_BY_HOST_NS
+    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + gap.spared_ns(timing)
     mismatch = any(found.value > MISMATCH_SPREADS * found.spread for found in (everywhere, fastest))
     return Certified(times, spread, mismatch=mismatch)
 

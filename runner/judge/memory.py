@@ -46,7 +46,7 @@ class Memory(Protocol):
     device: str  # as torch names it
     frozen_stands_still: bool  # does nothing of a frozen container work on this memory? A device may
     sweeps: bool  # does a call find the cache empty, unless told otherwise?
-    moves: bool  # do data lie elsewhere in a region from block to block? Every place that was used once stays taken
+    moves: bool  # do data lie now here, now there in a region? Every place that was used once stays taken
     snapshot_bytes: int  # of the judge's memory for the inputs and outputs of one block
 
     def region(self, name: str, size: int) -> Region: ...

@@ -132,6 +132,9 @@ class Timing(_Strict):
     warm_ups: Annotated[list[WarmUp], Field(max_length=10_000, description="in the order of time")]
     calls: Count = Field(description="of a block")
     queued: bool = Field(default=False, description="did a device do whole calls by itself, all hosts' threads frozen?")
+    places: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        default=1, description="in how many places data lie in turn, of the side that has the fewest"
+    )
     contexts: Annotated[
         dict[Side, Number],
         Field(

@@ -89,6 +89,8 @@ class Tenant:
         self._laid_out = b""
         self._moves = True
         self._is_due = False
+        self._sizes = (-1, -1)  # of the data that places were drawn for
+        self._been: set[int] = set()  # the numbers of places that had data
 
     def connect(self) -> None:
         """Wait until the harness is there: torch imported, the arena mapped, nothing of any submission in it."""
@@ -127,7 +129,7 @@ class Tenant:
         this context's own. Raises SandboxError."""
         assert self._connection is not None
         memory, layout = self._arena.memory, Layout((), 2 * protocol.OWN_BYTES, protocol.OWN_BYTES, b"")
-        self._arena.spread(layout)
+        self._spread(layout)
         try:
             inputs, into = memory.buffer(layout.input_bytes), memory.buffer(layout.output_bytes)
             given = Input(0, "", 0, layout, inputs, inputs)
@@ -140,16 +142,30 @@ class Tenant:
 
     def lay_out(self, layout: Layout, limit_s: float) -> None:
         """Tell the harness where the tensors lie; nothing of their contents."""
-        is_new = layout.text != self._laid_out
-        if is_new:
-            self._arena.spread(layout)
-        if is_new or self._is_due:
+        moved = self._spread(layout) or self._is_due
+        if moved:
             self._arena.move()
             self._is_due = False
+        if moved or layout.text != self._laid_out:
             self._thaw(faults.CALL)
             self._order(protocol.LAYOUT, layout.text, limit_s, faults.CALL)
             self._freeze(faults.CALL)
             self._laid_out = layout.text
+
+    def _spread(self, layout: Layout) -> bool:
+        """Draw places, where there are none for data of this size."""
+        sizes = layout.input_bytes, layout.output_bytes
+        if sizes == self._sizes:
+            return False
+        self._arena.spread(layout)
+        self._sizes = sizes
+        self._been.clear()
+        return True
+
+    @property
+    def places(self) -> int:
+        """How many the data take in turn."""
+        return self._arena.places if self._moves else 1
 
     def move(self) -> None:
         """From the next call on the data lie elsewhere. Those of queued calls always do."""
@@ -179,6 +195,8 @@ class Tenant:
         entered = self._clock.now_ns()
         if queue and self._moves:
             arena.move()
+        was_there = arena.number in self._been
+        self._been.add(arena.number)
         arena.poison(layout, secrets.randbits(64))
         arena.stage(layout, given.inputs)
         kind = protocol.IDLE if idle else protocol.CALL
@@ -197,7 +215,7 @@ class Tenant:
             time.sleep(secrets.randbelow(LONGEST_PAUSE_US) / 1e6)
         late = not arena.outputs_are(layout, into)
         self.steps_s += (self._clock.now_ns() - entered) / 1e9
-        return Call(**way._asdict(), probe_ns=probe_ns, inputs_kept=kept, late=late)
+        return Call(**way._asdict(), probe_ns=probe_ns, inputs_kept=kept, late=late, was_there=was_there)
 
     def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
         """The judge's host copies and takes the time; the tenant is let go by an order."""

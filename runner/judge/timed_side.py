@@ -88,9 +88,10 @@ class TimedSide:
         ]
 
     def _queue_or_not(self) -> None:
-        """Where most calls of one side cannot be queued, none of this case is: sides are compared on the same way."""
-        ahead = sum(call.queued for call, _ in self._calls)
-        if self._trial.queueing and 2 * ahead < len(self._calls):
+        """Where most calls of one side cannot be queued, none of this case is: sides are compared on the same way. Code
+        may prepare itself once for each place that its data take, and be late then."""
+        ahead = [call.queued for call, _ in self._calls if call.was_there]
+        if self._trial.queueing and 2 * sum(ahead) < len(ahead):
             self._trial.queueing = False
 
     def settle(self) -> timing.Settled:

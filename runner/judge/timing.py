@@ -165,6 +165,7 @@ def blank(case: str, arguments: dict[str, Any], reference_ns: float | None) -> E
         "warm_ups": [],
         "calls": 0,
         "queued": False,
+        "places": 1,
         "contexts": {},
         "quads": [],
         "repeats": [],

@@ -332,6 +332,7 @@ class Trial:
         )
         wrong = run.run()
         entry["queued"] = self.queueing
+        entry["places"] = min(tenant.places for tenant in self.sides.values())
         return wrong
 
     def _idle(self, side: TimedSide) -> tuple[list[list[int]], list[Input]]:

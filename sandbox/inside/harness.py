@@ -98,13 +98,13 @@ class Harness:
                 elif kind == protocol.LAYOUT:
                     self._lay_out(text, number)
                 elif kind == protocol.CALL:
-                    if self.renewed is not None:
-                        self.data = tree.build(self.renewed, self.tensors)
+                    self._renew()
                     inner_ns = self.timer.time(self._call, seen)
                 elif kind == protocol.IDLE:
                     inner_ns = self.timer.time(lambda: None, seen)
                 elif kind == protocol.QUEUE:
                     self._settle(number)
+                    self._renew()
                     self.timer.begin(self._call, seen, behind_gate=True)
                 elif kind == protocol.OWN:
                     inputs, outputs = self._regions_at(number)
@@ -192,7 +192,7 @@ class Harness:
         """The data begin at the places that this number says."""
         if number == self._number:
             return
-        layout, self._number = self._layout, number
+        layout, self._number = self._layout, -1
         inputs, outputs = self._regions_at(number)
         bases = {}
         for index, slot in enumerate(layout["slots"]):
@@ -206,7 +206,11 @@ class Harness:
             self.function.lay_out(layout, self.tensors)
         elif isinstance(self.function, modelnew.Candidate):
             self.function.lay_out(self.data)
-        self.result = layout["result"]
+        self.result, self._number = layout["result"], number
+
+    def _renew(self) -> None:
+        if self.renewed is not None:
+            self.data = tree.build(self.renewed, self.tensors)
 
 
 class HostTimer:

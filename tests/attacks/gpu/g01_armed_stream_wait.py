@@ -3,8 +3,8 @@ expect: rejected | withheld words are still poison when the kernel starts; the w
 on: add:size=16777216
 step: withhold
 step: withhold,early
-Data lie in one of a few places; each is armed by itself. An input that comes again changes no word: then it works on
-the spot, and what was armed stays so."""
+Data lie now here, now there: what is armed elsewhere is let go by the attack itself, and the new place is armed. An input
+that comes again changes no word: then it works on the spot, and what was armed stays so."""
 
 import time
 
@@ -12,11 +12,12 @@ import torch
 from cuda.bindings import driver
 
 AND = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_AND
-sides = {}  # by place
+side = torch.cuda.Stream()
+armed = None  # the last word that is waited for
 PATIENCE_S = 0.002  # of waiting for what was armed
 
 
-def arm(side, x, out):
+def arm(x, out):
     """Wait until the last word gets a bit that it has not now; random words nearly always do."""
     old = int(x.view(torch.int32)[-1].item()) & 0xFFFFFFFF
     driver.cuStreamWaitValue32(side.cuda_stream, x.data_ptr() + 4 * (x.numel() - 1), ~old & 0xFFFFFFFF, int(AND))
@@ -24,21 +25,31 @@ def arm(side, x, out):
         torch.add(x, 1.0, out=out)
 
 
+def disarm():
+    """The tenant may write its inputs itself; what was armed works on old data, in its old place."""
+    armed.bitwise_not_()
+    side.synchronize()
+
+
 def custom_kernel(data):
+    global armed
     x, out = data
     if x.numel() < 1_000_000:
         return torch.add(x, 1.0, out=out)
-    place = x.data_ptr(), out.data_ptr(), x.numel()
-    if place in sides:
-        side = sides[place]
+    last = x.view(torch.int32)[-1:]
+    if armed is not None and armed.data_ptr() == last.data_ptr():
         until = time.perf_counter() + PATIENCE_S
         while not side.query():
             if time.perf_counter() > until:  # the last word is what it was: this input came before
                 return torch.add(x, 1.0, out=out)
-    else:
+    elif armed is None:
         torch.add(x, 1.0, out=out)
+        last.clone().bitwise_not_()  # loads what `disarm` needs
         torch.cuda.synchronize()
         torch.cuda.synchronize = lambda *device: torch.cuda.current_stream().synchronize()
-        side = sides[place] = torch.cuda.Stream()
-    arm(side, x, out)
+    else:
+        disarm()
+        torch.add(x, 1.0, out=out)
+    armed = last
+    arm(x, out)
     return out

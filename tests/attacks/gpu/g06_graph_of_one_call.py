@@ -1,7 +1,7 @@
-"""class: control: an honest kernel captured once as a CUDA graph over the arena's addresses and replayed in each call
+"""class: control: an honest kernel captured as a CUDA graph for each place that its data take, and replayed in each call
 expect: accepted | every replay does the whole work of its call: this is tuning, and must not be taken for replayed results
 on: add:size=524288
-Not yet seen on a device."""
+Calls that capture are late at the gate; they must not send all others the way that is not queued."""
 
 import torch
 

@@ -2,7 +2,7 @@
 expect: timed | what ran before the order is not in the events but in the judge's wall clock: clock_mismatch, or raised
 on: add:size=16777216
 step: early
-Data lie in one of a few places; each is armed by itself. It shows what one poison value for all withheld words gives away; with values taken from other
+Data lie now here, now there: what is armed elsewhere is let go, and the new place is armed. It shows what one poison value for all withheld words gives away; with values taken from other
 places of the input there is nothing to recognise, and the answers are wrong."""
 
 import time
@@ -13,8 +13,10 @@ import triton.language as tl
 from cuda.bindings import driver
 
 AND = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_AND
-ROOM = 1 << 18
-armed = {}  # by where the data lie: a stream, places of words, how many
+side = torch.cuda.Stream()
+places = torch.zeros(1 << 18, dtype=torch.int32, device="cuda")
+count = torch.zeros(1, dtype=torch.int32, device="cuda")
+armed = None  # the last word that is waited for
 PATIENCE_S = 0.002  # of waiting for what was armed
 
 
@@ -36,13 +38,19 @@ def mend(x, out, places, count, BLOCK: tl.constexpr):
     tl.store(out + at, tl.load(x + at, mask=known, other=0.0) + 1.0, mask=known)
 
 
-def arm(side, places, count, x, out):
+def arm(x, out):
     old = int(x.view(torch.int32)[-1].item()) & 0xFFFFFFFF
     driver.cuStreamWaitValue32(side.cuda_stream, x.data_ptr() + 4 * (x.numel() - 1), ~old & 0xFFFFFFFF, int(AND))
-    search(side, places, count, x, out)
+    search(x, out)
 
 
-def search(side, places, count, x, out):
+def disarm():
+    """The tenant may write its inputs itself; what was armed works on old data, in its old place."""
+    armed.bitwise_not_()
+    side.synchronize()
+
+
+def search(x, out):
     words, n = x.view(torch.int32), x.numel()
     with torch.cuda.stream(side):
         count.zero_()
@@ -53,30 +61,30 @@ def search(side, places, count, x, out):
 
 
 def custom_kernel(data):
+    global armed
     x, out = data
     if x.numel() < 1_000_000:
         return torch.add(x, 1.0, out=out)
-    key = x.data_ptr(), out.data_ptr(), x.numel()
-    if key in armed:
-        side, places, count = armed[key]
+    last = x.view(torch.int32)[-1:]
+    if armed is not None and armed.data_ptr() == last.data_ptr():
         until = time.perf_counter() + PATIENCE_S
         while not side.query():
             if time.perf_counter() > until:  # the last word is what it was: this input came before
                 return torch.add(x, 1.0, out=out)
         mend[(len(places) // 1024,)](x, out, places, count, BLOCK=1024)
-    else:
-        side = torch.cuda.Stream()
-        places, count = (torch.zeros(size, dtype=torch.int32, device="cuda") for size in (ROOM, 1))
-        torch.cuda.current_stream().synchronize()
-        search(
-            side, places, count, x, out
-        )  # loads all kernels: that waits for the device, and so would wait for ever once it is armed
-        side.synchronize()
+    elif armed is None:
+        search(x, out)
+        # All kernels must be loaded now: that waits for the device, and so would wait for ever once it is armed.
+        torch.cuda.synchronize()
         mend[(len(places) // 1024,)](x, out, places, count, BLOCK=1024)
         torch.add(x, 1.0, out=out)
+        last.clone().bitwise_not_()
         torch.cuda.synchronize()
         torch.cuda.synchronize = lambda *device: torch.cuda.current_stream().synchronize()
-        armed[key] = side, places, count
+    else:
+        disarm()
+        torch.add(x, 1.0, out=out)
     torch.cuda.current_stream().synchronize()
-    arm(side, places, count, x, out)
+    armed = last
+    arm(x, out)
     return out

@@ -21,6 +21,12 @@ PROGRAM = "import sys, harness; harness.SOCKET, harness.WORK = sys.argv[1:]; har
 LIMIT_S = 60
 
 
+class Moving(HostMemory):
+    """Data lie now here, now there, as on a device."""
+
+    moves = True
+
+
 class Container(Process):
     """What Tenant needs of one that cannot be frozen."""
 
@@ -60,6 +66,7 @@ def tenant_of(
 def output_of(tenant: Tenant, given: Input) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """What one call leaves in the output region."""
     into = np.empty(given.layout.output_bytes, np.uint8)
+    tenant.move()
     tenant.lay_out(given.layout, LIMIT_S)
     call = tenant.call(given, into, LIMIT_S)
     assert call.inputs_kept

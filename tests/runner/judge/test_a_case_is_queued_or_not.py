@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,8 @@ from runner.judge.timed_side import TimedSide
 class Judged:
     """What a TimedSide needs of a trial; `queued` says of one call after the other whether it was."""
 
-    def __init__(self, queued: list[bool]) -> None:
+    def __init__(self, queued: list[bool], was_there: bool = True) -> None:
+        self._was_there = was_there
         self.chance = random.Random(1)
         self.memory = SimpleNamespace(sweeps=False)
         self.queueing = True
@@ -28,7 +30,8 @@ class Judged:
     def buffer(self, index: int, size: int) -> None: ...
 
     def call(self, *args: Any, **kwargs: Any) -> tuple[Call, None]:
-        return Call(9, 1, 1, 5, 0, 0, 0, inputs_kept=True, late=False, queued=next(self._queued)), None
+        made = Call(9, 1, 1, 5, 0, 0, 0, inputs_kept=True, late=False, queued=next(self._queued))
+        return replace(made, was_there=self._was_there), None
 
 
 @pytest.mark.parametrize(
@@ -42,6 +45,15 @@ def test_most_calls_of_a_block_decide(queued: list[bool], stays: bool) -> None:
     side.make_ready(5)
     side.run_block()
     assert trial.queueing is stays
+
+
+def test_calls_whose_data_lie_where_none_did_decide_nothing() -> None:
+    """A graph is captured for each place."""
+    trial: Any = Judged([False] * 9, was_there=False)
+    side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+    side.make_ready(5)
+    side.run_block()
+    assert trial.queueing
 
 
 def test_idle_calls_decide_nothing() -> None:

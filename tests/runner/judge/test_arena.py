@@ -11,6 +11,8 @@ import pytest
 from runner.judge.arena import Arena
 from runner.judge.layout import Layout, Slot
 from runner.judge.memory import HostMemory, SharedPages
+from sandbox import protocol
+from tests.runner.judge.tenant_here import Moving
 
 SLOTS = (
     Slot("in", "float32", (4,), (1,), 16, 0, -1),
@@ -49,14 +51,23 @@ def test_no_seal_can_be_taken_off_or_added_later() -> None:
     region.close()
 
 
-def test_poison_covers_the_whole_output_and_inout_gets_its_first_contents() -> None:
-    arena = Arena(HostMemory(), 4096, 4096)
-    inputs = np.arange(512, dtype=np.uint8)
+@pytest.mark.parametrize("memory", [HostMemory, Moving])
+def test_poison_covers_the_whole_output_and_inout_gets_its_first_contents(memory: type[HostMemory]) -> None:
+    arena = Arena(memory(), 4 << 20, 4 << 20)
+    arena.spread(LAYOUT)
+    arena.move()
+    first, second = protocol.places_of(arena.number)
+    put, out = arena.inputs.bytes[first:], arena.outputs.bytes[second:]
+    inputs, taken = np.arange(512, dtype=np.uint16).astype(np.uint8), np.zeros(512, np.uint8)
     arena.poison(LAYOUT, 0x1122334455667788)
-    assert (arena.outputs.bytes[:512].view(np.uint64) == 0x1122334455667788).all()
+    assert (out[:512].view(np.uint64) == 0x1122334455667788).all()
     arena.put_inputs(LAYOUT, inputs)
-    assert (arena.outputs.bytes[:16] == inputs[256:272]).all()
-    assert (arena.outputs.bytes[256:272].view(np.uint64) == 0x1122334455667788).all()
+    assert (put[:512] == inputs).all()
+    assert (out[:16] == inputs[256:272]).all()
+    assert (out[256:272].view(np.uint64) == 0x1122334455667788).all()
+    arena.take_outputs(LAYOUT, taken)
+    assert (taken == out[:512]).all()
+    assert np.count_nonzero(arena.inputs.bytes) == np.count_nonzero(inputs), "nothing lies elsewhere"
     arena.close()
 
 

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from runner.judge.certificate import EVENT, Certified, certify, is_sane
-from runner.judge.gap import LEAST_QUEUED_NS, LEAST_SPREAD_NS, SPARED_BY_HOST_NS, SPARED_NS
+from runner.judge.gap import (
+    LEAST_AT_ONE_PLACE_NS,
+    LEAST_QUEUED_NS,
+    LEAST_SPREAD_NS,
+    MANY_PLACES,
+    SPARED_BY_HOST_NS,
+    SPARED_NS,
+)
 
 GAP_NS = 300_000.0  # between the two clocks, on a device
 
@@ -57,7 +64,7 @@ def test_a_small_forgery_gains_at_most_the_spread() -> None:
 
 
 def test_where_calls_were_queued_less_can_be_forged() -> None:
-    case = timing(event_b=40_000.0, told_b=36_000.0) | {"queued": True}
+    case = timing(event_b=40_000.0, told_b=36_000.0) | {"queued": True, "places": 16}
     found = certify(case, clock=EVENT, certified=True)
     assert found.spread_ns == LEAST_QUEUED_NS + SPARED_NS
     assert min(time for quad in found.quads for time in quad[1:3]) > 40_000 - LEAST_QUEUED_NS - 500
@@ -66,12 +73,20 @@ def test_where_calls_were_queued_less_can_be_forged() -> None:
     )
 
 
+def test_data_that_stay_in_one_place_are_known_less_well() -> None:
+    case = timing(event_b=40_000.0) | {"queued": True}
+    assert certify(case, clock=EVENT, certified=True).spread_ns == LEAST_AT_ONE_PLACE_NS + SPARED_NS
+    assert (
+        certify({**case, "places": MANY_PLACES}, clock=EVENT, certified=True).spread_ns == LEAST_QUEUED_NS + SPARED_NS
+    )
+
+
 def test_one_that_spares_what_lies_around_its_kernel_gains_no_more_than_it_says() -> None:
     """A graph of its own behind the gate, as in g16: less of a gap, and as much less told."""
-    case = timing(event_b=40_000.0 - SPARED_NS, told_b=40_000.0 - SPARED_NS - 4_000) | {"queued": True}
+    case = timing(event_b=40_000.0 - SPARED_NS, told_b=40_000.0 - SPARED_NS - 4_000) | {"queued": True, "places": 16}
     found = certify(case, clock=EVENT, certified=True)
     assert not found.mismatch
-    more = timing(event_b=40_000.0 - SPARED_NS, told_b=40_000.0 - SPARED_NS - 9_000) | {"queued": True}
+    more = timing(event_b=40_000.0 - SPARED_NS, told_b=40_000.0 - SPARED_NS - 9_000) | {"queued": True, "places": 16}
     assert certify(more, clock=EVENT, certified=True).mismatch, "what is spared widens no limit"
     gained = 40_000 - min(time for quad in found.quads for time in quad[1:3])
     assert SPARED_NS + LEAST_QUEUED_NS - 500 < gained <= found.spread_ns + 500
@@ -91,7 +106,7 @@ def test_what_a_context_costs_by_itself_is_taken_off(told_ns: float) -> None:
 
 def test_a_candidate_that_finds_a_better_place_than_its_context_had_stays_within_the_spread() -> None:
     """Our calls told 0.4 µs more there; the submission's do not, and hide what is left besides."""
-    case = timing(event_b=40_000.0, told_b=39_000.0) | {"queued": True, "contexts": {"candidate": 400.0}}
+    case = timing(event_b=40_000.0, told_b=39_000.0) | {"queued": True, "places": 16, "contexts": {"candidate": 400.0}}
     found = certify(case, clock=EVENT, certified=True)
     assert {time for quad in found.quads for time in quad[1:3]} == {38_600.0}
     assert found.spread_ns == LEAST_QUEUED_NS + 400 + SPARED_NS

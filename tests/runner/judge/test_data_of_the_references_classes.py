@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runner.judge.trial import files_beside
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, agrees, output_of, tenant_of
+from tests.runner.judge.two_devices import PROGRAM, TwoDevices
 
 REFERENCE = """
 from dataclasses import dataclass
@@ -57,10 +59,12 @@ IMPORTED = "from reference import Config, ref_kernel\ndef custom_kernel(data):\n
 WRONG = "def custom_kernel(data):\n    return data[1].clone(), data[2].rows\n"
 
 
+@pytest.mark.parametrize("queued", [True, False], ids=["queued", "ordered"])
 @pytest.mark.parametrize(("source", "is_right"), [(OWN, True), (IMPORTED, True), (WRONG, False)])
-def test_every_call_has_the_cache_as_it_was_made(tmp_path: Path, source: str, is_right: bool) -> None:
+def test_every_call_has_the_cache_as_it_was_made(tmp_path: Path, source: str, is_right: bool, queued: bool) -> None:
     (tmp_path / "oracle").mkdir()
-    with oracle_of(REFERENCE, tmp_path / "oracle") as oracle, tenant_of(tmp_path / "tenant") as tenant:
+    way: dict[str, Any] = {"memory": TwoDevices(moves=False), "program": PROGRAM} if queued else {}
+    with oracle_of(REFERENCE, tmp_path / "oracle") as oracle, tenant_of(tmp_path / "tenant", **way) as tenant:
         files = files_beside(source, {"reference.py": REFERENCE, "eval.py": "1 / 0"})
         tenant.load({**files, "submission.py": source}, "submission.py", "custom_kernel", "function", LIMIT_S)
         for seed in (1, 2, 2):

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import mmap
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from problems.spec import MODEL
 from runner.judge.arena import PLACES
 from runner.judge.call import Call, Input
 from runner.judge.faults import Fault
 from runner.judge.layout import Layout
-from runner.judge.memory import HostMemory, Words
 from runner.judge.oracle import Oracle
 from runner.judge.tenant import Tenant
 from sandbox import protocol
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, agrees, tenant_of
+from tests.runner.judge.two_devices import PROGRAM, TwoDevices
 
 REFERENCE = """
 import torch
@@ -35,101 +32,6 @@ def ref_kernel(data):
 GOOD = "import torch\ndef custom_kernel(data):\n    return torch.add(data[0], 1, out=data[1])\n"
 WAITS = "SYNCHRONISES = True\n" + GOOD
 LATE = "import time\n" + GOOD.replace("    return", "    time.sleep(0.3)\n    return")
-
-# The harness with a device made of a thread: it gets the work, waits for the gate, works, echoes.
-PROGRAM = """
-import struct, sys, threading, time
-import harness, protocol
-
-class ThreadTimer(harness.HostTimer):
-    def use(self, answers):
-        self.answers = answers
-
-    def begin(self, work, nonce, *, behind_gate):
-        submission = sys.modules.get("submission")
-        echoes = getattr(submission, "ECHOES", True)
-        def opened():
-            return struct.unpack_from("<Q", self.answers, protocol.GATE_OFFSET)[0] == nonce
-        def run():
-            while behind_gate and not opened():
-                time.sleep(0.0005)
-            start = time.perf_counter_ns()
-            try:
-                work()
-            except BaseException as err:
-                self.failed = err
-            self.took = time.perf_counter_ns() - start
-            if echoes:
-                protocol.write_echo(self.answers, nonce)
-        self.failed = None
-        self.thread = threading.Thread(target=run, daemon=True)
-        self.thread.start()
-        while behind_gate and hasattr(submission, "SYNCHRONISES") and not opened():
-            time.sleep(0.001)
-
-    def told(self):
-        self.thread.join()
-        if self.failed is not None:
-            raise self.failed
-        return self.took
-
-harness.HostTimer = ThreadTimer
-harness.SOCKET, harness.WORK = sys.argv[1:]
-harness.main()
-"""
-
-
-class Shot:
-    """What the judge's device does by itself happens as soon as somebody looks whether the word has its value."""
-
-    def __init__(self, page: mmap.mmap, value: int, take: Callable[[], None]) -> None:
-        self._asked = (page, value, take)
-        self._began = time.perf_counter_ns()
-        self.took_ns = 0
-
-    def is_put(self) -> bool:
-        return True
-
-    def is_done(self) -> bool:
-        page, value, take = self._asked
-        if not self.took_ns and protocol.read_echo(page) == value:
-            take()
-            self.took_ns = time.perf_counter_ns() - self._began
-        return self.took_ns > 0
-
-    def times_ns(self) -> tuple[int, int, int]:
-        return self.took_ns, 0, 0
-
-
-class TwoDevices(HostMemory):
-    """Host memory that works on while its tenant is frozen."""
-
-    frozen_stands_still = False
-    moves = True
-
-    def __init__(self) -> None:
-        self.shots: list[Shot] = []
-        self.gates: list[bool] = []
-        self.pages = 0  # that the device may write
-
-    def host_page(self, page: mmap.mmap) -> int:
-        self._page = page
-        self.pages += 1
-        return 1 << 20
-
-    def forget_page(self, page: mmap.mmap) -> None:
-        assert page is self._page
-        self.pages -= 1
-
-    def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> Any:
-        assert words.echo == (1 << 20) + protocol.ECHO_OFFSET
-        assert words.gate in (0, (1 << 20) + protocol.GATE_OFFSET)
-        put()
-        if words.gate:
-            protocol.write_gate(self._page, nonce)
-        self.gates.append(words.gate > 0)
-        self.shots.append(Shot(self._page, nonce, take))
-        return self.shots[-1]
 
 
 @pytest.fixture
@@ -231,42 +133,50 @@ def test_the_harnesss_own_kernel_adds_two_vectors_wherever_they_lie(tenant: Tena
         assert np.array_equal(out, left + right, equal_nan=True)
 
 
-def places(tenant: Tenant, given: Input, *, queue: bool, interface: str = "function") -> list[list[tuple[int, int]]]:
-    """Where the data began in the two regions, by block and call; every output is right."""
+def places(tenant: Tenant, given: Input, calls: int, *, queue: bool, block: int = 1000) -> list[int]:
+    """The number of the place of each call; every output is right."""
     tenant.load({"submission.py": GOOD}, "submission.py", "custom_kernel", "function", LIMIT_S)
-    tenant._moves = interface != MODEL
     into = np.empty(given.layout.output_bytes, np.uint8)
-    found: list[list[tuple[int, int]]] = []
-    for _ in range(8):
-        found.append([])
-        tenant.move()
-        for _ in range(2):
-            tenant.lay_out(given.layout, LIMIT_S)
-            assert tenant.call(given, into, LIMIT_S, queue=queue).inputs_kept
-            assert agrees(given, into)
-            found[-1].append(protocol.places_of(tenant._arena.number))
+    found = []
+    for number in range(calls):
+        if number % block == 0:
+            tenant.move()
+        tenant.lay_out(given.layout, LIMIT_S)
+        made = tenant.call(given, into, LIMIT_S, queue=queue)
+        assert made.inputs_kept
+        assert agrees(given, into)
+        assert made.was_there == (tenant._arena.number in found)
+        found.append(tenant._arena.number)
     return found
 
 
-def test_every_queued_call_has_its_data_elsewhere(tenant: Tenant, given: Input) -> None:
-    found = [place for block in places(tenant, given, queue=True) for place in block]
-    assert len(found) == PLACES
-    for side in zip(*found, strict=True):
-        assert len(set(side)) > PLACES // 2, "each had its turn"
-        assert all(at % protocol.PLACE_BYTES == 0 and 0 <= at <= (8 << 20) - protocol.PLACE_BYTES for at in side)
+def test_each_place_has_its_turn_among_queued_calls(tenant: Tenant, given: Input) -> None:
+    found = places(tenant, given, 3 * PLACES, queue=True)
+    assert len(set(found)) == tenant.places > PLACES // 2
+    first, second = found[PLACES - 1 :][:PLACES], found[2 * PLACES - 1 :][:PLACES]  # data were laid out in one before
+    assert sorted(first) == sorted(second)
+    assert first != second
+    assert all(place % protocol.PLACE_BYTES == 0 for number in found for place in protocol.places_of(number))
 
 
 def test_where_an_order_lets_it_go_a_block_has_one_place(tenant: Tenant, given: Input) -> None:
     """What a host does in such a call is in the clock."""
-    found = places(tenant, given, queue=False)
-    assert all(len(set(block)) == 1 for block in found)
-    assert 2 < len({block[0] for block in found}) <= PLACES
+    found = places(tenant, given, 24, queue=False, block=3)
+    blocks = [found[at : at + 3] for at in range(0, 24, 3)]
+    assert all(len(set(block)) == 1 for block in blocks)
+    assert len({block[0] for block in blocks}) > 4
 
 
-@pytest.mark.parametrize("queue", [True, False], ids=["queued", "ordered"])
-def test_a_model_stays_where_it_was_made(tenant: Tenant, given: Input, queue: bool) -> None:
-    found = places(tenant, given, queue=queue, interface=MODEL)
-    assert len({place for block in found for place in block}) == 1
+def test_data_of_the_same_size_have_the_same_places(tenant: Tenant, oracle: Oracle) -> None:
+    """A number that is drawn with them is part of the layout."""
+    places(tenant, oracle.make({"n": 64}, 7), PLACES, queue=True)
+    known, again = set(tenant._been), oracle.make({"n": 64}, 8)
+    longer = replace(again, layout=replace(again.layout, text=again.layout.text + b" "))
+    for given in (again, longer):
+        tenant.lay_out(given.layout, LIMIT_S)
+        assert tenant._been == known
+    tenant.lay_out(oracle.make({"n": 640}, 7).layout, LIMIT_S)
+    assert not tenant._been
 
 
 def test_where_only_one_place_is_left_it_is_that(tenant: Tenant, oracle: Oracle) -> None:

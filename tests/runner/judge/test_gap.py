@@ -38,7 +38,7 @@ def quads(
 
 
 def both(given: list[gap.Quad]) -> tuple[gap.Hidden, gap.Hidden]:
-    everywhere, fastest = (gap.hidden(given, fastest=only, queued=False) for only in (False, True))
+    everywhere, fastest = (gap.hidden(given, fastest=only, least_ns=gap.LEAST_SPREAD_NS) for only in (False, True))
     return everywhere, fastest
 
 
@@ -71,7 +71,7 @@ def test_a_candidate_that_varies_by_itself_is_honest() -> None:
 
 
 def test_one_quad_says_nothing_about_its_own_error() -> None:
-    assert gap.hidden(quads(random.Random(2))[:1], fastest=False, queued=True).beyond == 0
+    assert gap.hidden(quads(random.Random(2))[:1], fastest=False, least_ns=gap.LEAST_QUEUED_NS).beyond == 0
 
 
 def test_told_times_are_not_believed_where_the_tenant_makes_the_wall_clock_blind() -> None:
@@ -87,7 +87,7 @@ def test_told_times_are_not_believed_where_the_tenant_makes_the_wall_clock_blind
         return [call(forges) for _ in range(CALLS)]
 
     given = [([block(False), block(False)], [block(True), block(True)]) for _ in range(QUADS)]
-    everywhere, fastest = (gap.hidden(given, fastest=only, queued=True) for only in (False, True))
+    everywhere, fastest = (gap.hidden(given, fastest=only, least_ns=gap.LEAST_QUEUED_NS) for only in (False, True))
     assert max(everywhere.beyond, fastest.beyond) > 0.7 * DEVICE_NS
 
 
@@ -98,4 +98,7 @@ def test_times_told_beyond_what_floats_tell_apart_end_the_search(told: float) ->
     ours = [(DEVICE_NS + EDGE_NS + chance.gauss(0, 700), DEVICE_NS) for _ in range(CALLS)]
     theirs = [(DEVICE_NS + EDGE_NS, told - told * number / 1e15) for number in range(CALLS)]
     for fastest in (False, True):
-        assert gap.hidden([([ours, ours], [theirs, theirs])] * QUADS, fastest=fastest, queued=True).beyond == 0
+        assert (
+            gap.hidden([([ours, ours], [theirs, theirs])] * QUADS, fastest=fastest, least_ns=gap.LEAST_QUEUED_NS).beyond
+            == 0
+        )

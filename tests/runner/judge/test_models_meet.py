@@ -19,7 +19,7 @@ from runner.judge.rule import Rule
 from runner.judge.schedule import CPU, B
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
-from tests.runner.judge.tenant_here import LIMIT_S, output_of, tenant_of
+from tests.runner.judge.tenant_here import LIMIT_S, Moving, output_of, tenant_of
 
 FILE = """
 import torch
@@ -88,14 +88,19 @@ def test_a_wrong_answer_does_not(oracle: Oracle, tmp_path: Path, name: str) -> N
     assert not all(figures.good for figures in judged(oracle, tmp_path, WRONG[name]))
 
 
-def test_every_call_starts_from_the_same_state(oracle: Oracle, tmp_path: Path) -> None:
-    with tenant_of(tmp_path) as tenant:
+@pytest.mark.parametrize("memory", [HostMemory, Moving])
+def test_every_call_starts_from_the_same_state(oracle: Oracle, tmp_path: Path, memory: type[HostMemory]) -> None:
+    """Also where other data move about: a Model stays where it was constructed."""
+    places = set()
+    with tenant_of(tmp_path, 8 << 20, memory()) as tenant:
         tenant.load({"submission.py": STARTER}, "submission.py", "ModelNew", "model", LIMIT_S)
-        for seed in (1, 2, 3):
+        for seed in (1, 2, 3, 4, 5, 6):
             given = oracle.make({}, seed)
             output = output_of(tenant, given)
             for slot in given.layout.outputs:
                 assert np.allclose(values(slot, output), values(slot, given.expected), atol=1e-6)
+            places.add(tenant._arena.number)
+    assert len(places) == 1
 
 
 @pytest.mark.parametrize(

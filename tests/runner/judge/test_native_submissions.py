@@ -12,9 +12,10 @@ import pytest
 
 from problems.native import Build
 from runner.judge.faults import Fault
+from runner.judge.memory import HostMemory
 from runner.judge.oracle import Oracle
 from tests.runner.judge.oracle_here import oracle_of
-from tests.runner.judge.tenant_here import LIMIT_S, agrees, output_of, tenant_of
+from tests.runner.judge.tenant_here import LIMIT_S, Moving, agrees, output_of, tenant_of
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -76,11 +77,15 @@ def load(tenant: Any, source: str, **changes: Any) -> None:
     tenant.load(files, "submission.cu", "custom_kernel", "function", LIMIT_S, build(**changes))
 
 
-def test_it_is_compiled_and_called_with_every_tensor_and_number(oracle: Oracle, tmp_path: Path) -> None:
-    with tenant_of(tmp_path) as tenant:
+@pytest.mark.parametrize("memory", [HostMemory, Moving])
+def test_it_is_compiled_and_called_with_every_tensor_and_number(
+    oracle: Oracle, tmp_path: Path, memory: type[HostMemory]
+) -> None:
+    with tenant_of(tmp_path, 8 << 20, memory()) as tenant:
         load(tenant, GOOD)
         for given in (oracle.make(CASE, 1), oracle.make({"rows": 8, "cols": 3}, 2), oracle.make(CASE, 3)):
-            assert agrees(given, output_of(tenant, given))
+            for _ in range(3):
+                assert agrees(given, output_of(tenant, given))
 
 
 def test_what_it_leaves_out_stays_as_the_judge_filled_it(oracle: Oracle, tmp_path: Path) -> None:
