@@ -35,8 +35,7 @@ class Call:
 
     `put_ns` and `take_ns` are the parts of the wall time in which the judge itself copied inputs in and the output out;
     `thaw_ns` and `freeze_ns` say how long the control group took (on a device the freeze is after the clock). `queued`:
-    a device did all of it with every host thread frozen, so that `wall_ns` holds nothing of a host. `was_there`: data
-    of this container lay in the same place before.
+    a device did all of it with every host thread frozen, so that `wall_ns` holds nothing of a host.
     """
 
     wall_ns: int
@@ -49,7 +48,6 @@ class Call:
     inputs_kept: bool
     late: bool
     queued: bool = False
-    was_there: bool = True
 
     @property
     def sample(self) -> list[int]:

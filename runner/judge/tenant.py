@@ -90,7 +90,7 @@ class Tenant:
         self._moves = True
         self._is_due = False
         self._sizes = (-1, -1)  # of the data that places were drawn for
-        self._been: set[int] = set()  # the numbers of places that had data
+        self._is_fresh = False  # no call has been where the data begin now
 
     def connect(self) -> None:
         """Wait until the harness is there: torch imported, the arena mapped, nothing of any submission in it."""
@@ -145,7 +145,7 @@ class Tenant:
         moved = self._spread(layout) or self._is_due
         if moved:
             self._arena.move()
-            self._is_due = False
+            self._is_due, self._is_fresh = False, True
         if moved or layout.text != self._laid_out:
             self._thaw(faults.CALL)
             self._order(protocol.LAYOUT, layout.text, limit_s, faults.CALL)
@@ -159,7 +159,6 @@ class Tenant:
             return False
         self._arena.spread(layout)
         self._sizes = sizes
-        self._been.clear()
         return True
 
     @property
@@ -193,10 +192,9 @@ class Tenant:
         arena, layout = self._arena, given.layout
         queue = queue and self.queues and not idle
         entered = self._clock.now_ns()
-        if queue and self._moves:
+        if queue and self._moves and not self._is_fresh:
             arena.move()
-        was_there = arena.number in self._been
-        self._been.add(arena.number)
+        self._is_fresh = False
         arena.poison(layout, secrets.randbits(64))
         arena.stage(layout, given.inputs)
         kind = protocol.IDLE if idle else protocol.CALL
@@ -215,7 +213,7 @@ class Tenant:
             time.sleep(secrets.randbelow(LONGEST_PAUSE_US) / 1e6)
         late = not arena.outputs_are(layout, into)
         self.steps_s += (self._clock.now_ns() - entered) / 1e9
-        return Call(**way._asdict(), probe_ns=probe_ns, inputs_kept=kept, late=late, was_there=was_there)
+        return Call(**way._asdict(), probe_ns=probe_ns, inputs_kept=kept, late=late)
 
     def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
         """The judge's host copies and takes the time; the tenant is let go by an order."""

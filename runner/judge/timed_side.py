@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
 REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
 HOT_SHARE: Final = 1 / 2  # of the repeats, where a call finds the cache empty else: it is left as it is
+VISIT_CALLS: Final = 8  # at a time
 REST_TICK_S: Final = 0.1
 EXACT: Final = Tolerance(0.0, 0.0)  # of a repeat; not all bytes, for between tensors lies what poison was drawn
 
@@ -73,7 +74,19 @@ class TimedSide:
         for turn in self._turns:
             self._trial.buffer(turn.buffer, turn.given.layout.output_bytes)
 
-    def run_block(self, *, idle: bool = False) -> list[list[int]]:
+    def visit(self, most_calls: int) -> Evidence | None:
+        """A call in each place that the data take, before anything is decided: code may prepare itself there once, late
+        for the gate, and a device is slower where it never was. The entry of a wrong output, or None."""
+        left = self._trial.sides[self._side].places
+        while left > 0:
+            self.make_ready(min(left, VISIT_CALLS, most_calls))
+            self.run_block(decides=False)
+            left -= len(self._calls)
+            if (wrong := self.settle().wrong) is not None:
+                return wrong
+        return None
+
+    def run_block(self, *, idle: bool = False, decides: bool = True) -> list[list[int]]:
         if not self._trial.queueing:
             self._trial.sides[self._side].move()
         with _no_collector():
@@ -81,17 +94,16 @@ class TimedSide:
                 self._trial.call(self._side, turn.given, self._stage, turn.buffer, idle=idle, hot=turn.hot)
                 for turn in self._turns
             ]
-        if not idle:
+        if decides and not idle:
             self._queue_or_not()
         return [
             call.sample for (call, _), turn in zip(self._calls, self._turns, strict=True) if idle or turn.twin is None
         ]
 
     def _queue_or_not(self) -> None:
-        """Where most calls of one side cannot be queued, none of this case is: sides are compared on the same way. Code
-        may prepare itself once for each place that its data take, and be late then."""
-        ahead = [call.queued for call, _ in self._calls if call.was_there]
-        if self._trial.queueing and 2 * sum(ahead) < len(ahead):
+        """Where most calls of one side cannot be queued, none of this case is: sides are compared on the same way."""
+        ahead = sum(call.queued for call, _ in self._calls)
+        if self._trial.queueing and 2 * ahead < len(self._calls):
             self._trial.queueing = False
 
     def settle(self) -> timing.Settled:

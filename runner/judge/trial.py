@@ -314,7 +314,12 @@ class Trial:
         layout = given[0].layout
         entry |= {"input_bytes": layout.input_bytes, "output_bytes": layout.output_bytes}
         entry["eager_ns"] = min(one.eager_ns for one in given)  # a disturbed machine makes nobody look too fast
-        plan = Schedule(self.profile, self.order, most_calls=self._most_calls(_kept_bytes(layout)))
+        most_calls = self._most_calls(_kept_bytes(layout))
+        plan = Schedule(self.profile, self.order, most_calls=most_calls)
+        if self.memory.moves:
+            for side in self.chance.sample(list(sides.values()), len(sides)):
+                if (unlike := side.visit(most_calls)) is not None:
+                    return unlike
 
         def tell(quads: int) -> None:
             self.emit("timing", entry["case"], {**progress, "quads": quads, "quads_at_most": self.profile.most_quads})

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from runner.judge.call import Call
+from runner.judge.call import Call, Input
 from runner.judge.schedule import B
 from runner.judge.timed_side import TimedSide
 
@@ -17,21 +16,28 @@ from runner.judge.timed_side import TimedSide
 class Judged:
     """What a TimedSide needs of a trial; `queued` says of one call after the other whether it was."""
 
-    def __init__(self, queued: list[bool], was_there: bool = True) -> None:
-        self._was_there = was_there
+    def __init__(self, queued: list[bool]) -> None:
         self.chance = random.Random(1)
-        self.memory = SimpleNamespace(sweeps=False)
+        self.memory = SimpleNamespace(sweeps=False, compare=lambda *args: [])
         self.queueing = True
         self._queued = iter(queued)
+        self.called = 0
+        self.oracle = SimpleNamespace(release=lambda given: None)
+        self.sides = {B: SimpleNamespace(places=16, move=lambda: None)}
+        self.good = True
 
     def fresh(self, case: Any, count: int, *, near_to: Any = None) -> list[Any]:
-        return [SimpleNamespace(layout=SimpleNamespace(output_bytes=256))] * (count + (near_to is not None))
+        layout: Any = SimpleNamespace(output_bytes=256)
+        return [Input(0, "", 0, layout, None, None)] * (count + (near_to is not None))
 
     def buffer(self, index: int, size: int) -> None: ...
 
+    def judge_output(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return {"good": self.good}
+
     def call(self, *args: Any, **kwargs: Any) -> tuple[Call, None]:
-        made = Call(9, 1, 1, 5, 0, 0, 0, inputs_kept=True, late=False, queued=next(self._queued))
-        return replace(made, was_there=self._was_there), None
+        self.called += 1
+        return Call(9, 1, 1, 5, 0, 0, 0, inputs_kept=True, late=False, queued=next(self._queued)), None
 
 
 @pytest.mark.parametrize(
@@ -47,13 +53,24 @@ def test_most_calls_of_a_block_decide(queued: list[bool], stays: bool) -> None:
     assert trial.queueing is stays
 
 
-def test_calls_whose_data_lie_where_none_did_decide_nothing() -> None:
-    """A graph is captured for each place."""
-    trial: Any = Judged([False] * 9, was_there=False)
+def test_a_visit_of_every_place_decides_nothing() -> None:
+    """A graph is captured for each of them."""
+    trial: Any = Judged([False] * 99)
     side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+    assert side.visit(5) is None
+    assert 16 <= trial.called < 24
+    assert trial.queueing
     side.make_ready(5)
     side.run_block()
-    assert trial.queueing
+    assert not trial.queueing
+
+
+def test_what_is_wrong_in_a_visit_ends_it() -> None:
+    trial: Any = Judged([True] * 99)
+    trial.good = False
+    side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+    assert side.visit(5) == {"good": False}
+    assert trial.called < 8
 
 
 def test_idle_calls_decide_nothing() -> None:
