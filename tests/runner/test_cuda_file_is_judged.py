@@ -10,6 +10,8 @@ from problems.formats.gpumode import load_problem
 from problems.spec import Problem
 from runner import once, verify
 from runner.config import JudgeSettings
+from runner.judge.arena import PLACES
+from runner.judge.memory import HostMemory
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
 
@@ -25,11 +27,16 @@ def judged(problem: Problem, source: str, filename: str, mode: str, locks: Path)
     return once.judge_here(job, settings, lambda event: None)
 
 
-def test_it_passes_and_is_timed_beside_the_reference(tmp_path: Path) -> None:
+@pytest.mark.parametrize("moves", [False, True], ids=["in one place", "in several places, as on a GPU"])
+def test_it_passes_and_is_timed_beside_the_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: bool
+) -> None:
+    monkeypatch.setattr(HostMemory, "moves", moves)
     report = judged(PROBLEM, (FOLDER / "template.cu").read_text(), "mine.cu", "benchmark", tmp_path)
     assert (report.outcome, report.message) in (("passed", ""), ("unmeasurable", report.message))
     assert all(check["good"] for check in report.evidence["checks"])
     assert len(report.evidence["checks"]) == 2 + 1 + 4  # public, timed, secret
+    assert [timing["places"] for timing in report.evidence["timing"]] == [PLACES if moves else 1]
 
 
 def test_its_samples_get_the_verdicts_of_their_folders(tmp_path: Path) -> None:
