@@ -53,6 +53,10 @@ class Arena:
             self._places = [(_CHANCE.randrange(most[0]), _CHANCE.randrange(most[1])) for _ in range(PLACES)]
         self._turns = []
 
+    def begin_turns(self) -> None:
+        """The next one is the first of as many as there are."""
+        self._turns = []
+
     def move(self) -> None:
         """To the next of those places; when all have had their turn, in another order. So each counts as much as any
         other, in whatever is timed over many calls."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from problems.spec import MODEL
 from runner.judge import faults
-from runner.judge.arena import Arena
+from runner.judge.arena import PLACES, Arena
 from runner.judge.call import Call, Input, Way
 from runner.judge.clock import HANDS_OFF, Clock
 from runner.judge.layout import Layout
@@ -165,6 +165,12 @@ class Tenant:
     def places(self) -> int:
         """How many the data take in turn."""
         return self._arena.places if self._moves else 1
+
+    def begin_turns(self) -> int:
+        """From the next call on each place has its turn, if calls are queued; so many calls that takes."""
+        self._arena.begin_turns()
+        self._is_fresh = False
+        return PLACES if self._moves else 1
 
     def move(self) -> None:
         """From the next call on the data lie elsewhere. Those of queued calls always do."""

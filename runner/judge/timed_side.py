@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
 REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
 HOT_SHARE: Final = 1 / 2  # of the repeats, where a call finds the cache empty else: it is left as it is
-VISIT_CALLS: Final = 8  # at a time
+FIRST_VISITS: Final = 3  # of places, before it is known how long a call takes
+VISITS: Final = 8  # at a time, then
+LONG_NS: Final = 10_000_000
 REST_TICK_S: Final = 0.1
 EXACT: Final = Tolerance(0.0, 0.0)  # of a repeat; not all bytes, for between tensors lies what poison was drawn
 
@@ -76,14 +78,18 @@ class TimedSide:
 
     def visit(self, most_calls: int) -> Evidence | None:
         """A call in each place that the data take, before anything is decided: code may prepare itself there once, late
-        for the gate, and a device is slower where it never was. The entry of a wrong output, or None."""
-        left = self._trial.sides[self._side].places
+        for the gate, and a device is slower where it never was. Where calls are long no place matters, and a few are
+        enough. The entry of a wrong output, or None."""
+        left, calls = self._trial.sides[self._side].begin_turns(), FIRST_VISITS
         while left > 0:
-            self.make_ready(min(left, VISIT_CALLS, most_calls))
-            self.run_block(decides=False)
-            left -= len(self._calls)
+            self.make_ready(min(left, calls, most_calls))
+            samples = self.run_block(decides=False)
+            left -= len(samples)
             if (wrong := self.settle().wrong) is not None:
                 return wrong
+            if min(wall_ns for wall_ns, *_ in samples) > LONG_NS:
+                break
+            calls = VISITS
         return None
 
     def run_block(self, *, idle: bool = False, decides: bool = True) -> list[list[int]]:

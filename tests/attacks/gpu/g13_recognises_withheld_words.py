@@ -45,9 +45,10 @@ def arm(x, out):
 
 
 def disarm():
-    """The tenant may write its inputs itself; what was armed works on old data, in its old place."""
+    """The tenant may write its inputs itself, if it restores them; what was armed works in its old place."""
     armed.bitwise_not_()
     side.synchronize()
+    armed.bitwise_not_()  # it may be part of data that lie there now
 
 
 def search(x, out):

@@ -10,20 +10,21 @@ import pytest
 
 from runner.judge.call import Call, Input
 from runner.judge.schedule import B
-from runner.judge.timed_side import TimedSide
+from runner.judge.timed_side import FIRST_VISITS, LONG_NS, TimedSide
 
 
 class Judged:
     """What a TimedSide needs of a trial; `queued` says of one call after the other whether it was."""
 
-    def __init__(self, queued: list[bool]) -> None:
+    def __init__(self, queued: list[bool], wall_ns: int = 9) -> None:
+        self._wall_ns = wall_ns
         self.chance = random.Random(1)
         self.memory = SimpleNamespace(sweeps=False, compare=lambda *args: [])
         self.queueing = True
         self._queued = iter(queued)
         self.called = 0
         self.oracle = SimpleNamespace(release=lambda given: None)
-        self.sides = {B: SimpleNamespace(places=16, move=lambda: None)}
+        self.sides = {B: SimpleNamespace(begin_turns=lambda: 16, move=lambda: None)}
         self.good = True
 
     def fresh(self, case: Any, count: int, *, near_to: Any = None) -> list[Any]:
@@ -37,7 +38,7 @@ class Judged:
 
     def call(self, *args: Any, **kwargs: Any) -> tuple[Call, None]:
         self.called += 1
-        return Call(9, 1, 1, 5, 0, 0, 0, inputs_kept=True, late=False, queued=next(self._queued)), None
+        return Call(self._wall_ns, 1, 1, 5, 0, 0, 0, inputs_kept=True, late=False, queued=next(self._queued)), None
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,12 @@ def test_a_visit_of_every_place_decides_nothing() -> None:
     side.make_ready(5)
     side.run_block()
     assert not trial.queueing
+
+
+def test_where_calls_are_long_few_places_are_visited() -> None:
+    trial: Any = Judged([False] * 99, wall_ns=2 * LONG_NS)
+    assert TimedSide(trial, B, {}, SimpleNamespace()).visit(5) is None  # type: ignore[arg-type]
+    assert FIRST_VISITS <= trial.called <= FIRST_VISITS + 2
 
 
 def test_what_is_wrong_in_a_visit_ends_it() -> None:

@@ -162,6 +162,14 @@ def test_each_place_has_its_turn_among_queued_calls(tenant: Tenant, given: Input
     assert all(place % protocol.PLACE_BYTES == 0 for number in found for place in protocol.places_of(number))
 
 
+def test_turns_that_begin_anew_leave_none_out(tenant: Tenant, given: Input) -> None:
+    load(tenant)
+    known = set(places(tenant, given, PLACES, queue=True))
+    places(tenant, given, 5, queue=True)
+    assert tenant.begin_turns() == PLACES
+    assert set(places(tenant, given, PLACES, queue=True)) == known
+
+
 def test_where_an_order_lets_it_go_a_block_has_one_place(tenant: Tenant, given: Input) -> None:
     """What a host does in such a call is in the clock."""
     load(tenant)

@@ -20,6 +20,9 @@ from runner.judge.schedule import CPU, B
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, Moving, output_of, tenant_of
+from tests.runner.judge.tenant_here import PROGRAM as ORDERED
+from tests.runner.judge.two_devices import PROGRAM as QUEUING
+from tests.runner.judge.two_devices import TwoDevices
 
 FILE = """
 import torch
@@ -88,11 +91,11 @@ def test_a_wrong_answer_does_not(oracle: Oracle, tmp_path: Path, name: str) -> N
     assert not all(figures.good for figures in judged(oracle, tmp_path, WRONG[name]))
 
 
-@pytest.mark.parametrize("memory", [HostMemory, Moving])
+@pytest.mark.parametrize("memory", [HostMemory, Moving, TwoDevices])
 def test_every_call_starts_from_the_same_state(oracle: Oracle, tmp_path: Path, memory: type[HostMemory]) -> None:
     """Also where other data move about: a Model stays where it was constructed."""
     places = set()
-    with tenant_of(tmp_path, 8 << 20, memory()) as tenant:
+    with tenant_of(tmp_path, 8 << 20, memory(), QUEUING if memory is TwoDevices else ORDERED) as tenant:
         tenant.load({"submission.py": STARTER}, "submission.py", "ModelNew", "model", LIMIT_S)
         for seed in (1, 2, 3, 4, 5, 6):
             given = oracle.make({}, seed)
@@ -100,6 +103,7 @@ def test_every_call_starts_from_the_same_state(oracle: Oracle, tmp_path: Path, m
             for slot in given.layout.outputs:
                 assert np.allclose(values(slot, output), values(slot, given.expected), atol=1e-6)
             places.add(tenant._arena.number)
+        assert tenant.places == tenant.begin_turns() == 1
     assert len(places) == 1
 
 
