@@ -42,7 +42,8 @@ def test_it_passes_and_is_timed_beside_the_reference(
 def test_its_samples_get_the_verdicts_of_their_folders(tmp_path: Path) -> None:
     (wrong,) = [one for one in verify.in_folders(FOLDER) if one.expected == "wrong"]
     report = judged(verify.asked(PROBLEM, wrong), wrong.source, wrong.filename, "test", tmp_path)
-    assert (report.outcome, report.reason) == ("wrong", "mismatch")
+    assert report.outcome == "wrong"
+    assert report.reason in ("mismatch", "nan"), "what is left out is a random pattern, a NaN at times"
 
 
 def test_the_admission_test_answers_it_in_python(tmp_path: Path) -> None:
