@@ -17,10 +17,10 @@ from runner.judge import faults
 from runner.judge.call import Input
 from runner.judge.clock import Stopwatch
 from runner.judge.faults import OracleFailed
+from runner.judge.handshake import connect
 from runner.judge.layout import WIDE_FACTOR, WIDE_MOST_BYTES, Layout, parse_layout, wide_places
 from runner.judge.memory import Buffer, Memory, Region
 from runner.judge.rule import Fp64
-from runner.judge.tenant import connect
 from sandbox import protocol
 from sandbox.container import Container
 

@@ -18,6 +18,7 @@ from runner.judge import faults
 from runner.judge.arena import PLACES, Arena
 from runner.judge.call import Call, Input, Way
 from runner.judge.clock import HANDS_OFF, Clock
+from runner.judge.handshake import START_S, connect
 from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory, NoMemory, Shot
 from runner.judge.steps import ALL, Steps
@@ -32,36 +33,6 @@ MOST_TOLD_NS: Final = 1 << 50  # a fortnight: whole nanoseconds are told apart u
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 PAUSES: Final = 8  # after one call in so many some time goes by before the output is looked at again,
 LONGEST_PAUSE_US: Final = 2_000  # up to so much of it
-START_S: Final = 120  # container started → harness connected; torch is imported on the way
-
-
-def connect(
-    container: Container, memory: Memory, input_bytes: int, output_bytes: int, descriptors: tuple[int, ...]
-) -> socket.socket:
-    """The connection of a container that has mapped what it shares with the judge. Raises SandboxError, OSError."""
-    deadline = time.monotonic_ns() + START_S * 1_000_000_000
-    connection = container.accept(deadline)
-    try:
-        check_version(protocol.receive(connection, deadline_ns=deadline)[0])
-        arena = {"device": memory.device, "input_bytes": input_bytes, "output_bytes": output_bytes}
-        protocol.send(connection, arena, descriptors)
-        protocol.receive(connection, deadline_ns=deadline)
-    except (protocol.ProtocolError, OSError) as err:
-        connection.close()
-        raise SandboxError(f"a container failed before there was a job in it: {err}; {container.logs()}") from None
-    except SandboxError:
-        connection.close()
-        raise
-    return connection
-
-
-def check_version(ready: dict[str, Any]) -> None:
-    """Judge and image are built together; raises SandboxError where they are not of one making."""
-    if ready.get("ready") != protocol.VERSION:
-        raise SandboxError(
-            f"the image's harness speaks protocol {ready.get('ready')!r}, this judge {protocol.VERSION}: "
-            "build the image of this checkout with `make image`"
-        )
 
 
 class Tenant:
