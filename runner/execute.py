@@ -18,7 +18,7 @@ from runner.judge import contexts, limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.records import INCUMBENT_FAILED
 from runner.judge.schedule import A, B, I
-from runner.judge.telemetry import Blind, Telemetry, open_telemetry
+from runner.judge.telemetry import Blind, Telemetry, company, open_telemetry
 from runner.judge.trial import Trial
 from runner.wire import ADMISSION, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
 from sandbox import protocol
@@ -27,6 +27,7 @@ from sandbox.errors import SandboxError
 log = logging.getLogger("runner.execute")
 
 TIMED_MODES: Final = ("benchmark", "ranked")
+OUT_OF_MEMORY: Final = "out_of_memory"
 
 OnEvent = Callable[[Event], None]
 
@@ -121,6 +122,8 @@ def _judge(
                 with closing(_telemetry(job, ready)) as telemetry:
                     trial.measure(job.reference_ns, telemetry)
     except Fault as fault:
+        if fault.outcome == OUT_OF_MEMORY:
+            _only_ours(job, ready)
         evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
     except IncumbentFailed as failed:
         said = f"The incumbent failed while it was measured beside this submission: {failed}."
@@ -134,6 +137,13 @@ def _judge(
     phases.add("comparing", trial.comparing.seconds)
     evidence["findings"] += plausible.findings(evidence)  # after those of the comparing
     return report_of(blank, evidence, sides[B].logs())
+
+
+def _only_ours(job: Job, ready: prepare.Prepared) -> None:
+    """Where memory is short: no submission pays for what others hold of its device. Raises SandboxError."""
+    pids = company(job.hardware, own=ready.pids, gpu=ready.settings.runner_gpu)
+    if pids:
+        raise SandboxError(f"memory ran out, and others are on the device, too: end pid {', '.join(map(str, sorted(pids)))}")
 
 
 def _load(trial: Trial, source: str) -> None:

@@ -70,3 +70,16 @@ def open_telemetry(hardware: str, *, own: Own, cores: Sequence[int] | None = Non
     except Exception as err:  # NVML has its own tree of errors, and a stub of it may raise anything
         log.warning("no telemetry: NVML does not answer (%s: %s)", type(err).__name__, err)
         return Blind()
+
+
+def company(hardware: str, *, own: Own, gpu: int = 0) -> frozenset[int]:
+    """Processes on this GPU that are not ours; none on a CPU, and where it cannot be known."""
+    if hardware == "cpu":
+        return frozenset()
+    from runner.judge.nvml import Device, Strangers, load_nvml  # needs a driver
+
+    try:
+        return frozenset(Strangers(Device(load_nvml(), gpu), own).pids() or ())
+    except Exception as err:  # as above
+        log.warning("NVML does not say who is on the device (%s: %s)", type(err).__name__, err)
+        return frozenset()

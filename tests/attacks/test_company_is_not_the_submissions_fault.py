@@ -1,0 +1,49 @@
+"""Where memory ran out and others are on the device, the submission is not blamed; where nobody else is, it is."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from runner import execute
+from runner.judge import nvml, telemetry
+from tests.attacks.conftest import Judge
+from tests.runner.judge.fake_nvml import FakeNvml
+
+GREEDY = "import torch\n\n\ndef custom_kernel(data):\n    return torch.empty(1 << 50)\n"
+NOBODY = 0x7FFFFFFF  # no pid
+
+
+@pytest.mark.parametrize(
+    ("others", "outcome", "reason"),
+    [((), "out_of_memory", "allocation"), ((NOBODY, 5), "infra_error", "sandbox")],
+)
+def test_memory_of_others_is_not_the_submissions_fault(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, others: tuple[int, ...], outcome: str, reason: str
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def company(hardware: str, **given: Any) -> frozenset[int]:
+        asked.append({"hardware": hardware, "own": len(given["own"]()), "gpu": given["gpu"]})
+        return frozenset(others)
+
+    monkeypatch.setattr(execute, "company", company)
+    report = judge(GREEDY)
+    assert (report.outcome, report.reason) == (outcome, reason)
+    assert asked == [{"hardware": "cpu", "own": 3, "gpu": 0}]  # the judge, the submission, the problem
+    assert bool(others) == ("end pid 5, 2147483647" in report.evidence.get("operator", ""))
+
+
+def test_company_is_who_is_on_the_device_and_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeNvml()
+    monkeypatch.setattr(nvml, "load_nvml", lambda: fake)
+    fake.compute = [1, os.getpid()]
+    assert telemetry.company("H200", own=frozenset) == {1}
+    assert telemetry.company("H200", own=lambda: frozenset({1})) == set()
+    assert telemetry.company("cpu", own=frozenset) == set()
+    fake.compute = [NOBODY]
+    assert telemetry.company("H200", own=frozenset) == set()  # of another namespace: it cannot be known
+    fake.broken["nvmlDeviceGetHandleByIndex"] = RuntimeError("no such GPU")
+    assert telemetry.company("H200", own=frozenset) == set()
