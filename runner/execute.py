@@ -14,7 +14,7 @@ from typing import Any, Final
 from problems.errors import ProblemError
 from problems.spec import Problem, in_python
 from runner import accelerators, admission, config, epochs, prepare
-from runner.judge import contexts, limits, plausible, verdict
+from runner.judge import limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.records import INCUMBENT_FAILED
 from runner.judge.schedule import A, B, I
@@ -52,7 +52,7 @@ def execute(
                 if ready is None:
                     ready = stack.enter_context(prepare.prepared(settings, sides_of(job)))
                 for name in set(sides_of(job)) - set(ready.sides):
-                    ready.start_side(name).connect()
+                    ready.add_side(name)
             judge = _admit if job.task == ADMISSION else _judge
             return judge(job, problem, ready, emit, phases, evidence, blank)
     except (ProblemError, OracleFailed) as err:
@@ -105,8 +105,7 @@ def _judge(
     evidence.update(_circumstances(job, ready))
     evidence.update(_bounds(job, problem, ready, evidence))
     if job.mode in TIMED_MODES:
-        with phases("contexts"):
-            evidence["own_calls"] = contexts.own_calls(sides)
+        evidence["own_calls"] = ready.own_calls
     try:
         with phases("building"):
             _load(trial, job.source)
@@ -128,8 +127,11 @@ def _judge(
     except IncumbentFailed as failed:
         said = f"The incumbent failed while it was measured beside this submission: {failed}."
         evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
-    sides[B].container.kill()
-    sides[B].container.wait_dead()
+    for name in set(sides) - {A}:
+        sides[name].container.kill()
+        sides[name].container.wait_dead()
+    if evidence["fault"] is None:
+        trial.time_copies()
     phases.add("calls", sum(side.device_s for side in sides.values()))
     phases.add("steps", sum(side.steps_s for side in sides.values()))
     phases.add("inputs", oracle.asked.seconds)
@@ -143,7 +145,9 @@ def _only_ours(job: Job, ready: prepare.Prepared) -> None:
     """Where memory is short: no submission pays for what others hold of its device. Raises SandboxError."""
     pids = company(job.hardware, own=ready.pids, gpu=ready.settings.runner_gpu)
     if pids:
-        raise SandboxError(f"memory ran out, and others are on the device, too: end pid {', '.join(map(str, sorted(pids)))}")
+        raise SandboxError(
+            f"memory ran out, and others are on the device, too: end pid {', '.join(map(str, sorted(pids)))}"
+        )
 
 
 def _load(trial: Trial, source: str) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner import config, gpus, hosts
-from runner.judge import schedule
+from runner.judge import contexts, schedule
 from runner.judge.clock import WallClock
 from runner.judge.memory import HostMemory, Memory
 from runner.judge.oracle import Oracle
@@ -28,7 +28,7 @@ from sandbox.errors import SandboxError
 
 ARENA_BYTES: Final = 256 << 20  # inputs and outputs each; only what is used is ever touched
 GPU_INPUTS: Final = 16  # a sixteenth of a device's memory, three times: both tenants' and the oracle's
-GPU_OUTPUTS: Final = 22  # four times, and once more up to 4 GiB. Half is left for what the judge and all code need
+GPU_OUTPUTS: Final = 17  # four times, and once more up to 4 GiB. Half is left for what the judge and all code need
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class Prepared:
         self.cores = cores
         self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
+        self.own_calls: contexts.Samples = {}
         self._stack = stack
         self.settings = settings
         self._born = time.monotonic()
@@ -88,6 +89,17 @@ class Prepared:
         for side in random.SystemRandom().sample(list(self.sides.values()), len(self.sides)):
             side.connect()
         self.oracle.connect()
+        self._compare()
+
+    def add_side(self, name: str) -> None:
+        """One more, while the job is known already but nothing of it is in any container."""
+        self.start_side(name).connect()
+        self._compare()
+
+    def _compare(self) -> None:
+        """What the containers themselves differ by, where one is to be timed beside another."""
+        if len(self.sides) > 1:
+            self.own_calls = contexts.own_calls(self.sides)
 
     def start_side(self, name: str) -> Tenant:
         """A tenant's container, which imports torch from now on; `connect` waits for it."""

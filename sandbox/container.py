@@ -100,7 +100,7 @@ def image_id(client: docker.DockerClient, name: str) -> str:
 
 def reap(client: docker.DockerClient, owner: str) -> int:
     """Remove every container that an earlier process of this owner left behind; how many there were."""
-    left = client.containers.list(all=True, filters={"label": f"{LABEL}={owner}"})
+    left = client.containers.list(all=True, ignore_removed=True, filters={"label": f"{LABEL}={owner}"})
     for container in left:
         with contextlib.suppress(docker.errors.APIError):
             _thaw_by_id(container.attrs)

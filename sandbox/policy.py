@@ -20,6 +20,12 @@ PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; what is printed comes out
 LABEL: Final = "photofinish.runner"  # value: whose containers these are, so that only its owner reaps them
 
 CORE_BYTES: Final = 1  # the kernel's word for no core dump, not even into a helper; 0 would start the host's helper
+ENVIRONMENT: Final = {
+    "HOME": "/tmp",  # noqa: S108  the container's own
+    "LANG": "C.UTF-8",
+    "PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin",
+    "USER": "sandbox",  # torch's compiler asks for the user's name, which no /etc/passwd has
+}
 SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
 
 
@@ -96,7 +102,8 @@ def with_gpu(policy: Policy, gpu: Gpu) -> Policy:
 def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dict[str, Any]:
     """Keyword arguments for the Docker SDK's `containers.create`.
 
-    The environment is exactly PATH, HOME, LANG and what the image sets; no log driver, since output is read by attach.
+    The environment is exactly PATH, HOME, LANG, USER and what the image sets; no log driver, since output is read by
+    attach.
     """
     options: dict[str, Any] = {
         "image": policy.image,
@@ -107,7 +114,7 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
         "hostname": "sandbox",
         "user": f"{policy.uid}:{policy.uid}",
         "working_dir": "/tmp",  # noqa: S108  the container's own
-        "environment": {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"},  # noqa: S108
+        "environment": dict(ENVIRONMENT),
         "network_mode": "none",
         "ipc_mode": "private",
         "read_only": True,

@@ -27,19 +27,14 @@ class Arena:
         self.orders = SharedPages("orders", protocol.ORDERS_BYTES, for_reading_only=True)
         self.answers = SharedPages("answers", protocol.ANSWERS_BYTES)
         self._answers = 0  # the device's address of that page
-        self._places = [(0, 0)]  # where in them the data may begin, in units of PLACE_BYTES
+        self.places = [(0, 0)]  # where in them the data may begin, in units of PLACE_BYTES
         self._turns: list[tuple[int, int]] = []  # those that come next, the last one first
-        self._place = self._places[0]  # where they do
+        self.place = self.places[0]  # where they do
         self._into, self._out_of = self.inputs.bytes, self.outputs.bytes  # the regions from there on
 
     @property
     def descriptors(self) -> tuple[int, int, int, int]:
         return self.inputs.fd, self.outputs.fd, self.orders.fd, self.answers.fd
-
-    @property
-    def places(self) -> int:
-        """How many there are for data of this layout."""
-        return len(set(self._places))
 
     def spread(self, layout: Layout) -> None:
         """Draw the places for data of this layout, where the memory has more than one; `move` must follow.
@@ -50,7 +45,7 @@ class Arena:
         sizes = ((self.inputs, layout.input_bytes), (self.outputs, layout.output_bytes))
         most = [(region.size - size) // protocol.PLACE_BYTES + 1 for region, size in sizes]
         if self.memory.moves:
-            self._places = [(_CHANCE.randrange(most[0]), _CHANCE.randrange(most[1])) for _ in range(PLACES)]
+            self.places = [(_CHANCE.randrange(most[0]), _CHANCE.randrange(most[1])) for _ in range(PLACES)]
         self._turns = []
 
     def begin_turns(self) -> None:
@@ -60,15 +55,19 @@ class Arena:
     def move(self) -> None:
         """To the next of those places; when all have had their turn, in another order. So each counts as much as any
         other, in whatever is timed over many calls."""
-        self._turns = self._turns or _CHANCE.sample(self._places, len(self._places))
-        self._place = self._turns.pop()
+        self._turns = self._turns or _CHANCE.sample(self.places, len(self.places))
+        self.go_to(self._turns.pop())
+
+    def go_to(self, place: tuple[int, int]) -> None:
+        """The data begin there from now on."""
+        self.place = place
         starts = protocol.places_of(self.number)
         self._into, self._out_of = self.inputs.bytes[starts[0] :], self.outputs.bytes[starts[1] :]
 
     @property
     def number(self) -> int:
         """Where the data begin, as an order says it."""
-        return protocol.number_of(self._place)
+        return protocol.number_of(self.place)
 
     def poison(self, layout: Layout, pattern: int) -> None:
         """A fresh 64-bit pattern over the whole output, so that nothing that was left there can pass for a result."""
@@ -104,6 +103,11 @@ class Arena:
         return self.memory.shoot(
             lambda: self.put_inputs(layout, inputs, hot=hot), lambda: self.take_outputs(layout, into), words, nonce
         )
+
+    def shoot_what_lies_there(self, layout: Layout, into: Buffer, nonce: int) -> Shot:
+        """The same with the inputs that are there, as they are."""
+        self.stage(layout, self._into)
+        return self.shoot(layout, self._into, into, nonce, gated=False)
 
     def outputs_are(self, layout: Layout, snapshot: Buffer) -> bool:
         return self.memory.same(self._out_of, snapshot, layout.output_bytes)

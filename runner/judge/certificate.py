@@ -109,7 +109,11 @@ def _event(quads: list[list[Timing]], timing: Timing, side: str) -> Certified:
     """
     if not quads:
         return Certified([])
-    calls = [([_told(quad[0]), _told(quad[3])], [_told(quad[1]), _told(quad[2])]) for quad in quads]
+    own, theirs = (gap.copies_ns(timing, name) for name in (BASELINE, side))
+    calls = [
+        ([_told(first, own), _told(last, own)], [_told(second, theirs), _told(third, theirs)])
+        for first, second, third, last in quads
+    ]
     least_ns, own_ns = gap.least_spread_ns(timing), gap.context_ns(timing, side)
     everywhere, fastest = (gap.hidden(calls, fastest=only, least_ns=least_ns) for only in (False, True))
     raised = max(everywhere.beyond, fastest.beyond)
@@ -120,8 +124,8 @@ def _event(quads: list[list[Timing]], timing: Timing, side: str) -> Certified:
     return Certified(times, spread, mismatch=mismatch)
 
 
-def _told(block: Timing) -> list[tuple[float, float]]:
-    return [(sample[0], sample[3]) for sample in block["calls"]]
+def _told(block: Timing, copies_ns: float) -> list[tuple[float, float]]:
+    return [(sample[0] - copies_ns, sample[3]) for sample in block["calls"]]
 
 
 def _event_block(block: Timing) -> float:

@@ -2,7 +2,7 @@
 
 On an H200 every kernel takes up to 0.2 µs longer in one container than in another, the same for all, once it no longer
 matters where their data lie (arena.py, docs/measurements.md); so calls of a small kernel of the harness's own show it.
-They are made before any container holds code of others, sides in turn. What they show is taken off the candidate's
+They are made before there is a job (runner/prepare.py), sides in turn. What they show is taken off the candidate's
 times, and a submission that finds itself a better place than the one that was measured gains that much at most: so it
 is added to what could be forged.
 """

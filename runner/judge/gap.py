@@ -18,6 +18,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
+from runner.judge import stats
+
 QUANTILE: Final = 0.05
 LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
 TOLD_POINTS: Final = 16  # the told times are represented by so many of their quantiles
@@ -29,6 +31,7 @@ LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_QUEUED_NS: Final = 1_700.0  # where devices do all of it
 LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # and data lie in fewer than so many places
 MANY_PLACES: Final = 8
+COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, where that was timed (copies.py): 1.9 µs of 1.6 ms, 14 of 7.9
 # A tenant that takes over from the harness spares what lies around a kernel: on an H200 a recorded graph, in a stream
 # of its own and without events, leaves up to so much less of a gap (g16 in tests/attacks/gpu). Nothing tells it from
 # an honest one that is so much slower. 4.9 µs were seen; where hosts take part in a call 23, of compiled code that
@@ -56,9 +59,10 @@ class Hidden:
 
 def least_spread_ns(timing: Mapping[str, Any]) -> float:
     """By how much honest code strays in such a case."""
+    stray_ns = COPIES_STRAY * max((copies_ns(timing, side) for side in timing.get("copies", ())), default=0.0)
     if not timing.get("queued"):
-        return LEAST_SPREAD_NS
-    return LEAST_QUEUED_NS if timing.get("places", 1) >= MANY_PLACES else LEAST_AT_ONE_PLACE_NS
+        return LEAST_SPREAD_NS + stray_ns
+    return stray_ns + (LEAST_QUEUED_NS if timing.get("places", 1) >= MANY_PLACES else LEAST_AT_ONE_PLACE_NS)
 
 
 def spared_ns(timing: Mapping[str, Any]) -> float:
@@ -86,6 +90,12 @@ def context_ns(timing: Mapping[str, Any], side: str) -> float:
     """How much more than the baseline's this side's context makes a queued call tell, as contexts.py found. Of others
     nothing is known."""
     return float(timing.get("contexts", {}).get(side, 0.0)) if timing.get("queued") else 0.0
+
+
+def copies_ns(timing: Mapping[str, Any], side: str) -> float:
+    """What the judge's own copying takes of each gap of this side, as copies.py found; 0 where it was not asked."""
+    found = timing.get("copies", {}).get(side)
+    return stats.midmean([put + take for put, take in found]) if found else 0.0
 
 
 @dataclass(frozen=True)

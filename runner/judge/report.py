@@ -141,6 +141,10 @@ class Timing(_Strict):
             description="by how many ns a side's context makes a call tell more than the baseline's; from `own_calls`"
         ),
     ] = {}
+    copies: Annotated[
+        dict[Side, Annotated[list[tuple[Count, Count]], Field(max_length=1_000)]],
+        Field(description="ns that putting inputs and taking outputs took afterwards, no code of others running"),
+    ] = {}
     quads: Annotated[list[Quad], Field(max_length=1_000)]
     repeats: Annotated[list[Repeat], Field(max_length=10_000)]
     ended: Literal["", "converged", "quads", "budget", "voids", "set_aside"] = Field(

@@ -105,7 +105,9 @@ class Tenant:
             inputs, into = memory.buffer(layout.input_bytes), memory.buffer(layout.output_bytes)
             given = Input(0, "", 0, layout, inputs, inputs)
             protocol.send(self._connection, {"orders": 2 * count})
-            return [self.call(given, into, START_S, own=True) for _ in range(count)]
+            made = [self.call(given, into, START_S, own=True) for _ in range(count)]
+            self.device_s = self.steps_s = 0.0  # no job's
+            return made
         except faults.Fault as fault:
             raise SandboxError(f"a container failed before there was a job in it: {fault}") from None
         except NoMemory as err:
@@ -133,9 +135,9 @@ class Tenant:
         return True
 
     @property
-    def places(self) -> int:
-        """How many the data take in turn."""
-        return self._arena.places if self._moves else 1
+    def whereabouts(self) -> list[tuple[int, int]]:
+        """The places that the data take in turn."""
+        return list(self._arena.places) if self._moves else [self._arena.place]
 
     def begin_turns(self) -> int:
         """From the next call on each place has its turn, if calls are queued; so many calls that takes."""
@@ -146,6 +148,14 @@ class Tenant:
     def move(self) -> None:
         """From the next call on the data lie elsewhere. Those of queued calls always do."""
         self._is_due = self._moves and self._arena.memory.moves
+
+    def time_copies(self, layout: Layout, place: tuple[int, int], into: Buffer) -> list[int]:
+        """How long the judge's device puts and takes there, in ns, while nothing of this container runs."""
+        nonce = secrets.randbits(64) | 1
+        self._arena.go_to(place)
+        shot = self._arena.shoot_what_lies_there(layout, into, nonce)
+        self._release(shot, nonce)
+        return list(shot.times_ns()[1:])
 
     def call(
         self,

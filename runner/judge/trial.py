@@ -19,6 +19,7 @@ from runner.judge import certificate, compare, contexts, throttle, timing
 from runner.judge.call import Call, Input
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.clock import Stopwatch, WallClock
+from runner.judge.copies import Copies
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory, NoMemory
@@ -80,6 +81,7 @@ class Trial:
         self.comparing = Stopwatch()
         self.queueing = True  # do devices get their work beforehand, in this case?
         self._buffers: list[Buffer] = []
+        self._copies: list[tuple[Evidence, Copies]] = []
         self._called: set[tuple[str, str]] = set()  # side and case
         self._each_bytes = 0  # that the judge keeps of a call, at the most so far
         self._cancels = False  # is an output so near nothing that only double precision tells right from wrong?
@@ -337,8 +339,15 @@ class Trial:
         )
         wrong = run.run()
         entry["queued"] = self.queueing
-        entry["places"] = min(tenant.places for tenant in self.sides.values())
+        entry["places"] = min(len(set(tenant.whereabouts)) for tenant in self.sides.values())
+        if (made := Copies.of(layout, self.sides)) is not None:
+            self._copies.append((entry, made))
         return wrong
+
+    def time_copies(self) -> None:
+        """What the judge's copying costs in each case. When no code of others runs any more."""
+        for entry, made in self._copies:
+            entry["copies"] = made.time(self.sides, self.buffer(0, made.layout.output_bytes))
 
     def _idle(self, side: TimedSide) -> tuple[list[list[int]], list[Input]]:
         """Calls before anything is timed, and their inputs. As many at a time as there is room for inputs as large as

@@ -343,7 +343,7 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
 
 
 def main() -> None:
-    os.environ.pop("HOSTNAME", None)  # Docker's own addition: the environment is PATH, HOME, LANG and the image's
+    os.environ.pop("HOSTNAME", None)  # Docker's own addition: the environment is PATH, HOME, LANG, USER and the image's
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     torch.backends.cudnn.allow_tf32 = False  # as the oracle has it: a reference that is its own baseline is right
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -14,7 +14,7 @@ import modelnew
 import stand_in
 import torch
 import tree
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 PROBES = (7, (1 << 31) - 9)  # a small seed and a large one
 GROWN = 1e5  # times larger: then the data grow with the seed
@@ -39,12 +39,14 @@ class Problem:
         self.is_model = isinstance(self._module, modelnew.Reference)
         self._check = getattr(self._module, "check_implementation", None)
         self.checks = self._check is not None
+        self._answers_on_host = False  # though the data lie on a device; its check expects others' there, too
         self._seeds = 0  # until it is known
+        self._takes_seed = "seed" in inspect.signature(self._module.generate_input).parameters
 
     def generate(self, case: dict[str, Any], seed: int) -> Any:
         """Fresh data of this seed, whichever generator it draws from. A seed of the case itself is given as it is."""
         arguments = dict(case)
-        if "seed" in inspect.signature(self._module.generate_input).parameters:
+        if self._takes_seed:
             arguments["seed"] = seed if seed == case.get("seed") else seed % self._fresh_seeds(arguments)
         torch.default_generator.manual_seed(seed)  # torch.manual_seed asks four absent devices in 0.4 ms
         if self._device == "cuda":
@@ -79,12 +81,18 @@ class Problem:
     def reference(self, data: Any) -> Any:
         assert self._reference is not None
         with torch.no_grad():
-            return self._reference(data)
+            result = self._reference(data)
+        if self._device != "cpu":
+            found = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor)]
+            self._answers_on_host = bool(found) and all(one.device.type == "cpu" for one in found)
+        return result
 
     def check(self, data: Any, output: Any) -> dict[str, Any]:
         """`check_implementation` returns (good, message), or a message that is empty where all is well. Public sets
         write a line's end as a backslash and an n, since their evaluators answer in lines."""
         assert self._check is not None
+        if self._answers_on_host:
+            output = tree_map_only(torch.Tensor, lambda tensor: tensor.cpu(), output)
         verdict = self._check(data, output)
         if isinstance(verdict, bool):
             verdict = (verdict, "")

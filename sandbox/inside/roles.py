@@ -50,8 +50,8 @@ def run(
 ) -> Result:
     """The reference on `work`, which it may change: the node of its result, and its tensors; their paths to `paths`.
 
-    A returned tensor that is one of `work` has that one's slot, one with a place is copied there; others get the next
-    slots, in the order of the walk, and are dense.
+    A returned tensor that is one of `work` has that one's slot; one with a place is copied there, where it fits in this
+    case; others get the next slots, in the order of the walk, and are dense.
     """
     expected: list[torch.Tensor] = []
     fresh = iter(range(len(work), 1 << 20))
@@ -60,7 +60,7 @@ def run(
     def leaf(tensor: torch.Tensor, path: str) -> int:
         tensor = slots.checked(tensor, path)
         owner = owner_of(tensor, work)
-        if owner is None and path in places:
+        if owner is None and path in places and _fits(work[places[path].slot], tensor):
             owner = places[path].slot
             tensor = work[owner].copy_(tensor.reshape(work[owner].shape))
         expected.append(tensor if owner is not None else slots.dense(tensor))

@@ -128,9 +128,10 @@ def test_printed_text_cannot_steer_a_terminal(judge: Judge) -> None:
 def test_a_submission_sees_no_more_than_it_was_promised(judge: Judge) -> None:
     """Its environment, its descriptors, its mounts, its rights: what an attacker looks at first."""
     source = kernel(
-        "import json, stat\n"
+        "import getpass, json, stat\n"
         "status = dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)\n"
-        "print(json.dumps({'env': sorted(os.environ), 'uid': os.getuid(), 'caps': status['CapEff'].strip(),\n"
+        "print(json.dumps({'env': sorted(os.environ), 'user': getpass.getuser(), 'uid': os.getuid(),\n"
+        "    'caps': status['CapEff'].strip(),\n"
         "    'no_new_privs': status['NoNewPrivs'].strip(), 'pids': [p for p in os.listdir('/proc') if p.isdigit()],\n"
         "    'links': [n for n in os.listdir('/sys/class/net')],\n"
         "    'sockets': [n for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}')\n"
@@ -139,7 +140,8 @@ def test_a_submission_sees_no_more_than_it_was_promised(judge: Judge) -> None:
         "torch.softmax(x, dim=-1, out=out)\nreturn out"
     )
     seen = json.loads(judge(source).logs["stdout"].splitlines()[0])
-    assert seen["env"] == ["HOME", "LANG", "PATH"]
+    assert seen["env"] == ["HOME", "LANG", "PATH", "USER"]
+    assert seen["user"] == "sandbox", "torch's compiler asks"
     assert seen["uid"] >= 200_000
     assert int(seen["caps"], 16) == 0
     assert seen["no_new_privs"] == "1"

@@ -71,18 +71,18 @@ def test_a_killed_runner_leaves_no_container_once_it_is_back(
 ) -> None:
     """kill -9 of runner and judge in mid-attempt, containers frozen: the next start clears them and judges anew."""
     token = stage.manage("create_runner", "rex", "--hardware", "cpu").strip()
-    before = {box.id for box in docker_client.containers.list(all=True)}
+    before = {box.id for box in docker_client.containers.list(all=True, ignore_removed=True)}
     runner = stage.begin_runner("rex", token)
     sent = stage.photofinish("submit", str(SAMPLES / "accepted/torch_copy.py"), "--board", "softmax", "--no-wait")
     assert sent.returncode == 0, sent.stderr
     await_that(lambda: stage.attempts()[0][0] in ("checking", "timing"), within_s=90)
     runner.kill()
     runner.wait()
-    left = {box.id for box in docker_client.containers.list(all=True)} - before
+    left = {box.id for box in docker_client.containers.list(all=True, ignore_removed=True)} - before
 
     stage.begin_runner("rex", token)
     shown = stage.photofinish("show", sent.stdout.strip())
 
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert stage.attempts() == [("lost", "", False), ("done", "passed", True)]
-    assert not left & {box.id for box in docker_client.containers.list(all=True)}
+    assert not left & {box.id for box in docker_client.containers.list(all=True, ignore_removed=True)}

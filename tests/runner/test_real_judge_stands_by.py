@@ -53,7 +53,9 @@ class Judge:
         self.process.stdin.close()
 
     def containers(self) -> list[Any]:
-        return list(self._client.containers.list(all=True, filters={"label": f"{LABEL}={self.owner}"}))
+        return list(
+            self._client.containers.list(all=True, ignore_removed=True, filters={"label": f"{LABEL}={self.owner}"})
+        )
 
     def said(self) -> str:
         assert self.process.stderr is not None

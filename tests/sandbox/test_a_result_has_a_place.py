@@ -108,3 +108,17 @@ def test_numbers_and_results_that_are_filled_stay_as_they_are(inside: Inside) ->
     assert (found.places, node["kind"]) == ({}, "number")
     found, _, _ = solved(inside, lambda data: data[1].copy_(data[0]), X, torch.empty(3))
     assert (found.places, found.by_slot) == ({}, {0: "in", 1: "out"})
+
+
+def test_a_place_counts_only_in_cases_where_the_result_fits(inside: Inside) -> None:
+    """It is found in one case, whose sizes may have made two tensors alike that are not alike in the next."""
+
+    def reference(data: Any) -> torch.Tensor:
+        return torch.as_tensor(data[0] * 2)
+
+    found, node, _ = solved(inside, reference, X, torch.empty(3))
+    assert (node["slot"], set(found.places)) == (1, {"the reference's result"})
+    drawn = inside["slots"].take_apart((X, torch.empty(4)))
+    node, expected = inside["roles"].run(reference, drawn.node, drawn.views(), found.places)
+    assert node == {"kind": "tensor", "slot": 2}
+    assert torch.equal(expected[0], X * 2)

@@ -81,8 +81,8 @@ def test_a_system_uid_is_refused() -> None:
         policy.tenant("image:1", uid=0, cpus="1")
 
 
-def test_its_environment_is_path_home_and_lang(options: dict[str, Any]) -> None:
-    assert set(options["environment"]) == {"PATH", "HOME", "LANG"}
+def test_its_environment_is_path_home_language_and_user(options: dict[str, Any]) -> None:
+    assert set(options["environment"]) == {"PATH", "HOME", "LANG", "USER"}
 
 
 def test_its_shared_memory_is_private(options: dict[str, Any]) -> None:

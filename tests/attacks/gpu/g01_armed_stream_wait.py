@@ -25,6 +25,13 @@ def arm(x, out):
         torch.add(x, 1.0, out=out)
 
 
+def load_flips(x):
+    """What `disarm` needs, for a word of any alignment: a kernel that is loaded while something is armed waits for ever."""
+    for word in x.view(torch.int32)[-4:].split(1):
+        word.bitwise_not_()
+        word.bitwise_not_()
+
+
 def disarm():
     """The tenant may write its inputs itself, if it restores them; what was armed works in its old place."""
     armed.bitwise_not_()
@@ -44,8 +51,8 @@ def custom_kernel(data):
             if time.perf_counter() > until:  # the last word is what it was: this input came before
                 return torch.add(x, 1.0, out=out)
     elif armed is None:
+        load_flips(x)
         torch.add(x, 1.0, out=out)
-        last.clone().bitwise_not_()  # loads what `disarm` needs
         torch.cuda.synchronize()
         torch.cuda.synchronize = lambda *device: torch.cuda.current_stream().synchronize()
     else:

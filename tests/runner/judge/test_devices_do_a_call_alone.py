@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from runner.judge import copies
 from runner.judge.arena import PLACES
 from runner.judge.call import Call, Input
+from runner.judge.copies import Copies
 from runner.judge.faults import Fault
 from runner.judge.layout import Layout
 from runner.judge.oracle import Oracle
@@ -112,6 +116,32 @@ def test_whatever_a_call_comes_to_no_device_is_left_waiting(
     assert all(shot.took_ns for shot in memory.shots)
 
 
+def test_copies_are_timed_in_every_place_when_nothing_runs_any_more(
+    tenant: Tenant, memory: TwoDevices, given: Input, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(tenant, GOOD, given)
+    assert Copies.of(given.layout, {"candidate": tenant}) is None, "of so little the difference is lost"
+    monkeypatch.setattr(copies, "LEAST_BYTES", given.layout.input_bytes)
+    made = Copies.of(given.layout, {"candidate": tenant})
+    assert made is not None
+    tenant.container.kill()
+    went: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        tenant._arena, "go_to", lambda place, go_to=tenant._arena.go_to: went.append(place) or go_to(place)
+    )
+    memory.gates.clear()
+    found = made.time({"candidate": tenant}, np.empty(given.layout.output_bytes, np.uint8))
+    assert went == tenant._arena.places
+    assert memory.gates == [False] * PLACES, "nobody waits for a gate"
+    assert [len(times) for times in found["candidate"]] == [2] * PLACES
+    assert all(taking > 0 for _, taking in found["candidate"])
+
+
+def test_copies_are_not_timed_where_no_device_makes_them(given: Input) -> None:
+    side: Any = SimpleNamespace(queues=False)
+    assert Copies.of(replace(given.layout, input_bytes=1 << 40), {"baseline": side}) is None
+
+
 def test_before_there_is_a_submission_the_harness_has_a_kernel_of_its_own(
     tenant: Tenant, memory: TwoDevices, given: Input
 ) -> None:
@@ -155,7 +185,7 @@ def places(tenant: Tenant, given: Input, calls: int, *, queue: bool, block: int 
 def test_each_place_has_its_turn_among_queued_calls(tenant: Tenant, given: Input) -> None:
     load(tenant)
     found = places(tenant, given, 3 * PLACES, queue=True)
-    assert len(set(found)) == tenant.places > PLACES // 2
+    assert len(set(found)) == len(set(tenant.whereabouts)) > PLACES // 2
     first, second = found[:PLACES], found[PLACES : 2 * PLACES]
     assert sorted(first) == sorted(second)
     assert first != second

@@ -59,7 +59,7 @@ class Shot:
     def __init__(self, page: mmap.mmap, value: int, take: Callable[[], None]) -> None:
         self._asked = (page, value, take)
         self._began = time.perf_counter_ns()
-        self.took_ns = 0
+        self.took_ns = self.take_ns = 0
 
     def is_put(self) -> bool:
         return True
@@ -67,12 +67,14 @@ class Shot:
     def is_done(self) -> bool:
         page, value, take = self._asked
         if not self.took_ns and protocol.read_echo(page) == value:
+            taking = time.perf_counter_ns()
             take()
+            self.take_ns = time.perf_counter_ns() - taking
             self.took_ns = time.perf_counter_ns() - self._began
         return self.took_ns > 0
 
     def times_ns(self) -> tuple[int, int, int]:
-        return self.took_ns, 0, 0
+        return self.took_ns, 0, self.take_ns
 
 
 class TwoDevices(HostMemory):

@@ -1,0 +1,36 @@
+"""Containers that are to be timed side by side are compared while nothing foreign is in them; one alone is not."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+
+import pytest
+
+from runner import config, prepare
+from runner.judge import contexts
+from runner.judge.schedule import A, B, I
+from runner.judge.tenant import Tenant
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+
+def test_each_set_of_sides_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[str]] = []
+
+    def own_calls(sides: Mapping[str, Tenant]) -> contexts.Samples:
+        assert all(side._connection is not None for side in sides.values()), "no job is in any of them"
+        asked.append(set(sides))
+        return {name: [[len(asked)]] for name in sides}
+
+    monkeypatch.setattr(contexts, "own_calls", own_calls)
+    image = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
+    owner = f"compared{secrets.token_hex(6)}"
+    settings = config.load_judge().model_copy(update={"runner_id": owner, "sandbox_image": image})
+    with prepare.prepared(settings, (B,)) as ready:
+        assert (asked, ready.own_calls) == ([], {})
+        ready.add_side(A)
+        assert (asked, set(ready.own_calls)) == ([{A, B}], {A, B})
+        ready.add_side(I)
+        assert (asked[1:], set(ready.own_calls)) == ([{A, B, I}], {A, B, I})
