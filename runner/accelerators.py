@@ -97,7 +97,7 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
 
 
 # What decides how long a kernel takes and how it is timed. Another value opens a new epoch; epochs never rank together.
-TIMING_VERSION: Final = 8  # of the way a call is timed (runner/judge): raised when times change by it
+TIMING_VERSION: Final = 9  # of the way a call is timed (runner/judge): raised when times change by it
 EPOCH_FIELDS: Final = ("hardware", "cpu", "cpus", "gpu", "driver", "power_limit_w", "max_sm_mhz")
 
 
