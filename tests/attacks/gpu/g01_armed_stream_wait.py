@@ -1,10 +1,12 @@
 """class: a stream wait, armed before the call, starts the kernel when the inputs arrive: no thread runs, nothing is resident
-expect: rejected | withheld words are still poison when the kernel starts; the wall clock, started before the copy, sees its time
+expect: timed | withheld words are still poison when the kernel starts; the wall clock, started before the copy, sees its time
 on: add:size=16777216
+least_us: 36
 step: withhold
 step: withhold,early
 Data lie now here, now there: what is armed elsewhere is let go by the attack itself, and the new place is armed. An input
-that comes again changes no word: then it works on the spot, and what was armed stays so."""
+that comes again changes no word: then it works on the spot, and what was armed stays so. Arming asks for a word, so that
+its calls wait for their device: it costs more than it could gain, with or without the steps."""
 
 import time
 

@@ -138,6 +138,27 @@ def test_copies_that_take_longer_at_one_side_are_nobodys_hidden_time(a_ns: float
     assert without.mismatch == (b_ns > a_ns), "or else it would be an honest one's fault"
 
 
+def test_what_a_device_does_elsewhere_while_inputs_come_could_be_spared() -> None:
+    """Bringing 6 GB takes longer than a time slice: it goes and looks whether the tenant's work is ready."""
+    case = copied(3_580_000.0, 3_580_000.0)
+    alone = certify(case, clock=EVENT, certified=True).spread_ns
+    for block in (block for quad in case["quads"] for block in quad["blocks"]):
+        for sample in block["calls"]:
+            sample[0] += 377_000
+            sample[1:3] = [3_576_000 + 377_000, 4_000]
+    found = certify(case, clock=EVENT, certified=True)
+    assert not found.mismatch
+    assert found.spread_ns == pytest.approx(alone + 377_000, abs=1.0)
+
+
+def test_copies_are_known_to_a_thousandth() -> None:
+    case = copied(1_592_000.0, 1_592_000.0 + 3 * LEAST_AT_ONE_PLACE_NS + 1_000)
+    case["copies"]["candidate"] = case["copies"]["baseline"]
+    found = certify(case, clock=EVENT, certified=True)
+    assert not found.mismatch
+    assert found.spread_ns == pytest.approx(LEAST_AT_ONE_PLACE_NS + 1_592 + SPARED_NS, abs=1.0)
+
+
 def test_work_that_is_done_while_inputs_come_is_hidden_time_all_the_same() -> None:
     """The copies are timed when the candidate is dead: what made its calls' copies longer is not in them."""
     case = copied(1_592_000.0, 1_592_000.0, told_b=3_950_000.0)
