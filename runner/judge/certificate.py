@@ -128,8 +128,8 @@ def _event(quads: list[list[Timing]], timing: Timing, side: str) -> Certified:
 def _elsewhere_ns(quads: list[list[Timing]], timing: Timing) -> float:
     """How much longer the judge's copying takes within the baseline's calls than when nothing else is on the device.
 
-    Copies of over 2 ms are longer than a device's time slice: then it looks by turns whether the tenant's work is ready,
-    which takes 0.2 ms (docs/measurements.md). A tenant that has nothing waiting there spares that.
+    Copies of over 2 ms are longer than a device's time slice: then it looks whether the tenant's work is ready, which
+    takes 0.2 ms (docs/measurements.md). A tenant that has nothing waiting there spares that.
     """
     copies_ns = gap.copies_ns(timing, BASELINE)
     if not copies_ns:
