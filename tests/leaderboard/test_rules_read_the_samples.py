@@ -57,6 +57,14 @@ def test_a_finding_has_figures_threshold_samples_and_a_sentence_to_act_on() -> N
     json.dumps([found.figures, found.samples], allow_nan=False)
 
 
+def test_a_finding_says_what_it_compares_with() -> None:
+    """Where the reference was not timed by itself, a baseline that is nobody's best stands for it."""
+    (found,) = held(evidence(case(candidate=0.09e6), tuned=False))
+    assert "as fast as the baseline, which is" in found.sentence
+    (found,) = held(evidence(case(0.9e6, eager_ns=11e6)))
+    assert "as fast as the reference as it is written" in found.sentence
+
+
 def test_one_case_of_many_is_held_though_the_mean_over_them_is_ordinary() -> None:
     cases = [case(candidate=1e6, name=f"n={n}") for n in range(7)]
     assert rules(evidence(*cases, case(candidate=0.4e6, name="n=7"))) == ["faster_than_best"]
