@@ -19,6 +19,7 @@ from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.records import INCUMBENT_FAILED
 from runner.judge.schedule import A, B, I
 from runner.judge.telemetry import Blind, Telemetry, company, open_telemetry
+from runner.judge.tenant import Tenant
 from runner.judge.trial import Trial
 from runner.wire import ADMISSION, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
 from sandbox import protocol
@@ -27,7 +28,7 @@ from sandbox.errors import SandboxError
 log = logging.getLogger("runner.execute")
 
 TIMED_MODES: Final = ("benchmark", "ranked")
-OUT_OF_MEMORY: Final = "out_of_memory"
+SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that a device's memory may have
 
 OnEvent = Callable[[Event], None]
 
@@ -121,16 +122,14 @@ def _judge(
                 with closing(_telemetry(job, ready)) as telemetry:
                     trial.measure(job.reference_ns, telemetry)
     except Fault as fault:
-        if fault.outcome == OUT_OF_MEMORY:
-            _only_ours(job, ready)
+        _not_for_want_of_room(fault.reason, job, ready)
         evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
     except IncumbentFailed as failed:
+        _not_for_want_of_room(failed.reason, job, ready)
         said = f"The incumbent failed while it was measured beside this submission: {failed}."
         evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
-    for name in set(sides) - {A}:
-        sides[name].container.kill()
-        sides[name].container.wait_dead()
-    if evidence["fault"] is None:
+    _end(sides, evidence)
+    with phases("copies"):
         trial.time_copies()
     phases.add("calls", sum(side.device_s for side in sides.values()))
     phases.add("steps", sum(side.steps_s for side in sides.values()))
@@ -141,13 +140,22 @@ def _judge(
     return report_of(blank, evidence, sides[B].logs())
 
 
-def _only_ours(job: Job, ready: prepare.Prepared) -> None:
-    """Where memory is short: no submission pays for what others hold of its device. Raises SandboxError."""
-    pids = company(job.hardware, own=ready.pids, gpu=ready.settings.runner_gpu)
+def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> None:
+    """No submission pays for what others hold of a device's memory. Raises SandboxError."""
+    pids = company(job.hardware, own=ready.pids, gpu=ready.settings.runner_gpu) if reason in SHORT_OF_MEMORY else None
     if pids:
         raise SandboxError(
             f"memory ran out, and others are on the device, too: end pid {', '.join(map(str, sorted(pids)))}"
         )
+
+
+def _end(sides: dict[str, Tenant], evidence: dict[str, Any]) -> None:
+    """No code of others runs from here on, or that is what decides."""
+    for name in sorted(set(sides) - {A}):
+        sides[name].container.kill()
+        if not sides[name].container.wait_dead() and evidence["fault"] is None:
+            said = "Your code could not be ended after its last call."
+            evidence["fault"] = {"outcome": "policy", "reason": "unfreezable", "message": said}
 
 
 def _load(trial: Trial, source: str) -> None:

@@ -274,15 +274,15 @@ class Container:
         with contextlib.suppress(OSError):
             self.thaw()
 
-    def wait_dead(self, timeout_s: float = 10) -> None:
-        """Until nothing of it runs and its output is read; call only when it is dead or killed.
+    def wait_dead(self, timeout_s: float = 10) -> bool:
+        """Until nothing of it runs and its output is read; call only when it is dead or killed. False: it still runs.
 
         Its first program is the last to go: the kernel ends every other process of the PID namespace before.
         """
-        if self._pidfd >= 0:
-            select.select([self._pidfd], [], [], timeout_s)
+        dead = self._pidfd < 0 or bool(select.select([self._pidfd], [], [], timeout_s)[0])
         if self._reader is not None:
             self._reader.join(timeout=2)
+        return dead
 
     def wait_exit(self, timeout_s: float = 10) -> Exit:
         """How it ended, as the engine says it a little later; call only when it is dead or killed."""

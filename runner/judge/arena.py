@@ -64,6 +64,12 @@ class Arena:
         starts = protocol.places_of(self.number)
         self._into, self._out_of = self.inputs.bytes[starts[0] :], self.outputs.bytes[starts[1] :]
 
+    def holds(self, place: tuple[int, int], layout: Layout) -> bool:
+        """Does data of this layout end before the regions do, where it begins there?"""
+        starts = protocol.places_of(protocol.number_of(place))
+        room = self.inputs.size - starts[0], self.outputs.size - starts[1]
+        return layout.input_bytes <= room[0] and layout.output_bytes <= room[1]
+
     @property
     def number(self) -> int:
         """Where the data begin, as an order says it."""
@@ -103,11 +109,6 @@ class Arena:
         return self.memory.shoot(
             lambda: self.put_inputs(layout, inputs, hot=hot), lambda: self.take_outputs(layout, into), words, nonce
         )
-
-    def shoot_what_lies_there(self, layout: Layout, into: Buffer, nonce: int) -> Shot:
-        """The same with the inputs that are there, as they are."""
-        self.stage(layout, self._into)
-        return self.shoot(layout, self._into, into, nonce, gated=False)
 
     def outputs_are(self, layout: Layout, snapshot: Buffer) -> bool:
         return self.memory.same(self._out_of, snapshot, layout.output_bytes)

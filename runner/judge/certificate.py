@@ -109,33 +109,21 @@ def _event(quads: list[list[Timing]], timing: Timing, side: str) -> Certified:
     """
     if not quads:
         return Certified([])
-    own, theirs = (gap.copies_ns(timing, name) for name in (BASELINE, side))
+    own, theirs = gap.copies_ns(timing, BASELINE, side)
     calls = [
         ([_told(first, own), _told(last, own)], [_told(second, theirs), _told(third, theirs)])
         for first, second, third, last in quads
     ]
-    least_ns, own_ns = gap.least_spread_ns(timing), gap.context_ns(timing, side)
+    least_ns = gap.least_spread_ns(timing) + gap.copies_spread_ns(timing, BASELINE, side)
+    own_ns = gap.context_ns(timing, side)
     everywhere, fastest = (gap.hidden(calls, fastest=only, least_ns=least_ns) for only in (False, True))
     raised = max(everywhere.beyond, fastest.beyond)
     added = (0.0, raised - own_ns, raised - own_ns, 0.0)
     times = [[_event_block(block) + more for block, more in zip(quad, added, strict=True)] for quad in quads]
     spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns)
-    spread += gap.spared_ns(timing) + _elsewhere_ns(quads, timing)
+    spread += gap.spared_ns(timing) + gap.elsewhere_ns(timing, BASELINE, side)
     mismatch = any(found.value > MISMATCH_SPREADS * found.spread for found in (everywhere, fastest))
     return Certified(times, spread, mismatch=mismatch)
-
-
-def _elsewhere_ns(quads: list[list[Timing]], timing: Timing) -> float:
-    """How much longer the judge's copying takes within the baseline's calls than when nothing else is on the device.
-
-    Copies of over 2 ms are longer than a device's time slice: then it looks whether the tenant's work is ready, which
-    takes 0.2 ms (docs/measurements.md). A tenant that has nothing waiting there spares that.
-    """
-    copies_ns = gap.copies_ns(timing, BASELINE)
-    if not copies_ns:
-        return 0.0
-    within = [sample[1] + sample[2] for quad in quads for block in (quad[0], quad[3]) for sample in block["calls"]]
-    return max(0.0, stats.median(within) - copies_ns)
 
 
 def _told(block: Timing, copies_ns: float) -> list[tuple[float, float]]:

@@ -45,6 +45,7 @@ class IncumbentFailed(Exception):
 
     def __init__(self, outcome: str, reason: str) -> None:
         super().__init__(f"{outcome} ({reason})")
+        self.reason = reason
 
 
 class OracleFailed(Exception):

@@ -11,6 +11,7 @@ what it spares of the gap (SPARED_NS).
 from __future__ import annotations
 
 import math
+import statistics
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_QUEUED_NS: Final = 1_700.0  # where devices do all of it
 LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # and data lie in fewer than so many places
 MANY_PLACES: Final = 8
-COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, where that was timed (copies.py): 1.9 µs of 1.6 ms, 14 of 7.9
+COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, where that was timed (copies.py); 1.9 µs of 1.6 ms were seen
+COPIES_APART: Final = 1 / 50  # of it: half a per cent was seen between two containers
 # A tenant that takes over from the harness spares what lies around a kernel: on an H200 a recorded graph, in a stream
 # of its own and without events, leaves up to so much less of a gap (g16 in tests/attacks/gpu). Nothing tells it from
 # an honest one that is so much slower. 4.9 µs were seen; where hosts take part in a call 23, of compiled code that
@@ -59,10 +61,9 @@ class Hidden:
 
 def least_spread_ns(timing: Mapping[str, Any]) -> float:
     """By how much honest code strays in such a case."""
-    stray_ns = COPIES_STRAY * max((copies_ns(timing, side) for side in timing.get("copies", ())), default=0.0)
     if not timing.get("queued"):
-        return LEAST_SPREAD_NS + stray_ns
-    return stray_ns + (LEAST_QUEUED_NS if timing.get("places", 1) >= MANY_PLACES else LEAST_AT_ONE_PLACE_NS)
+        return LEAST_SPREAD_NS
+    return LEAST_QUEUED_NS if timing.get("places", 1) >= MANY_PLACES else LEAST_AT_ONE_PLACE_NS
 
 
 def spared_ns(timing: Mapping[str, Any]) -> float:
@@ -92,10 +93,45 @@ def context_ns(timing: Mapping[str, Any], side: str) -> float:
     return float(timing.get("contexts", {}).get(side, 0.0)) if timing.get("queued") else 0.0
 
 
-def copies_ns(timing: Mapping[str, Any], side: str) -> float:
-    """What the judge's own copying takes of each gap of this side, as copies.py found; 0 where it was not asked."""
-    found = timing.get("copies", {}).get(side)
-    return stats.midmean([put + take for put, take in found]) if found else 0.0
+def copies_ns(timing: Mapping[str, Any], baseline: str, side: str) -> tuple[float, float]:
+    """What the judge's own copying takes of each gap, of these two, as copies.py found; 0 where nobody asked.
+
+    The second is believed as far as the same copies took as long within calls, and two allocations were ever seen to
+    differ: nobody gains by slowing the judge down when it counts for him.
+    """
+    found = timing.get("copies") or {}
+    if not (found.get(baseline) and found.get(side)):
+        return 0.0, 0.0
+    own, theirs = (stats.midmean([put + take for put, take in found[name]]) for name in (baseline, side))
+    within = stats.median(_within(timing, side))
+    return own, min(theirs, (1 + COPIES_STRAY) * within, (1 + COPIES_APART) * own)
+
+
+def copies_spread_ns(timing: Mapping[str, Any], baseline: str, side: str) -> float:
+    """How far that may stray: a thousandth, and three standard errors as they were found, of which no more than the
+    share that two allocations may differ by is believed."""
+    own, theirs = copies_ns(timing, baseline, side)
+    if not own:
+        return 0.0
+    rows = [[put + take for put, take in timing["copies"][name]] for name in (baseline, side)]
+    errors = [statistics.stdev(row) / math.sqrt(len(row)) for row in rows]
+    return COPIES_STRAY * max(own, theirs) + min(ERRORS * math.hypot(*errors), COPIES_APART * own)
+
+
+def elsewhere_ns(timing: Mapping[str, Any], baseline: str, side: str) -> float:
+    """How much longer the judge's copying takes within the baseline's calls than when nothing else is on the device.
+
+    Copies of over 2 ms are longer than a device's time slice: then it looks whether the tenant's work is ready, which
+    takes 0.2 ms (docs/measurements.md). A tenant that has nothing waiting there spares that.
+    """
+    own, _ = copies_ns(timing, baseline, side)
+    return max(0.0, stats.median(_within(timing, baseline)) - own) if own else 0.0
+
+
+def _within(timing: Mapping[str, Any], side: str) -> list[float]:
+    """How long the copies took within this side's calls."""
+    blocks = [block for quad in timing["quads"] for block in quad["blocks"] if block["side"] == side]
+    return [sample[1] + sample[2] for block in blocks for sample in block["calls"]]
 
 
 @dataclass(frozen=True)

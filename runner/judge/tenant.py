@@ -139,6 +139,9 @@ class Tenant:
         """The places that the data take in turn."""
         return list(self._arena.places) if self._moves else [self._arena.place]
 
+    def holds(self, place: tuple[int, int], layout: Layout) -> bool:
+        return self._arena.holds(place, layout)
+
     def begin_turns(self) -> int:
         """From the next call on each place has its turn, if calls are queued; so many calls that takes."""
         self._arena.begin_turns()
@@ -149,11 +152,12 @@ class Tenant:
         """From the next call on the data lie elsewhere. Those of queued calls always do."""
         self._is_due = self._moves and self._arena.memory.moves
 
-    def time_copies(self, layout: Layout, place: tuple[int, int], into: Buffer) -> list[int]:
+    def time_copies(self, given: Input, place: tuple[int, int], into: Buffer) -> list[int]:
         """How long the judge's device puts and takes there, in ns, while nothing of this container runs."""
         nonce = secrets.randbits(64) | 1
         self._arena.go_to(place)
-        shot = self._arena.shoot_what_lies_there(layout, into, nonce)
+        self._arena.stage(given.layout, given.inputs)
+        shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False)
         self._release(shot, nonce)
         return list(shot.times_ns()[1:])
 

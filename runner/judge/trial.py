@@ -30,6 +30,7 @@ from runner.judge.stage import Stage
 from runner.judge.telemetry import Telemetry
 from runner.judge.tenant import Tenant
 from runner.judge.timed_side import TimedSide, pause_for
+from sandbox.errors import SandboxError
 
 EVIDENCE_VERSION: Final = 3
 CHANGED_IN_PLACE: Final = (
@@ -58,7 +59,8 @@ def files_beside(source: str, files: Mapping[str, str]) -> dict[str, str]:
 
 
 class Trial:
-    """Use: `load`, `check`, and for a timed mode `measure`; then read `evidence`."""
+    """Use: `load`, `check`, and for a timed mode `measure`; when all containers but the baseline's are dead,
+    `time_copies`; then read `evidence`."""
 
     def __init__(
         self,
@@ -340,14 +342,29 @@ class Trial:
         wrong = run.run()
         entry["queued"] = self.queueing
         entry["places"] = min(len(set(tenant.whereabouts)) for tenant in self.sides.values())
-        if (made := Copies.of(layout, self.sides)) is not None:
+        if (made := Copies.of(case, layout, self.sides)) is not None:
             self._copies.append((entry, made))
         return wrong
 
     def time_copies(self) -> None:
-        """What the judge's copying costs in each case. When no code of others runs any more."""
-        for entry, made in self._copies:
-            entry["copies"] = made.time(self.sides, self.buffer(0, made.layout.output_bytes))
+        """What the judge's own copying costs in each case, when no code of others runs any more: where what was
+        measured can become a score. Raises SandboxError, OracleFailed."""
+        if not self._counts:
+            return
+        try:
+            for entry, made in self._copies:
+                (given,) = self.fresh(made.case, 1)
+                into = self.buffer(0, given.layout.output_bytes)
+                entry["copies"] = made.time(self.sides, given, into)
+                self.oracle.release(given)
+        except (NoMemory, RuntimeError) as err:  # of a device, which nobody's code is to blame for any more
+            raise SandboxError(f"the judge's own copies could not be timed: {err}") from None
+
+    @property
+    def _counts(self) -> bool:
+        """Did nothing happen that decides the verdict, whatever the times are?"""
+        evidence = self.evidence
+        return not (evidence["fault"] or evidence["set_aside"]) and all(check["good"] for check in evidence["checks"])
 
     def _idle(self, side: TimedSide) -> tuple[list[list[int]], list[Input]]:
         """Calls before anything is timed, and their inputs. As many at a time as there is room for inputs as large as

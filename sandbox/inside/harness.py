@@ -322,7 +322,7 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
     if isinstance(err, SyntaxError) and kind == protocol.LOAD and err.filename in (submission, f"{WORK}/{submission}"):
         line = (err.text or "").rstrip()
         return protocol.SYNTAX, f"{submission}, line {err.lineno}: {err.msg}\n{line}"
-    if isinstance(err, MemoryError) or "can't allocate memory" in str(err):
+    if isinstance(err, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(err):
         return protocol.MEMORY, f"{name_of(err)}: {err}"
     if kind == protocol.LAYOUT and err.__cause__ is None:
         return protocol.LAYOUT_FAILED, f"{name_of(err)}: {err}"

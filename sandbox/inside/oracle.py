@@ -64,6 +64,15 @@ class Known:
     condition: dict[int, tuple[float, float]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What a check needs of a make: the data, its layout, and whether the reference answered on the host."""
+
+    drawn: slots.Drawn
+    layout: Layout
+    on_host: bool
+
+
 class Full(Exception):
     """There is no room left behind what was made before."""
 
@@ -96,7 +105,7 @@ class Oracle:
         self.known: dict[str, Known] = {}  # by case and shapes
         self.eager_ns = 0  # of the reference, in the last make that was timed
         self.case, self.timed = "", 0  # of the last makes, how many were
-        self.kept: dict[int, tuple[slots.Drawn, Layout]] = {}
+        self.kept: dict[int, Kept] = {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Import the problem; does it bring its own check?"""
@@ -279,20 +288,19 @@ class Oracle:
 
     def check(self, number: int) -> dict[str, Any]:
         """The problem's own check of the bytes in `answer`, against the data of `make` with this number."""
-        drawn, layout = self.kept[number]
-        return self._checked(drawn.data(), layout, self.answer)
+        kept = self.kept[number]
+        return self._checked(kept.drawn.data(), kept, self.answer)
 
     def _is_sound(self, drawn: slots.Drawn) -> bool:
         """Does the problem's own check take what the reference just gave? Not for a matrix that is symmetric no more
         while the reference reads one half. On copies: a check may run the reference, which changes its data."""
         if not self.problem.checks:
             return True
-        _, layout = next(reversed(self.kept.values()))
         copies = {index: slots.clone(base) for index, base in drawn.bases.items()}
-        return self._checked(drawn.data(copies), layout, self.expected)["good"] is True
+        return self._checked(drawn.data(copies), next(reversed(self.kept.values())), self.expected)["good"] is True
 
-    def _checked(self, data: Any, layout: Layout, region: Any) -> dict[str, Any]:
-        nothing = torch.empty(0)
+    def _checked(self, data: Any, kept: Kept, region: Any) -> dict[str, Any]:
+        nothing, layout = torch.empty(0), kept.layout
         tensors = [nothing] * len(layout["slots"])
         for index, slot in enumerate(layout["slots"]):
             if slots.is_output(slot):
@@ -300,11 +308,12 @@ class Oracle:
         for index, slot in enumerate(layout["slots"]):
             if slot["role"] == "view" and slots.is_output(layout["slots"][slot["of"]]):
                 tensors[index] = slots.looked_at(slot, tensors[slot["of"]])
-        answer: dict[str, Any] = self.problem.check(data, tree.build(layout["result"], tensors))
+        output = tree.build(layout["result"], tensors)
+        answer: dict[str, Any] = self.problem.check(data, output, on_host=kept.on_host)
         return answer
 
     def _remember(self, number: int, drawn: slots.Drawn, layout: Layout) -> None:
-        self.kept[number] = (drawn, layout)
+        self.kept[number] = Kept(drawn, layout, self.problem.answered_on_host)
         while len(self.kept) > KEEP:
             self.kept.pop(next(iter(self.kept)))
 

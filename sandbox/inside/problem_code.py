@@ -39,7 +39,7 @@ class Problem:
         self.is_model = isinstance(self._module, modelnew.Reference)
         self._check = getattr(self._module, "check_implementation", None)
         self.checks = self._check is not None
-        self._answers_on_host = False  # though the data lie on a device; its check expects others' there, too
+        self.answered_on_host = False  # the last time, though the data lie on a device
         self._seeds = 0  # until it is known
         self._takes_seed = "seed" in inspect.signature(self._module.generate_input).parameters
 
@@ -84,14 +84,17 @@ class Problem:
             result = self._reference(data)
         if self._device != "cpu":
             found = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor)]
-            self._answers_on_host = bool(found) and all(one.device.type == "cpu" for one in found)
+            self.answered_on_host = bool(found) and all(one.device.type == "cpu" for one in found)
         return result
 
-    def check(self, data: Any, output: Any) -> dict[str, Any]:
+    def check(self, data: Any, output: Any, *, on_host: bool = False) -> dict[str, Any]:
         """`check_implementation` returns (good, message), or a message that is empty where all is well. Public sets
-        write a line's end as a backslash and an n, since their evaluators answer in lines."""
+        write a line's end as a backslash and an n, since their evaluators answer in lines.
+
+        `on_host`: the reference answered there, and so it is where the check expects an output.
+        """
         assert self._check is not None
-        if self._answers_on_host:
+        if on_host:
             output = tree_map_only(torch.Tensor, lambda tensor: tensor.cpu(), output)
         verdict = self._check(data, output)
         if isinstance(verdict, bool):

@@ -17,11 +17,15 @@ MOST_PLACES = 4  # tensors of the data that are tried, the last ones: each costs
 
 @dataclass(frozen=True)
 class Place:
-    """The slot of the data where a new tensor of the result belongs. `note` goes into the result's node: in which
-    `shape` it is returned where that is another one, and in which dtype it may be returned `also`."""
+    """The slot of the data where a new tensor of the result belongs; in which dtype it may be returned `also`."""
 
     slot: int
-    note: dict[str, Any] = field(default_factory=dict)
+    also: str = ""
+
+    def note(self, base: torch.Tensor, tensor: torch.Tensor) -> dict[str, Any]:
+        """For the result's node: the same, and in which `shape` it is returned where that is another one."""
+        shape = {"shape": list(tensor.shape)} if base.shape != tensor.shape else {}
+        return shape | ({"also": self.also} if self.also else {})
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,14 @@ def run(
     """
     expected: list[torch.Tensor] = []
     fresh = iter(range(len(work), 1 << 20))
-    places = places or {}
+    places, notes = places or {}, dict[int, dict[str, Any]]()
 
     def leaf(tensor: torch.Tensor, path: str) -> int:
         tensor = slots.checked(tensor, path)
         owner = owner_of(tensor, work)
         if owner is None and path in places and _fits(work[places[path].slot], tensor):
             owner = places[path].slot
+            notes[owner] = places[path].note(work[owner], tensor)
             tensor = work[owner].copy_(tensor.reshape(work[owner].shape))
         expected.append(tensor if owner is not None else slots.dense(tensor))
         if paths is not None:
@@ -69,7 +74,6 @@ def run(
         return next(fresh) if owner is None else owner
 
     result = tree.walk(reference(tree.build(node, work)), leaf, "the reference's result", result=True)
-    notes = {place.slot: place.note for place in places.values()}
     for one in tree.leaves(result):
         one.update(notes.get(one["slot"], {}))
     return result, expected
@@ -128,12 +132,8 @@ def _places(
         slot = next((index for index in reversed(free) if _fits(drawn.bases[index], tensor)), None)
         if slot is not None:
             free.remove(slot)
-            base, note = drawn.bases[slot], dict[str, Any]()
-            if base.shape != tensor.shape:
-                note["shape"] = list(tensor.shape)
-            if base.dtype != tensor.dtype:
-                note["also"] = str(tensor.dtype).removeprefix("torch.")
-            places[path] = Place(slot, note)
+            same = drawn.bases[slot].dtype == tensor.dtype
+            places[path] = Place(slot, "" if same else str(tensor.dtype).removeprefix("torch."))
     return places
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from runner import execute
 from runner.judge import nvml, telemetry
+from sandbox.container import Container
+from sandbox.errors import SandboxError
 from tests.attacks.conftest import Judge
 from tests.runner.judge.fake_nvml import FakeNvml
 
@@ -34,6 +38,31 @@ def test_memory_of_others_is_not_the_submissions_fault(
     assert (report.outcome, report.reason) == (outcome, reason)
     assert asked == [{"hardware": "cpu", "own": 3, "gpu": 0}]  # the judge, the submission, the problem
     assert bool(others) == ("end pid 5, 2147483647" in report.evidence.get("operator", ""))
+
+
+@pytest.mark.parametrize(
+    ("reason", "excused"), [("judge", True), ("allocation", True), ("limit", False), ("raised", False)]
+)
+def test_company_takes_no_memory_of_a_host(monkeypatch: pytest.MonkeyPatch, reason: str, excused: bool) -> None:
+    """A container's own limit is `limit`, and holds on the host."""
+    monkeypatch.setattr(execute, "company", lambda hardware, **given: frozenset({5}))
+    job: Any = SimpleNamespace(hardware="H200")
+    ready: Any = SimpleNamespace(pids=frozenset, settings=SimpleNamespace(runner_gpu=0))
+    with pytest.raises(SandboxError, match="end pid 5") if excused else nullcontext():
+        execute._not_for_want_of_room(reason, job, ready)
+
+
+def test_a_device_without_memory_is_memory_that_ran_out(judge: Judge) -> None:
+    report = judge(
+        "import torch\n\n\ndef custom_kernel(data):\n    raise torch.OutOfMemoryError('CUDA out of memory')\n"
+    )
+    assert (report.outcome, report.reason) == ("out_of_memory", "allocation")
+
+
+def test_code_that_cannot_be_ended_gets_no_score(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Container, "wait_dead", lambda self, timeout_s=10: False)
+    report = judge("def custom_kernel(data):\n    x, out = data\n    return out.copy_(x.softmax(-1))\n")
+    assert (report.outcome, report.reason) == ("policy", "unfreezable")
 
 
 def test_company_is_who_is_on_the_device_and_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

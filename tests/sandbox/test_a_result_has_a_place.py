@@ -122,3 +122,22 @@ def test_a_place_counts_only_in_cases_where_the_result_fits(inside: Inside) -> N
     node, expected = inside["roles"].run(reference, drawn.node, drawn.views(), found.places)
     assert node == {"kind": "tensor", "slot": 2}
     assert torch.equal(expected[0], X * 2)
+
+
+def test_one_number_is_told_its_shape_in_each_case_by_itself(inside: Inside) -> None:
+    """A place is found in one case; in another the same tensors may have one element, or no longer."""
+
+    def rows(data: Any) -> torch.Tensor:
+        return torch.as_tensor(data[0].sum(1).squeeze())
+
+    found, node, _ = solved(inside, rows, torch.ones(4, 3), torch.empty(4))
+    assert node == {"kind": "tensor", "slot": 1}
+    drawn = inside["slots"].take_apart((torch.ones(1, 3), torch.empty(1)))
+    node, expected = inside["roles"].run(rows, drawn.node, drawn.views(), found.places)
+    assert node == {"kind": "tensor", "slot": 1, "shape": []}
+    inside["results"].keep(node, [torch.ones(1, 3), expected[0]], torch.tensor(3.0))
+    found, node, _ = solved(inside, rows, torch.ones(1, 3), torch.empty(1))
+    assert node == {"kind": "tensor", "slot": 1, "shape": []}
+    drawn = inside["slots"].take_apart((torch.ones(4, 3), torch.empty(4)))
+    node, _ = inside["roles"].run(rows, drawn.node, drawn.views(), found.places)
+    assert node == {"kind": "tensor", "slot": 1}

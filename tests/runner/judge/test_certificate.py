@@ -118,14 +118,17 @@ def test_contexts_say_nothing_of_calls_that_could_not_be_queued() -> None:
     assert found.spread_ns == LEAST_SPREAD_NS + SPARED_BY_HOST_NS
 
 
-def copied(a_ns: float, b_ns: float, *, copies: bool = True, **given: Any) -> dict[str, Any]:
+def copied(
+    a_ns: float, b_ns: float, *, told_ns: float = 4_000_000.0, after: dict[str, list[list[float]]] | None = None
+) -> dict[str, Any]:
     """The judge's own copying lies in every call: so long at the baseline, so long at the candidate."""
-    case = timing(event_b=4_000_000.0, event_a=4_000_000.0, **given) | {"queued": True}
+    case = timing(event_b=4_000_000.0, event_a=4_000_000.0, told_b=told_ns) | {"queued": True}
     for block in (block for quad in case["quads"] for block in quad["blocks"]):
+        copies_ns = a_ns if block["side"] == "baseline" else b_ns
         for sample in block["calls"]:
-            sample[0] += a_ns if block["side"] == "baseline" else b_ns
-    rows = {"baseline": [[a_ns - 4_000, 4_000]] * 8, "candidate": [[b_ns - 4_000, 4_000]] * 8}
-    return case | ({"copies": rows} if copies else {})
+            sample[:3] = [sample[0] + copies_ns, copies_ns - 4_000, 4_000]
+    usual = {"baseline": [[a_ns - 4_000, 4_000]] * 8, "candidate": [[b_ns - 4_000, 4_000]] * 8}
+    return case | {"copies": usual if after is None else after}
 
 
 @pytest.mark.parametrize(("a_ns", "b_ns"), [(1_592_000.0, 1_599_700.0), (7_290_000.0, 7_220_000.0)])
@@ -134,37 +137,64 @@ def test_copies_that_take_longer_at_one_side_are_nobodys_hidden_time(a_ns: float
     found = certify(copied(a_ns, b_ns), clock=EVENT, certified=True)
     assert not found.mismatch
     assert {time for quad in found.quads for time in quad} == {4_000_000.0}
-    without = certify(copied(a_ns, b_ns, copies=False), clock=EVENT, certified=True)
+    without = certify(copied(a_ns, b_ns, after={}), clock=EVENT, certified=True)
     assert without.mismatch == (b_ns > a_ns), "or else it would be an honest one's fault"
-
-
-def test_what_a_device_does_elsewhere_while_inputs_come_could_be_spared() -> None:
-    """Bringing 6 GB takes longer than a time slice: it goes and looks whether the tenant's work is ready."""
-    case = copied(3_580_000.0, 3_580_000.0)
-    alone = certify(case, clock=EVENT, certified=True).spread_ns
-    for block in (block for quad in case["quads"] for block in quad["blocks"]):
-        for sample in block["calls"]:
-            sample[0] += 377_000
-            sample[1:3] = [3_576_000 + 377_000, 4_000]
-    found = certify(case, clock=EVENT, certified=True)
-    assert not found.mismatch
-    assert found.spread_ns == pytest.approx(alone + 377_000, abs=1.0)
-
-
-def test_copies_are_known_to_a_thousandth() -> None:
-    case = copied(1_592_000.0, 1_592_000.0 + 3 * LEAST_AT_ONE_PLACE_NS + 1_000)
-    case["copies"]["candidate"] = case["copies"]["baseline"]
-    found = certify(case, clock=EVENT, certified=True)
-    assert not found.mismatch
-    assert found.spread_ns == pytest.approx(LEAST_AT_ONE_PLACE_NS + 1_592 + SPARED_NS, abs=1.0)
 
 
 def test_work_that_is_done_while_inputs_come_is_hidden_time_all_the_same() -> None:
     """The copies are timed when the candidate is dead: what made its calls' copies longer is not in them."""
-    case = copied(1_592_000.0, 1_592_000.0, told_b=3_950_000.0)
+    after = copied(1_592_000.0, 1_592_000.0)["copies"]
+    case = copied(1_592_000.0, 1_642_000.0, told_ns=3_950_000.0, after=after)
     for block in (block for quad in case["quads"] for block in quad["blocks"] if block["side"] == "candidate"):
         for sample in block["calls"]:
-            sample[1] = 1_642_000
+            sample[0] -= 50_000  # which the kernel then did not take
+    assert certify(case, clock=EVENT, certified=True).mismatch
+
+
+@pytest.mark.parametrize("more_ns", [100_000.0, 1_000_000.0])
+def test_who_slows_the_copies_down_when_they_count_for_him_gains_nothing(more_ns: float) -> None:
+    a_ns = 1_592_000.0
+    after = {"baseline": [[a_ns - 4_000, 4_000]] * 8, "candidate": [[a_ns - 4_000 + more_ns, 4_000]] * 8}
+    assert certify(copied(a_ns, a_ns, told_ns=4e6 - more_ns, after=after), clock=EVENT, certified=True).mismatch
+    slowed = copied(a_ns, a_ns + more_ns, told_ns=4e6 - more_ns, after=after)  # within calls, too
+    for block in (block for quad in slowed["quads"] for block in quad["blocks"] if block["side"] == "candidate"):
+        for sample in block["calls"]:
+            sample[0] -= more_ns
+    found = certify(slowed, clock=EVENT, certified=True)
+    gained = 4e6 - min(time for quad in found.quads for time in quad[1:3])
+    assert found.mismatch or gained <= a_ns / 50 + LEAST_AT_ONE_PLACE_NS + 5_000
+
+
+def test_copies_that_were_disturbed_are_known_less_well_and_refuse_nobody() -> None:
+    chance = random.Random(5)
+    a_ns = 1_592_000.0
+    after = {
+        side: [[a_ns - 4_000 + abs(chance.gauss(0, 20_000)), 4_000] for _ in range(8)]
+        for side in ("baseline", "candidate")
+    }
+    found = certify(copied(a_ns, a_ns, after=after), clock=EVENT, certified=True)
+    assert not found.mismatch
+    assert 2_000 + SPARED_NS + LEAST_AT_ONE_PLACE_NS < found.spread_ns < a_ns / 50 + SPARED_NS + 10_000
+
+
+def test_what_a_device_does_elsewhere_while_inputs_come_could_be_spared() -> None:
+    """Bringing 6 GB takes longer than a time slice: it goes and looks whether the tenant's work is ready."""
+    alone = copied(3_580_000.0, 3_580_000.0)
+    within = copied(3_957_000.0, 3_957_000.0, after=alone["copies"])
+    spread_ns = certify(alone, clock=EVENT, certified=True).spread_ns
+    found = certify(within, clock=EVENT, certified=True)
+    assert not found.mismatch
+    assert found.spread_ns == pytest.approx(spread_ns + 377_000, abs=1.0)
+
+
+def test_copies_are_known_to_a_thousandth() -> None:
+    found = certify(copied(1_592_000.0, 1_592_000.0), clock=EVENT, certified=True)
+    assert found.spread_ns == pytest.approx(LEAST_AT_ONE_PLACE_NS + 1_592 + SPARED_NS, abs=1.0)
+
+
+def test_copies_of_one_side_alone_say_nothing() -> None:
+    case = copied(1_592_000.0, 1_599_700.0)
+    del case["copies"]["baseline"]
     assert certify(case, clock=EVENT, certified=True).mismatch
 
 

@@ -120,26 +120,45 @@ def test_copies_are_timed_in_every_place_when_nothing_runs_any_more(
     tenant: Tenant, memory: TwoDevices, given: Input, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call(tenant, GOOD, given)
-    assert Copies.of(given.layout, {"candidate": tenant}) is None, "of so little the difference is lost"
+    sides = {"candidate": tenant}
+    assert Copies.of({"n": 64}, given.layout, sides) is None, "of so little the difference is lost"
     monkeypatch.setattr(copies, "LEAST_BYTES", given.layout.input_bytes)
-    made = Copies.of(given.layout, {"candidate": tenant})
+    made = Copies.of({"n": 64}, given.layout, sides)
     assert made is not None
     tenant.container.kill()
     went: list[tuple[int, int]] = []
-    monkeypatch.setattr(
-        tenant._arena, "go_to", lambda place, go_to=tenant._arena.go_to: went.append(place) or go_to(place)
-    )
+    go_to = tenant._arena.go_to
+    monkeypatch.setattr(tenant._arena, "go_to", lambda place: went.append(place) or go_to(place))
     memory.gates.clear()
-    found = made.time({"candidate": tenant}, np.empty(given.layout.output_bytes, np.uint8))
-    assert went == tenant._arena.places
-    assert memory.gates == [False] * PLACES, "nobody waits for a gate"
+    into = np.empty(given.layout.output_bytes, np.uint8)
+    found = made.time(sides, given, into)
+    assert went == [*tenant.whereabouts, tenant.whereabouts[0]]
+    assert memory.gates == [False] * (PLACES + 1), "nobody waits for a gate, and the first round counts for nothing"
     assert [len(times) for times in found["candidate"]] == [2] * PLACES
     assert all(taking > 0 for _, taking in found["candidate"])
 
 
+def test_an_input_that_is_larger_than_others_of_its_case_goes_where_it_fits(
+    tenant: Tenant, given: Input, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "LEAST_BYTES", 1)
+    call(tenant, GOOD, given)
+    room = tenant._arena.inputs.size
+    tenant._arena.places = [(0, 0), ((room - given.layout.input_bytes) // protocol.PLACE_BYTES + 1, 0)]
+    made = Copies.of({"n": 64}, given.layout, {"candidate": tenant})
+    assert made is not None
+    tenant.container.kill()
+    into = np.empty(given.layout.output_bytes, np.uint8)
+    assert len(made.time({"candidate": tenant}, given, into)["candidate"]) == copies.ROUNDS
+    tenant._arena.places.pop(0)
+    nowhere = Copies.of({"n": 64}, given.layout, {"candidate": tenant})
+    assert nowhere is not None
+    assert nowhere.time({"candidate": tenant}, given, into) == {}
+
+
 def test_copies_are_not_timed_where_no_device_makes_them(given: Input) -> None:
     side: Any = SimpleNamespace(queues=False)
-    assert Copies.of(replace(given.layout, input_bytes=1 << 40), {"baseline": side}) is None
+    assert Copies.of({}, replace(given.layout, input_bytes=1 << 40), {"baseline": side}) is None
 
 
 def test_before_there_is_a_submission_the_harness_has_a_kernel_of_its_own(

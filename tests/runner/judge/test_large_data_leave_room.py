@@ -13,6 +13,7 @@ from runner.judge.clock import Stopwatch
 from runner.judge.faults import Fault, OracleFailed
 from runner.judge.memory import NoMemory
 from runner.judge.trial import Trial
+from sandbox.errors import SandboxError
 
 SNAPSHOTS = 1000
 
@@ -58,3 +59,39 @@ def test_memory_that_small_data_leave_was_taken_by_the_submission() -> None:
 def test_memory_that_large_data_do_not_leave_was_taken_by_the_problem() -> None:
     with pytest.raises(OracleFailed, match="choose smaller sizes"), trial(SNAPSHOTS // 2)._tenants_memory():
         raise NoMemory("none")
+
+
+class NoRoom:
+    """Copies for which there is no memory."""
+
+    case: Any = {"n": 4}
+
+    def time(self, *given: Any) -> Any:
+        raise NoMemory("none")
+
+
+def copying(**evidence: Any) -> Any:
+    made = trial(1)
+    made.evidence |= evidence
+    made._copies = [({}, NoRoom())]
+    made.fresh = lambda case, count: [SimpleNamespace(layout=SimpleNamespace(output_bytes=4))] * count
+    made.buffer = lambda index, size: None
+    return made
+
+
+def test_what_lacks_for_the_judges_own_copies_is_no_submissions_fault() -> None:
+    with pytest.raises(SandboxError, match="the judge's own copies could not be timed: none"):
+        copying().time_copies()
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        {"set_aside": "device_lost"},
+        {"fault": {"outcome": "timeout", "reason": "call", "message": "No answer."}},
+        {"checks": [{"good": True}, {"good": False}]},
+    ],
+    ids=["a device that is not fit", "a fault", "a wrong output"],
+)
+def test_nothing_is_copied_where_times_decide_nothing(evidence: dict[str, Any]) -> None:
+    copying(**evidence).time_copies()
