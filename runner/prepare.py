@@ -28,8 +28,8 @@ from sandbox.errors import SandboxError
 
 ARENA_BYTES: Final = 256 << 20  # inputs and outputs each; only what is used is ever touched
 GPU_INPUTS: Final = 16  # a sixteenth of a device's memory, three times: both tenants' and the oracle's
-GPU_OUTPUTS: Final = 17  # four times, and once more up to 4 GiB. Beside them and the judge's own 24 GiB an H200 has a third
-# left for what all code needs; a quarter where an incumbent runs along, once more of each
+GPU_OUTPUTS: Final = 17  # four times, and once more up to 4 GiB. Beside them and the judge's own 24 GiB a third of an
+# H200's memory is left for what all code needs; a quarter where an incumbent runs along
 
 
 @dataclass(frozen=True)
