@@ -1,10 +1,13 @@
 """The library's samples and starters on a host of one or several GPUs, each GPU with judges of its own.
 
-python -m tests.gpu.library GPUS [BUDGET_S] [NAME …]
+python -m tests.gpu.library GPUS [BUDGET_S] [--sets FOLDER] [NAME …]
 By hand, after `source tests/gpu/setup.sh`; default: 500 s, all. NAME: only samples whose path holds it (`softmax/`,
 `cheating/`). Starters must be accepted. What matters most
 comes first: starters and accepted samples, then wrong, cheating, slow ones; of each the first of every problem, the
 second of every problem, and so on. A line a job, and what the budget left. With OUT set, every report is kept there.
+
+--sets: instead of the library, all problems in a folder of public sets: of GPU MODE's each with its own submission.py,
+or else its reference as it is; of KernelBench each file's Model as ModelNew.
 """
 
 from __future__ import annotations
@@ -22,13 +25,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from problems.directives import named_hardware
-from runner import show, verify
+from runner import once, show, verify
 from runner.wire import Report
 
 LIBRARY = Path(__file__).parents[2] / "problems" / "library"
 CORES_EACH = 8
 STARTERS = ("template_triton.py", "template_cuda.py", "template.py")
 ORDER = ("accepted", "wrong", "cheating", "slow")
+AS_IT_IS = "from reference import ref_kernel\n\n\ndef custom_kernel(data):\n    return ref_kernel(data)\n"
 
 
 @dataclass(frozen=True)
@@ -66,11 +70,36 @@ def tasks(names: list[str]) -> list[Task]:
     return [meant[number] for _, _, number in sorted(order)]
 
 
+def tasks_of_sets(sets: Path, names: list[str]) -> list[Task]:
+    """Those that cannot be judged are said, and left out."""
+    written = Path(tempfile.mkdtemp(prefix="photofinish-sets-"))
+    found = []
+    places = [task.parent for task in sorted(sets.rglob("task.yml"))] + sorted(sets.rglob("level*/*.py"))
+    for place in (place for place in places if not names or any(name in str(place) for name in names)):
+        try:
+            sample = _own_solution(place)
+        except once.UsageError as err:
+            print(f"{place}: {err}")
+            continue
+        file = written / f"{place.parent.name}-{place.stem}.py"
+        file.write_text(sample.source)
+        found.append(Task(place, sample, file))
+    return found
+
+
+def _own_solution(place: Path) -> verify.Sample:
+    problem = once.find_problem(str(place))
+    if place.is_file():
+        return next(verify.starters(problem))
+    own = place / "submission.py"
+    return verify.Sample("submission.py", "accepted", own.read_text("utf-8") if own.exists() else AS_IT_IS)
+
+
 def main() -> None:
     gpus, words = int(sys.argv[1]), sys.argv[2:]
     budget_s = float(words.pop(0)) if words and words[0].isdigit() else 500.0
     waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
-    planned = tasks(words)
+    planned = tasks_of_sets(Path(words[1]), words[2:]) if words[:1] == ["--sets"] else tasks(words)
     for task in planned:
         waiting.put(task)
     ends = time.monotonic() + budget_s
