@@ -153,9 +153,14 @@ def _end(sides: dict[str, Tenant], evidence: dict[str, Any]) -> None:
     """No code of others runs from here on, or that is what decides."""
     for name in sorted(set(sides) - {A}):
         sides[name].container.kill()
-        if not sides[name].container.wait_dead() and evidence["fault"] is None:
+        if sides[name].container.wait_dead() or evidence["fault"] is not None:
+            continue
+        if name == B:
             said = "Your code could not be ended after its last call."
             evidence["fault"] = {"outcome": "policy", "reason": "unfreezable", "message": said}
+        else:
+            said = "The incumbent could not be ended after it was measured beside this submission."
+            evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
 
 
 def _load(trial: Trial, source: str) -> None:

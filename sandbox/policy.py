@@ -12,7 +12,7 @@ from typing import Any, Final
 
 MIB: Final = 1 << 20
 
-SOCKET_FOLDER: Final = "/run/judge"  # the only thing of the host that a container sees
+SOCKET_FOLDER: Final = "/run/judge"  # the only thing of the host that a container sees, but for a GPU's stack
 HARNESS: Final = "/opt/photofinish/harness.py"
 ORACLE: Final = "/opt/photofinish/oracle.py"
 INTERPRETER: Final = "/opt/venv/bin/python"

@@ -30,12 +30,17 @@ Kernel = Callable[[Tensors], torch.Tensor]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("problem", help="folder below problems/library, such as kernels101/softmax")
+    parser.add_argument("problem", help="a folder, also below problems/library, such as kernels101/softmax")
     parser.add_argument("--hardware", default="cpu", help="whose timed cases; all are run on this machine's processor")
     parser.add_argument("--calls", type=int, default=9)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    folder = LIBRARY / args.problem
+    folder = next(
+        (place for place in (Path(args.problem).resolve(), LIBRARY / args.problem) if (place / "task.yml").is_file()),
+        None,
+    )
+    if folder is None:
+        parser.error(f"{args.problem}: no folder with a task.yml, neither here nor below {LIBRARY}")
     task = yaml.safe_load((folder / "task.yml").read_text())
     reference = load(folder / "reference.py")
     sides = load_sides(folder)

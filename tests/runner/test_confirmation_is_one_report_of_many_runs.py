@@ -7,13 +7,14 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from runner import main, once, replay, show
+from runner import execute, main, once, replay, show
 from runner.config import JudgeSettings
 from runner.confirm import confirm
 from runner.execute import OnEvent, report_of
@@ -220,3 +221,27 @@ def test_a_real_run_has_all_three_in_its_blocks(tmp_path: Path) -> None:
     assert sides == {A, B, I}
     assert not report.evidence["runs"][0]["tuned"]
     assert replay.replay(json.loads(json.dumps(report.to_json()))).same
+
+
+@pytest.mark.parametrize(
+    ("stays", "outcome", "reason"),
+    [((), None, None), ((B,), "policy", "unfreezable"), ((I,), "unmeasurable", INCUMBENT_FAILED)],
+    ids=["none", "the candidate", "the incumbent"],
+)
+def test_who_cannot_be_ended_is_to_blame_and_nobody_else(
+    stays: tuple[str, ...], outcome: str | None, reason: str | None
+) -> None:
+    killed: list[str] = []
+    sides: Any = {
+        name: SimpleNamespace(
+            container=SimpleNamespace(
+                kill=lambda name=name: killed.append(name), wait_dead=lambda name=name: name not in stays
+            )
+        )
+        for name in (A, B, I)
+    }
+    evidence: dict[str, Any] = {"fault": None}
+    execute._end(sides, evidence)
+    assert sorted(killed) == [B, I]
+    fault = evidence["fault"] or {}
+    assert (fault.get("outcome"), fault.get("reason")) == (outcome, reason)
