@@ -21,15 +21,14 @@ from runner.judge.clock import HANDS_OFF, Clock
 from runner.judge.handshake import START_S, connect
 from runner.judge.layout import Layout
 from runner.judge.memory import Buffer, Memory, NoMemory, Shot
+from runner.judge.orders import Orders, died
 from runner.judge.steps import ALL, Steps
 from sandbox import protocol
 from sandbox.container import Container
 from sandbox.errors import SandboxError
 
-POLL_ALIVE_NS: Final = 20_000_000  # while waiting, look this often whether the container lives
 LOG_GRACE_S: Final = 0.03  # for what was printed before to come through Docker's pipe
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
-MOST_TOLD_NS: Final = 1 << 50  # a fortnight: whole nanoseconds are told apart up to there, also as floats
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 PAUSES: Final = 8  # after one call in so many some time goes by before the output is looked at again,
 LONGEST_PAUSE_US: Final = 2_000  # up to so much of it
@@ -56,6 +55,7 @@ class Tenant:
         self._clock = clock
         self._steps = steps
         self._arena = Arena(memory, input_bytes, output_bytes)
+        self._orders = Orders(container, self._arena, clock)
         self._connection: socket.socket | None = None
         self._laid_out = b""
         self._moves = True
@@ -92,7 +92,7 @@ class Tenant:
         protocol.send(self._connection, job)
         self._connection.close()
         self._connection = None
-        self._order(protocol.LOAD, b"", limit_s, faults.BUILD)
+        self._orders.give(protocol.LOAD, b"", limit_s, faults.BUILD)
         self._freeze(faults.BUILD)
 
     def own_calls(self, count: int) -> list[Call]:
@@ -121,7 +121,7 @@ class Tenant:
             self._is_due, self._is_fresh = False, True
         if moved or layout.text != self._laid_out:
             self._thaw(faults.CALL)
-            self._order(protocol.LAYOUT, layout.text, limit_s, faults.CALL)
+            self._orders.give(protocol.LAYOUT, layout.text, limit_s, faults.CALL)
             self._freeze(faults.CALL)
             self._laid_out = layout.text
 
@@ -214,19 +214,19 @@ class Tenant:
         arena.put_inputs(layout, given.inputs, hot=hot)
         put = now()
         start = start if self._steps.early else put
-        self._write_order(kind, b"", nonce)
+        self._orders.write(kind, b"", nonce)
         self._thaw(faults.CALL)
         thawed = now()
         if arena.memory.frozen_stands_still:
-            inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
+            inner_ns = self._orders.answer((kind, nonce), limit_s, faults.CALL)
             freeze_ns = self._freeze(faults.CALL)
         else:  # what is in the snapshot was there before `end`, frozen or not
-            self._wait(nonce, limit_s, faults.CALL, by_device=True)
+            self._orders.wait(nonce, limit_s, faults.CALL, by_device=True)
         seen = now()
         arena.take_outputs(layout, into)
         end = now() if self._steps.read else seen
         if not arena.memory.frozen_stands_still:
-            inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
+            inner_ns = self._orders.answer((kind, nonce), limit_s, faults.CALL)
             freeze_ns = self._freeze(faults.CALL)
         return Way(end - start, put - start, end - seen, inner_ns, thawed - put, freeze_ns)
 
@@ -240,12 +240,12 @@ class Tenant:
                 if now() > give_up:
                     raise SandboxError("the device did not copy an input in time")
             ordered = now()
-            self._write_order(kind, b"", nonce)
+            self._orders.write(kind, b"", nonce)
             self._thaw(faults.CALL)
             thawed = now()
-            self._wait(nonce, limit_s, faults.CALL, by_device=True)
+            self._orders.wait(nonce, limit_s, faults.CALL, by_device=True)
             self._release(shot, nonce)
-            inner_ns = self._answer((kind, nonce), limit_s, faults.CALL)
+            inner_ns = self._orders.answer((kind, nonce), limit_s, faults.CALL)
             freeze_ns = self._freeze(faults.CALL)
         return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
 
@@ -257,14 +257,14 @@ class Tenant:
         host: then the gate opens with the tenant running, and the call does not count as queued.
         """
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
-        self._write_order(order, b"", nonce)
+        self._orders.write(order, b"", nonce)
         began = now()
         self._thaw(faults.CALL)
         thaw_ns = now() - began
         try:
-            ready = self._echoed(nonce, QUEUE_NS)
+            ready = self._orders.echoed(nonce, QUEUE_NS)
             if ready:
-                self._answer((order, nonce), limit_s, faults.CALL)
+                self._orders.answer((order, nonce), limit_s, faults.CALL)
                 self._freeze(faults.CALL)
             shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=True, hot=hot)
         except BaseException:
@@ -273,15 +273,15 @@ class Tenant:
         with self._releasing(shot, nonce):
             queued = ready and self._is_done(shot)
             if not ready:
-                self._answer((order, nonce), limit_s, faults.CALL)
+                self._orders.answer((order, nonce), limit_s, faults.CALL)
             elif not queued:
                 self._thaw(faults.CALL)
             if not queued:
-                inner_ns = self._order(protocol.TELL, b"", limit_s, faults.CALL)
+                inner_ns = self._orders.give(protocol.TELL, b"", limit_s, faults.CALL)
                 self._release(shot, nonce)
         if queued:
             self._thaw(faults.CALL)
-            inner_ns = self._order(protocol.TELL, b"", limit_s, faults.CALL)
+            inner_ns = self._orders.give(protocol.TELL, b"", limit_s, faults.CALL)
         freeze_ns = self._freeze(faults.CALL)
         return self._timed(shot, inner_ns, thaw_ns, freeze_ns, queued=queued)
 
@@ -298,23 +298,6 @@ class Tenant:
                 return False
         return True
 
-    def _order(self, kind: int, text: bytes, limit_s: float, when: str) -> int:
-        """Write an order, wait for the echo of its nonce; the tenant's number. The rest of the answer is a fault."""
-        nonce = secrets.randbits(64) | 1
-        self._write_order(kind, text, nonce)
-        return self._answer((kind, nonce), limit_s, when)
-
-    def _write_order(self, kind: int, text: bytes, nonce: int) -> None:
-        protocol.write_page(self._arena.orders.map, nonce, kind, self._arena.number, text)
-
-    def _answer(self, order: tuple[int, int], limit_s: float, when: str) -> int:
-        kind, nonce = order
-        self._wait(nonce, limit_s, when)
-        status, inner_ns, said = protocol.read_page(self._arena.answers.map, protocol.MAX_TEXT_BYTES)
-        if status != protocol.OK:
-            raise faults.from_answer(kind, status, protocol.clean_text(said))
-        return min(inner_ns, MOST_TOLD_NS)
-
     def _freeze(self, when: str) -> int:
         """How long it took, in ns. A container that will not be frozen, or died meanwhile, did that itself."""
         start = self._clock.now_ns()
@@ -323,41 +306,14 @@ class Tenant:
         except TimeoutError:
             raise faults.Fault("policy", "unfreezable", f"Your code could not be stopped {when}.") from None
         except OSError:
-            raise self._died(when) from None
+            raise died(self.container, when) from None
         return self._clock.now_ns() - start
 
     def _thaw(self, when: str) -> None:
         try:
             self.container.thaw()
         except OSError:
-            raise self._died(when) from None
-
-    def _wait(self, nonce: int, limit_s: float, when: str, *, by_device: bool = False) -> None:
-        """Until the tenant answered with the nonce; `by_device`: or its device did."""
-        if not self._echoed(nonce, int(limit_s * 1e9), when, by_device=by_device):
-            raise faults.from_timeout(limit_s, when)
-
-    def _echoed(self, nonce: int, limit_ns: int, when: str = faults.CALL, *, by_device: bool = False) -> bool:
-        """The same, within that time?"""
-        answers, now = self._arena.answers.map, self._clock.now_ns
-        deadline = now() + limit_ns
-        look = now() + POLL_ALIVE_NS
-        spins = 0
-        while protocol.read_nonce(answers) != nonce:
-            if by_device and protocol.read_echo(answers) == nonce:
-                return True
-            spins += 1
-            if spins % 64:
-                continue
-            time.sleep(0)  # yields where judge and tenant share a core
-            moment = now()
-            if moment > deadline:
-                return False
-            if moment > look:
-                look = moment + POLL_ALIVE_NS
-                if not self.container.alive():
-                    raise self._died(when)
-        return True
+            raise died(self.container, when) from None
 
     @property
     def queues(self) -> bool:
@@ -387,9 +343,6 @@ class Tenant:
                 self.container.kill()
                 if self._clock.now_ns() > give_up + RELEASE_NS:
                     raise SandboxError("the device did not read an output in time")
-
-    def _died(self, when: str) -> faults.Fault:
-        return faults.from_exit(self.container.wait_exit(), self.container.policy.memory_bytes, when)
 
     def stop_logs(self) -> None:
         """What is printed from now on may hold data of secret cases: it is counted and not kept."""

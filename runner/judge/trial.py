@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import random
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
 from runner.judge import certificate, compare, contexts, throttle, timing
+from runner.judge.beside import baseline_files, files_beside
 from runner.judge.call import Call, Input
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.clock import Stopwatch, WallClock
@@ -38,24 +38,11 @@ CHANGED_IN_PLACE: Final = (
 )
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
 COMPILE_S: Final = 120.0  # for the compiler, where a submission is compiled before it is loaded
-BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
-REFERENCE: Final = "reference.py"
-NOT_THE_TENANTS: Final = (REFERENCE, "eval.py")  # but for a reference that is asked for
-_ASKS: Final = re.compile(r"^\s*(from|import)\s+reference\b", re.MULTILINE)
-_DEFINES: Final = re.compile(r"^class\s|namedtuple|make_dataclass", re.MULTILINE)
 
 log = logging.getLogger("runner.trial")
 
 Emit = Callable[[str, str, dict[str, Any]], None]  # state, message, data
 Evidence = dict[str, Any]
-
-
-def files_beside(source: str, files: Mapping[str, str]) -> dict[str, str]:
-    """What lies beside a submission: the problem's files, but its reference only where the submission imports it, or
-    where it defines classes, which the data may be made of."""
-    needed = _ASKS.search(source) or _DEFINES.search(files.get(REFERENCE, ""))
-    left_out = NOT_THE_TENANTS[1:] if needed else NOT_THE_TENANTS
-    return {name: text for name, text in files.items() if name not in left_out}
 
 
 class Trial:
@@ -133,18 +120,11 @@ class Trial:
         tenant.load(given, problem.submission_name, problem.entry, problem.interface, longest_s, build)
 
     def load_baseline(self) -> None:
-        """Ours, in the same way. Without a tuned baseline the reference is the baseline."""
+        """Ours, in the same way."""
         problem = self.problem
-        name = problem.submission_name if problem.build is None else BASELINE
-        original = "Model" if problem.interface == MODEL else "ref_kernel"
-        source = problem.baseline or f"from reference import {original} as {problem.entry}\n"
-        files = (
-            dict(problem.files)
-            if problem.baseline is None
-            else {n: t for n, t in problem.files.items() if n != "reference.py"}
-        )
+        name, files = baseline_files(problem)
         try:
-            self.sides[A].load({**files, name: source}, name, problem.entry, problem.interface, 120)
+            self.sides[A].load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:
             raise OracleFailed(f"the baseline does not load: {fault}") from None
 
