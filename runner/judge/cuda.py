@@ -123,7 +123,8 @@ class CudaShot:
 
 
 class CudaMemory:
-    """The device's primary context through torch; each operation ends with a synchronisation, but those of a shot."""
+    """The device's primary context through torch; each operation ends with a synchronisation, but those of a shot and,
+    `together`, all but the last."""
 
     device = "cuda"
     frozen_stands_still = False
@@ -215,7 +216,7 @@ class CudaMemory:
     @_allocating()
     def fill(self, target: Buffer, count: int, pattern: int) -> None:
         target[:count].view(torch.int64).fill_(pattern - (1 << 63))
-        torch.cuda.synchronize()
+        self._synchronize()
 
     @_allocating()
     def same(self, left: Buffer, right: Buffer, count: int) -> bool:
@@ -234,7 +235,7 @@ class CudaMemory:
             elsewhere = torch.randint(max(words, 1), (withheld,), device="cuda")  # plausible, and wrong
             self._staged[:count].view(torch.int32)[self._last] = source[:count].view(torch.int32)[elsewhere]
             self._late = source[:count].view(torch.int32)[self._last]
-        torch.cuda.synchronize()
+        self._synchronize()
 
     @_allocating()
     def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:

@@ -56,7 +56,7 @@ class Memory(Protocol):
     def copy(self, target: Buffer, source: Buffer, count: int) -> None: ...
 
     def together(self) -> AbstractContextManager[None]:
-        """What is copied in here is complete when it ends."""
+        """What is copied, filled or staged in here is complete when it ends."""
         ...
 
     def stage(self, source: Buffer, count: int) -> None:

@@ -27,6 +27,7 @@ from sandbox.container import Container
 ANSWER_S: Final = 120  # for one request
 AT_ONCE_NS: Final = 500_000_000  # of the problem's own code, in a request for several inputs
 MOST_AT_ONCE: Final = 32
+KEPT_BYTES: Final = 1 << 30  # of buffers, when another case begins: its own are of other lengths, and code needs room
 
 Seeds = tuple[int, int | None]  # of an input; of one that is nearly the same as the first's
 
@@ -97,6 +98,8 @@ class Oracle:
 
     def make_all(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64 = "") -> list[Input]:
         """The same for several (seed, near) at once: asking costs as much as making a small input."""
+        if case != self._known[0] and self._free_bytes > KEPT_BYTES:
+            self._give_back()
         made: list[Input] = []
         with self.asked.running(), self.awake():
             while left := seeds[len(made) :]:
@@ -169,6 +172,11 @@ class Oracle:
             length = next(length for length, buffers in self._free.items() if buffers)
             self._free[length].pop()
             self._free_bytes -= length
+
+    def _give_back(self) -> None:
+        self._free.clear()
+        self._free_bytes = 0
+        self._memory.release()
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
         """The problem's own `check_implementation` on these bytes."""

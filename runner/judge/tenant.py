@@ -186,8 +186,9 @@ class Tenant:
         if queue and self._moves and not self._is_fresh:
             arena.move()
         self._is_fresh = False
-        arena.poison(layout, secrets.randbits(64))
-        arena.stage(layout, given.inputs)
+        with arena.memory.together():
+            arena.poison(layout, secrets.randbits(64))
+            arena.stage(layout, given.inputs)
         kind = protocol.IDLE if idle else protocol.CALL
         with HANDS_OFF:
             probe_ns = arena.memory.probe_ns()

@@ -21,16 +21,24 @@ def change(tensors: list[torch.Tensor], chance: random.Random) -> list[int]:
     """
     fit = [n for n, tensor in enumerate(tensors) if _is_fit(tensor)]
     wanted = chance.randint(1, MOST)
-    changed: list[int] = []
+    tries = []  # a tensor, the place of an element, and where the values lie that it may take
     for _ in range(4 * wanted if fit else 0):
         index = chance.choice(fit)
-        copy = tensors[index] if index in changed else tensors[index].clone()
-        if _change_one(copy, chance):
-            tensors[index] = copy
-            changed += [] if index in changed else [index]
+        tries.append((index, [chance.randrange(tensors[index].numel()) for _ in range(1 + CANDIDATES)]))
+    # all of a tensor at once: each look at a device's memory costs more than all the rest
+    found = {
+        index: iter(_farthest(tensors[index], [places for of, places in tries if of == index]))
+        for index in {index for index, _ in tries}
+    }
+    moves: dict[int, dict[int, int]] = {}
+    for index, (place, *_) in tries:
+        source = next(found[index])
+        if wanted and source is not None and place not in moves.setdefault(index, {}):
+            moves[index][place] = source
             wanted -= 1
-            if not wanted:
-                break
+    changed = [index for index in moves if moves[index]]
+    for index in changed:
+        tensors[index] = _moved(tensors[index], moves[index])
     return changed
 
 
@@ -39,14 +47,20 @@ def _is_fit(tensor: torch.Tensor) -> bool:
     return bool(number and tensor.dtype.itemsize > 1 and tensor.numel() > 1)
 
 
-def _change_one(tensor: torch.Tensor, chance: random.Random) -> bool:
-    """One element becomes what another is; False where all that were looked at are the same."""
-    flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
-    places = [chance.randrange(tensor.numel()) for _ in range(1 + CANDIDATES)]
-    values = flat[torch.tensor(places, device=tensor.device)]
-    distance = (values - values[0]).to(torch.complex128).abs().nan_to_num(0.0, 0.0, 0.0)
-    farthest = int(distance.argmax())
-    if not distance[farthest] > 0:
-        return False
-    flat[places[0]] = values[farthest]
-    return True
+def _farthest(tensor: torch.Tensor, rows: list[list[int]]) -> list[int | None]:
+    """Of each row the place whose value is farthest from that at its first place; None where all are the same."""
+    values = _flat(tensor)[torch.tensor(rows, device=tensor.device)].cpu().to(torch.complex128)
+    distance = (values - values[:, :1]).abs().nan_to_num(0.0, 0.0, 0.0)
+    most, at = distance.max(dim=1)
+    return [row[n] if apart > 0 else None for row, n, apart in zip(rows, at.tolist(), most.tolist(), strict=True)]
+
+
+def _moved(tensor: torch.Tensor, moves: dict[int, int]) -> torch.Tensor:
+    copy = tensor.clone()
+    places = torch.tensor([list(moves), list(moves.values())], device=tensor.device)
+    _flat(copy)[places[0]] = _flat(tensor)[places[1]]
+    return copy
+
+
+def _flat(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.as_strided(tensor, (tensor.numel(),), (1,))

@@ -7,7 +7,7 @@ comes first: starters and accepted samples, then wrong, cheating, slow ones; of 
 second of every problem, and so on. A line a job, and what the budget left. With OUT set, every report is kept there.
 
 --sets: instead of the library, all problems in a folder of public sets: of GPU MODE's each with its own submission.py,
-or else its reference as it is; of KernelBench each file's Model as ModelNew.
+or else its reference as it is; of KernelBench each file's Model as ModelNew, and the same compiled by torch.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from problems.directives import named_hardware
+from problems.formats import kernelbench
 from runner import once, show, verify
 from runner.wire import Report
 
@@ -75,24 +77,28 @@ def tasks_of_sets(sets: Path, names: list[str]) -> list[Task]:
     written = Path(tempfile.mkdtemp(prefix="photofinish-sets-"))
     found = []
     places = [task.parent for task in sorted(sets.rglob("task.yml"))] + sorted(sets.rglob("level*/*.py"))
-    for place in (place for place in places if not names or any(name in str(place) for name in names)):
+    for place in places:
         try:
-            sample = _own_solution(place)
+            samples = list(_own_solutions(place))
         except once.UsageError as err:
             print(f"{place}: {err}")
             continue
-        file = written / f"{place.parent.name}-{place.stem}.py"
-        file.write_text(sample.source)
-        found.append(Task(place, sample, file))
+        for sample in samples:
+            if not names or any(name in f"{place}/{sample.name}" for name in names):
+                file = written / f"{place.parent.name}-{place.stem}-{sample.name}"
+                file.write_text(sample.source)
+                found.append(Task(place, sample, file))
     return found
 
 
-def _own_solution(place: Path) -> verify.Sample:
+def _own_solutions(place: Path) -> Iterator[verify.Sample]:
     problem = once.find_problem(str(place))
     if place.is_file():
-        return next(verify.starters(problem))
+        yield verify.Sample("ModelNew.py", "accepted", problem.templates["Python"])
+        yield verify.Sample("compiled.py", "accepted", problem.templates[kernelbench.COMPILED])
+        return
     own = place / "submission.py"
-    return verify.Sample("submission.py", "accepted", own.read_text("utf-8") if own.exists() else AS_IT_IS)
+    yield verify.Sample("submission.py", "accepted", own.read_text("utf-8") if own.exists() else AS_IT_IS)
 
 
 def main() -> None:

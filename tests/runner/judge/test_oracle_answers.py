@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runner.judge import oracle as asking
 from runner.judge.call import Input
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import wide_places
@@ -262,6 +263,22 @@ def test_data_are_kept_for_a_check_until_they_are_released(tmp_path: Path) -> No
         assert oracle.check(second.number, second.layout, right[2]) == (True, "")
         with pytest.raises(OracleFailed, match="KeyError"):
             oracle.check(first.number, first.layout, right[1])
+
+
+def test_what_was_made_for_a_case_is_used_again_in_it_and_given_back_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "KEPT_BYTES", 100)
+    with oracle_of(SUMS, tmp_path) as oracle:
+        given_back: list[bool] = []
+        monkeypatch.setattr(oracle._memory, "release", lambda: given_back.append(True))
+        first = oracle.make(CASE, 1)
+        oracle.release(first)
+        assert oracle.make(CASE, 2).inputs is first.inputs
+        oracle.release(first)
+        oracle.make({**CASE, "rows": 6}, 3)
+        assert given_back == [True]
+        assert oracle.make(CASE, 4).inputs is not first.inputs
 
 
 ROOTS = """
