@@ -18,6 +18,7 @@ from problems.fields import Fields, as_bool, as_list, as_mapping, as_number, as_
 Value: TypeAlias = int | float | str | bool | list[int]
 Case: TypeAlias = dict[str, Value]
 
+SEED: Final = "seed"  # the argument that the judge gives in place of an author
 MAX_ARGUMENTS: Final = 32  # of one case
 MAX_TEXT_CHARS: Final = 200  # of a text argument
 MAX_LIST_ITEMS: Final = 64  # of a list argument, and of the values to choose from
@@ -74,7 +75,7 @@ class Fuzz:
 
 def case_name(case: Mapping[str, Value]) -> str:
     """What people see: `cols=4096 rows=512`, sorted, without the seed. Two cases of one shape share a name."""
-    parts = [f"{name}={_plain(value)}" for name, value in sorted(case.items()) if name != "seed"]
+    parts = [f"{name}={_plain(value)}" for name, value in sorted(case.items()) if name != SEED]
     return " ".join(parts) or "default"
 
 
@@ -82,6 +83,8 @@ def parse_case(data: object, where: str) -> Case:
     items = as_mapping(data, where)
     if len(items) > MAX_ARGUMENTS:
         raise ProblemError(where, f"{len(items)} arguments, at most {MAX_ARGUMENTS}")
+    if SEED in items:
+        as_whole(items[SEED], f"{where}.{SEED}", MIN_INT, MAX_INT)
     return {argument(name, where): _value(value, f"{where}.{name}") for name, value in items.items()}
 
 

@@ -17,6 +17,7 @@ T = TypeVar("T")
 MAX_SHOWN_CHARS: Final = 80  # of a wrong value, in a message
 MAX_SAID_CHARS: Final = 500  # of a message in a report
 MAX_EXPRESSION_CHARS: Final = 500
+_NO_TEXT: Final = re.compile(r"[\x00\ud800-\udfff]")
 _EXPRESSION: Final = re.compile(r"[A-Za-z0-9_+\-*/%(). ,]+")
 
 
@@ -42,7 +43,8 @@ def as_mapping(value: object, where: str, most: int = 1024) -> dict[str, Any]:
         raise ProblemError(where, f"{len(value)} entries, at most {most}")
     for key in value:
         if not isinstance(key, str):
-            raise ProblemError(where, f"the key {shown(key)} is not text; put it in quotes")
+            hint = " (YAML reads on, off, yes and no as true or false)" if isinstance(key, bool) else ""
+            raise ProblemError(where, f"the key {shown(key)} is not text{hint}; put it in quotes")
     return dict(value)
 
 
@@ -59,7 +61,7 @@ def as_text(value: object, where: str, most: int, *, empty_ok: bool = True) -> s
         raise ProblemError(where, f"expected text, got {shown(value)}; put it in quotes")
     if len(value) > most:
         raise ProblemError(where, f"{len(value)} characters, at most {most}")
-    if "\x00" in value or any("\ud800" <= char <= "\udfff" for char in value):
+    if _NO_TEXT.search(value):
         raise ProblemError(where, "holds a NUL character or half a surrogate pair; save it as plain UTF-8 text")
     if not empty_ok and not value.strip():
         raise ProblemError(where, "is empty; write something there or leave the key out")
@@ -75,7 +77,7 @@ def as_name(value: object, where: str, pattern: re.Pattern[str], what: str) -> s
 
 def as_whole(value: object, where: str, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ProblemError(where, f"expected a whole number, got {shown(value)}")
+        raise ProblemError(where, f"expected a whole number, got {shown(value)}{_unquoted(value)}")
     if not least <= value <= most:
         raise ProblemError(where, f"{shown(value)} is outside {least} … {most}")
     return value
@@ -83,11 +85,14 @@ def as_whole(value: object, where: str, least: int, most: int) -> int:
 
 def as_number(value: object, where: str, least: float, most: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == math.inf:
-        hint = "; YAML reads 1e-3 as text, write 1.0e-3" if isinstance(value, str) else ""
-        raise ProblemError(where, f"expected a finite number, got {shown(value)}{hint}")
+        raise ProblemError(where, f"expected a finite number, got {shown(value)}{_unquoted(value)}")
     if not least <= value <= most:
         raise ProblemError(where, f"{shown(value)} is outside {least} … {most}")
     return float(value)
+
+
+def _unquoted(value: object) -> str:
+    return "; write it without quotes" if isinstance(value, str) else ""
 
 
 def as_bool(value: object, where: str) -> bool:

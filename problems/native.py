@@ -91,7 +91,7 @@ def _sources(value: object, where: str) -> tuple[str, ...]:
 
 def _defines(value: object, where: str) -> dict[str, str]:
     items = as_mapping(value, where, most=MAX_DEFINES)
-    found = {name: str(item) for name, item in items.items()}
+    found = {name: item if isinstance(item, str) else shown(item) for name, item in items.items()}
     for name, text in found.items():
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
             raise ProblemError(f"{where}.{name}", f"{shown(text)}; a define is a name and a plain word or number")

@@ -72,7 +72,7 @@ _TRAFFIC: Final = ("read_bytes", "write_bytes")
 _slug = partial(as_name, pattern=_SLUG, what="a short name of letters, digits, _ and - (at most 64)")
 _file_name = partial(as_name, pattern=_FILE, what="a plain file name: letters, digits, _ . - and no folder")
 _word = partial(as_name, pattern=_WORD, what="a single word of letters, digits and _ . + -")
-_timeout = partial(as_number, least=1.0, most=MAX_TIMEOUT_S)
+as_timeout = partial(as_number, least=1.0, most=MAX_TIMEOUT_S)
 _body = partial(as_text, most=MAX_BUNDLE_BYTES)
 
 
@@ -164,7 +164,6 @@ class Problem:
         """Raises ProblemError, naming the field, for anything that is missing, mistyped, unsafe or too large."""
         fields = Fields(data, "bundle")
         _check_version(fields)
-        _check_size(fields.data)
         fields.only(_KEYS)
         problem = cls(
             slug=fields.required("slug", _slug),
@@ -179,9 +178,9 @@ class Problem:
             build=fields.optional("build", Build.from_json, None),
             interface=fields.optional("interface", partial(_one_of, allowed=INTERFACES), FUNCTION),
             templates=fields.optional("templates", _templates, {}),
-            test_timeout_s=fields.optional("test_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
-            benchmark_timeout_s=fields.optional("benchmark_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
-            ranked_timeout_s=fields.optional("ranked_timeout_s", _timeout, DEFAULT_TIMEOUT_S),
+            test_timeout_s=fields.optional("test_timeout_s", as_timeout, DEFAULT_TIMEOUT_S),
+            benchmark_timeout_s=fields.optional("benchmark_timeout_s", as_timeout, DEFAULT_TIMEOUT_S),
+            ranked_timeout_s=fields.optional("ranked_timeout_s", as_timeout, DEFAULT_TIMEOUT_S),
             ranking_by=fields.optional("ranking_by", partial(_one_of, allowed=RANKINGS), "last"),
             gpus=fields.optional("gpus", partial(as_words, most=MAX_GPUS), ()),
             benchmarks_on=fields.optional("benchmarks_on", _cases_by_hardware, {}),
@@ -196,6 +195,7 @@ class Problem:
             unsupported=fields.optional("unsupported", partial(as_text, most=MAX_REASON_CHARS), ""),
             warnings=warnings,
         )
+        _check_size(problem)
         _check_together(problem)
         return problem
 
@@ -213,11 +213,8 @@ def _check_version(fields: Fields) -> None:
         raise ProblemError("bundle", f"version {shown(got)}, this side reads {BUNDLE_VERSION}; upgrade the older side")
 
 
-def _check_size(data: dict[str, Any]) -> None:
-    try:
-        size = len(_canonical(data))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ProblemError("bundle", f"is not plain JSON: {error}") from error
+def _check_size(problem: Problem) -> None:
+    size = len(_canonical(problem.to_bundle()))
     if size > MAX_BUNDLE_BYTES:
         raise ProblemError("bundle", f"{size} bytes as JSON, at most {MAX_BUNDLE_BYTES}; make its files smaller")
 

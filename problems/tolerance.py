@@ -5,16 +5,15 @@ Plain numbers, no arithmetic on tensors: the judge compares. Used where a proble
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_expression, as_list, as_name, as_number
+from problems.fields import Fields, as_expression, as_list, as_number, shown
 
 MAX_LEGAL: Final = 16
-_PRECISION_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
+FORMATS: Final = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8", "fp4")
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,7 @@ class Precision:
 
 def _names(value: object, where: str) -> tuple[str, ...]:
     items = as_list(value, where, MAX_LEGAL)
-    return tuple(
-        as_name(item, f"{where}[{n}]", _PRECISION_NAME, "a number format such as fp32") for n, item in enumerate(items)
-    )
+    for n, item in enumerate(items):
+        if item not in FORMATS:
+            raise ProblemError(f"{where}[{n}]", f"{shown(item)} is no number format; known are {', '.join(FORMATS)}")
+    return tuple(items)

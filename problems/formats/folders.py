@@ -6,6 +6,7 @@ repository or an unpacked archive can be given as it is. Links to folders are no
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Final
 
 from problems.errors import ProblemError
 from problems.fields import shown
+from problems.formats.files import Files
 from problems.formats.gpumode import MAX_PROBLEMS, Fault, ProblemSet, read_set
-from problems.formats.text import parse_yaml, read_text
 
 MAX_SETS: Final = 64
 MAX_LEVELS: Final = 3  # of folders below the one given
@@ -53,10 +54,11 @@ def adapted(file: SetFile, *, hardware: tuple[str, ...] = (), without_deadlines:
 
 def read_sets(path: Path, only: str = "") -> list[SetFile]:
     """The sets of a YAML file or a folder; `only`: those of this name or file. Raises ProblemError for none at all."""
-    if path.is_file():
-        found = [read_file(path, path.name)]
-    elif path.is_dir():
-        found = _in_folder(path)
+    files = Files()
+    if os.path.isfile(path):  # False, too, for what is no path at all
+        found = [_read_file(path, path.name, files)]
+    elif os.path.isdir(path):
+        found = _in_folder(path, files)
     else:
         raise ProblemError("path", f"there is no file or folder {shown(str(path))}")
     if not only:
@@ -68,35 +70,35 @@ def read_sets(path: Path, only: str = "") -> list[SetFile]:
     return chosen
 
 
-def read_file(path: Path, label: str) -> SetFile:
+def _read_file(path: Path, label: str, files: Files) -> SetFile:
     try:
-        return SetFile(label, found=read_set(path))
+        return SetFile(label, found=read_set(path, files))
     except ProblemError as error:
-        return SetFile(label, fault=Fault.of(error), is_foreign=_is_foreign(path))
+        return SetFile(label, fault=Fault.of(error), is_foreign=_is_foreign(path, files))
 
 
-def _in_folder(top: Path) -> list[SetFile]:
+def _in_folder(top: Path, files: Files) -> list[SetFile]:
     for level in _levels(top):
         paths = [path for folder in level for path in sorted(folder.glob("[!.]*.yaml"))]
         if len(paths) > MAX_SETS:
             raise ProblemError(
                 "path", f"{len(paths)} YAML files on one level, at most {MAX_SETS}; give a set's own file"
             )
-        found = _read(paths, top)
+        found = _read(paths, top, files)
         if any(not file.is_foreign for file in found):
             return found
     raise ProblemError("path", f"there is no problem set (<set>.yaml) in {shown(top.name)}")
 
 
-def _read(paths: list[Path], top: Path) -> list[SetFile]:
-    files: list[SetFile] = []
+def _read(paths: list[Path], top: Path, files: Files) -> list[SetFile]:
+    read: list[SetFile] = []
     problems = 0
     for path in paths:
-        files.append(file := read_file(path, path.relative_to(top).as_posix()))
+        read.append(file := _read_file(path, path.relative_to(top).as_posix(), files))
         problems += len(file.found.entries) + len(file.found.faults) if file.found else 0
         if problems > MAX_PROBLEMS:
             raise ProblemError("path", f"more than {MAX_PROBLEMS} problems in all; give a set's own file")
-    return files
+    return read
 
 
 def _levels(top: Path) -> Iterator[list[Path]]:
@@ -116,9 +118,9 @@ def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
 
 
-def _is_foreign(path: Path) -> bool:
+def _is_foreign(path: Path, files: Files) -> bool:
     try:
-        data = parse_yaml(read_text(path, path.parent, path.name), path.name)
+        data = files.yaml(path, path.parent, path.name)
     except ProblemError:
         return False
     return not (isinstance(data, dict) and "problems" in data)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import io
 import re
-import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -48,7 +47,8 @@ _PRODUCTS: Final = re.compile(
     r"(?i)(linear|bilinear|conv(_?transpose)?[123]d|lazy\w+|mat_?mul|b?mm|addb?mm|baddbmm|mv|dot|vdot|einsum|tensordot|"
     r"inner|outer|kron|lstm|gru|rnn|(lstm|gru|rnn)cell|multihead_?attention\w*|scaled_dot_product_attention|transformer\w*)"
 )
-_NARROW_NAMES: Final = frozenset({"float16", "bfloat16", "half"})
+_NARROW: Final = frozenset({"float16", "bfloat16"})
+_NARROW_TEXTS: Final = _NARROW | {f"torch.{name}" for name in _NARROW}
 _RANDOM: Final = frozenset(
     {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli", "multinomial"}
 )
@@ -97,7 +97,7 @@ def load_collection(
                 raise ProblemError("file", f"comes to the name {problem.slug}, as another one does; rename it")
             entries[problem.slug] = SetEntry(problem, problem.slug, deadline=None, gpus=hardware)
         except ProblemError as error:
-            faults.append(Fault(f"level{level}/{file.name}"[:MAX_NAME_CHARS], error.field, error.message))
+            faults.append(Fault.of(error, f"level{level}/{file.name}"[:MAX_NAME_CHARS]))
     return ProblemSet(
         name=name,
         description="PyTorch modules to be replaced by faster ones with the same result. A competitor is ranked by "
@@ -148,13 +148,18 @@ def parse(source: str, filename: str, level: int) -> Problem:
 
 def starter(source: str) -> str:
     """The file with its Model called ModelNew: correct, and exactly as fast as the baseline."""
-    lines = source.splitlines(keepends=True)
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    lines = source.split("\n")
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    except (tokenize.TokenError, IndentationError) as error:  # of a few files that Python itself takes
+        raise ProblemError(
+            "file", f"cannot be read word by word: {error.args[0]}; write it with plain lines"
+        ) from error
     places = [token.start for token in tokens if token.type == tokenize.NAME and token.string == "Model"]
     for row, column in reversed(places):
         line = lines[row - 1]
         lines[row - 1] = line[:column] + ENTRY + line[column + len("Model") :]
-    return "".join(lines)
+    return "\n".join(lines)
 
 
 def _level_folders(path: Path) -> dict[int, Path]:
@@ -201,10 +206,23 @@ def _description(tree: ast.Module | None, level: int) -> str:
 def _limits(tree: ast.Module | None) -> dict[str, Any]:
     """Tolerance and precision, by the formats that the file names and whether it multiplies matrices."""
     names = set() if tree is None else set(_names(tree))
-    if names & _NARROW_NAMES:
+    if tree is not None and any(_is_narrow(node) for node in ast.walk(tree)):
         return NARROW
     multiplies = tree is None or any(isinstance(node, ast.MatMult) for node in ast.walk(tree))
     return WIDE if multiplies or any(_PRODUCTS.fullmatch(name) for name in names) else PLAIN
+
+
+def _is_narrow(node: ast.AST) -> bool:
+    """Does it name a format of 16 bits? The word `half` does as `torch.half` and as a call, `x.half()`: it may be a
+    length, too."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="half"), args=[]) | ast.Attribute(ast.Name("torch"), "half"):
+            return True
+        case ast.Attribute(attr=name) | ast.Name(name) | ast.alias(name):
+            return name in _NARROW
+        case ast.Constant(str(text)):
+            return text in _NARROW_TEXTS
+    return False
 
 
 def _why_not(tree: ast.Module) -> str:
@@ -216,9 +234,9 @@ def _why_not(tree: ast.Module) -> str:
     for name in ("get_inputs", "get_init_inputs"):
         if name not in functions:
             return f"It defines no function {name}()."
-    absent = sorted(_imported(tree) - inspect.INSTALLED - sys.stdlib_module_names)
+    absent = inspect.why_imports_fail({inspect.REFERENCE: inspect.code_of(tree)})
     if absent:
-        return f"It imports {', '.join(absent)[:200]}, which the judge's containers do not have."
+        return absent
     drawn = next(_draws(model, always=True), "")
     if drawn:
         return f"Its forward draws random numbers ({drawn}), so right answers need not be the same."
@@ -251,13 +269,6 @@ def _method(model: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     return next((node for node in model.body if isinstance(node, ast.FunctionDef) and node.name == name), None)
 
 
-def _imported(tree: ast.Module) -> set[str]:
-    """The first names of what is imported anywhere in the file."""
-    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "." for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    return {name.partition(".")[0] for name in names}
-
-
 def _draws(model: ast.ClassDef, *, always: bool) -> Iterator[str]:
     """Calls in Model's forward that draw, as `torch.randn, line 12`: each time, or else where an argument is None.
 
@@ -276,7 +287,10 @@ def _draws(model: ast.ClassDef, *, always: bool) -> Iterator[str]:
 
 def _is_none(test: ast.expr) -> bool:
     """Is it `name is None`?"""
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and ast.unparse(test).endswith(" is None")
+    match test:
+        case ast.Compare(ast.Name(), [ast.Is()], [ast.Constant(None)]):
+            return True
+    return False
 
 
 def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> Iterator[float | None]:
@@ -312,12 +326,12 @@ def _rates(code: ast.AST | None) -> Iterator[ast.expr]:
 
 
 def _number(node: ast.expr, *scopes: dict[str, ast.expr]) -> float | None:
-    """The number behind a name, looked for in one scope after the other; None where it is none that is written down."""
+    """The rate behind a name, looked for in one scope after the other; None where it is none that is written down."""
     for known in scopes:
         if isinstance(node, ast.Name):
             node = known.get(node.id, node)
     value = node.value if isinstance(node, ast.Constant) else None
-    return float(value) if isinstance(value, int | float) else None
+    return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None
 
 
 def _returned(function: ast.FunctionDef) -> list[ast.expr]:
@@ -331,14 +345,20 @@ def _not_plain(function: ast.FunctionDef) -> str:
     """Something of torch that would have to reach the constructor, as it is written."""
     for node in ast.walk(function):
         if isinstance(node, ast.Attribute) and _root(node) in ("torch", "nn", "F"):
-            return ast.unparse(node)[:80]
+            return _dotted(node)[:80]
     return ""
 
 
 def _root(node: ast.expr) -> str:
+    return _dotted(node).partition(".")[0]
+
+
+def _dotted(node: ast.expr) -> str:
+    parts: list[str] = []
     while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
         node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return ".".join([node.id if isinstance(node, ast.Name) else "", *reversed(parts)])
 
 
 def _names(tree: ast.Module) -> Iterator[str]:

@@ -1,14 +1,14 @@
 """Safe reading of files and YAML that organisers wrote: bounded, inside one root, plain values only.
 
-Owns nothing. Always true: no file outside the root is opened (symbolic links resolved first) nor asked after, and a
-YAML file cannot unfold into more text, values or levels than the limits below.
+Owns nothing. Always true: no file outside the root is opened (symbolic links resolved first) nor asked after, text has
+no byte order mark and ends its lines with "\\n" alone, and a YAML file cannot unfold into more text, values or levels
+than the limits below.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ MAX_YAML_CHARS: Final = 256_000  # the reader is slow: a larger file would hold 
 MAX_NODES: Final = 20_000  # values of one YAML file, as written
 MAX_DEPTH: Final = 24  # values inside values, aliases followed
 MAX_UNFOLDED_CHARS: Final = 1_000_000  # of all values together, each alias (*name) counted as what it stands for
+_FLOAT_TAG: Final = "tag:yaml.org,2002:float"
 _FLOAT: Final = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+|\d+\.\d*|\.\d+|\.inf|\.Inf|\.nan|\.NaN)")
 
 
@@ -43,9 +44,11 @@ def read_text(path: Path, root: Path, where: str) -> str:
     if len(data) > MAX_FILE_BYTES:
         raise ProblemError(where, f"{shown(path.name)} has more than {MAX_FILE_BYTES} bytes; make it smaller")
     try:
-        return data.decode("utf-8").replace("\r\n", "\n")
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise ProblemError(where, f"{shown(path.name)} is not UTF-8 text (byte {error.start})") from error
+        raise ProblemError(
+            where, f"{shown(path.name)} is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        ) from error
 
 
 def resolve_inside(path: Path, root: Path, where: str) -> Path:
@@ -76,7 +79,7 @@ def parse_yaml(text: str, where: str) -> object:
             loader.dispose()
     except yaml.YAMLError as error:
         raise ProblemError(where, f"is not valid YAML: {_why(error)}") from error
-    except (RecursionError, ValueError) as error:
+    except (RecursionError, ValueError) as error:  # a version of thousands of digits
         raise ProblemError(where, f"is not valid YAML: {type(error).__name__}") from error
 
 
@@ -123,7 +126,8 @@ def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 1e-3 as a number and a date as text, and refuses doubled keys, floods and deep nesting."""
+    """SafeLoader that reads 1e-3 as a number and a date as text, and refuses doubled keys, floods, deep nesting,
+    numbers to base 60 and values that are not what their tag says."""
 
     nodes = 0
     depth = 0
@@ -139,18 +143,40 @@ class _Loader(yaml.SafeLoader):
         self.depth -= 1
         return node
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        """Keys are looked at as they are written: merging (`<<`) puts more of them there later."""
+        node = super().compose_mapping_node(anchor)
         written: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if key.value in written:
                     raise yaml.YAMLError(f"the key {shown(key.value)} stands twice in one mapping{_line(key)}")
                 written.add(key.value)
-        return super().construct_mapping(node, deep=deep)
+        return node
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ArithmeticError, AttributeError, LookupError, ValueError) as error:
+            kind = node.tag.rpartition(":")[2]
+            text = shown(node.value) if isinstance(node, yaml.ScalarNode) else "what stands there"
+            raise yaml.YAMLError(
+                f"{text} cannot be read as {kind}; if it is text, put it in quotes{_line(node)}"
+            ) from error
+
+    def construct_number(self, node: Any) -> int | float:
+        text = str(self.construct_scalar(node))
+        if ":" in text:
+            raise yaml.YAMLError(
+                f"YAML reads {shown(text)} as a number to base 60; write it out, or put it in quotes{_line(node)}"
+            )
+        return self.construct_yaml_float(node) if node.tag == _FLOAT_TAG else self.construct_yaml_int(node)
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in pairs if tag not in ("tag:yaml.org,2002:timestamp",)]
     for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(f"^(?:{_FLOAT.pattern})$"), list("-+0123456789."))
+_Loader.add_implicit_resolver(_FLOAT_TAG, re.compile(f"^(?:{_FLOAT.pattern})$"), list("-+0123456789."))
+_Loader.add_constructor(_FLOAT_TAG, _Loader.construct_number)
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)

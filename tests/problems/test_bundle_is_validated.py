@@ -8,6 +8,9 @@ import pytest
 
 from problems.errors import ProblemError
 from problems.spec import MAX_BUNDLE_BYTES, Problem
+from problems.tolerance import FORMATS
+from runner.judge import error_model
+from runner.judge.ceilings import ENGINES
 
 
 def bundle(**changes: object) -> dict[str, Any]:
@@ -44,6 +47,11 @@ def test_the_plain_bundle_is_accepted() -> None:
         ({"files": {"reference.py": 1}}, "files.reference.py", "expected text"),
         ({"benchmarks": []}, "benchmarks", "at least one case"),
         ({"benchmarks": {"size": 1}}, "benchmarks", "expected a list"),
+        ({"benchmarks": [{"seed": "7"}]}, "benchmarks[0].seed", "got '7'; write it without quotes"),
+        ({"tests": [{"seed": 1.5}]}, "tests[0].seed", "expected a whole number, got 1.5"),
+        ({"tests": [{"seed": True}]}, "tests[0].seed", "expected a whole number, got True"),
+        ({"tests": [{True: 1, "size": 2}]}, "tests[0]", "YAML reads on, off, yes and no as true or false); put it in"),
+        ({"build": {"defines": {"N": 16**9000}}}, "build.defines.N", "too large to show"),
         ({"benchmarks": [{"size": None}]}, "benchmarks[0].size", "is not a number"),
         ({"benchmarks": [{"size": 2**63}]}, "benchmarks[0].size", "outside"),
         ({"benchmarks": [{"a b": 1}]}, "benchmarks[0]", "argument of generate_input"),
@@ -82,7 +90,9 @@ def test_the_plain_bundle_is_accepted() -> None:
         ({"tolerance": {"rtol": -1, "atol": 0}}, "tolerance.rtol", "outside"),
         ({"tolerance": {"rtol": "tight", "atol": 0}}, "tolerance.rtol", "finite number"),
         ({"precision": {"legal": []}}, "precision.legal", "at least one"),
-        ({"precision": {"legal": ["FP 32"]}}, "precision.legal[0]", "number format"),
+        ({"precision": {"legal": ["FP 32"]}}, "precision.legal[0]", "no number format"),
+        ({"precision": {"legal": ["fp32", "float16"]}}, "precision.legal[1]", "known are fp64, fp32, tf32, fp16, bf16"),
+        ({"precision": {"legal": [["fp32"]]}}, "precision.legal[0]", "no number format"),
         ({"precision": {"legal": ["fp32"], "reduction": "n; n"}}, "precision.reduction", "arithmetic"),
         ({"speed_of_light": {"read_bytes": "__import__('os')"}}, "speed_of_light.read_bytes", "arithmetic"),
         ({"speed_of_light": {"reads": "1"}}, "speed_of_light.reads", "unknown key"),
@@ -108,7 +118,12 @@ def test_what_is_no_bundle_at_all_is_refused(data: object) -> None:
 def test_what_json_cannot_carry_is_refused(value: object) -> None:
     with pytest.raises(ProblemError) as refused:
         Problem.from_bundle(bundle(benchmarks=[{"size": value}]))
-    assert refused.value.field == "bundle"
+    assert refused.value.field == "benchmarks[0].size"
+
+
+def test_the_formats_that_may_be_legal_are_those_that_the_judge_knows() -> None:
+    engines = {name.removesuffix("_tc") for name in ENGINES}
+    assert set(FORMATS) == engines | set(error_model.FORMATS)
 
 
 def test_a_bundle_over_a_megabyte_is_refused() -> None:

@@ -14,15 +14,17 @@ from problems.spec import Fuzz, IntRange, Precision, Problem, Tolerance, case_na
 
 WORDS = st.text(string.ascii_letters + string.digits, min_size=1, max_size=12)
 TEXTS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=40)
-ARGUMENTS = st.sampled_from(["rows", "cols", "size", "shape", "distribution", "seed", "causal"])
+ARGUMENTS = st.sampled_from(["rows", "cols", "size", "shape", "distribution", "causal"])
+WHOLE = st.integers(-(2**63), 2**63 - 1)
 VALUES = st.one_of(
-    st.integers(-(2**63), 2**63 - 1),
+    WHOLE,
     st.floats(-1e15, 1e15),
     TEXTS,
     st.booleans(),
     st.lists(st.integers(0, 2**40), max_size=4),
 )
-CASES = st.dictionaries(ARGUMENTS, VALUES, max_size=5)
+SEEDS = st.just({}) | st.fixed_dictionaries({"seed": WHOLE})
+CASES = st.builds(lambda case, seed: case | seed, st.dictionaries(ARGUMENTS, VALUES, max_size=5), SEEDS)
 TIMEOUTS = st.floats(1, 3600)
 
 

@@ -9,7 +9,9 @@ import pytest
 from problems.errors import ProblemError
 from problems.formats.gpumode import load_problem
 from problems.spec import IntRange, Precision, Problem, Tolerance
+from tests.problems.conftest import TASK
 
+MARKED = '{name: answer.py, source: "@SUBMISSION@"}'
 WITH_EVALUATOR = """
 files:
   - {name: submission.py, source: "@SUBMISSION@"}
@@ -110,6 +112,29 @@ def test_a_missing_template_warns_and_is_left_out(write_problem) -> None:
     assert problem.warnings == ("templates.CUDA: there is no file 'gone.py'",)
 
 
+def test_a_template_without_a_value_warns_and_is_left_out(write_problem) -> None:
+    problem = load_problem(write_problem(extra="templates: {Python: start.py, CUDA: }\n", **{"start.py": "START"}))
+    assert problem.templates == {"Python": "START"}
+    assert problem.warnings == ("templates.CUDA: is empty and left out",)
+
+
+def test_what_a_file_says_beyond_name_and_source_warns(write_problem) -> None:
+    task = TASK.replace("source: reference.py}", "source: reference.py, optional: true}")
+    assert load_problem(write_problem(task)).warnings == ("unknown key files[1].optional",)
+
+
+def test_a_task_without_a_place_for_the_submission_warns(write_problem) -> None:
+    problem = load_problem(write_problem(TASK.replace('  - {name: submission.py, source: "@SUBMISSION@"}\n', "")))
+    assert problem.submission_name == "submission.py"
+    assert problem.warnings == ("files: none has the source @SUBMISSION@; submission.py is taken for it",)
+
+
+@pytest.mark.parametrize(("value", "warns"), [("true", True), ("false", False), ("", False)])
+def test_a_compiled_baseline_warns_that_it_is_not_made_here(write_problem, value: str, warns: bool) -> None:
+    warnings = load_problem(write_problem(extra=f"compile_baseline: {value}\n")).warnings
+    assert ["compile_baseline: is not used" in warning for warning in warnings] == [True] * warns
+
+
 def test_the_sets_own_evaluator_is_left_out_of_the_files(write_problem) -> None:
     problem = load_problem(write_problem(WITH_EVALUATOR, **{"eval.py": "from submission import custom_kernel"}))
     assert list(problem.files) == ["reference.py"]
@@ -185,11 +210,30 @@ def test_cases_that_generate_input_cannot_take_are_the_reason(write_problem, sig
 
 
 @pytest.mark.parametrize(
+    ("signature", "fuzz", "reason"),
+    [
+        ("size, seed", "size", ""),
+        ("size, seed", "sise", "generate_input does not take sise, which fuzz gives"),
+        ("size, seed, **others", "sise", ""),
+    ],
+)
+def test_a_secret_case_that_generate_input_cannot_take_is_the_reason(
+    write_problem, signature: str, fuzz: str, reason: str
+) -> None:
+    reference = f"def generate_input({signature}): ...\ndef ref_kernel(data): ...\n"
+    extra = f"fuzz: {{{fuzz}: [3], cases: 2}}\n"
+    unsupported = load_problem(write_problem(extra=extra, **{"reference.py": reference})).unsupported
+    assert reason in unsupported
+    assert bool(reason) == bool(unsupported)
+
+
+@pytest.mark.parametrize(
     ("first", "reason"),
     [
         ("import numpy.random, math\nfrom torch import nn\nfrom __future__ import annotations", ""),
         ("import helper\nfrom helper import x", ""),
         ("from warp_tiles.moe import fused as f\nimport tiles", "Its reference.py imports tiles, warp_tiles, which "),
+        ("from . import tiles\nfrom ..far import x", "Its reference.py imports ..far, .tiles, which "),
         ("import other", "Its other.py imports warp_tiles, which the judge's containers do not have."),
         ("try:\n    import warp_tiles\nexcept ImportError:\n    warp_tiles = None", ""),
         ("def late():\n    import warp_tiles", ""),
@@ -231,10 +275,11 @@ def test_a_reference_of_another_name_is_found_where_the_check_is_made(write_prob
 
 
 def test_an_argument_without_a_value_is_not_given(write_problem) -> None:
-    task = 'files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{"size": 4, "seed":}]\n'
-    problem = load_problem(write_problem(task))
-    assert problem.benchmarks == ({"size": 4},)
-    assert problem.warnings == ("benchmarks[0].seed: is empty and left out",)
+    case = '&shape {"size": 4, "seed":}'
+    files = '{name: submission.py, source: "@SUBMISSION@"}, {name: reference.py, source: reference.py}'
+    problem = load_problem(write_problem(f"files: [{files}]\nbenchmarks: [{case}]\ntests: [*shape]\n"))
+    assert problem.benchmarks == problem.tests == ({"size": 4},)
+    assert problem.warnings == ("tests[0].seed: is empty and left out", "benchmarks[0].seed: is empty and left out")
     assert problem.unsupported == ""  # the judge gives a seed of its own
 
 
@@ -249,6 +294,13 @@ def test_a_function_made_by_assignment_or_import_counts_as_one(write_problem) ->
     benchmarks: [{size: 4}]
     """
     assert load_problem(write_problem(task, **{"reference.py": reference, "inputs.py": ""})).unsupported == ""
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_reference(write_problem) -> None:
+    folder = write_problem()
+    plain = load_problem(folder)
+    (folder / "reference.py").write_bytes(b"\xef\xbb\xbf" + (folder / "reference.py").read_bytes())
+    assert load_problem(folder) == plain
 
 
 def test_problem_code_is_not_executed(write_problem, tmp_path: Path) -> None:
@@ -274,6 +326,13 @@ def test_problem_code_is_not_executed(write_problem, tmp_path: Path) -> None:
         ("files: [{name: reference.py, source: reference.py}]\nbenchmarks: [3]\n", "benchmarks[0]", "mapping"),
         ("files: []\nfuzz: {size: [1]}\n", "fuzz.cases", "missing"),
         ("files: []\nmulti_gpu: maybe\n", "multi_gpu", "true or false"),
+        ("files: []\ncompile_baseline: maybe\n", "compile_baseline", "true or false"),
+        ("files: []\nranked_timeout: 7200\n", "ranked_timeout", "outside"),
+        ('files: []\ntest_timeout: "180"\n', "test_timeout", "write it without quotes"),
+        ("files: []\nbenchmarks: [{size: .inf}]\n", "benchmarks[0].size", "finite number, got inf"),
+        ("files: []\ntests: [{size: 4, seed: .nan}]\n", "tests[0].seed", "whole number, got nan"),
+        ("files: []\nbenchmarks: [{on: 1}]\n", "benchmarks[0]", "YAML reads on, off, yes and no as true or false"),
+        (f"files: [{MARKED}, {MARKED}]\n", "files[1].source", "@SUBMISSION@ stands twice"),
     ],
 )
 def test_a_bad_task_names_the_field(write_problem, task: str, field: str, says: str) -> None:

@@ -66,12 +66,25 @@ def doubling(value: str, levels: int = 16) -> str:
         ("a: *nowhere\n", "not valid YAML"),
         ("a: \x07\n", "not valid YAML"),
         ("%YAML 9.9\n--- a\n--- b\n", "not valid YAML"),
-        ("a: " + "9" * 5000 + "\n", "not valid YAML"),
+        ("a: " + "9" * 5000 + "\n", "cannot be read as int; if it is text, put it in quotes (line 1)"),
+        ("a:\nb: !!bool x\n", "'x' cannot be read as bool; if it is text, put it in quotes (line 2)"),
+        ("a: !!timestamp x\n", "'x' cannot be read as timestamp"),
+        ('a: !!int ""\n', "'' cannot be read as int"),
+        ("a: !!bool {=: x}\n", "cannot be read as bool"),
+        ("size: 1:30\n", "'1:30' as a number to base 60; write it out, or put it in quotes (line 1)"),
+        ("a: 1" + ":1" * 300 + ":1.5\n", "to base 60"),
+        ("a: 1" + ":59" * 80_000 + "\n", "to base 60"),
+        ('a: !!float "1:30"\n', "to base 60"),
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else None,
 )
 def test_yaml_that_means_harm_is_refused_in_little_time(text: str, says: str) -> None:
     assert says in refusal(text)
+
+
+def test_a_mapping_that_was_merged_may_be_merged_again() -> None:
+    text = "tests: [&a {size: 1}, &b {<<: *a, size: 2}]\nx: {<<: *b}\n"
+    assert parse_yaml(text, "task.yml") == {"tests": [{"size": 1}, {"size": 2}], "x": {"size": 2}}
 
 
 def test_a_few_aliases_are_welcome() -> None:
@@ -148,6 +161,19 @@ def test_a_case_of_a_strange_value_is_refused_by_its_field(write_problem, size: 
     with pytest.raises(ProblemError) as refused:
         load_problem(write_problem(task))
     assert refused.value.field.startswith(("benchmarks[0].size", "bundle"))
+
+
+@pytest.mark.parametrize("listed", ["5", "true", "x", "{a: 1}", "[1]", "!!bool x"])
+def test_a_strange_file_beside_a_problem_is_somebody_elses(write_problem, tmp_path: Path, listed: str) -> None:
+    (tmp_path / "other.yaml").write_text(f"problems: {listed}\n")
+    assert load_problem(write_problem()).slug == "scale"
+
+
+def test_what_is_no_path_is_refused() -> None:
+    with pytest.raises(ProblemError, match="no file or folder"):
+        read_sets(Path("a" * 300))
+    with pytest.raises(ProblemError, match="is no folder"):
+        load_problem(Path("a\0b"))
 
 
 @pytest.mark.parametrize("source", ["../../../secret.py", "/etc/passwd", "a/../../../../secret.py"])

@@ -38,6 +38,7 @@ def get_inputs():
 def get_init_inputs():
     return [width, rate]
 '''
+NARROW = (("fp32", "tf32", "fp16", "bf16"), 1e-2)
 
 
 def parsed(source: str, filename: str = "3_Linear_Scale_.py", level: int = 2) -> Problem:
@@ -77,6 +78,9 @@ def test_the_starter_is_the_model_under_its_new_name() -> None:
         (("def get_init_inputs", "def init_inputs"), "no function get_init_inputs"),
         (("rate = 0.0\n\ndef", "rate = 0.25\n\ndef"), "dropout with p = 0.25"),
         (("import torch\n", "import torch\nfrom transformers.models import bert\n"), "imports transformers, which"),
+        (("import torch\n", "import torch\nfrom . import layers\n"), r"imports \.layers, which"),
+        (("[width, rate]", "[torch" + ".a" * 1500 + "]"), r"torch\.a\.a"),
+        (("* 2", "* (torch.randn(4) if x == " + "+".join(["a"] * 450) + " else 2)"), r"torch.randn, line 16"),
         (("* 2", "+ torch.randn(4)"), r"torch.randn, line 16"),
         (("[width, rate]", "[torch.eye(width), rate]"), "torch.eye"),
         (("def forward", "def forward("), "does not parse"),
@@ -86,6 +90,17 @@ def test_what_cannot_be_judged_says_why(change: tuple[str, str], reason: str) ->
     assert change[0] in PLAIN
     problem = parsed(PLAIN.replace(*change))
     assert re.search(reason, problem.unsupported), problem.unsupported
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "from typing_extensions import Self\nimport sympy, triton",
+        "try:\n    import transformers\nexcept ImportError:\n    transformers = None",
+    ],
+)
+def test_what_a_file_may_import_is_what_any_problem_may(first: str) -> None:
+    assert parsed(f"{first}\n{PLAIN}").unsupported == ""
 
 
 START = "def forward(self, x, start=None):\n        "
@@ -107,6 +122,8 @@ def test_a_start_that_is_drawn_where_none_is_given_is_left_to_a_run(drawn: str) 
         (("nn.Dropout(rate)", "nn.Dropout(p=0.0)"), False),
         (("nn.Dropout(rate)", "nn.LSTM(4, 4, dropout=rate)"), False),
         (("nn.Dropout(rate)", "nn.Dropout(width / 100)"), True),
+        (("nn.Dropout(rate)", f"nn.Dropout({'9' * 400})"), True),
+        (("nn.Dropout(rate)", "nn.Dropout(1e999)"), True),
         (("class Model(", "class Drop(nn.Module):\n    rest = nn.Dropout(0.1)\n\nclass Model("), True),
         (("class Model(", "class Drop(nn.Module):\n    rest = nn.Dropout(0.0)\n\nclass Model("), False),
     ],
@@ -136,6 +153,50 @@ def test_sixteen_bits_have_a_wider_tolerance() -> None:
     assert narrow.tolerance is not None
     assert wide.tolerance.rtol == wide.tolerance.atol == 1e-4
     assert narrow.tolerance.rtol == narrow.tolerance.atol == 1e-2
+
+
+@pytest.mark.parametrize(
+    ("written", "is_narrow"),
+    [
+        ("x.half()", True),
+        ("x.bfloat16()", True),
+        ("x.to(torch.half)", True),
+        ("x.to(torch.float16)", True),
+        ("x.to(getattr(torch, 'bfloat16'))", True),
+        ("x.to(dtype='torch.float16')", True),
+        ("x[: self.half]", False),
+        ("half(x, half=len(x) // 2)", False),
+        ("self.half(x)", False),
+        ("x + len('half')", False),
+    ],
+)
+def test_16_bits_are_where_they_are_named_and_not_where_something_is_halved(written: str, is_narrow: bool) -> None:
+    problem = parsed(PLAIN.replace("self.linear(x)", f"self.linear({written})"))
+    assert problem.precision == Precision(*(NARROW if is_narrow else (("fp32", "tf32"), 1e-3)))
+
+
+@pytest.mark.parametrize("odd", ["\x0c\n", '"""\x0c \u2028 \x85 \x1c"""\n', "# \u2029 Model\n"])
+def test_the_starter_has_its_name_in_its_place_whatever_some_take_for_a_line(odd: str) -> None:
+    assert kernelbench.starter(odd + PLAIN) == odd + kernelbench.starter(PLAIN)
+
+
+@pytest.mark.parametrize("ends", ["\r\n", "\r"])
+def test_line_ends_and_a_mark_of_byte_order_are_no_part_of_a_file(tmp_path: Path, ends: str) -> None:
+    path = tmp_path / "3_Linear_Scale_.py"
+    path.write_bytes(b"\xef\xbb\xbf" + PLAIN.replace("\n", ends).encode())
+    assert kernelbench.load_file(path, 2) == parsed(PLAIN)
+
+
+def test_a_file_that_only_python_takes_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    odd = PLAIN.replace("def get_inputs", "def odd():\n    pass\n  \\\n\ndef get_inputs")
+    assert inspect.parse(odd) is not None
+    (tmp_path / "level1").mkdir()
+    (tmp_path / "level1" / "1_Odd.py").write_text(odd)
+    (tmp_path / "level1" / "2_Plain.py").write_text(PLAIN)
+    found = kernelbench.load_collection(tmp_path)
+    assert [entry.slug for entry in found.entries] == ["kb1-002-plain"]
+    assert [fault.name for fault in found.faults] == ["level1/1_Odd.py"]
+    assert "cannot be read word by word" in found.faults[0].message
 
 
 def test_a_collection_is_read_by_levels_in_the_order_of_its_numbers(tmp_path: Path) -> None:

@@ -1,0 +1,234 @@
+"""Reads one problem folder in GPU MODE's convention: its task.yml and the files that it names become a `Problem`.
+
+Nothing is executed. What this judge cannot do is the reason in `unsupported`; what is left out, taken for something
+else or not used is a warning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from problems.errors import ProblemError
+from problems.fields import Fields, as_bool, as_list, as_text, said, shown
+from problems.formats import inspect
+from problems.formats.files import Files
+from problems.formats.text import FileMissing
+from problems.native import Build
+from problems.spec import BUNDLE_VERSION, MAX_FILES, Problem, as_timeout
+
+TASK_FILE: Final = "task.yml"
+SUBMISSION_MARK: Final = "@SUBMISSION@"
+MAX_PATH_CHARS: Final = 300
+MAX_WARNINGS: Final = 50
+
+_TIMEOUTS: Final = ("test_timeout", "benchmark_timeout", "ranked_timeout")
+_CASES: Final = ("tests", "benchmarks", "benchmarks_on")
+_AS_IN_BUNDLE: Final = (
+    *("lang", "ranking_by", "gpus", "untuned_on", "tolerance", "precision", "speed_of_light", "level", "tags"),
+    *_CASES,
+)
+_ACCEPTED: Final = {"config", "multi_gpu", "libraries", "seed", "validation", "compile_baseline"}
+_OURS: Final = {"title", "entry", "fuzz", "baseline"}
+_KNOWN: Final = frozenset({"files", "description", "templates", *_AS_IN_BUNDLE, *_TIMEOUTS, *_ACCEPTED, *_OURS})
+_FILE_KEYS: Final = frozenset({"name", "source"})
+_NOT_COMPILED: Final = (
+    "compile_baseline: is not used; the time of torch.compile is that of a template, sent like any kernel"
+)
+
+as_path = partial(as_text, most=MAX_PATH_CHARS, empty_ok=False)
+
+
+def read_task(folder: Path, root: Path, slug: str, files: Files) -> Problem:
+    """Both paths without links. Raises ProblemError that names the field of task.yml."""
+    data = Fields(files.yaml(folder / TASK_FILE, root, TASK_FILE), TASK_FILE).data
+    empty: list[str] = []
+    for key in _CASES:
+        data[key] = _given(data.get(key), key, empty)
+    return _Task(folder, root, Fields(data, TASK_FILE), files).to_problem(slug, empty)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A task.yml beside its files, on its way to a bundle."""
+
+    folder: Path
+    root: Path
+    fields: Fields
+    files: Files
+
+    def to_problem(self, slug: str, warnings: list[str]) -> Problem:
+        sources, submission_name, odd = self._sources()
+        evaluators, no_evaluator = self._evaluators(sources)
+        task_files = {
+            name: self._read(source, f"files.{name}") for name, source in sources.items() if name not in evaluators
+        }
+        called = self.files.code(evaluators.get(self._main(), "")).entries
+        entry = self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel")
+        named = self._name_the_result(task_files, entry)
+        templates, missing = self._templates()
+        build, not_built = self._build(submission_name)
+        bundle = {
+            "bundle": BUNDLE_VERSION,
+            "slug": slug,
+            "title": self.fields.optional("title", partial(as_text, most=200), "") or _title(slug),
+            "description": self.fields.optional("description", partial(as_text, most=200_000), ""),
+            "files": task_files,
+            "submission_name": submission_name,
+            "entry": entry,
+            "templates": templates,
+            "fuzz": self._fuzz(),
+            "baseline": self._baseline(),
+            **build,
+            "unsupported": self._unsupported(task_files, called) or not_built,
+            "benchmarks": [],
+            **{key: self.fields.data[key] for key in _AS_IN_BUNDLE if self.fields.data.get(key) is not None},
+            **{f"{key}_s": self.fields.optional(key, as_timeout, None) for key in _TIMEOUTS},
+        }
+        unknown = [f"unknown key {name}" for name in self.fields.unknown(_KNOWN)]
+        compiled = [_NOT_COMPILED] if self.fields.optional("compile_baseline", as_bool, False) else []
+        every = [*unknown, *odd, *compiled, *no_evaluator, *named, *missing, *warnings]
+        return Problem.from_bundle(bundle, warnings=tuple(said(text) for text in every[:MAX_WARNINGS]))
+
+    def _sources(self) -> tuple[dict[str, str], str, list[str]]:
+        """Name → path of every file but the submission, the name that the submission goes by, warnings."""
+        submission_names: list[str] = []
+        sources: dict[str, str] = {}
+        odd: list[str] = []
+        items = self.fields.required("files", lambda value, at: as_list(value, at, MAX_FILES))
+        for n, item in enumerate(items):
+            entry = Fields(item, f"files[{n}]", prefix=f"files[{n}].")
+            name = entry.required("name", as_path)
+            source = entry.required("source", as_path)
+            odd += [f"unknown key {key}" for key in entry.unknown(_FILE_KEYS)]
+            if source == SUBMISSION_MARK and submission_names:
+                raise ProblemError(f"files[{n}].source", f"{SUBMISSION_MARK} stands twice; a submission is one file")
+            if source == SUBMISSION_MARK:
+                submission_names.append(name)
+            elif name in sources:
+                raise ProblemError(f"files[{n}].name", f"{shown(name)} stands twice")
+            else:
+                sources[name] = source
+        if not submission_names:
+            odd.append(f"files: none has the source {SUBMISSION_MARK}; submission.py is taken for it")
+        return sources, (*submission_names, "submission.py")[0], odd
+
+    def _evaluators(self, sources: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+        """The set's own evaluators by name, and what to say of one that is not there: it would only be read for what it
+        imports."""
+        found: dict[str, str] = {}
+        missing: list[str] = []
+        for name in sources.keys() & {self._main(), "eval.py"}:
+            try:
+                found[name] = self._read(sources[name], f"files.{name}")
+            except FileMissing as error:
+                found[name] = ""
+                missing.append(f"{error}; it is not used")
+        return found, sorted(missing)
+
+    def _read(self, source: str, where: str) -> str:
+        return self.files.text(self.folder / source, self.root, where)
+
+    def _main(self) -> str:
+        config = self.fields.mapping("config")
+        main = config.get("main")
+        return main if isinstance(main, str) else "eval.py"
+
+    def _name_the_result(self, files: dict[str, str], entry: str) -> list[str]:
+        """Where a reference calls its function otherwise, a line behind it says that this is `ref_kernel`; the
+        warning."""
+        reference = files.get(inspect.REFERENCE, "")
+        name = inspect.result_function(self.files.code(reference), entry)
+        if not name:
+            return []
+        files[inspect.REFERENCE] = f"{reference.rstrip()}\n\n\n{inspect.RESULT} = {name}\n"
+        return [f"{inspect.REFERENCE}: it has no {inspect.RESULT}; {name} is taken for it"]
+
+    def _templates(self) -> tuple[dict[str, str], list[str]]:
+        found: dict[str, str] = {}
+        missing: list[str] = []
+        for language, name in self.fields.mapping("templates").items():
+            where = f"templates.{language}"
+            if name is None:
+                missing.append(f"{where}: is empty and left out")
+                continue
+            try:
+                found[language] = self._read(as_path(name, where), where)
+            except FileMissing as error:
+                missing.append(str(error))
+        return found, missing
+
+    def _fuzz(self) -> dict[str, Any] | None:
+        """The YAML has `cases` among the arguments; the bundle keeps them apart."""
+        fuzz = self.fields.mapping("fuzz")
+        if not fuzz:
+            return None
+        if "cases" not in fuzz:
+            raise ProblemError("fuzz.cases", "missing; say how many secret cases are drawn")
+        return {"args": {name: choice for name, choice in fuzz.items() if name != "cases"}, "cases": fuzz["cases"]}
+
+    def _build(self, submission_name: str) -> tuple[dict[str, Any], str]:
+        """How a CUDA C++ file is compiled, or why it cannot be."""
+        if self.fields.data.get("lang") != "cu":
+            return {}, ""
+        try:
+            return {"build": Build.from_config(self.fields.mapping("config"), submission_name).to_json()}, ""
+        except ProblemError as error:
+            return {}, f"It is not compiled as its author wants: {error}"[:500]
+
+    def _baseline(self) -> str | None:
+        name = self.fields.optional("baseline", as_path, "")
+        return self._read(name, "baseline") if name else None
+
+    def _unsupported(self, files: dict[str, str], called: tuple[str, ...]) -> str:
+        if self.fields.optional("multi_gpu", as_bool, False):
+            return "It runs on several GPUs at once (multi_gpu), which this judge cannot do yet."
+        if len(called) > 1:
+            return f"It calls several functions of a submission ({', '.join(called)}); this judge calls one."
+        codes = {name: self.files.code(text) for name, text in files.items() if name.endswith(".py")}
+        reference = codes.get(inspect.REFERENCE)
+        return (
+            inspect.why_reference_is_not_enough(reference)
+            or inspect.why_imports_fail(codes)
+            or inspect.why_cases_do_not_fit(reference, self._arguments())
+        )
+
+    def _arguments(self) -> Iterator[tuple[str, list[str]]]:
+        """Of each public case, and of a secret one as it is drawn; what is no case is named when the bundle is read."""
+        lists = {key: self.fields.data.get(key) for key in ("benchmarks", "tests")}
+        timed_on = self.fields.data.get("benchmarks_on")
+        if isinstance(timed_on, dict):
+            lists |= {f"benchmarks_on.{hardware}": cases for hardware, cases in timed_on.items()}
+        cases = [
+            (f"{key}[{n}]", [name for name in case if isinstance(name, str)])
+            for key, listed in lists.items()
+            for n, case in enumerate(listed if isinstance(listed, list) else ())
+            if isinstance(case, dict)
+        ]
+        yield from cases
+        if fuzz := self._fuzz():
+            yield "fuzz", [*(cases[0][1] if cases else ()), *fuzz["args"]]
+
+
+def _given(cases: object, where: str, empty: list[str]) -> object:
+    """The cases, by hardware or not, without arguments that have no value (`"seed":`), which are named in `empty`."""
+    if isinstance(cases, dict):
+        return {name: _given(some, f"{where}.{name}", empty) for name, some in cases.items()}
+    if not isinstance(cases, list):
+        return cases
+    for n, case in enumerate(cases):
+        nothing = [name for name, value in case.items() if value is None] if isinstance(case, dict) else []
+        empty += [f"{where}[{n}].{name}: is empty and left out" for name in nothing]
+    return [
+        {name: value for name, value in case.items() if value is not None} if isinstance(case, dict) else case
+        for case in cases
+    ]
+
+
+def _title(slug: str) -> str:
+    words = re.sub(r"[-_]+", " ", slug).strip() or slug
+    return words[0].upper() + words[1:]

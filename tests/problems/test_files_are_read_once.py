@@ -1,0 +1,105 @@
+"""However many problems name a file, one load reads and parses it once, and all files together have a limit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from problems.errors import ProblemError
+from problems.formats import files, inspect
+from problems.formats.files import Files
+from problems.formats.folders import read_sets
+from problems.formats.gpumode import read_set
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each reader of ours was asked for the same."""
+    counted: Counter[str] = Counter()
+    read_text, parse_yaml, code = files.read_text, files.parse_yaml, inspect.code
+
+    def counting_text(path: Path, root: Path, where: str) -> str:
+        counted[f"read {path.name}"] += 1
+        return read_text(path, root, where)
+
+    def counting_yaml(text: str, where: str) -> object:
+        counted[f"parsed {where}"] += 1
+        return parse_yaml(text, where)
+
+    def counting_code(source: str) -> inspect.Code:
+        counted["parsed Python"] += bool(source)
+        return code(source)
+
+    monkeypatch.setattr(files, "read_text", counting_text)
+    monkeypatch.setattr(files, "parse_yaml", counting_yaml)
+    monkeypatch.setattr(inspect, "code", counting_code)
+    return counted
+
+
+def of_twenty(folder: Path, directory: str = "course/scale") -> Path:
+    entries = "".join(f"  - {{directory: {directory}, name: p{n}}}\n" for n in range(20))
+    path = folder / "course.yaml"
+    path.write_text(f"name: Course\nproblems:\n{entries}")
+    return path
+
+
+def test_a_folder_that_stands_twenty_times_is_read_once(write_problem, tmp_path: Path, reads: Counter[str]) -> None:
+    write_problem(extra='tests: [{size: 4, "seed":}]\n')
+    (tmp_path / "same").symlink_to(tmp_path / "course")
+    of_twenty(tmp_path, "same/scale")
+    (found,) = read_sets(tmp_path)
+    assert found.found is not None
+    assert set(reads.values()) == {1}
+    assert len(reads) == 6  # the set, task.yml, reference.py
+    assert [entry.slug for entry in found.found.entries] == [f"p{n}" for n in range(20)]
+    for entry in found.found.entries:
+        assert entry.problem.tests == ({"size": 4},)
+        assert entry.problem.warnings == ("tests[0].seed: is empty and left out",)
+        assert entry.problem.files == found.found.entries[0].problem.files
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "field", "says"),
+    [
+        ("task.yml", "a: [", "task.yml", "not valid YAML"),
+        ("reference.py", "#" * 1_000_001, "files.reference.py", "more than 1000000 bytes"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_tried_once(
+    write_problem, tmp_path: Path, reads: Counter[str], name: str, text: str, field: str, says: str
+) -> None:
+    (write_problem() / name).write_text(text)
+    faults = read_set(of_twenty(tmp_path)).faults
+    assert [fault.field for fault in faults] == [f"p{n}.{field}" for n in range(20)]
+    assert {says in fault.message for fault in faults} == {True}
+    assert set(reads.values()) == {1}
+
+
+def test_a_file_is_named_by_whoever_asks_for_it(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\xff")
+    load = Files()
+    for where in ("files.x.py", "baseline"):
+        with pytest.raises(ProblemError, match=f"{where}: 'a' is not UTF-8"):
+            load.text(tmp_path / "a", tmp_path, where)
+
+
+def test_all_files_of_a_load_together_have_a_limit(tmp_path: Path) -> None:
+    load = Files()
+    for n in range(9):
+        (tmp_path / f"{n}.py").write_text("#" * 999_000)
+    for n in range(8):
+        load.text(tmp_path / f"{n}.py", tmp_path, f"files.{n}.py")
+    with pytest.raises(ProblemError, match=r"files\.8\.py: .* 8000000 characters in all; split the set"):
+        load.text(tmp_path / "8.py", tmp_path, "files.8.py")
+
+
+def test_yaml_of_a_load_together_has_a_limit_of_its_own(tmp_path: Path) -> None:
+    load = Files()
+    for n in range(9):
+        (tmp_path / f"{n}.yaml").write_text("#" * 250_000)
+    for n in range(8):
+        load.yaml(tmp_path / f"{n}.yaml", tmp_path, f"{n}.yaml")
+    with pytest.raises(ProblemError, match=r"8\.yaml: .* 2000000 characters of YAML in all"):
+        load.yaml(tmp_path / "8.yaml", tmp_path, "8.yaml")
