@@ -4,8 +4,9 @@ Variants of the problem's own reference (problems/library/admission.py) answer t
 check, in one set of containers: zeros, ones, the best constant, the input, the previous output and, unless legal, half
 precision must be refused at least once by data that nobody knows beforehand, for what only public cases refuse could be
 answered honestly there alone; the reference must pass everywhere, also with four times the error of its working
-precision. What is timed must also vary: where a constant or the last output comes within NEAR of the expected
-one on every timed case, the problem is marked, and boards can leave it out.
+precision. Two seeds must give two data, in one timed case at least: a kind of zeros may be timed too, but not alone.
+What is timed must also vary: where a constant or the last output comes within NEAR of the expected one on every timed
+case, the problem is marked, and boards can leave it out.
 
 Beside the walk over the cases (`examine`) everything here is pure.
 """
@@ -45,6 +46,10 @@ EXPLAINED: Final = {
 TF32: Final = "tf32"
 LIKE_TF32: Final = "TF32 is legal here, and keeps as few digits as half precision does."
 ACCEPTED: Final = "A problem that accepts this is refused: its cases or its check cannot tell it from an answer."
+SAME: Final = (
+    "Every timed case gives the same data whatever the seed, such as {case}: what is known beforehand need not be "
+    "computed. Let generate_input take a parameter `seed` and draw from it."
+)
 PUBLIC_ONLY: Final = (
     "Only public cases refuse this, and a submission knows those: let `fuzz` draw such data, or time a case with it."
 )
@@ -52,7 +57,7 @@ PUBLIC_ONLY: Final = (
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the table. `good` None: it does not apply to this problem."""
+    """One line of the table. `good` None: it does not apply to this problem. Not `judged`: this machine failed."""
 
     name: str
     expected: str
@@ -60,6 +65,7 @@ class Line:
     good: bool | None
     explained: str = ""
     figures: dict[str, Any] = field(default_factory=dict)
+    judged: bool = True
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -164,17 +170,29 @@ def examine(trial: Trial) -> Admission:
     turns = variants(problem)
     tallies = {name: Tally() for name in turns}
     planned = plan(problem, trial)
+    varied: bool | None = None
     stage = Stage("The admission test", len(turns) * problem.test_timeout_s, trial.oracle.asked, CALL_S)
     try:
         trial.load(source(problem, turns))
         trial.load_oracle()
+        varied = any(_varies(trial, case) for case in problem.benchmarks)
         for done, one in enumerate(planned):
             trial.emit("checking", "", {"done": done, "total": len(planned)})
             _take_turns(trial, one, tallies, stage)
     except Fault as fault:  # the container is gone, or the time
         if not any(tally.fault for tally in tallies.values()):
             tallies["reference"].failed(fault)
-    return conclude(problem, tallies, cases=len(planned))
+    return conclude(problem, tallies, cases=len(planned), varied=varied)
+
+
+def _varies(trial: Trial, case: Case) -> bool:
+    """Do two seeds give other data?"""
+    one, other = (trial.oracle.make(case, fresh_seed(trial.chance)) for _ in range(2))
+    size = one.layout.input_bytes
+    is_same = one.layout == other.layout and trial.memory.same(one.inputs, other.inputs, size)
+    trial.oracle.release(one)
+    trial.oracle.release(other)
+    return not is_same
 
 
 def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: Stage) -> None:
@@ -197,9 +215,14 @@ def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: St
     trial.oracle.release(given)
 
 
-def conclude(problem: Problem, tallies: dict[str, Tally], *, cases: int) -> Admission:
+def conclude(problem: Problem, tallies: dict[str, Tally], *, cases: int, varied: bool | None = None) -> Admission:
+    """`varied`: do the timed cases' data, with the seed? None: it is not known."""
     tf32 = problem.precision is not None and TF32 in problem.precision.legal
-    lines = (declared(problem), *(line(name, tally, tf32=tf32) for name, tally in tallies.items()))
+    lines = (
+        declared(problem),
+        seeded(problem, varied),
+        *(line(name, tally, tf32=tf32) for name, tally in tallies.items()),
+    )
     margin = tallies["margin"].margin if "margin" in tallies else None
     return Admission(lines, tuple(_marks(problem, tallies)), cases, margin)
 
@@ -211,6 +234,13 @@ def declared(problem: Problem) -> Line:
     return Line(
         "speed_of_light", "declared", got, not wrong if problem.speed_of_light else None, "; ".join(wrong)[:SAID_CHARS]
     )
+
+
+def seeded(problem: Problem, varied: bool | None) -> Line:
+    """Is what is timed fresh each time?"""
+    got = {True: "other data", False: "the same data", None: "not tried"}[varied]
+    explained = SAME.format(case=case_name(problem.benchmarks[0])) if varied is False else ""
+    return Line("admission/seeds", "other data", got, varied, explained)
 
 
 def line(variant: str, tally: Tally, *, tf32: bool = False) -> Line:

@@ -58,19 +58,21 @@ def find_problem(name: str) -> Problem:
 def read_source(path: Path) -> str:
     """The submission's text. Raises UsageError where the site would refuse it too."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MAX_SOURCE_BYTES + 1)
     except OSError as err:
         raise UsageError(f"{path}: {err.strerror}") from None
-    if not data.strip():
-        raise UsageError(f"{path} is empty")
     if len(data) > MAX_SOURCE_BYTES:
-        raise UsageError(f"{path} has {len(data)} bytes, at most {MAX_SOURCE_BYTES}")
+        raise UsageError(f"{path} has more than {MAX_SOURCE_BYTES} bytes; a submission has at most so many")
     if b"\x00" in data:
         raise UsageError(f"{path} contains NUL bytes; send source text")
     try:
-        return data.decode("utf-8")
+        source = data.decode("utf-8-sig")
     except UnicodeDecodeError as err:
         raise UsageError(f"{path} is not UTF-8 (byte {err.start}); save it as UTF-8") from None
+    if not source.strip():
+        raise UsageError(f"{path} is empty")
+    return source
 
 
 def judge_once(problem: Problem, path: Path, mode: str, settings: config.JudgeSettings, on_event: OnEvent) -> Report:

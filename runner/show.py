@@ -211,16 +211,22 @@ def verification(screen: Console, lines: Sequence[Line], marks: Sequence[str] = 
     if NEAR_CONSTANT in marks:
         said = "Marked near_constant: on every timed case a constant, or the last output, is within 1 % of the answer."
         screen.print(Text(said, style="yellow"))
-    told = [line for line in lines if line.good is not None]
+    counted = [line for line in lines if line.good is not None]
+    told = [line for line in counted if line.judged]
     wrong = [line.name for line in told if not line.good]
+    unjudged = [line.name for line in counted if not line.judged]
+    if unjudged:
+        said = f"{len(unjudged)} of {len(counted)} could not be judged here: {', '.join(unjudged)}"
+        screen.print(Text(f"{said}; `runner doctor` may say why.", style="bold red"))
     if wrong:
         screen.print(Text(f"{len(wrong)} of {len(told)} got another verdict: {', '.join(wrong)}", style="bold red"))
     elif told:
-        screen.print(Text(f"All {len(told)} got the verdict they must get.", style="bold green"))
-    else:
+        others = "The other" if unjudged else "All"
+        screen.print(Text(f"{others} {len(told)} got the verdict they must get.", style="bold green"))
+    elif not unjudged:
         screen.print(Text("Nothing was judged: no sample is for this hardware (RUNNER_HARDWARE).", style="bold red"))
-    if told and len(told) < len(lines):
-        screen.print(Text(f"{len(lines) - len(told)} more make no sense here (–) and were left out.", style="dim"))
+    if counted and len(counted) < len(lines):
+        screen.print(Text(f"{len(lines) - len(counted)} more make no sense here (–) and were left out.", style="dim"))
 
 
 def replayed(screen: Console, found: Replayed) -> None:

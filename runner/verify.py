@@ -4,11 +4,12 @@ problem refuse what no problem may accept?
 Samples are the files in `submissions/{accepted,wrong,slow,cheating}` and `solutions/{correct,wrong}`; each is judged in
 containers of its own, as a submission would be. Of a KernelBench file its own Model is the sample. One whose first
 lines say that it is for other hardware is left out and counts for nothing. The admission test (admission.py) is one
-job.
+job. What this machine failed at is told apart from what got another verdict.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Final
 from problems.directives import named_hardware
 from problems.spec import Problem, in_python
 from runner.admission import Line
+from runner.once import UsageError, read_source
 from runner.wire import Report
 
 SLOWER: Final = 1.25  # times the baseline's time, at least, for a sample in `slow`
@@ -31,6 +33,7 @@ FOLDERS: Final = {
     "submissions/cheating": "cheating",
 }
 REPEATED: Final = ("unmeasurable", "infra_error")
+PROBLEM: Final = "problem"  # an infra_error's reason where the problem's own code failed
 ADMISSION: Final = "admission/"
 
 
@@ -71,13 +74,17 @@ def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]
         yield line(sample, report)
 
 
-def is_verified(lines: list[Line]) -> bool:
-    return was_judged(lines) and all(line.good is not False for line in lines)
+def exit_code(lines: list[Line]) -> int:
+    """0: all is as it must be; 1: something is not; 2: nothing is known to be wrong, and not all could be judged."""
+    counted = [line for line in lines if line.good is not None]
+    if any(line.judged and not line.good for line in counted):
+        return 1
+    return 0 if counted and all(line.judged for line in counted) else 2
 
 
-def was_judged(lines: list[Line]) -> bool:
-    """Anything at all."""
-    return any(line.good is not None for line in lines)
+def _was_judged(report: Report) -> bool:
+    """As far as this machine goes: a problem whose own code fails is at fault itself."""
+    return report.outcome not in REPEATED or report.reason == PROBLEM
 
 
 def admission_lines(report: Report) -> list[Line]:
@@ -85,15 +92,24 @@ def admission_lines(report: Report) -> list[Line]:
     told = report.admission.get("lines", [])
     if report.outcome in REPEATED or not told:
         detail = str(report.evidence.get("operator", "")) or report.message
-        return [Line("admission", "accepted", _outcome(report), False, f"It could not be tested here. {detail[:1000]}")]
+        said = f"It could not be tested here. {detail[:1000]}"
+        return [Line("admission", "accepted", _outcome(report), False, said, judged=_was_judged(report))]
     return [Line(**line) for line in told]
 
 
 def in_folders(folder: Path) -> Iterator[Sample]:
+    """Raises UsageError where one could not be submitted."""
     for place, expected in FOLDERS.items():
         for path in sorted((folder / place).glob("*")):
             if path.suffix in SUFFIXES:
-                yield Sample(f"{place}/{path.name}", expected, path.read_text("utf-8"))
+                yield Sample(f"{place}/{path.name}", expected, _source(path, folder))
+
+
+def _source(path: Path, folder: Path) -> str:
+    real = Path(os.path.realpath(path))
+    if not real.is_file() or not real.is_relative_to(os.path.realpath(folder)):
+        raise UsageError(f"{path} is no file in the problem's folder; put the sample itself there, or take it away")
+    return read_source(path)
 
 
 def starters(problem: Problem) -> Iterator[Sample]:
@@ -109,7 +125,8 @@ def line(sample: Sample, report: Report) -> Line:
     if findings:
         got += f", held: {', '.join(findings)}"
     good = RULES[sample.expected](report)
-    return Line(sample.name, sample.expected, got, good, "" if good else _explained(sample, report))
+    explained = "" if good else _explained(sample, report)
+    return Line(sample.name, sample.expected, got, good, explained, judged=_was_judged(report))
 
 
 def _outcome(report: Report) -> str:

@@ -41,12 +41,14 @@ class Problem:
         self.checks = self._check is not None
         self.answered_on_host = False  # the last time, though the data lie on a device
         self._seeds = 0  # until it is known
-        self._takes_seed = "seed" in inspect.signature(self._module.generate_input).parameters
+        taken = inspect.signature(self._module.generate_input).parameters
+        self._takes_seed = "seed" in taken
+        self._takes_any = any(one.kind is one.VAR_KEYWORD for one in taken.values())
 
     def generate(self, case: dict[str, Any], seed: int) -> Any:
         """Fresh data of this seed, whichever generator it draws from. A seed of the case itself is given as it is."""
         arguments = dict(case)
-        if self._takes_seed:
+        if self._takes_seed or (self._takes_any and "seed" in case):
             arguments["seed"] = seed if seed == case.get("seed") else seed % self._fresh_seeds(arguments)
         torch.default_generator.manual_seed(seed)  # torch.manual_seed asks four absent devices in 0.4 ms
         if self._device == "cuda":

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from problems.cases import Fuzz, IntRange
-from problems.spec import MODEL, Precision, Problem
+from problems.spec import Precision
 from problems.tolerance import Tolerance
 from runner import admission
-from runner.admission import NEAR_CONSTANT, Admission, Tally
-from runner.judge import schedule
-from runner.judge.memory import HostMemory
-from runner.judge.schedule import B
-from runner.judge.trial import Trial
-from tests.runner.judge.oracle_here import oracle_of
-from tests.runner.judge.tenant_here import tenant_of
+from runner.admission import NEAR_CONSTANT, Tally
+from tests.runner.admission_here import ALL, INPUTS, SUM, examined, lines, problem
 
-INPUTS = """
-import torch
-def generate_input(*, size, seed):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(size, generator=generator), torch.randn(size, generator=generator)
-"""
-SUM = INPUTS + "def ref_kernel(data):\n    return torch.exp(data[0]) + data[1]\n"
 ZEROS = INPUTS + "def ref_kernel(data):\n    return (data[0] + data[1]) * 1e-9\n"
 NEARLY_ONE = INPUTS + "def ref_kernel(data):\n    return 1 + 1e-3 * torch.tanh(data[0] + data[1])\n"
 BLIND = INPUTS + "def ref_kernel(data):\n    return torch.arange(data[0].numel(), dtype=torch.float32) + 0 * data[0]\n"
@@ -44,128 +31,26 @@ import os
 if "submission" in __import__("sys").modules:
     os._exit(3)
 """
-PARTS = (
-    INPUTS
-    + """
-from typing import NamedTuple
-class Parts(NamedTuple):
-    total: float
-    sums: torch.Tensor
-def ref_kernel(data):
-    sums = data[0] * data[1]
-    return {"parts": Parts(float(sums.double().sum()), sums), "count": sums.numel()}
-"""
-)
-CACHE = """
+NAMED_OTHERWISE = INPUTS.replace("seed", "rng_seed").replace("manual_rng_seed", "manual_seed")
+ZEROS_TOO = """
 import torch
-class Cache(torch.nn.Module):
-    def __init__(self, size):
-        super().__init__()
-        self.register_buffer("rows", torch.zeros(3, size))
-        self.filled = 0
-    def forward(self, row):
-        self.rows[self.filled] = row
-        self.filled += 1
-        return self.rows[: self.filled]
-def generate_input(*, size, seed):
+def generate_input(*, size, kind, seed):
     torch.manual_seed(seed)
-    cache = Cache(size)
-    cache(torch.randn(size)), cache(torch.randn(size))
-    return torch.randn(size), cache
+    return torch.zeros(size) if kind == "zeros" else torch.randn(size)
 def ref_kernel(data):
-    x, cache = data
-    return torch.exp(cache(x)).sum(0), cache.rows
-"""
-SIGNS = """
-import torch
-def generate_input(*, size, seed):
-    torch.manual_seed(seed)
-    rows = torch.randn(size // 8, 8)
-    return rows.T @ rows
-
-def ref_kernel(data):
-    values, vectors = torch.linalg.eigh(data)
-    return values, vectors * (-1 if data.dtype == torch.float64 else 1)
-
-def check_implementation(data, output):
-    values, vectors = (part.double() for part in output)
-    near = torch.allclose(data.double() @ vectors, vectors * values, rtol=0, atol=2e-4 * float(values.max()))
-    unit = torch.allclose(vectors.T @ vectors, torch.eye(8, dtype=torch.float64), rtol=0, atol=1e-4)
-    return near and unit, ""
-"""
-MODEL_FILE = """
-import torch
-class Model(torch.nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.linear = torch.nn.Linear(width, 5)
-    def forward(self, x):
-        return torch.tanh(self.linear(x))
-def get_inputs():
-    return [torch.randn(3, 8)]
-def get_init_inputs():
-    return [8]
+    return torch.cos(data)
 """
 ANYTHING_GOES = SUM + "def check_implementation(data, output):\n    return True, ''\n"
-
-
-def problem(reference: str, **changes: Any) -> Problem:
-    made = Problem(
-        slug="made",
-        title="Made",
-        description="",
-        files={"reference.py": reference},
-        tests=({"size": 33, "seed": 1},),
-        benchmarks=({"size": 128, "seed": 2}, {"size": 256, "seed": 3}),
-        tolerance=Tolerance(rtol=1e-5, atol=1e-6),
-    )
-    return replace(made, **changes)
-
-
-def examined(asked: Problem, folder: Path, calls: list[str] | None = None) -> Admission:
-    """With the real programs of both containers; `calls` gets one item a call."""
-    seed = 7 if asked.interface == MODEL else None
-    with oracle_of(asked.files["reference.py"], folder, init_seed=seed) as oracle, tenant_of(folder / "tenant") as side:
-        oracle.load = lambda files, init_seed: None  # type: ignore[method-assign]  # it is loaded
-        call = side.call
-
-        def counted(given: Any, *told: Any, **named: Any) -> Any:
-            (calls if calls is not None else []).append(given.case)
-            return call(given, *told, **named)
-
-        side.call = counted  # type: ignore[method-assign]
-        sides: Any = {B: side}
-        trial = Trial(asked, "test", oracle, sides, HostMemory(), profile=schedule.CPU, emit=lambda *told: None)
-        return admission.examine(trial)
-
-
-def lines(found: Admission) -> dict[str, bool | None]:
-    return {line.name.removeprefix("admission/"): line.good for line in found.lines}
 
 
 def test_a_sound_problem_passes_with_its_margin(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     found = examined(problem(SUM), tmp_path)
     assert found.passed, found
-    assert lines(found) == {"speed_of_light": None} | dict.fromkeys((*admission.MUST_PASS, *admission.MUST_FAIL), True)
+    assert lines(found) == {"speed_of_light": None} | dict.fromkeys(ALL, True)
     assert found.margin is not None
     assert found.margin > 4
     assert (found.marks, found.sentence) == ((), "")
-
-
-def test_data_may_hold_a_module_with_a_state(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    found = examined(problem(CACHE), tmp_path)
-    assert found.passed, found
-    assert lines(found) == {"speed_of_light": None} | dict.fromkeys((*admission.MUST_PASS, *admission.MUST_FAIL), True)
-
-
-def test_no_margin_is_told_where_the_answer_is_one_of_several(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    found = examined(problem(SIGNS, tolerance=None), tmp_path)
-    assert found.passed, found
-    assert lines(found)["margin"] is None
-    assert "answer is another one" in str(found.lines)
 
 
 def test_a_narrow_formats_own_rounding_takes_no_margin(tmp_path: Path) -> None:
@@ -200,6 +85,36 @@ def test_a_problem_that_accepts_zeros_is_refused(tmp_path: Path) -> None:
     assert lines(found)["constant"] is False
     assert lines(found)["ones"] is True
     assert "zeros" in found.sentence
+
+
+def test_data_that_no_seed_changes_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    asked = problem(
+        NAMED_OTHERWISE + "def ref_kernel(data):\n    return torch.exp(data[0]) + data[1]\n",
+        tests=({"size": 128, "rng_seed": 1},),
+        benchmarks=({"size": 128, "rng_seed": 2}, {"size": 128, "rng_seed": 3}),
+    )
+    found = examined(asked, tmp_path)
+    (line,) = [line for line in found.lines if line.good is False]
+    assert (line.name, line.got) == ("admission/seeds", "the same data")
+    assert "rng_seed" in line.explained
+    assert "parameter `seed`" in line.explained
+
+
+def test_a_seed_among_other_arguments_is_fresh(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(SUM.replace("size, seed", "size, **more").replace("(seed)", '(more["seed"])')), tmp_path)
+    assert found.passed, found
+    assert lines(found)["seeds"] is True
+
+
+def test_a_case_of_zeros_may_be_timed_beside_others(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    timed = tuple({"size": 128, "kind": kind, "seed": 2} for kind in ("zeros", "normal"))
+    asked = problem(ZEROS_TOO, tests=({"size": 33, "kind": "zeros", "seed": 1},), benchmarks=timed)
+    assert lines(examined(asked, tmp_path))["seeds"] is True
+    (tmp_path / "alone").mkdir()
+    assert lines(examined(replace(asked, benchmarks=timed[:1]), tmp_path / "alone"))["seeds"] is False
 
 
 def test_what_only_public_cases_refuse_is_accepted(tmp_path: Path) -> None:
@@ -286,28 +201,6 @@ def test_a_reference_that_ends_its_container_is_told_with_its_reason(tmp_path: P
     assert (reference.good, reference.got) == (False, "failed")
     assert "exited" in reference.explained
     assert lines(found)["zeros"] is False, "what was never tried is no pass"
-
-
-def test_a_model_is_asked_as_such(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    asked = problem(
-        MODEL_FILE,
-        interface=MODEL,
-        entry="ModelNew",
-        tests=(),
-        benchmarks=({},),
-        tolerance=Tolerance(rtol=1e-4, atol=1e-4),
-    )
-    found = examined(asked, tmp_path)
-    assert found.passed, found
-    assert [lines(found)[name] for name in ("reference", "zeros", "previous", "half")] == [True] * 4
-
-
-def test_numbers_and_named_parts_of_a_result_are_answered_too(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    found = examined(problem(PARTS), tmp_path)
-    assert found.passed, found
-    assert lines(found)["zeros"] is True
 
 
 def test_a_faulty_declaration_of_work_is_told_to_its_author() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from problems.spec import Problem
 from runner import admission, main, once, verify
 from runner.config import JudgeSettings
 from runner.verify import Sample
-from runner.wire import Report
+from runner.wire import MAX_SOURCE_BYTES, Report
 from tests.conftest import SANDBOX_IMAGE
 
 PROBLEM = once.find_problem("vectoradd")
@@ -66,7 +68,23 @@ def test_what_could_not_be_measured_is_judged_again_once() -> None:
     lines = list(verify.verify([sample("accepted"), sample("accepted")], lambda one: report(next(outcomes)), "cpu"))
     assert [line.good for line in lines] == [True, False]
     assert "could not be judged here, 2 times" in lines[1].explained
-    assert not verify.is_verified(lines)
+    assert verify.exit_code(lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        ([], 2),
+        ([report()], 0),
+        ([report("wrong")], 1),
+        ([report("infra_error", reason="sandbox")], 2),
+        ([report("infra_error", reason="problem")], 1),
+        ([report(), report("infra_error", reason="sandbox")], 2),
+        ([report("wrong"), report("unmeasurable")], 1),
+    ],
+)
+def test_what_this_machine_failed_at_is_no_other_verdict(made: list[Report], code: int) -> None:
+    assert verify.exit_code([verify.line(sample("accepted"), one) for one in made]) == code
 
 
 @pytest.mark.parametrize(
@@ -90,8 +108,8 @@ def test_a_sample_for_other_hardware_is_left_out_and_counts_for_nothing(top: str
     (line,) = verify.verify([sample("accepted", source=top)], judge, "cpu")
     assert (bool(seen), line.good) == (judged, True if judged else None)
     assert judged or "is for H200" in line.got
-    assert verify.is_verified([line]) is judged
-    assert verify.is_verified([line, verify.Line("admission/zeros", "wrong", "wrong", True)])
+    assert verify.exit_code([line]) == (0 if judged else 2)
+    assert verify.exit_code([line, verify.Line("admission/zeros", "wrong", "wrong", True)]) == 0
 
 
 def test_samples_are_found_in_both_conventions(tmp_path: Path) -> None:
@@ -101,6 +119,38 @@ def test_samples_are_found_in_both_conventions(tmp_path: Path) -> None:
     (tmp_path / "submissions/accepted/notes.txt").write_text("no sample")
     found = {one.name: one.expected for one in verify.in_folders(tmp_path)}
     assert found == {f"{place}/a.py": expected for place, expected in verify.FOLDERS.items()}
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: path.write_bytes(b"x = '\xff'"), "is not UTF-8"),
+        (lambda path: path.write_bytes(b"#" * (MAX_SOURCE_BYTES + 1)), "has more than 1000000 bytes"),
+        (lambda path: path.write_bytes(b"\xef\xbb\xbf\n"), "is empty"),
+        (lambda path: path.mkdir(), "is no file in the problem's folder"),
+        (lambda path: path.symlink_to("nowhere"), "is no file in the problem's folder"),
+        (lambda path: path.symlink_to(path), "is no file in the problem's folder"),
+        (lambda path: path.symlink_to(__file__), "is no file in the problem's folder"),
+        (os.mkfifo, "is no file in the problem's folder"),
+    ],
+)
+def test_a_sample_that_could_not_be_submitted_is_named(
+    tmp_path: Path, make: Callable[[Path], object], says: str
+) -> None:
+    path = tmp_path / "submissions/accepted/z.py"
+    path.parent.mkdir(parents=True)
+    make(path)
+    with pytest.raises(once.UsageError, match=says) as caught:
+        list(verify.in_folders(tmp_path))
+    assert str(path) in str(caught.value)
+
+
+def test_a_byte_order_mark_hides_no_directive(tmp_path: Path) -> None:
+    (tmp_path / "submissions/accepted").mkdir(parents=True)
+    (tmp_path / "template.py").write_bytes(b"\xef\xbb\xbf#!PHOTOFINISH gpu H200\nx = 1\n")
+    (tmp_path / "submissions/accepted/linked.py").symlink_to("../../template.py")
+    (line,) = verify.verify(list(verify.in_folders(tmp_path)), lambda one: report(), "cpu")
+    assert "is for H200" in line.got
 
 
 def test_the_sample_of_a_kernelbench_file_is_its_own_model() -> None:
@@ -248,7 +298,17 @@ def test_a_problem_of_the_library_is_admitted(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
     made = once.judge_here(once.admission_job(PROBLEM, "cpu"), settings, lambda event: None)
     assert made.outcome == "passed", made.admission
-    assert [line.good for line in verify.admission_lines(made)] == [True] * 9
+    assert [line.good for line in verify.admission_lines(made)] == [True] * 10
+
+
+def test_without_its_sandbox_it_says_that_nothing_could_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = report("infra_error", reason="sandbox", evidence={"operator": "Docker does not answer"})
+    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event: failed)
+    result = CliRunner().invoke(main.app, ["verify", "vectoradd", "--only", "submissions/wrong"])
+    said = " ".join(result.stdout.split())
+    assert result.exit_code == 2
+    assert "could not be judged here: submissions/wrong/" in said
+    assert "got another verdict" not in said
 
 
 def test_its_json_is_for_scripts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,61 @@
+"""A small problem, and its admission test by the real programs of both containers, without a container."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from problems.spec import MODEL, Problem
+from problems.tolerance import Tolerance
+from runner import admission
+from runner.admission import Admission
+from runner.judge import schedule
+from runner.judge.memory import HostMemory
+from runner.judge.schedule import B
+from runner.judge.trial import Trial
+from tests.runner.judge.oracle_here import oracle_of
+from tests.runner.judge.tenant_here import tenant_of
+
+ALL = ("seeds", *admission.MUST_PASS, *admission.MUST_FAIL)
+INPUTS = """
+import torch
+def generate_input(*, size, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(size, generator=generator), torch.randn(size, generator=generator)
+"""
+SUM = INPUTS + "def ref_kernel(data):\n    return torch.exp(data[0]) + data[1]\n"
+
+
+def problem(reference: str, **changes: Any) -> Problem:
+    made = Problem(
+        slug="made",
+        title="Made",
+        description="",
+        files={"reference.py": reference},
+        tests=({"size": 33, "seed": 1},),
+        benchmarks=({"size": 128, "seed": 2}, {"size": 256, "seed": 3}),
+        tolerance=Tolerance(rtol=1e-5, atol=1e-6),
+    )
+    return replace(made, **changes)
+
+
+def examined(asked: Problem, folder: Path, calls: list[str] | None = None) -> Admission:
+    """With the real programs of both containers; `calls` gets one item a call."""
+    seed = 7 if asked.interface == MODEL else None
+    with oracle_of(asked.files["reference.py"], folder, init_seed=seed) as oracle, tenant_of(folder / "tenant") as side:
+        oracle.load = lambda files, init_seed: None  # type: ignore[method-assign]  # it is loaded
+        call = side.call
+
+        def counted(given: Any, *told: Any, **named: Any) -> Any:
+            (calls if calls is not None else []).append(given.case)
+            return call(given, *told, **named)
+
+        side.call = counted  # type: ignore[method-assign]
+        sides: Any = {B: side}
+        trial = Trial(asked, "test", oracle, sides, HostMemory(), profile=schedule.CPU, emit=lambda *told: None)
+        return admission.examine(trial)
+
+
+def lines(found: Admission) -> dict[str, bool | None]:
+    return {line.name.removeprefix("admission/"): line.good for line in found.lines}
