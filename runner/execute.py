@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from problems.errors import ProblemError
 from problems.spec import Problem, in_python
-from runner import accelerators, admission, config, epochs, prepare
+from runner import accelerators, admission, config, epochs, gpus, prepare
 from runner.judge import limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.records import INCUMBENT_FAILED
@@ -108,18 +108,18 @@ def _judge(
     if job.mode in TIMED_MODES:
         evidence["own_calls"] = ready.own_calls
     try:
-        with phases("building"):
-            _load(trial, job.source)
-        with phases("oracle"):
-            trial.load_oracle()
-        with phases("checking"):
-            trial.check()
-        if job.mode in TIMED_MODES and all(check["good"] for check in evidence["checks"]):
-            with phases("timing"):
-                trial.load_baseline()
-                if job.incumbent is not None:
-                    trial.load_incumbent(job.incumbent.source)
-                with closing(_telemetry(job, ready)) as telemetry:
+        with closing(_telemetry(job, ready)) as telemetry:
+            with phases("building"):
+                _load(trial, job.source)
+            with phases("oracle"):
+                trial.load_oracle()
+            with phases("checking"):
+                trial.check(telemetry)
+            if job.mode in TIMED_MODES and trial.counts:
+                with phases("timing"):
+                    trial.load_baseline()
+                    if job.incumbent is not None:
+                        trial.load_incumbent(job.incumbent.source)
                     trial.measure(job.reference_ns, telemetry)
     except Fault as fault:
         _not_for_want_of_room(fault.reason, job, ready)
@@ -216,7 +216,8 @@ def _admit(
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
     """What a later reader must know to compare this run with another."""
     cpus = len(ready.cores.oracle)  # this process itself has one
-    fingerprint = {**accelerators.fingerprint(job.hardware, ready.settings.runner_gpu), "cpus": cpus}
+    python = gpus.host_python(ready.settings)
+    fingerprint = {**accelerators.fingerprint(job.hardware, ready.settings.runner_gpu, python), "cpus": cpus}
     return {
         "epoch": accelerators.epoch(fingerprint),
         "hardware": job.hardware,

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.judge import certificate, contexts, throttle
-from runner.judge.schedule import ABBA, ABIIBA, A, End, I, Profile, Rest, Run, Schedule
+from runner.judge.schedule import ABBA, ABIIBA, End, I, Profile, Rest, Run, Schedule
 from runner.judge.throttle import SET_ASIDE, VALID, Ruling, Window
-from runner.judge.timing import rule_block
+from runner.judge.timing import breaks, guest_after, rule_block
 
 Evidence = dict[str, Any]
 
@@ -35,11 +35,12 @@ class Diverged(Exception):
 
 
 def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
-    """Of one case. One that was cut short (by a wrong output, or a fault) has no end to be compared."""
+    """Of one case. One that was cut short (by a wrong output, or a fault) has no end to be compared; where nothing cut
+    it short, it has one."""
     apart, said = contexts.of_evidence(evidence), timing.get("contexts", {})
     if apart != said:
         return [Difference(f"case {timing['case']}: contexts", said, apart)]
-    if not timing["ended"]:
+    if not timing["ended"] and _was_cut_short(evidence):
         return []
     again = _Again(timing, evidence)
     try:
@@ -47,6 +48,10 @@ def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
     except Diverged as diverged:
         return [*again.differences, Difference(f"case {timing['case']}", "what is stored", str(diverged))]
     return [*again.differences, *_compared(timing, again.plan, end)]
+
+
+def _was_cut_short(evidence: Evidence) -> bool:
+    return evidence["fault"] is not None or not all(check["good"] for check in evidence["checks"])
 
 
 def _compared(timing: Evidence, plan: Schedule, end: End) -> Iterator[Difference]:
@@ -71,7 +76,7 @@ class _Again:
     evidence: Evidence
     differences: list[Difference] = field(default_factory=list)
     _warm: dict[str, Window] = field(default_factory=dict)
-    _last_guest: str = ""
+    _guest: str = ""
 
     def __post_init__(self) -> None:
         timing = self.timing
@@ -98,7 +103,7 @@ class _Again:
         return command
 
     def _warm_up(self, command: Run) -> None:
-        self._guest(command.side)
+        self._guest = guest_after(self._guest, command.side)
         stored = next(self._warm_ups, None)
         if stored is None or stored["side"] != command.side:
             raise Diverged(f"a warm-up of the {command.side} that was not made")
@@ -113,13 +118,9 @@ class _Again:
         self.plan.ran(times, stored["took_ns"] / 1e9, ruling, command.side if ruling.charged else "")
 
     def _block(self, command: Run) -> None:
-        self._guest(command.side)
         stored = next(self._blocks, None)
         if stored is None:
             raise Diverged("the stored blocks end before the schedule does")
-        asked, given = (command.side, command.calls), (stored["side"], len(stored["calls"]))
-        if asked != given:
-            raise Diverged(f"the schedule asks for {asked}, and {given} is stored")
         samples = stored["calls"]
         ruling, charged = rule_block(
             command.side,
@@ -127,14 +128,15 @@ class _Again:
             Window.from_json(stored["heat"]),
             warm=self._warm.get(command.side),
             probe_limit_ns=self.timing["probe_limit_ns"],
-            last_guest=self._last_guest,
+            guest=self._guest,
         )
+        asked, given = (command.side, command.calls), (stored["side"], len(samples))
+        if asked != given and not breaks(ruling):  # a block in which the device broke has no samples
+            raise Diverged(f"the schedule asks for {asked}, and {given} is stored")
+        self._guest = guest_after(self._guest, command.side)
         self._compare_ruling(command.side, stored, ruling)
         times = [self._at_once_ns(sample) for sample in samples]
         self.plan.ran(times, stored["took_ns"] / 1e9, ruling, charged)
-
-    def _guest(self, side: str) -> None:
-        self._last_guest = self._last_guest if side == A else side
 
     def _at_once_ns(self, sample: certificate.Sample) -> float:
         clock, certified = self.evidence["clock"], self.evidence["certified"]

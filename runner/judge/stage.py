@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 from runner.judge.clock import Stopwatch
-from runner.judge.faults import Fault, OracleFailed
+from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.schedule import A, B, I
 
 CALL_S: Final = 10.0  # the longest that one call may take
+AS_SLOW: Final = 4 / 5  # a baseline that took so much of the candidate's time leaves nobody room to be in time
 FIRST_CALL_S: Final = 60.0  # the first of a case: kernels are compiled in it, by Triton and torch.compile for one
 
 
@@ -22,13 +26,24 @@ class Stage:
     limit_s: float
     asked: Stopwatch
     call_s: float = CALL_S
+    _spent_s: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ends = time.monotonic() + self.limit_s
         self._asked_before_s = self.asked.seconds
 
+    @contextmanager
+    def spent_by(self, side: str) -> Iterator[None]:
+        """On this side's account."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent_s[side] = self._spent_s.get(side, 0.0) + time.monotonic() - began
+
     def left_s(self, *, is_first: bool = False) -> float:
-        """Raises Fault where nothing is left, OracleFailed where most of it went to the problem's own code."""
+        """Raises, where nothing is left, by who took most of it: Fault, IncumbentFailed, or OracleFailed for the
+        problem's own code and its baseline."""
         left = self._ends - time.monotonic()
         if left <= 0:
             self._over()
@@ -41,5 +56,13 @@ class Stage:
             raise OracleFailed(
                 f"{took}, {problems_s:.0f} s of them to make inputs and expected outputs: choose smaller sizes or "
                 "fewer cases, or allow more time"
+            )
+        ours, theirs, others = (self._spent_s.get(side, 0.0) for side in (A, B, I))
+        if others > max(ours, theirs):
+            raise IncumbentFailed("timeout", "stage")
+        if ours > AS_SLOW * theirs:
+            raise OracleFailed(
+                f"{took}, {ours:.0f} s of them for the baseline: choose smaller sizes or fewer cases, or allow more "
+                "time"
             )
         raise Fault("timeout", "stage", f"{took}; make the kernel faster.")

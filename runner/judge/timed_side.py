@@ -124,7 +124,7 @@ class TimedSide:
                     if self._side == I:
                         raise IncumbentFailed(entry.get("outcome", "wrong"), entry["reason"])
                     return timing.Settled(wrong=entry)
-            return timing.Settled(repeats=list(self._repeats()))
+            return timing.Settled(repeats=list(self._repeats()), seeds=[turn.given.seed for turn in self._turns])
         finally:
             self.drop()
 

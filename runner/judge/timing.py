@@ -15,15 +15,16 @@ from typing import Any, Final, Protocol
 from runner.judge import certificate, schedule, stats, throttle
 from runner.judge.certificate import Sample
 from runner.judge.clock import Clock
-from runner.judge.faults import Fault
+from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.schedule import A, End, Rest, Run, Schedule
 from runner.judge.telemetry import Telemetry
-from runner.judge.throttle import VALID, VOID, Ruling, Window
+from runner.judge.throttle import SET_ASIDE, VALID, VOID, Ruling, Window
 
 WARM_CALLS: Final = (2, 4)  # of a first window; how many is drawn, so that no call can tell by its number what it is
 PROBE_SLACK_NS: Final = 500_000  # beyond PROBE_FACTOR times what an idle device takes, somebody works on it: a turn of
 # another context takes 2.4 ms on an H200, a hiccup of the judge's own process up to 0.3
 PROBE_FACTOR: Final = 5
+FAILURES: Final = (Fault, IncumbentFailed, OracleFailed)
 
 Evidence = dict[str, Any]
 Times = Callable[[Sample], float]  # a call's time as far as it is known while measuring goes on, in ns
@@ -32,10 +33,12 @@ Pause = Callable[[str], None]  # until what voided a block, a reason of throttle
 
 @dataclass(frozen=True)
 class Settled:
-    """What comparing a block's outputs found: the first wrong one as an entry of `checks`, and the exact repeats."""
+    """What comparing a block's outputs found: the first wrong one as an entry of `checks`, and the exact repeats.
+    `seeds` of its inputs, in the order of its calls: all of them, also of those that do not count."""
 
     wrong: Evidence | None = None
     repeats: list[Evidence] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=list)
 
 
 class Side(Protocol):
@@ -64,7 +67,7 @@ class CaseTiming:
     timing: Evidence
     progress: Callable[[int], None]
     _warm: dict[str, Window] = field(default_factory=dict)
-    _last_guest: str = ""  # the side of foreign code that ran last
+    _guest: str = ""  # the side of foreign code that ran last
 
     def run(self) -> Evidence | None:
         """The entry of a wrong output, which ends everything; else None. Raises Fault, OracleFailed."""
@@ -79,26 +82,36 @@ class CaseTiming:
         return None
 
     def _run(self, command: Run) -> Evidence | None:
+        """One block. What failed in it fails here, unless the device broke meanwhile: that says nothing about code."""
         side, began_ns = self.sides[command.side], self.clock.now_ns()
         side.make_ready(command.calls or min(self.chance.randint(*WARM_CALLS), self.plan.most_calls))
+        samples, settled, failed = list[list[int]](), Settled(), None
         self.telemetry.begin()
         try:
             samples = side.run_block()
+        except FAILURES as err:
+            failed = err
         finally:
             window = self.telemetry.end()
-        settled = side.settle()
-        self.timing["repeats"] += [{"side": command.side, **repeat} for repeat in settled.repeats]
-        if settled.wrong is not None:
-            return settled.wrong
-        self._last_guest = self._last_guest if command.side == A else command.side
+        try:
+            settled = side.settle() if failed is None else settled
+        except FAILURES as err:
+            failed = err
         ruling, charged = rule_block(
             command.side,
             samples,
             window,
             warm=self._warm.get(command.side),
             probe_limit_ns=self.timing["probe_limit_ns"],
-            last_guest=self._last_guest,
+            guest=self._guest,
         )
+        self._guest = guest_after(self._guest, command.side)
+        if not breaks(ruling):
+            if failed is not None:
+                raise failed
+            if settled.wrong is not None:
+                return settled.wrong
+            self.timing["repeats"] += [{"side": command.side, **repeat} for repeat in settled.repeats]
         took_ns = self.clock.now_ns() - began_ns
         self.plan.ran([self.times(sample) for sample in samples], took_ns / 1e9, ruling, charged)
         entry = {"side": command.side, "took_ns": took_ns, "heat": window.to_json()}
@@ -110,7 +123,7 @@ class CaseTiming:
             self._warm[command.side] = window
             self.timing["warm_ups"].append(entry)
         else:
-            self._store({**entry, "calls": samples}, ruling)
+            self._store({**entry, "calls": samples, "seeds": settled.seeds}, ruling)
         return None
 
     def _store(self, block: Evidence, ruling: Ruling) -> None:
@@ -133,19 +146,32 @@ def rule_block(
     *,
     warm: Window | None,
     probe_limit_ns: float,
-    last_guest: str,
+    guest: str,
 ) -> tuple[Ruling, str]:
     """What becomes of a block, and the side to blame for it. Pure: a replay rules again from what is stored.
 
-    `warm`: around this side's last warm-up. `last_guest`: the side of foreign code that ran last, this one included.
+    `warm`: around this side's last warm-up. `guest`: the side of foreign code that ran last before it: what is still at
+    work when the block begins is that one's.
     """
-    if not all(certificate.is_sane(sample) for sample in samples):
-        return Ruling(VOID, "clock"), ""
-    slowest = max((sample[4] for sample in samples), default=0)
-    if slowest > probe_limit_ns > 0:
-        return Ruling(VOID, schedule.BUSY, figures={"probe_ns": slowest}), last_guest
     ruling = throttle.rule(window, warm)
+    if ruling.action != SET_ASIDE:
+        if not all(certificate.is_sane(sample) for sample in samples):
+            return Ruling(VOID, "clock"), ""
+        slow = [number for number, sample in enumerate(samples) if sample[4] > probe_limit_ns > 0]
+        if slow:
+            slowest = max(sample[4] for sample in samples)
+            return Ruling(VOID, schedule.BUSY, figures={"probe_ns": slowest}), guest_after(guest, side, slow[0])
     return ruling, side if ruling.charged else ""
+
+
+def breaks(ruling: Ruling) -> bool:
+    """Did the device break, so that whatever came of it says nothing about anybody's code?"""
+    return ruling.action == SET_ASIDE and throttle.is_broken(ruling.reason)
+
+
+def guest_after(guest: str, side: str, calls: int = 1) -> str:
+    """The side of foreign code that ran last, after so many calls of this side."""
+    return side if calls and side != A else guest
 
 
 def probe_limit_ns(idle: list[list[int]]) -> float:

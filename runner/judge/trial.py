@@ -10,11 +10,10 @@ import logging
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
-from runner.judge import certificate, compare, contexts, throttle, timing
+from runner.judge import certificate, compare, contexts, evidence, throttle, timing
 from runner.judge.beside import baseline_files, files_beside
 from runner.judge.call import Call, Input
 from runner.judge.cases import fresh_seed, plan_checks
@@ -32,7 +31,6 @@ from runner.judge.tenant import Tenant
 from runner.judge.timed_side import TimedSide, pause_for
 from sandbox.errors import SandboxError
 
-EVIDENCE_VERSION: Final = 3
 CHANGED_IN_PLACE: Final = (
     "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
 )
@@ -74,21 +72,7 @@ class Trial:
         self._called: set[tuple[str, str]] = set()  # side and case
         self._each_bytes = 0  # that the judge keeps of a call, at the most so far
         self._cancels = False  # is an output so near nothing that only double precision tells right from wrong?
-        self.evidence: Evidence = {
-            "version": EVIDENCE_VERSION,
-            "mode": mode,
-            "ranking_by": problem.ranking_by,
-            "profile": asdict(profile),
-            "clock": profile.clock,
-            "certified": False,
-            "telemetry": throttle.NONE,
-            "fault": None,
-            "checks": [],
-            "timing": [],
-            "findings": [],
-            "set_aside": "",
-            "limits": {},
-        }
+        self.evidence = evidence.blank(problem, mode, profile)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -99,6 +83,7 @@ class Trial:
     def load_oracle(self) -> None:
         """The problem into its container. A Model has one seed a run: every side constructs it with that."""
         seed = fresh_seed(self.chance) if self.problem.interface == MODEL else None
+        self.evidence["init_seed"] = seed
         self.oracle.load(dict(self.problem.files), seed)
 
     def load_incumbent(self, source: str) -> None:
@@ -130,10 +115,22 @@ class Trial:
 
     # -- checking ------------------------------------------------------------------------------------------------
 
-    def check(self) -> None:
-        """All public cases, then secret ones; the first wrong one ends it. Raises Fault."""
-        with self._tenants_memory():
-            self._check()
+    def check(self, telemetry: Telemetry) -> None:
+        """All public cases, then secret ones; the first wrong one ends it. Raises Fault, OracleFailed; not where the
+        device broke meanwhile, which sets it aside."""
+        telemetry.begin()
+        failed: Exception | None = None
+        try:
+            with self._tenants_memory():
+                self._check()
+        except timing.FAILURES as err:
+            failed = err
+        finally:
+            ruling = throttle.rule(telemetry.end(), None)
+        if timing.breaks(ruling):
+            self.evidence["set_aside"] = ruling.reason
+        elif failed is not None:
+            raise failed
 
     def _check(self) -> None:
         planned = plan_checks(self.problem, self.chance)
@@ -176,13 +173,14 @@ class Trial:
         tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
         is_first = not idle and (side, given.case) not in self._called
         try:
-            tenant.lay_out(given.layout, stage.left_s())
-            limit_s = stage.left_s(is_first=is_first)
-            answer = tenant.call(given, output, limit_s, idle=idle, hot=hot, queue=self.queueing)
+            with stage.spent_by(side):
+                tenant.lay_out(given.layout, stage.left_s())
+                limit_s = stage.left_s(is_first=is_first)
+                answer = tenant.call(given, output, limit_s, idle=idle, hot=hot, queue=self.queueing)
             self._called |= {(side, given.case)} if is_first else set()
             return answer, output
         except Fault as fault:
-            stage.left_s()  # where it was the stage that ran out, its message says so
+            stage.left_s()  # where it was the stage that ran out, it says so, and whose time it was
             if side == A:
                 raise OracleFailed(f"the baseline failed: {fault}") from None
             if side == I:
@@ -329,7 +327,7 @@ class Trial:
     def time_copies(self) -> None:
         """What the judge's own copying costs in each case, when no code of others runs any more: where what was
         measured can become a score. Raises SandboxError, OracleFailed."""
-        if not self._counts:
+        if not self.counts:
             return
         try:
             for entry, made in self._copies:
@@ -341,10 +339,10 @@ class Trial:
             raise SandboxError(f"the judge's own copies could not be timed: {err}") from None
 
     @property
-    def _counts(self) -> bool:
+    def counts(self) -> bool:
         """Did nothing happen that decides the verdict, whatever the times are?"""
-        evidence = self.evidence
-        return not (evidence["fault"] or evidence["set_aside"]) and all(check["good"] for check in evidence["checks"])
+        found = self.evidence
+        return not (found["fault"] or found["set_aside"]) and all(check["good"] for check in found["checks"])
 
     def _idle(self, side: TimedSide) -> tuple[list[list[int]], list[Input]]:
         """Calls before anything is timed, and their inputs. As many at a time as there is room for inputs as large as

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from runner.judge import plausible, schedule, stats
+from runner.judge import plausible, schedule, stats, throttle
 from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, Certified, certify
 from runner.judge.schedule import BUSY, CONVERGED, differences, narrow_at, share_of
 
@@ -31,6 +31,7 @@ class CaseTime:
     reference_ns: float
     erratic: bool = False  # its own calls differ that much: `estimate.value` is then the upper end of the interval
     forgeable: float = 0.0  # at most so much of the true time is missing
+    spoilt: str = ""  # why quads are void on the candidate's account
     resolution: float = 0.0  # of ln(candidate / baseline), by the clock's steps: no interval is narrower
 
     @property
@@ -59,7 +60,10 @@ class Verdict:
 
 
 def decide(evidence: Evidence) -> Verdict:
-    """The verdict of an attempt. What the submission did wrong comes before what could not be measured."""
+    """The verdict of an attempt. What the submission did wrong comes before what could not be measured, unless the
+    device broke: that may have made it wrong."""
+    if throttle.is_broken(evidence["set_aside"]):
+        return _unfit(evidence)
     fault = evidence.get("fault")
     if fault:
         return Verdict(fault["outcome"], fault["reason"], fault["message"])
@@ -73,11 +77,7 @@ def decide(evidence: Evidence) -> Verdict:
 
 def _timed(evidence: Evidence) -> Verdict:
     if evidence["set_aside"]:
-        return Verdict(
-            "unmeasurable",
-            "device_unfit",
-            f"The device was not fit to time anything ({evidence['set_aside']}); this does not count against you.",
-        )
+        return _unfit(evidence)
     times = []
     for timing in evidence["timing"]:
         certified = certify(timing, clock=evidence["clock"], certified=evidence["certified"])
@@ -99,14 +99,9 @@ def _timed(evidence: Evidence) -> Verdict:
         times.append(time)
     if not times:
         return Verdict("infra_error", "nothing_timed", "The problem has no benchmark cases.")
-    widest = max(times, key=lambda time: time.estimate.half_width)
+    widest = max(times, key=lambda time: 0.0 if time.erratic else time.estimate.half_width)
     if widest.estimate.half_width > UNSTEADY and not widest.erratic:
-        return Verdict(
-            "unmeasurable",
-            "unsteady",
-            f"Case {widest.case}: the time is known to ± {100 * widest.estimate.half_width:.0f} % only, too little to "
-            "rank: the machine was disturbed. Submit again.",
-        )
+        return _unsteady(widest)
     if finding := plausible.impossible(evidence):
         return Verdict("policy", "impossible", f"Case {finding['case']}: {finding['sentence']}")
     return Verdict(
@@ -118,6 +113,23 @@ def _timed(evidence: Evidence) -> Verdict:
         half_width=_combined_half_width([time.estimate.half_width for time in times], evidence["ranking_by"]),
         times=tuple(times),
     )
+
+
+def _unfit(evidence: Evidence) -> Verdict:
+    return Verdict(
+        "unmeasurable",
+        "device_unfit",
+        f"The device was not fit to time anything ({evidence['set_aside']}); this does not count against you.",
+    )
+
+
+def _unsteady(time: CaseTime) -> Verdict:
+    why = f"the time is known to ± {100 * time.estimate.half_width:.0f} % only, too little to rank: the machine was "
+    why += "disturbed. Submit again."
+    if math.isinf(time.estimate.half_width):
+        why = f"too much of what was measured had to be thrown away for what your code did ({time.spoilt}): finish all "
+        why += "work before you return, and use no more than the cores that are there."
+    return Verdict("unmeasurable", "unsteady", f"Case {time.case}: {why}")
 
 
 def _void(timing: Evidence) -> Verdict:
@@ -160,14 +172,16 @@ def _case_time(timing: Evidence, certified: Certified, *, tick_ns: float) -> Cas
     """
     quads = certified.quads
     found = differences(quads)
-    if len(found) < len(quads) / 2 or len(found) < 3:
+    if len(found) <= len(quads) / 2 or len(found) < 3:
         return None
-    spoilt = sum(bool(quad["void"]) and quad["charged"] == CANDIDATE for quad in timing["quads"])
-    estimate = stats.median_estimate([*found, *([math.inf] * spoilt)])
+    spoilt = [quad["void"] for quad in timing["quads"] if quad["void"] and quad["charged"] == CANDIDATE]
+    estimate = stats.median_estimate([*found, *([math.inf] * len(spoilt))])
     steady = stats.median_estimate([math.log(quad[3] / quad[0]) for quad in quads if min(quad) > 0])
     erratic = UNSTEADY < estimate.half_width < math.inf and steady.half_width < UNSTEADY / 2
     baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
     candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
+    if min(baseline, candidate) <= 0:
+        return None
     resolution = share_of(tick_ns, baseline, candidate)
     return CaseTime(
         case=timing["case"],
@@ -175,6 +189,7 @@ def _case_time(timing: Evidence, certified: Certified, *, tick_ns: float) -> Cas
         candidate_ns=candidate,
         estimate=replace(estimate, value=estimate.high) if erratic else estimate.at_least(resolution),
         erratic=erratic,
+        spoilt=", ".join(dict.fromkeys(spoilt)),
         resolution=resolution,
         reference_ns=float(timing.get("reference_ns") or baseline),
         forgeable=certified.spread_ns / (candidate + certified.spread_ns),

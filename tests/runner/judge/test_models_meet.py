@@ -17,6 +17,7 @@ from runner.judge.memory import HostMemory
 from runner.judge.oracle import Oracle
 from runner.judge.rule import Rule
 from runner.judge.schedule import CPU, B
+from runner.judge.telemetry import Blind
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, Moving, output_of, tenant_of
@@ -170,6 +171,6 @@ def test_whoever_leaves_the_state_as_it_was_is_told_that_it_counts(oracle: Oracl
     with tenant_of(tmp_path) as tenant:
         trial = Trial(PROBLEM, "test", oracle, {B: tenant}, HostMemory(), profile=CPU, emit=lambda *told: None)
         trial.load(WRONG["leaves the running statistics"])
-        trial.check()
+        trial.check(Blind())
     (check,) = trial.evidence["checks"]
     assert "such as running statistics: ModelNew must change it alike" in check["message"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from runner.judge.clock import Stopwatch
-from runner.judge.faults import Fault, OracleFailed
+from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.schedule import A, B, I
 from runner.judge.stage import CALL_S, Stage
 
 
@@ -25,6 +28,27 @@ def test_where_the_problem_itself_took_most_of_it_the_problem_is_at_fault() -> N
     stage = Stage("Timing", 1e-9, asked)
     asked.seconds += 150
     with pytest.raises(OracleFailed, match="150 s of them to make inputs and expected outputs"):
+        stage.left_s()
+
+
+@pytest.mark.parametrize(
+    ("spent_s", "expected"),
+    [
+        ({B: 3.0}, Fault),
+        ({A: 1.0, B: 3.0}, Fault),
+        ({A: 1.0, B: 2.5, I: 2.0}, Fault),
+        ({A: 3.0, B: 0.5}, OracleFailed),
+        ({A: 3.0, B: 3.2}, OracleFailed),
+        ({A: 1.0, B: 1.0, I: 3.0}, IncumbentFailed),
+    ],
+)
+def test_whoever_took_the_time_is_at_fault(spent_s: dict[str, float], expected: type[Exception]) -> None:
+    """Also where a candidate that was as fast as the baseline could not have been in time."""
+    stage = Stage("Timing", 0, Stopwatch())
+    for side, seconds in spent_s.items():
+        with stage.spent_by(side):
+            time.sleep(seconds / 100)
+    with pytest.raises(expected):
         stage.left_s()
 
 

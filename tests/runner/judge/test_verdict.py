@@ -186,3 +186,44 @@ def test_a_device_that_is_not_fit_is_never_the_submissions_fault() -> None:
 def test_a_replay_from_stored_json_says_the_same() -> None:
     given = evidence()
     assert verdict.decide(json.loads(json.dumps(given))) == verdict.decide(given)
+
+
+def test_a_broken_device_comes_before_what_a_submission_did_on_it() -> None:
+    fault = {"outcome": "runtime_error", "reason": "died", "message": "It died."}
+    for reason, expected in (("xid_79", "device_unfit"), ("ecc", "device_unfit"), ("hw_thermal", "died")):
+        assert verdict.decide(evidence(set_aside=reason, fault=fault)).reason == expected
+
+
+def scattered(case: str, scale: float, places: tuple[int, ...]) -> dict[str, Any]:
+    """Blocks at these places of the quads take from e^(-2.5 scale) to e^(2.5 scale) times as long."""
+    found = timing(case, 1.0)
+    for number, quad in enumerate(found["quads"]):
+        for place in places:
+            quad["blocks"][place] = block(quad["blocks"][place]["side"], 1e6 + 4e6 * math.exp(scale * (number - 2.5)))
+    return found
+
+
+def test_a_case_that_the_machine_disturbed_is_not_hidden_by_one_that_scatters_by_itself() -> None:
+    erratic, unsteady = scattered("erratic", 0.8, (1, 2)), scattered("unsteady", 0.5, (3,))
+    assert verdict.decide(evidence(timing=[erratic])).outcome == "passed"
+    for timings in ([unsteady], [erratic, unsteady], [unsteady, erratic]):
+        found = verdict.decide(evidence(timing=timings))
+        assert (found.outcome, found.reason) == ("unmeasurable", "unsteady")
+        assert "Case unsteady" in found.message
+
+
+@pytest.mark.parametrize("below_ns", [0.0, 1e3, 3e3])
+def test_a_case_of_which_half_takes_no_time_gives_none(below_ns: float) -> None:
+    none = timing("a", 1.0)
+    for number, quad in enumerate(none["quads"]):
+        time = 1e6 + (-below_ns if number < 3 else 1e3)
+        quad["blocks"][1:3] = [block("candidate", time)] * 2
+    assert verdict.decide(evidence(timing=[none])).reason == "below_resolution"
+
+
+def test_who_spoils_too_much_is_told_so() -> None:
+    spoilt = timing("a", 0.5)
+    spoilt["quads"] += [{"blocks": [], "void": "cpu_throttled", "charged": "candidate"}]
+    found = verdict.decide(evidence(timing=[spoilt]))
+    assert (found.outcome, found.reason) == ("unmeasurable", "unsteady")
+    assert "for what your code did (cpu_throttled)" in found.message

@@ -1,0 +1,31 @@
+"""The evidence of an attempt before anything is known; verdict.py makes a verdict of it, reports store all of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+from problems.spec import Problem
+from runner.judge import throttle
+from runner.judge.schedule import Profile
+
+VERSION: Final = 3
+
+
+def blank(problem: Problem, mode: str, profile: Profile) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "mode": mode,
+        "ranking_by": problem.ranking_by,
+        "profile": asdict(profile),
+        "clock": profile.clock,
+        "certified": False,
+        "telemetry": throttle.NONE,
+        "fault": None,
+        "checks": [],
+        "timing": [],
+        "findings": [],
+        "set_aside": "",
+        "init_seed": None,
+        "limits": {},
+    }
