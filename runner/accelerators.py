@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +20,7 @@ from types import TracebackType
 from typing import Final, NamedTuple
 
 from runner.errors import ConfigError, DeviceBusy
+from runner.judge import nvml
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,12 @@ def _open_shared(path: Path) -> int:
         raise ConfigError(f"RUNNER_LOCKS: cannot open {path}: {error.strerror}") from None
 
 
-def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
-    """What this host is, for the site to keep beside results: small, public, free of names of people and machines."""
+def fingerprint(hardware: str, index: int = 0, interpreter: str = "") -> dict[str, str | int]:
+    """What this host is, for the site to keep beside results: small, public, free of names of people and machines.
+
+    `interpreter`: this host's Python that its containers use (gpus.host_python), whose torch decides times, too. Where
+    an image brings torch along, the image's digest stands beside the fingerprint in each report.
+    """
     host: dict[str, str | int] = {
         "hardware": hardware,
         "cpu": _cpu_model(),
@@ -93,12 +99,15 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
         "python": platform.python_version(),
         "photofinish": _own_version(),
     }
-    return host if hardware == "cpu" else {**host, **_gpu(index)}
+    stack = {"torch": _torch(interpreter)} if interpreter else {}
+    return {**host, **stack} if hardware == "cpu" else {**host, **stack, **_gpu(index)}
 
 
 # What decides how long a kernel takes and how it is timed. Another value opens a new epoch; epochs never rank together.
 TIMING_VERSION: Final = 9  # of the way a call is timed (runner/judge): raised when times change by it
-EPOCH_FIELDS: Final = ("hardware", "cpu", "cpus", "gpu", "driver", "power_limit_w", "max_sm_mhz")
+EPOCH_FIELDS: Final = ("hardware", "cpu", "cpus", "gpu", "driver", "power_limit_w", "max_sm_mhz", "torch")
+ASK_TORCH: Final = "from importlib.metadata import version; print(version('torch'))"
+ASK_TORCH_S: Final = 30.0  # an interpreter on a cold disk
 
 
 def epoch(fingerprint: Mapping[str, str | int]) -> str:
@@ -127,21 +136,35 @@ def gpu_names(index: int) -> GpuNames:
         raise ConfigError(f"RUNNER_GPU: this host's GPU {index} does not answer NVML ({err}); see nvidia-smi") from None
 
 
-def _gpu(index: int) -> dict[str, str | int]:
-    """A GPU, its driver and its limits; empty values where NVML does not answer."""
+def _torch(interpreter: str) -> str:
+    """Its version, without importing it."""
+    asked = [interpreter, "-I", "-c", ASK_TORCH]
     try:
-        import pynvml
+        done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ASK_TORCH_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return done.stdout.strip()[:64] if done.returncode == 0 else "unknown"
 
-        pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-        return {
-            "gpu": str(pynvml.nvmlDeviceGetName(handle)),
-            "driver": str(pynvml.nvmlSystemGetDriverVersion()),
-            "power_limit_w": int(pynvml.nvmlDeviceGetEnforcedPowerLimit(handle)) // 1000,
-            "max_sm_mhz": int(pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)),
+
+def _gpu(index: int) -> dict[str, str | int]:
+    """A GPU, its driver and its limits, then which one it is and how it is attached, as far as NVML tells."""
+    try:
+        library = nvml.load_nvml()
+        device = nvml.Device(library, index)
+        cuda = int(library.nvmlSystemGetCudaDriverVersion_v2())
+        found: dict[str, str | int] = {
+            "gpu": str(library.nvmlDeviceGetName(device.handle)),
+            "driver": str(library.nvmlSystemGetDriverVersion()),
+            "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}",  # that this driver can run
+            "power_limit_w": int(library.nvmlDeviceGetEnforcedPowerLimit(device.handle)) // 1000,
+            "max_sm_mhz": int(library.nvmlDeviceGetMaxClockInfo(device.handle, nvml.SM)),
         }
     except Exception as error:  # NVML raises its own tree, and ImportError where it is not installed
         return {"gpu": "unknown", "nvml": type(error).__name__}
+    uuid, lanes = device.ask("nvmlDeviceGetUUID"), device.ask("nvmlDeviceGetCurrPcieLinkWidth")
+    generation = device.ask("nvmlDeviceGetMaxPcieLinkGeneration")  # the present one falls while the device is idle
+    asked = {"gpu_uuid": uuid, "pcie": None if None in (generation, lanes) else f"gen {generation} x{lanes}"}
+    return found | {name: str(value) for name, value in asked.items() if value is not None}
 
 
 def _cpu_model() -> str:

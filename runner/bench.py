@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from problems.formats.gpumode import load_problem
 from problems.spec import Case, Problem, case_name
-from runner import accelerators, once, prepare
+from runner import accelerators, gpus, once, prepare
 from runner.config import JudgeSettings
 from runner.epochs import device_name, keep_ceilings, stored_ceilings
 from runner.errors import RunnerError
@@ -24,6 +24,7 @@ from runner.judge.ceilings import UNKNOWN_CACHE_BYTES, Ceilings
 from runner.judge.schedule import A, B, Profile
 from runner.judge.timed_run import blocks_ns
 from runner.wire import Report
+from sandbox.errors import SandboxError
 
 __all__ = ["BenchFailed", "Judge", "Measured", "keep_ceilings", "measure_ceilings", "plan", "stored_ceilings"]
 
@@ -79,10 +80,10 @@ def measure_ceilings(
 ) -> Measured:
     """Judges every calibration; `when` is stored (UTC, ISO 8601), `tell` hears each label before it is judged.
 
-    Raises BenchFailed where memory could not be timed, DeviceBusy.
+    Raises BenchFailed where no container could be prepared or memory not be timed, ConfigError, DeviceBusy.
     """
     hardware = settings.runner_hardware
-    fingerprint = accelerators.fingerprint(hardware, settings.runner_gpu)
+    fingerprint = accelerators.fingerprint(hardware, settings.runner_gpu, gpus.host_python(settings))
     device = device_name(hardware, fingerprint)
     judge = judge or judge_of(settings)
     found: dict[str, float] = {}
@@ -202,9 +203,12 @@ def judge_of(settings: JudgeSettings) -> Judge:
 
     def judge(problem: Problem, path: Path) -> Report:
         job = once.job_of(problem, path, "benchmark", settings.runner_hardware)
-        with accelerators.DeviceLock(device, settings.runner_locks), prepare.prepared(own) as ready:
-            ready.hardware = replace(ready.hardware, profile=_brief(ready.hardware.profile))
-            return execute(job, own, lambda event: None, ready)
+        try:
+            with accelerators.DeviceLock(device, settings.runner_locks), prepare.prepared(own) as ready:
+                ready.hardware = replace(ready.hardware, profile=_brief(ready.hardware.profile))
+                return execute(job, own, lambda event: None, ready)
+        except (SandboxError, OSError) as err:
+            raise BenchFailed(str(err)) from None
 
     return judge
 

@@ -60,13 +60,15 @@ def lock(settings: config.JudgeSettings) -> Check:
 def state(settings: config.JudgeSettings) -> Check:
     """Room for reports that wait until the site can be reached."""
     folder = settings.runner_state
-    while not folder.exists():
+    while not os.path.exists(folder):  # or it may not be looked at
         folder = folder.parent
+    why = "A report is on disk before it is sent: a verdict must outlive a restart."
+    if not folder.is_dir():
+        return Check("state folder", UNFIT, f"{folder} is no folder", why, "Set RUNNER_STATE to one.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return Check("state folder", UNFIT, f"{folder} cannot be written", why, "Set RUNNER_STATE to one that can.")
     free = shutil.disk_usage(folder).free
     found = f"{free / 1e9:.1f} GB free in {folder}"
-    why = "A report is on disk before it is sent: a verdict must outlive a restart."
-    if not os.access(folder, os.W_OK):
-        return Check("state folder", UNFIT, f"{folder} cannot be written", why, "Set RUNNER_STATE to one that can.")
     if free < LEAST_DISK_BYTES:
         return Check("state folder", WARNING, found, why, "Free some, or set RUNNER_STATE to a larger disk.")
     return Check("state folder", OK, found, why)

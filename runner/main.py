@@ -1,4 +1,7 @@
-"""The `runner` command: the daemon, and the judge without a site."""
+"""The `runner` command: the daemon, and the judge without a site.
+
+Exit code 0: yes; 1: no; 2: what was asked for could not be done, with one sentence on stderr.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 try:
-    from runner import config, host_checks, once, show
+    from runner import config, execute, host_checks, once, show
 except ModuleNotFoundError as missing:  # `photofinish` installs without the judge's packages, and this command with it
     sys.exit(f"The judge needs {missing.name}, which is not installed here: pip install 'photofinish[runner]'")
 from runner.admission import Line
@@ -46,8 +49,11 @@ def judge_once(
     mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "ranked",
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
 ) -> None:
-    """Judge FILE against PROBLEM here, in the same containers as the site would. Exit code 0 only for a pass."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    """Judge FILE against PROBLEM here, in the same containers as the site would.
+
+    Exit code 0: it passed; 1: it did not; 2: nothing could be judged.
+    """
+    _log_warnings()
     screen = Console(stderr=True)
     if mode not in MODES:
         _refuse(screen, f"--mode {mode!r} is not one of {', '.join(MODES)}")
@@ -61,9 +67,23 @@ def judge_once(
         _refuse(screen, str(err))
     if as_json:
         typer.echo(json.dumps(report.to_json(), allow_nan=False))
-    else:
+    _refuse_unjudged(screen, report)
+    if not as_json:
         show.report(Console(), report)
     raise typer.Exit(0 if report.outcome == "passed" else 1)
+
+
+def _log_warnings() -> None:
+    """But for what ends a job: its report says that, and so does this command."""
+    handler = logging.StreamHandler()
+    handler.addFilter(lambda record: record.name != execute.log.name)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", handlers=[handler])
+
+
+def _refuse_unjudged(screen: Console, report: Report) -> None:
+    """Where the host or the problem failed there is no verdict."""
+    if report.outcome == "infra_error":
+        _refuse(screen, str(report.evidence.get("operator") or report.message))
 
 
 def _refuse(screen: Console, sentence: str) -> None:
@@ -79,8 +99,11 @@ def confirm_record(
     runs: Annotated[int, typer.Option("--runs", "-k", min=1, max=MOST_RUNS, help="Fewer than 5 decide nothing.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
 ) -> None:
-    """Is CANDIDATE faster than the incumbent? Independent runs with both in turn. Exit code 0: yes, a record; 1: no."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    """Is CANDIDATE faster than the incumbent? Independent runs with both in turn.
+
+    Exit code 0: yes, a record; 1: no; 2: nothing could be judged.
+    """
+    _log_warnings()
     screen = Console(stderr=True)
     try:
         found = once.find_problem(problem)
@@ -97,7 +120,8 @@ def confirm_record(
         _refuse(screen, str(err))
     if as_json:
         typer.echo(json.dumps(report.to_json(), allow_nan=False))
-    else:
+    _refuse_unjudged(screen, report)
+    if not as_json:
         show.confirmation(Console(), report)
     raise typer.Exit(0 if report.confirmation.get("accepted") else 1)
 
@@ -112,7 +136,7 @@ def verify_problem(
 ) -> None:
     """Does each sample submission of PROBLEM get its folder's verdict, and does it refuse zeros and the like?
 
-    Exit code 0: yes; 1: no; 2: nothing could be judged.
+    Exit code 0: yes; 1: no; 2: not all could be judged, and nothing else is known to be wrong.
     """
     from runner import verify
 
@@ -152,12 +176,12 @@ def verify_problem(
                 tell(line)
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
-    good = verify.is_verified(lines)
+    code = verify.exit_code(lines)
     if as_json:
-        typer.echo(json.dumps({"verified": good, "marks": marks, "lines": [line.to_json() for line in lines]}))
+        typer.echo(json.dumps({"verified": code == 0, "marks": marks, "lines": [line.to_json() for line in lines]}))
     else:
         show.verification(Console(), lines, marks)
-    raise typer.Exit(0 if good else 1 if verify.was_judged(lines) else 2)
+    raise typer.Exit(code)
 
 
 @app.command("replay")
@@ -209,7 +233,7 @@ def measure_host(
     """Measure what this host's device can do at most, through the judge's own way, and store it for its epoch."""
     from runner import bench
 
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    _log_warnings()
     screen = Console(stderr=True)
     try:
         settings = config.load_judge()

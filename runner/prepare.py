@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner import config, gpus, hosts
-from runner.judge import contexts, schedule
+from runner.errors import ConfigError
+from runner.judge import contexts, hostfit, schedule
 from runner.judge.clock import WallClock
 from runner.judge.memory import HostMemory, Memory
 from runner.judge.oracle import Oracle
@@ -45,15 +46,31 @@ class Hardware:
 
     @classmethod
     def of(cls, settings: config.JudgeSettings) -> Hardware:
-        steps = Steps.without(settings.runner_leave_out)
+        """Raises ConfigError, and SandboxError where the GPU is not fit for a job."""
+        steps = _steps(settings)
         if settings.runner_hardware == "cpu":
             return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
+        gpus.own(settings)
+        if wrong := _wrong_with(settings.runner_gpu):
+            raise SandboxError(wrong)
         from runner.judge.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
 
-        gpus.own(settings)
         memory = CudaMemory(steps)
         inputs, outputs = memory.device_bytes // GPU_INPUTS, memory.device_bytes // GPU_OUTPUTS
         return cls(memory, schedule.GPU, gpus.gpu_of(settings), inputs, outputs, steps)
+
+
+def _steps(settings: config.JudgeSettings) -> Steps:
+    try:
+        return Steps.without(settings.runner_leave_out)
+    except ValueError as err:
+        raise ConfigError(f"RUNNER_LEAVE_OUT: {err}") from None
+
+
+def _wrong_with(gpu: int) -> str:
+    """Why this GPU may not begin a job and what to do, "" where it may."""
+    wrong = [f"{fit.name}: {fit.found}. {fit.remedy}" for fit in hostfit.job_fit(gpu) if not fit.ok]
+    return f"GPU {gpu} is not fit to judge: {' '.join(wrong)}" if wrong else ""
 
 
 class Prepared:
@@ -125,7 +142,7 @@ class Prepared:
                 return f"{settings.sandbox_image} is another image now"
         except SandboxError as err:
             return str(err)
-        return ""
+        return _wrong_with(settings.runner_gpu) if self.hardware.gpu is not None else ""
 
     def pids(self) -> frozenset[int]:
         """Of this judge and of the first program in each of its containers."""
@@ -153,7 +170,7 @@ class Prepared:
 
 @contextmanager
 def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> Iterator[Prepared]:
-    """A set of containers and the judge's core, until the context ends. Raises SandboxError, OSError."""
+    """A set of containers and the judge's core, until the context ends. Raises SandboxError, OSError, ConfigError."""
     with _judging_core() as cores:
         hardware = Hardware.of(settings)
         _release(hardware)  # also what an exception of the run before held until its traceback was gone

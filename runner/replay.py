@@ -10,18 +10,26 @@ from __future__ import annotations
 
 import json
 import math
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runner.fit import is_summed_up
 from runner.judge import plausible, records, report, rerun, verdict
 from runner.judge.records import RecordVerdict
 from runner.judge.rerun import Difference
 from runner.judge.verdict import Verdict
+from runner.wire import MOST_RUNS
 
 MOST_BYTES: Final = 64_000_000
+MOST_WHOLE: Final = 2**64
+# What arithmetic raises over values that each fit the schema: two of them contradict each other, or one of those parts
+# that have none (`limits`, `figures`) is not what the judge writes.
+NONSENSE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 SAME_AS_PRINTED: Final = 1e-9  # relative: another machine's logarithm may differ in the last bit
 COMPARED: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "forgeable")
 COPIED: Final = ("telemetry", "epoch", "set_aside")  # in the report as they are in the evidence
@@ -33,6 +41,36 @@ JSON = dict[str, Any]
 
 class ReplayError(Exception):
     """There is nothing to replay; the text says why and what to do."""
+
+
+class _Confirmation(BaseModel):
+    """Of what a report says of a confirmation, what is computed with."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    gains: Annotated[list[float], Field(max_length=MOST_RUNS)] = []
+
+
+class _Told(BaseModel):
+    """What a report says beside its evidence, as far as it is compared; any of it may be missing."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    outcome: str = ""
+    reason: str = ""
+    message: str = ""
+    flags: list[str] = []
+    score_us: float | None = None
+    ratio: float | None = None
+    half_width: float | None = None
+    forgeable: float | None = None
+    telemetry: str = ""
+    epoch: str = ""
+    set_aside: str = ""
+    confirmation: _Confirmation = _Confirmation()
+
+
+_TOLD: Final = TypeAdapter(_Told)
 
 
 @dataclass(frozen=True)
@@ -63,11 +101,16 @@ class Replayed:
 
 
 def read(path: Path) -> JSON:
-    """The file as an object. Raises ReplayError."""
+    """The file as an object, of which every number is finite. Raises ReplayError."""
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ReplayError(f"{path} is no file; save the report in one")
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
             raise ReplayError(f"{path} has more than {MOST_BYTES >> 20} MiB; that is no report")
-        data = json.loads(path.read_text("utf-8"))
+        data = json.loads(text.decode("utf-8"), parse_int=_whole)
+        json.dumps(data, allow_nan=False)
     except OSError as error:
         raise ReplayError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -77,17 +120,33 @@ def read(path: Path) -> JSON:
     return data
 
 
+def _whole(digits: str) -> int:
+    """Raises ValueError for what no arithmetic here is meant for."""
+    value = int(digits)
+    if abs(value) > MOST_WHOLE:
+        raise ValueError(f"a whole number of {len(digits)} digits")
+    return value
+
+
 def replay(data: JSON) -> Replayed:
     """Raises ReplayError where there is no evidence, or none that this version can decide from."""
     told, evidence = _parts(data)
     if told.get("outcome") == "infra_error":
         raise ReplayError("The host or the problem failed (infra_error); there is no verdict to replay.")
     try:
+        _TOLD.validate_json(json.dumps(told))
         report.parse(evidence)
+    except ValidationError as error:
+        raise ReplayError(report.explained(error, "report")) from None
     except report.ReportError as error:
         raise ReplayError(str(error)) from None
-    if report.is_confirmation(evidence):
-        return _confirmation(told, evidence)
+    try:
+        return _confirmation(told, evidence) if report.is_confirmation(evidence) else _attempt(told, evidence)
+    except NONSENSE as error:
+        raise ReplayError(f"What is stored contradicts itself, nothing follows from it ({error!r:.300}).") from None
+
+
+def _attempt(told: JSON, evidence: JSON) -> Replayed:
     decided, differences = _run(evidence)
     differences += _against_report(told, evidence, decided)
     return Replayed((decided,), None, tuple(differences), bool(told), _blocks(evidence))
@@ -134,11 +193,8 @@ def _from_gains(told: JSON, evidence: JSON) -> RecordVerdict | None:
 
 
 def _run(evidence: JSON) -> tuple[Verdict, list[Difference]]:
-    try:
-        course = [difference for timing in evidence["timing"] for difference in rerun.rerun(timing, evidence)]
-        return verdict.decide(evidence), [*course, *_findings(evidence)]
-    except TypeError as error:  # of Profile(**…)
-        raise ReplayError(f"The profile is of another version of this runner: {error}") from None
+    course = [difference for timing in evidence["timing"] for difference in rerun.rerun(timing, evidence)]
+    return verdict.decide(evidence), [*course, *_findings(evidence)]
 
 
 def _findings(evidence: JSON) -> Iterator[Difference]:

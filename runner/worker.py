@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from runner import canary, config
+from runner import canary, config, gpus
 from runner.accelerators import Device, DeviceLock, device_of, epoch, fingerprint
 from runner.client import SiteClient, Welcome, backoff_s, persist
 from runner.config import DaemonSettings
@@ -207,7 +207,7 @@ class Daemon:
     def _hello(self) -> Welcome:
         """One try. Raises SiteUnreachable, Unauthorised, SiteRefused."""
         hardware = self._settings.runner_hardware
-        host = fingerprint(hardware, self._settings.runner_gpu)
+        host = fingerprint(hardware, self._settings.runner_gpu, gpus.host_python(self._settings))
         welcome = self._client.hello(hardware, host, epoch(host))
         self._renew_s, self._owes_hello = welcome.renew_s, False
         log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)

@@ -13,7 +13,7 @@ from typing import Final
 
 from problems.spec import Case, Choice, IntRange, Problem
 
-SECRET_CASES: Final = 10  # at the least, where a problem declares no ranges
+SECRET_CASES: Final = 10  # at the least, however few a problem asks for
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,13 @@ def _secret(problem: Problem, chance: random.Random) -> list[Case]:
     shapes = [dict(case) for case in (*problem.benchmarks, *problem.tests)]
     if problem.fuzz is None:
         return [shapes[n % len(shapes)] for n in range(max(SECRET_CASES, len(problem.benchmarks)))]
+    timed = [dict(case) for case in problem.benchmarks] + _timed_shapes(problem, chance)
     base = shapes[0] if shapes else {}
     drawn = [
         {**base, **{name: draw(choice, chance) for name, choice in problem.fuzz.args.items()}}
-        for _ in range(problem.fuzz.cases)
+        for _ in range(max(problem.fuzz.cases, SECRET_CASES - len(timed)))
     ]
-    return [dict(case) for case in problem.benchmarks] + _timed_shapes(problem, chance) + drawn
+    return timed + drawn
 
 
 def _timed_shapes(problem: Problem, chance: random.Random) -> list[Case]:

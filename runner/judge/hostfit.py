@@ -1,10 +1,11 @@
-"""Is the device itself set up for judging? What a job may not begin without, and what `runner doctor` tells (P0).
+"""Is the device itself set up for judging? What `runner doctor` tells, and what of it no job begins without (P0).
 
 Each line is a name, whether it is right, what was found, and what to do where it is not. Nothing is changed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -30,11 +31,18 @@ class Fit(NamedTuple):
 
 
 def host_fit(hardware: str, gpu: int = 0) -> list[Fit]:
-    """Of this host's device, on a GPU host the one that NVML numbers so. Asks; never raises."""
-    if hardware == "cpu":
-        return cpu_fit()
+    """All of it, of this host's device, on a GPU host the one that NVML numbers so. Asks; never raises."""
+    return cpu_fit() if hardware == "cpu" else _by_nvml(lambda nvml: gpu_fit(nvml, index=gpu))
+
+
+def job_fit(gpu: int) -> list[Fit]:
+    """What no job on this GPU begins without: in a few milliseconds. Asks; never raises."""
+    return _by_nvml(lambda nvml: gpu_needs(nvml, index=gpu))
+
+
+def _by_nvml(ask: Callable[[Any], list[Fit]]) -> list[Fit]:
     try:
-        return gpu_fit(load_nvml(), index=gpu)
+        return ask(load_nvml())
     except Exception as err:  # NVML has its own tree of errors, and the library may be missing altogether
         remedy = "Load the driver (nvidia-smi must work): without telemetry nothing ranks."
         return [Fit("NVML", False, f"{type(err).__name__}: {err}", remedy)]
@@ -48,15 +56,20 @@ def gpu_fit(nvml: Any, *, own: Own = nobody, index: int = 0, proc: Path = Path("
     """`nvml`: the library, ready (nvml.load_nvml). `own`: processes that may be on the device beside this one."""
     device = Device(nvml, index)
     return [
-        _compute_mode(device),
-        _mig(device),
-        _mps(proc),
+        *gpu_needs(nvml, index=index, proc=proc),
         _ecc(device),
         _company(Strangers(device, own, proc)),
         _graphics(device),
         _pcie(device),
         _counters(device),
     ]
+
+
+def gpu_needs(nvml: Any, *, index: int = 0, proc: Path = Path("/proc")) -> list[Fit]:
+    """Where one of these is wrong, other work runs beside a kernel, containers cannot share the device, or its memory
+    may make right code wrong. Nothing else sees that while a job runs."""
+    device = Device(nvml, index)
+    return [_compute_mode(device), _mig(device), _mps(proc), _ecc_errors(device)]
 
 
 def cpu_fit(folders: HostFolders | None = None) -> list[Fit]:
@@ -122,14 +135,19 @@ def _mps(proc: Path) -> Fit:
 
 
 def _ecc(device: Device) -> Fit:
-    modes, errors = device.ask("nvmlDeviceGetEccMode"), device.ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE)
+    modes = device.ask("nvmlDeviceGetEccMode")
     if modes is None:
         return Fit("ECC", True, "the device has none")
     if not modes[0]:
         return Fit("ECC", False, "off", "`nvidia-smi -e 1` and reset: a flipped bit would be the submission's fault.")
-    if errors:
-        return Fit("ECC", False, f"{errors} uncorrected errors", "Reset the device; replace it if they come back.")
-    return Fit("ECC", True, "on, no uncorrected error")
+    return Fit("ECC", True, "on")
+
+
+def _ecc_errors(device: Device) -> Fit:
+    """Since the driver was loaded; a reset clears them."""
+    errors = device.ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE)
+    remedy = "Reset the device (`nvidia-smi -r`); replace it if they come back." if errors else ""
+    return Fit("memory errors", not errors, f"{errors} uncorrected" if errors else "none", remedy)
 
 
 def _company(strangers: Strangers) -> Fit:

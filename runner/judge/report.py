@@ -7,14 +7,25 @@ nothing that was not parsed here. `python -m runner.judge.report` prints the JSO
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
+from runner.judge.schedule import Profile
 from runner.judge.window import Window
 
 VERSION: Final = 3
 MOST_SHOWN: Final = 5  # errors in one message
+COUNTED: Final = ("least_calls", "most_calls", "first_look", "look_every", "most_quads", "most_windows")
 
 Name = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=20_000)]
@@ -51,6 +62,14 @@ Heat = Annotated[
         "`inherited`: the first counters are those that the block before ended with."
     ),
 ]
+
+
+def _can_be_followed(profile: Profile) -> Profile:
+    for name, value in vars(profile).items():
+        least = 1 if name in COUNTED else 0
+        if not isinstance(value, str) and value < least:
+            raise ValueError(f"{name} is {value}, at least {least} is needed")
+    return profile
 
 
 class _Strict(BaseModel):
@@ -93,6 +112,9 @@ class Block(_Strict):
     side: Side
     took_ns: Count = Field(description="of the judge's clock, with making the inputs and comparing the outputs")
     calls: Annotated[list[Sample], Field(max_length=10_000)]
+    seeds: Annotated[
+        list[Count], Field(max_length=10_000, description="of its inputs, in order, also of calls that do not count")
+    ] = []
     heat: Heat
     ruling: Details = {}
 
@@ -103,6 +125,12 @@ class Quad(_Strict):
     blocks: Annotated[list[Block], Field(max_length=6)]
     void: Code
     charged: Side | Literal[""]
+
+    @model_validator(mode="after")
+    def _has_calls(self) -> Self:
+        if not self.void and not all(block.calls for block in self.blocks):
+            raise ValueError("a block without calls, in a quad that counts")
+        return self
 
 
 class Repeat(_Strict):
@@ -121,7 +149,7 @@ class Timing(_Strict):
 
     case: Name
     arguments: Arguments
-    reference_ns: Number | None = Field(
+    reference_ns: Annotated[Number, Field(ge=0)] | None = Field(
         description="the baseline's frozen time, which scales the score; null: none yet"
     )
     idle: Annotated[
@@ -158,6 +186,13 @@ class Timing(_Strict):
         default={}, description="instead of samples and quads, in a confirmation that would not fit the wire: fit.py"
     )
 
+    @model_validator(mode="after")
+    def _has_idle_calls(self) -> Self:
+        """They come first: only of a case that was not begun, or is summed up, are there none."""
+        if not (self.idle or self.summary) and (self.ended or self.quads or self.warm_ups):
+            raise ValueError("idle is empty, so nothing says what the way of a call costs")
+        return self
+
 
 class Finding(_Strict):
     """Evidence for a rule that holds a result until a person has decided."""
@@ -178,8 +213,10 @@ class Evidence(_Strict):
     certified: bool = Field(description="every container stood still outside its calls")
     hardware: Code
     telemetry: Literal["full", "mask_only", "none"]
-    profile: Annotated[Facts, Field(description="how long to measure and when to stop: schedule.Profile")]
-    fingerprint: Facts
+    profile: Annotated[
+        Profile, AfterValidator(_can_be_followed), Field(description="how long to measure and when to stop")
+    ]
+    fingerprint: Annotated[Facts, Field(description="what the host is: accelerators.fingerprint")]
     epoch: Code = Field(description="hash of what must be the same for two times to rank together")
     problem_digest: Name
     image: Name
@@ -192,6 +229,7 @@ class Evidence(_Strict):
     findings: Annotated[list[Finding], Field(max_length=1_024)]
     set_aside: Name = Field(description="why the device must not judge until canaries passed; empty: it may")
     limits: Details
+    init_seed: Count | None = Field(default=None, description="that a Model and its ModelNew are constructed with")
     own_calls: Annotated[
         dict[Side, Annotated[list[Sample], Field(max_length=1_000)]],
         Field(description="of a small kernel of the harness's own, before there was a submission; queued ones alone"),
@@ -207,7 +245,7 @@ class Confirmation(_Strict):
     after a run that it disturbed."""
 
     version: Literal[3]
-    runs: Annotated[list[Evidence], Field(max_length=9)]
+    runs: Annotated[list[Evidence], Field(min_length=1, max_length=9)]
     alone: Annotated[list[Evidence | None], Field(max_length=9)]
 
 
@@ -232,7 +270,7 @@ def parse(evidence: object) -> None:
     try:
         adapter.validate_json(json.dumps(evidence, allow_nan=False))
     except ValidationError as error:
-        raise ReportError(_explained(error)) from None
+        raise ReportError(explained(error, "evidence")) from None
     except ValueError as error:
         raise ReportError(f"evidence: {error}") from None
 
@@ -250,10 +288,10 @@ def _check_version(evidence: dict[str, Any]) -> None:
         raise ReportError(f"evidence.version is {version}, this runner reads {VERSION}; upgrade it.")
 
 
-def _explained(error: ValidationError) -> str:
-    """The first few, each with its place."""
+def explained(error: ValidationError, name: str) -> str:
+    """The first few, each with its place in what is called so."""
     found = error.errors(include_url=False, include_input=False)
-    lines = [f"evidence.{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found[:MOST_SHOWN]]
+    lines = [f"{name}.{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found[:MOST_SHOWN]]
     more = [f"and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
     return "; ".join(lines + more)
 

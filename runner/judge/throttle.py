@@ -55,6 +55,8 @@ THROTTLED_SHARE: Final = 0.01  # of a block in which a CPU's thermal protection 
 XID: Final = "xid_"  # begins the reason of what the driver reported
 APPLICATION_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})  # what a faulty kernel brings about by itself
 
+BROKEN: Final = frozenset({"device_lost", "ecc"})
+
 COOLER_C: Final = 5.0  # margin under the temperature of a voided block
 COOL_S: Final = 10.0  # the longest wait for it
 CALM_S: Final = 0.5  # wait after a void that has nothing to do with heat
@@ -94,6 +96,11 @@ def pause_is_over(reason: str, hot_c: float | None, now_c: float | None, waited_
 def is_application_xid(xid: int) -> bool:
     """Can a submission's kernel alone have brought this about? Any other sets the device aside."""
     return xid in APPLICATION_XIDS
+
+
+def is_broken(reason: str) -> bool:
+    """Does what set the device aside make its results worthless, and not only its times?"""
+    return reason in BROKEN or reason.startswith(XID)
 
 
 def level_of(reading: Reading) -> str:
@@ -189,9 +196,9 @@ def _by_mask(window: Window) -> Iterator[Ruling]:
 
 
 def _by_clocks(window: Window, warm: Window | None) -> Iterator[Ruling]:
-    """A device that was idle or under its power cap may be slower, and that is seen elsewhere."""
+    """A cold device warms up again, and one under its power cap may be slower: both are seen elsewhere."""
     before, after = window.before, window.after
-    if any(mask & IDLE for mask in window.masks):
+    if _is_cold(window, warm):
         return
     memory = [one.memory_mhz for one in (before, after, *([warm.after] if warm else [])) if one.memory_mhz is not None]
     if len(set(memory)) > 1:

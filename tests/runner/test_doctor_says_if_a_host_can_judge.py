@@ -232,6 +232,15 @@ def test_a_device_in_use_is_said(settings: JudgeSettings) -> None:
     assert doctor.lock(settings).result == OK
 
 
+@pytest.mark.parametrize("below", ["", "deeper", "deeper/still"])
+def test_a_state_folder_that_is_a_file_is_unfit(settings: JudgeSettings, tmp_path: Path, below: str) -> None:
+    file = tmp_path / "file"
+    file.write_text("a report would have to lie in here")
+    found = doctor.state(settings.model_copy(update={"runner_state": file / below}))
+    assert (found.result, found.found) == (UNFIT, f"{file} is no folder")
+    assert doctor.state(settings).result != UNFIT
+
+
 def test_without_certificates_it_is_fit_for_home_only() -> None:
     checks = [Check("freezer", NOT_CERTIFIED, "no root", "why", "sudo")]
     assert not doctor.is_fit(checks, home=False)

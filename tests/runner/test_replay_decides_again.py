@@ -162,9 +162,48 @@ def test_what_cannot_be_replayed_says_why(data: dict[str, Any], says: str) -> No
         replay.replay(data)
 
 
-def test_a_profile_of_another_version_is_said() -> None:
-    with pytest.raises(ReplayError, match="of another version"):
-        replay.replay(changed(simulated(), "profile.patience", 3))
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ("flags", None, "report.flags"),
+        ("ratio", "fast", "report.ratio"),
+        ("confirmation", None, "report.confirmation"),
+        ("confirmation", [1], "report.confirmation"),
+        ("confirmation", {"gains": 5}, "report.confirmation.gains"),
+        ("evidence.profile.patience", 3, "evidence.profile.patience"),
+        ("evidence.profile.look_every", 0, "look_every is 0"),
+        ("evidence.profile.look_every", "2", "evidence.profile.look_every"),
+        ("evidence.profile.slowed", -2.0, "slowed is -2"),
+        ("evidence.timing.0.idle", [], "idle is empty"),
+        ("evidence.timing.0.reference_ns", -1.0, "evidence.timing.0.reference_ns"),
+        ("evidence.timing.0.quads.1.blocks.2.calls", [], "a block without calls"),
+        ("evidence.limits", {"cases": 3}, "contradicts itself"),
+    ],
+)
+def test_what_nothing_follows_from_is_said_where_it_stands(path: str, value: Any, says: str) -> None:
+    with pytest.raises(ReplayError, match=says):
+        replay.replay(changed(told(simulated()), path, value))
+
+
+def test_a_confirmation_without_runs_is_none() -> None:
+    with pytest.raises(ReplayError, match=r"evidence\.runs"):
+        replay.replay({"version": 3, "runs": [], "alone": []})
+
+
+def test_a_case_has_an_end_unless_something_cut_it_short() -> None:
+    (found,) = replay.replay(changed(told(simulated()), "evidence.timing.0.ended", "")).differences
+    assert (found.what, found.said, found.found) == ("case n=1: ended", "", "converged")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("fault", {"outcome": "timeout", "reason": "call", "message": "It took too long."}),
+        ("checks.0.good", False),
+    ],
+)
+def test_a_case_that_was_cut_short_needs_none(path: str, value: Any) -> None:
+    assert replay.replay(changed(changed(simulated(), "timing.0.ended", ""), path, value)).same
 
 
 # -- the command -----------------------------------------------------------------------------------------------------
@@ -198,6 +237,9 @@ def test_the_command_ends_with_1_when_it_does_not(tmp_path: Path) -> None:
         ('{"evidence": {"vers', "fetch the report again"),
         ("[1, 2]", "expected an object"),
         ("\x00\xff", "fetch the report again"),
+        ('{"outcome": "passed", "ratio": NaN}', "fetch the report again"),
+        ('{"outcome": "passed", "ratio": 1e999}', "fetch the report again"),
+        ('{"outcome": "passed", "ratio": 1' + 400 * "0" + "}", "fetch the report again"),
     ],
 )
 def test_the_command_refuses_what_is_no_report(tmp_path: Path, text: str | None, says: str) -> None:
@@ -207,6 +249,22 @@ def test_the_command_refuses_what_is_no_report(tmp_path: Path, text: str | None,
     result = invoke(str(file))
     assert result.exit_code == 2
     assert says in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/"])
+def test_the_command_reads_files_alone(path: str) -> None:
+    result = invoke(path)
+    assert result.exit_code == 2
+    assert "is no file" in " ".join(result.stderr.split())
+
+
+def test_the_command_reads_no_more_than_a_report_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "MOST_BYTES", 4_000_000)
+    file = tmp_path / "report.json"
+    file.write_text('{"a": "' + "x" * 4_000_000 + '"}')
+    result = invoke(str(file))
+    assert result.exit_code == 2
+    assert "more than 3 MiB" in " ".join(result.stderr.split())
 
 
 @pytest.mark.docker

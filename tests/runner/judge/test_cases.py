@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,16 @@ def test_without_ranges_there_are_ten_secret_cases_over_the_known_shapes() -> No
     assert len(secret) == 10
     assert {plan.case["n"] for plan in secret} == {3, 100, 200}
     assert not {plan.seed for plan in secret} & {7, 8, 9}
+
+
+@pytest.mark.parametrize("cases", [1, 7, 8])
+@pytest.mark.parametrize("benchmarks", [(), ({"n": 100},), ({"n": 100}, {"n": 200}, {"n": 300})])
+def test_a_problem_that_asks_for_fewer_gets_ten_too(cases: int, benchmarks: tuple[Any, ...]) -> None:
+    asked = problem(fuzz=Fuzz({"n": IntRange(1, 50)}, cases), benchmarks=benchmarks)
+    secret = [plan for plan in plan_checks(asked, random.Random(1)) if not plan.public]
+    assert len(secret) == max(10, len(benchmarks) + cases)
+    assert len({plan.seed for plan in secret}) == len(secret)
+    assert all(1 <= plan.case["n"] <= 50 for plan in secret[len(benchmarks) :])
 
 
 def test_a_hardwares_own_timed_shapes_are_checked_there_and_those_of_others_are_not() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.judge.hostfit import Fit, cpu_fit, gpu_fit
+from runner.judge.hostfit import Fit, cpu_fit, gpu_fit, gpu_needs
 from runner.judge.kernelfiles import HostFolders
 from tests.runner.judge.fake_host import FakeHost
 from tests.runner.judge.fake_nvml import NOT_SUPPORTED, FakeError, FakeNvml
@@ -43,7 +43,7 @@ def test_healthy_gpu_is_fit(nvml: FakeNvml, proc: Path) -> None:
         ({"mode": 3}, "compute mode", "Exclusive_Process"),
         ({"mig": [1, 1]}, "MIG", "on"),
         ({"mig": [0, 1]}, "MIG", "on"),
-        ({"ecc": 2}, "ECC", "2 uncorrected"),
+        ({"ecc": 2}, "memory errors", "2 uncorrected"),
         ({"ecc_mode": [0, 0]}, "ECC", "off"),
         ({"compute": [66]}, "processes", "pid 66"),
         ({"compute": [424_242]}, "processes", "says nothing"),
@@ -63,9 +63,31 @@ def test_each_fault_is_named_with_its_remedy(
     assert wrong[name].remedy
 
 
+@pytest.mark.parametrize(
+    ("change", "needed"),
+    [
+        ({"mode": 3}, True),
+        ({"mig": [1, 1]}, True),
+        ({"ecc": 2}, True),
+        ({"ecc_mode": [0, 0]}, False),
+        ({"compute": [66]}, False),
+        ({"graphics": [77]}, False),
+        ({"width": 8}, False),
+        ({"unsupported_counters": {269, 270}}, False),
+    ],
+)
+def test_a_job_does_not_begin_where_nothing_else_would_see_the_fault(
+    nvml: FakeNvml, proc: Path, change: dict[str, object], needed: bool
+) -> None:
+    assert bad(gpu_needs(nvml, proc=proc)) == {}
+    for field, value in change.items():
+        setattr(nvml, field, value)
+    assert (bad(gpu_needs(nvml, proc=proc)) == bad(gpu_fit(nvml, proc=proc))) is needed
+
+
 def test_running_mps_is_found_by_its_daemon(nvml: FakeNvml, proc: Path) -> None:
     (proc / "66/comm").write_text("nvidia-cuda-mps-control\n"[:16])
-    assert list(bad(gpu_fit(nvml, proc=proc))) == ["MPS"]
+    assert list(bad(gpu_fit(nvml, proc=proc))) == list(bad(gpu_needs(nvml, proc=proc))) == ["MPS"]
 
 
 def test_own_processes_are_no_company(nvml: FakeNvml, proc: Path) -> None:

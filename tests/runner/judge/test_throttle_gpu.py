@@ -111,6 +111,12 @@ def test_memory_clock_that_moved_voids() -> None:
     assert rule(window(moved_since_warm_up), WARM).reason == "memory_clock"
 
 
+@pytest.mark.parametrize("memory_mhz", [2619.0, 3500.0])
+def test_memory_clock_that_moved_voids_though_the_device_was_idle_for_a_moment(memory_mhz: float) -> None:
+    ruling = rule(window(masks=(0x1,), memory_mhz=memory_mhz), WARM)
+    assert (ruling.action, ruling.reason) == (VOID, "memory_clock")
+
+
 def test_clock_under_nine_tenths_of_warm_voids_without_cap_or_idle() -> None:
     assert rule(window(clock_mhz=1790.0), WARM).action == VALID
     ruling = rule(window(clock_mhz=1700.0), WARM)

@@ -22,12 +22,23 @@ from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, heal
 
 GPU_CASE: dict[str, Any] = {"profile": GPU, "baseline_ns": 50_000.0}
 FIRST_MEASURED = 4  # blocks of warm-up come before it: two windows of each of two sides
+LASTS_S = 0.095  # a case of GPU_CASE that nothing disturbs
+
+
+def passed(timed: Race) -> float:
+    """The ratio that it comes to."""
+    found = timed.run()
+    assert found.outcome == "passed", found
+    return found.ratio or math.nan
 
 
 def ratios(count: int, **given: Any) -> list[float]:
-    found = [race(seed=seed, **given).run() for seed in range(count)]
-    assert all(one.outcome == "passed" for one in found), found
-    return [one.ratio or math.nan for one in found]
+    return [passed(race(seed=seed, **given)) for seed in range(count)]
+
+
+def bias(found: list[float]) -> float:
+    """Of ratios whose truth is 1."""
+    return abs(median(found) - 1)
 
 
 # -- the estimate ----------------------------------------------------------------------------------------------------
@@ -55,14 +66,42 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     assert held >= 90
 
 
+def test_what_disturbs_a_run_below_happens_while_it_lasts() -> None:
+    timed = race(**GPU_CASE)
+    timed.run()
+    assert timed.clock_s == pytest.approx(LASTS_S, rel=0.02)
+
+
 def test_a_ramp_of_three_percent_biases_nothing() -> None:
-    found = ratios(40, drift=lambda at_s, chance: 1 + 0.03 * min(at_s / 0.5, 1.0), **GPU_CASE)
-    assert abs(median(found) - 1) < 0.0008
+    """Thanks to the order: blocks of a quad in the order A A B B would be off by twice the limit."""
+
+    def ramp(at_s: float, chance: random.Random) -> float:
+        return 1 + 0.03 * min(at_s / LASTS_S, 1.0)
+
+    limit = 0.0008
+    assert bias(ratios(40, drift=ramp, **GPU_CASE)) < limit
+    assert bias(ratios(40, drift=ramp, order=(A, A, B, B), **GPU_CASE)) > limit
 
 
 def test_a_step_in_mid_run_biases_nothing() -> None:
-    found = ratios(40, drift=lambda at_s, chance: 1.05 if at_s > 0.2 else 1.0, **GPU_CASE)
-    assert abs(median(found) - 1) < 0.001
+    """Thanks to the median over the quads, of which the step lies in one: their mean would be off by twice the limit.
+    (In any order: the order is there for what goes on all the time.)"""
+    limit = 0.001
+    races = [
+        race(drift=lambda at_s, chance: 1.05 if at_s > LASTS_S / 2 else 1.0, seed=n, **GPU_CASE) for n in range(40)
+    ]
+    assert bias([passed(timed) for timed in races]) < limit
+    assert bias([by_the_mean(timed) for timed in races]) > limit
+
+
+def by_the_mean(timed: Race) -> float:
+    """The ratio that the mean over its quads would give, by the device's own clock."""
+    medians = [
+        [(block["side"], median(sample[3] for sample in block["calls"])) for block in quad["blocks"]]
+        for quad in timed.timing["quads"]
+    ]
+    logs = [math.log(time) if side == B else -math.log(time) for quad in medians for side, time in quad]
+    return math.exp(sum(logs) / 2 / len(medians))
 
 
 def test_noise_that_never_converges_is_said_with_its_wide_interval() -> None:
@@ -102,14 +141,22 @@ def test_five_milliseconds_of_heat_in_one_block_void_its_quad_though_no_poll_saw
 
 
 def test_a_hot_quad_does_not_count_however_slow_it_was() -> None:
-    def hot(at_s: float, chance: random.Random) -> float:
-        return 3.0 if 0.1 < at_s < 0.13 else 1.0
+    """A fifth of the baseline's blocks are three times as slow: where nobody ruled on it, that would pay."""
 
-    def heat(race: Race) -> Any:
-        slow = race.clock_s > 0.1 and race.began_s < 0.13
-        return window(race, counters=counted(270, 1 if slow else 0))
+    def told(race: Race) -> Any:
+        hot = race.blocks[-1] == A and race.sides[A].luck > 1
+        return window(race, counters=counted(270, 1 if hot else 0))
 
-    assert abs(median(ratios(20, drift=hot, heat=heat, **GPU_CASE)) - 1) < 0.001
+    def hot_at_times(seed: int, heat: Callable[[Race], Any]) -> float:
+        patient = replace(GPU, most_void=1.0)
+        timed = race(seed=seed, noise=0.01, heat=heat, profile=patient, baseline_ns=50_000.0)
+        timed.sides[A].luck_of = lambda chance: 3.0 if chance.random() < 0.2 else 1.0
+        timed.sides[A].model = lambda at_s, chance: timed.sides[A].luck
+        return passed(timed)
+
+    limit = 0.001
+    assert bias([hot_at_times(seed, told) for seed in range(20)]) < limit
+    assert bias([hot_at_times(seed, healthy) for seed in range(20)]) > limit
 
 
 @pytest.mark.parametrize(("masks", "fit"), [((0, 8, 0), True), ((0, 8, 8), False)])
@@ -286,7 +333,14 @@ def test_an_incumbent_is_in_every_quad_between_the_candidates_blocks() -> None:
 
 
 def test_an_incumbent_that_voids_twice_is_left_out() -> None:
-    timed = three(probe_ns=lambda race: 2e6 if race.blocks and race.blocks[-1] == I else 15_000.0)
+    blocks = [0]
+
+    def busy(race: Race) -> float:
+        """After a call of the incumbent's: before the first of a block nobody was at work."""
+        first, blocks[0] = len(race.blocks) != blocks[0], len(race.blocks)
+        return 2e6 if race.blocks and race.blocks[-1] == I and not first else 15_000.0
+
+    timed = three(probe_ns=busy)
     found = timed.run()
     assert found.outcome == "passed"
     assert [quad["charged"] for quad in timed.timing["quads"]].count(I) == 2
