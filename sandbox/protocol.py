@@ -1,10 +1,10 @@
 """What judge and harness say to each other, byte for byte. Standard library only: the same file is in the image.
 
 Two ways. First one connection: the arena with its four descriptors, answered when it is mapped; then, when there is a
-job, the sources; it is closed before the submission is imported. From then on two shared pages: `orders` (judge writes;
-the tenant cannot) and `answers` (the tenant writes; the judge reads every word once and believes none of it). Before
-the sources the judge may ask for some orders on the pages, too: OWN, which shows what this container's calls cost by
-themselves.
+job, the sources with two descriptors, which the tenant prints into from then on; it is closed before the submission is
+imported. From then on two shared pages: `orders` (judge writes; the tenant cannot) and `answers` (the tenant writes;
+the judge reads every word once and believes none of it). Before the sources the judge may ask for some orders on the
+pages, too: OWN, which shows what this container's calls cost by themselves.
 
 A page is four little-endian words (nonce, kind or status, number, length of text), then text. The number of an order to
 lay out or to queue says where in the two regions the data begin. The nonce is written last: seeing it means that the
@@ -21,9 +21,10 @@ import re
 import socket
 import struct
 import time
+import unicodedata
 from typing import Any
 
-VERSION = 11  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 12  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10
@@ -47,8 +48,11 @@ SYNTAX, IMPORT, MISSING, RAISED, NONE, TYPE, SHAPE, DTYPE, MEMORY, LAYOUT_FAILED
 _WORDS = struct.Struct("<4Q")
 _NONCE = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+_UNSEEN_KINDS = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+# What Unicode says to show nothing for (Default_Ignorable_Code_Point) and is of another category: variation selectors,
+# fillers, joiners of letters, and what is kept free for more.
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
 
 
@@ -56,9 +60,18 @@ class ProtocolError(Exception):
     """The other side said something that does not fit."""
 
 
+def is_unseen(character: str) -> bool:
+    """Could it steer a terminal, turn a reader's words around, or hide a text? Tab and newline may."""
+    if character in "\n\t":
+        return False
+    return unicodedata.category(character) in _UNSEEN_KINDS or _IGNORABLE.match(character) is not None
+
+
 def clean_text(raw: bytes) -> str:
-    """Text for people: valid Unicode, no control or direction characters but tab and newline."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", raw.decode("utf-8", "replace").replace("\r\n", "\n"))
+    """Text for people: valid Unicode, in which everything can be seen. Joined letters and emoji may come apart; the
+    mark that many an emoji ends with goes without a trace."""
+    text = raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\ufe0f", "")
+    return text.translate(dict.fromkeys(map(ord, filter(is_unseen, set(text))), "\N{REPLACEMENT CHARACTER}"))
 
 
 def cut(text: str, most: int) -> str:

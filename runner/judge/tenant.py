@@ -27,7 +27,6 @@ from sandbox import protocol
 from sandbox.container import Container
 from sandbox.errors import SandboxError
 
-LOG_GRACE_S: Final = 0.03  # for what was printed before to come through Docker's pipe
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 PAUSES: Final = 8  # after one call in so many some time goes by before the output is looked at again,
@@ -89,7 +88,7 @@ class Tenant:
         self._connection.settimeout(START_S)
         self._moves = interface != MODEL  # which is constructed anew wherever it lies
         job = {"files": files, "submission": submission, "entry": entry, "interface": interface, "build": build}
-        protocol.send(self._connection, job)
+        protocol.send(self._connection, job, self.container.printed)
         self._connection.close()
         self._connection = None
         self._orders.give(protocol.LOAD, b"", limit_s, faults.BUILD)
@@ -346,10 +345,8 @@ class Tenant:
                     raise SandboxError("the device did not read an output in time")
 
     def stop_logs(self) -> None:
-        """What is printed from now on may hold data of secret cases: it is counted and not kept."""
-        if not self.container.stdout.sealed:
-            time.sleep(LOG_GRACE_S)
-        self.container.stdout.sealed = self.container.stderr.sealed = True
+        """What is printed from now on may hold data of secret cases."""
+        self.container.stop_logs()
 
     def logs(self) -> dict[str, str]:
         return self.container.logs()

@@ -81,8 +81,10 @@ class Harness:
     def await_job(self, connection: socket.socket) -> dict[str, Any]:
         """Its sources. Frozen here until there is one, but for orders that are asked for before."""
         while True:
-            message: dict[str, Any] = protocol.receive(connection)[0]
+            message: dict[str, Any]
+            message, fds = protocol.receive(connection, descriptors=2)
             if "orders" not in message:
+                print_into(fds)
                 return message
             self.obey(message["orders"])
 
@@ -278,6 +280,13 @@ class DeviceTimer:
     def told(self) -> int:
         torch.cuda.synchronize()
         return int(self._first.elapsed_time(self._last) * 1e6)
+
+
+def print_into(fds: tuple[int, ...]) -> None:
+    """Standard output and error: no descriptor of the container's first ones is left."""
+    for stream, fd in enumerate(fds, 1):
+        os.dup2(fd, stream)
+        os.close(fd)
 
 
 def map_shared(fd: int, size: int, rights: int = mmap.PROT_READ | mmap.PROT_WRITE) -> memoryview:

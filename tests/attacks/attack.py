@@ -2,7 +2,8 @@
 
 `class: …` is the idea. `expect: VERDICT | why`, a verdict being `wrong` or `rejected` (no score; `rejected as OUTCOME`
 says which), `contained` (right answers pass, and nothing that was tried had an effect), `useless` (rejected, or passed
-without the trick having been of any use), `timed` (no score, or passed at an honest time), `accepted` (a control).
+without the trick having been of any use), `timed` (no score, or passed at an honest time; a run that is `unmeasurable
+(voids)` is a gain: a site repeats it for nothing), `accepted` (a control).
 `on: PROBLEM[:CASE] MODE`, where softmax in test mode would not show it. `cost_ms: N`, what it really costs.
 `least_us: N`, below which something was gained, however much the report says could be forged.
 `step: NAMES`, steps of a call without which it should work: an experiment on a GPU, once a line.
@@ -11,12 +12,12 @@ without the trick having been of any use), `timed` (no score, or passed at an ho
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from runner.wire import Report
+from sandbox.protocol import is_unseen
 
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
 HONEST_SHARE = 0.75  # of cost_ms
@@ -79,6 +80,8 @@ class Attack:
             return "" if right else f"the verdict {report.outcome} {report.reason}"
         if self.expect in ("contained", "accepted"):
             return "" if report.outcome == "passed" else f"an honest answer is {report.outcome} {report.reason}"
+        if self.expect == "timed" and report.reason == "voids":
+            return "a run that is cancelled and charged to nobody"
         return "" if rejected or self.expect == "useless" or self._honest(report) else f"a ratio of {report.ratio}"
 
     def _honest(self, report: Report) -> bool:
@@ -93,6 +96,6 @@ class Attack:
 
 
 def steering(report: Report) -> set[str]:
-    """Characters that could steer a terminal or turn a reader's words around, in anything that people are shown."""
+    """Characters that `clean_text` should have replaced, in anything that people are shown."""
     shown = report.message + report.logs["stdout"] + report.logs["stderr"]
-    return {letter for letter in shown if unicodedata.category(letter) in ("Cc", "Cf", "Cs") and letter not in "\n\t"}
+    return set(filter(is_unseen, shown))

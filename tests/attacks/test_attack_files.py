@@ -67,6 +67,13 @@ def test_a_time_below_the_least_is_a_gain_however_much_could_be_forged() -> None
     assert bounded.gained(replace(report, cases=()))
 
 
+def test_a_run_that_was_cancelled_is_a_gain() -> None:
+    cancelled = replace(PASSED, outcome="unmeasurable", reason="voids", score_us=None, ratio=None, logs=SILENT)
+    assert attack("timed").gained(cancelled)
+    assert not attack("timed").gained(replace(cancelled, reason="unsteady"))
+
+
 def test_data_of_a_secret_case_and_steering_characters_are_gains() -> None:
     assert attack("rejected").gained(replace(PASSED, outcome="wrong", message="LEAK 1", score_us=None, logs=SILENT))
-    assert attack("contained").gained(replace(PASSED, logs={**SILENT, "stdout": "\x1b[2J"}))
+    for text in ("\x1b[2J", "\u202eback", "soft\u00adhyphen", "selected\U000e0150"):
+        assert attack("contained").gained(replace(PASSED, logs={**SILENT, "stdout": text}))

@@ -136,6 +136,8 @@ def test_a_submission_sees_no_more_than_it_was_promised(judge: Judge) -> None:
         "    'links': [n for n in os.listdir('/sys/class/net')],\n"
         "    'sockets': [n for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}')\n"
         "                and stat.S_ISSOCK(os.stat(f'/proc/self/fd/{n}').st_mode)],\n"
+        "    'pipes': [n for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}')\n"
+        "              and stat.S_ISFIFO(os.stat(f'/proc/self/fd/{n}').st_mode)],\n"
         "    'host': [l.split()[1] for l in open('/proc/mounts') if l.startswith('/dev/')]}))\n"
         "torch.softmax(x, dim=-1, out=out)\nreturn out"
     )
@@ -147,5 +149,5 @@ def test_a_submission_sees_no_more_than_it_was_promised(judge: Judge) -> None:
     assert seen["no_new_privs"] == "1"
     assert seen["pids"] == ["1"]
     assert set(seen["links"]) <= {"lo", "tunl0", "sit0", "ip6tnl0"}
-    assert seen["sockets"] == []
+    assert seen["sockets"] == seen["pipes"] == []
     assert set(seen["host"]) <= {"/run/judge", "/etc/resolv.conf", "/etc/hostname", "/etc/hosts"}

@@ -69,6 +69,49 @@ def test_a_flood_ends_it(start: Start) -> None:
     assert box.wait_exit().flooded
 
 
+JOB = (
+    "import os, socket; s = socket.socket(1); s.connect('/run/judge/socket'); print('before', flush=True)\n"
+    "for n, fd in enumerate(socket.recv_fds(s, 1, 2)[1], 1): os.dup2(fd, n); os.close(fd)\n"
+)
+
+
+def with_a_job(box: container.Container) -> None:
+    connection = box.accept(time.monotonic_ns() + 20_000_000_000)
+    socket.send_fds(connection, [b"!"], box.printed)
+    connection.close()
+
+
+def test_what_it_prints_with_a_job_never_reaches_the_engine(start: Start) -> None:
+    box = start(JOB + "import sys; print('out' * 9); print('err', file=sys.stderr)")
+    with_a_job(box)
+    wait_for_death(box)
+    box.wait_exit()
+    assert box.logs() == {"stdout": "before\n" + "out" * 9 + "\n", "stderr": "err\n"}
+    assert (box.stdout.total, box.stderr.total) == (len("before\n"), 0)
+
+
+def test_what_it_prints_after_logs_stopped_is_not_kept(start: Start) -> None:
+    box = start(JOB + "import time\nfor n in range(10**6): print(n, flush=True); time.sleep(0.01)")
+    with_a_job(box)
+    deadline = time.monotonic() + 20
+    while "0\n" not in box.logs()["stdout"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    box.stop_logs()
+    kept = box.logs()
+    time.sleep(0.2)
+    box.stop_logs()
+    assert box.logs() == kept
+
+
+def test_a_flood_with_a_job_ends_it(start: Start) -> None:
+    box = start(JOB + "while True: print('x' * 100_000)")
+    with_a_job(box)
+    wait_for_death(box)
+    assert box.wait_exit().flooded
+    assert len(box.logs()["stdout"]) < 130_000
+
+
 def test_a_frozen_one_dies_when_killed(start: Start) -> None:
     box = start("import time; time.sleep(60)")
     assert box.freezer is not None, "these tests need root: freezing is what certifies a run"

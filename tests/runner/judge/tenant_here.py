@@ -35,7 +35,9 @@ class Container(Process):
 
     def __init__(self, folder: Path, program: str) -> None:
         super().__init__(folder, program)
-        self.stdout = self.stderr = SimpleNamespace(sealed=True)
+        self.printed = self._errors.fileno(), self._errors.fileno()
+
+    def stop_logs(self) -> None: ...
 
     def kill(self) -> None:
         self._program.kill()
