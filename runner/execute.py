@@ -99,8 +99,17 @@ def _judge(
     evidence: dict[str, Any],
     blank: Report,
 ) -> Report:
-    hardware, sides, oracle = ready.hardware, ready.sides, ready.oracle
-    trial = Trial(problem, job.mode, oracle, sides, hardware.memory, profile=hardware.profile, emit=emit)
+    hardware, sides = ready.hardware, ready.sides
+    trial = Trial(
+        problem,
+        job.mode,
+        ready.oracle,
+        sides,
+        hardware.memory,
+        profile=hardware.profile,
+        emit=emit,
+        another_oracle=ready.another_oracle,
+    )
     evidence.update(trial.evidence)
     trial.evidence = evidence
     evidence.update(_circumstances(job, ready))
@@ -133,8 +142,8 @@ def _judge(
         trial.time_copies()
     phases.add("calls", sum(side.device_s for side in sides.values()))
     phases.add("steps", sum(side.steps_s for side in sides.values()))
-    phases.add("inputs", oracle.asked.seconds)
-    phases.add("problem", oracle.problem_s)
+    phases.add("inputs", trial.oracle.asked.seconds)
+    phases.add("problem", trial.oracle.problem_s)
     phases.add("comparing", trial.comparing.seconds)
     evidence["findings"] += plausible.findings(evidence)  # after those of the comparing
     return report_of(blank, evidence, sides[B].logs())

@@ -130,6 +130,14 @@ class Prepared:
         self.sides[name] = side
         return side
 
+    def another_oracle(self) -> Oracle:
+        """In the place of one whose problem failed, and of which nothing may be alive. That is closed first: no device
+        need have room for both."""
+        self.oracle.close()
+        self.oracle = self._start_oracle()
+        self.oracle.connect()
+        return self.oracle
+
     def unfit(self) -> str:
         """Why this set must not begin a job, "" while it may: for one that has waited."""
         settings = self.settings

@@ -20,6 +20,7 @@ class Input:
     layout: Layout
     inputs: Buffer
     expected: Buffer
+    drawn_from: tuple[int, int | None] = (0, None)  # seeds of it and of what is nearly the same: makes it once more
     near: bool = False  # an earlier input with a few elements changed
     eager_ns: int = 0  # the reference's own time, in the oracle
     expected64: Buffer | None = None  # the outputs in double precision, maybe their spreads behind them: layout.py

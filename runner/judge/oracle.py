@@ -86,6 +86,10 @@ class Oracle:
             if not self._awake and not self._ended:
                 self.container.freeze()
 
+    def follow(self, before: Oracle) -> None:
+        """In the place of one that is closed: its accounts go on, and no number comes twice."""
+        self.asked, self.problem_s, self._number = before.asked, self.problem_s + before.problem_s, before._number
+
     def make(self, case: Case, seed: int, near: int | None = None, *, fp64: Fp64 = "") -> Input:
         """One input of this case, copied to private memory before the oracle is asked again.
 
@@ -146,6 +150,7 @@ class Oracle:
             layout=layout,
             inputs=self._copy(self._inputs, begin[0], layout.input_bytes),
             expected=self._copy(self._expected, begin[1], layout.output_bytes),
+            drawn_from=(seed, near),
             near=is_near,
             eager_ns=self.eager_ns,
             expected64=None if why_not else self._copy_wide(layout, begin[2], spread=fp64 != "values"),
@@ -179,11 +184,11 @@ class Oracle:
         self._memory.release()
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
-        """The problem's own `check_implementation` on these bytes."""
+        """The problem's own `check_implementation` on these bytes. Whose fault a failure is: own_check.py."""
         with self.asked.running():
             self._memory.copy(self._answer.bytes, output, layout.output_bytes)
             answer = self._ask({"do": "check", "number": number})
-        return answer.get("good") is True, str(answer.get("message", ""))[:4000]
+        return answer.get("good") is True, _clean(str(answer.get("message", "")))[:4000]
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._connection is not None
@@ -198,7 +203,7 @@ class Oracle:
         except (OSError, protocol.ProtocolError) as err:
             raise OracleFailed(self._why_silent(err, request)) from None
         if "error" in answer:
-            raise OracleFailed(protocol.clean_text(str(answer["error"]).encode("utf-8", "replace")))
+            raise OracleFailed(_clean(str(answer["error"])))
         self.took_ns = _whole(answer, "took_ns")
         self.problem_s += self.took_ns / 1e9
         return answer
@@ -227,8 +232,13 @@ class Oracle:
             self._connection.close()
         self.container.close()
         self._free.clear()
+        self._free_bytes = 0
         for region in (self._inputs, self._expected, self._answer, self._wide):
             region.close()
+
+
+def _clean(text: str) -> str:
+    return protocol.clean_text(text.encode("utf-8", "replace"))
 
 
 def _by_output(data: Any, layout: Layout) -> list[Any]:

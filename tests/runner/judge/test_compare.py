@@ -198,6 +198,14 @@ def test_with_a_check_of_its_own_a_problem_decides_but_for_its_declared_precisio
     assert found.reason == "precision"
 
 
+def test_nans_that_a_check_overlooks_are_less_precise_than_they_must_be() -> None:
+    rule = Rule(precision=Precision(legal=("fp32",), max_relative_l2=1e-4), own_check=True)
+    found = judged(held(row(1, 2)), row(np.nan, np.nan), rule)
+    assert found.reason == "precision"
+    for said in (compare.explain("n=2", found, 0, 1), compare.explain_secret(found)):
+        assert "relative L2 error not finite, at most 0.0001" in said
+
+
 def test_an_element_on_which_reference_and_double_precision_disagree_may_be_either() -> None:
     truth = np.arange(1.0, 101)
     expected = truth.astype(np.float32)

@@ -1,0 +1,59 @@
+"""The problem's own check of one output, and whose fault it is where the check itself fails.
+
+A check that raises, dies or never ends says nothing by itself: an index out of range is the output's fault, a check
+that needs too much memory is the problem's. So another oracle is asked, in which nothing else ever happened, about the
+very same data: it must take what the reference gave, and fail on this output again or refuse it. Else nobody's code but
+the problem's is to blame: it may have run out of memory over all that was asked before.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from runner.judge.call import Input
+from runner.judge.faults import OracleFailed
+from runner.judge.memory import Buffer
+from runner.judge.schedule import A
+
+if TYPE_CHECKING:
+    from runner.judge.trial import Trial
+
+SAID_CHARS: Final = 500  # of an error's last line
+
+log = logging.getLogger("runner.own_check")
+
+
+def ask(trial: Trial, given: Input, output: Buffer, side: str) -> tuple[bool, str]:
+    """Is it right, and what does the check say? Raises OracleFailed where it fails and not because of this output, or
+    on the baseline's."""
+    try:
+        return trial.oracle.check(given.number, given.layout, output)
+    except OracleFailed as failed:
+        if side == A or trial.another_oracle is None:
+            raise
+        log.warning("the problem's own check failed on an output in case %s: %s", given.case, failed)
+        if not _is_outputs_fault(trial, given, output):
+            raise
+        last_line = str(failed).strip().rsplit("\n", 1)[-1][:SAID_CHARS]
+        return False, f"the problem's own check failed on your output: {last_line}"
+
+
+def _is_outputs_fault(trial: Trial, given: Input, output: Buffer) -> bool:
+    """Asks another oracle, which is the trial's from then on."""
+    assert trial.another_oracle is not None
+    before, trial.oracle = trial.oracle, trial.another_oracle()
+    trial.oracle.follow(before)
+    oracle = trial.oracle
+    try:
+        oracle.load(dict(trial.problem.files), trial.evidence["init_seed"])
+        (again,) = oracle.make_all(given.arguments, [given.drawn_from])
+        if again.layout != given.layout or not oracle.check(again.number, again.layout, again.expected)[0]:
+            return False
+    except OracleFailed as failed:
+        log.warning("it fails on what the reference gave, too: %s", failed)
+        return False
+    try:
+        return not oracle.check(again.number, again.layout, output)[0]
+    except OracleFailed:
+        return True
