@@ -5,8 +5,9 @@ check, in one set of containers: zeros, ones, the best constant, the input, the 
 precision must be refused at least once by data that nobody knows beforehand, for what only public cases refuse could be
 answered honestly there alone; the reference must pass everywhere, also with four times the error of its working
 precision. Two seeds must give two data, in one timed case at least: a kind of zeros may be timed too, but not alone.
-What is timed must also vary: where a constant or the last output comes within NEAR of the expected one on every timed
-case, the problem is marked, and boards can leave it out.
+They must differ in tensors only, for other values are known before the clock starts. What is timed must also vary:
+where a constant or the last output comes within NEAR of the expected one on every timed case, the problem is marked,
+and boards can leave it out.
 
 Beside the walk over the cases (`examine`) everything here is pure.
 """
@@ -14,6 +15,8 @@ Beside the walk over the cases (`examine`) everything here is pure.
 from __future__ import annotations
 
 import ast
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +24,8 @@ from typing import Any, Final
 from problems.spec import MODEL, Case, Problem, case_name
 from runner.judge import faults, limits
 from runner.judge.cases import Planned, fresh_seed, plan_checks
-from runner.judge.faults import Fault
+from runner.judge.faults import Fault, OracleFailed
+from runner.judge.layout import Layout
 from runner.judge.schedule import B
 from runner.judge.stage import Stage
 from runner.judge.trial import Trial
@@ -49,6 +53,13 @@ ACCEPTED: Final = "A problem that accepts this is refused: its cases or its chec
 SAME: Final = (
     "Every timed case gives the same data whatever the seed, such as {case}: what is known beforehand need not be "
     "computed. Let generate_input take a parameter `seed` and draw from it."
+)
+VALUES: Final = frozenset(("value", "special"))  # kinds of node: see sandbox/inside/tree.py
+KEYED: Final = frozenset(("dict", "ordered"))
+ABSENT: Final = {"kind": "absent"}
+PLAIN: Final = (
+    "Of the timed case {case}, {place} is not in a tensor and differs from seed to seed: it is handed over before the "
+    "clock starts, and what follows from it alone could be computed then. Put it into a tensor."
 )
 PUBLIC_ONLY: Final = (
     "Only public cases refuse this, and a submission knows those: let `fuzz` draw such data, or time a case with it."
@@ -93,6 +104,15 @@ class Admission:
         """As Report.admission carries it."""
         told = {"passed": self.passed, "marks": list(self.marks), "cases": self.cases, "margin": self.margin}
         return {**told, "lines": [line.to_json() for line in self.lines]}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What two seeds made of a timed case. `plain`: where a value outside tensors is another one; else ""."""
+
+    case: Case
+    varied: bool
+    plain: str
 
 
 @dataclass
@@ -170,29 +190,49 @@ def examine(trial: Trial) -> Admission:
     turns = variants(problem)
     tallies = {name: Tally() for name in turns}
     planned = plan(problem, trial)
-    varied: bool | None = None
+    drawn: list[Drawn] = []
     stage = Stage("The admission test", len(turns) * problem.test_timeout_s, trial.oracle.asked, CALL_S)
     try:
         trial.load(source(problem, turns))
         trial.load_oracle()
-        varied = any(_varies(trial, case) for case in problem.benchmarks)
+        drawn = [_draw_twice(trial, case) for case in problem.benchmarks]
         for done, one in enumerate(planned):
             trial.emit("checking", "", {"done": done, "total": len(planned)})
             _take_turns(trial, one, tallies, stage)
     except Fault as fault:  # the container is gone, or the time
         if not any(tally.fault for tally in tallies.values()):
             tallies["reference"].failed(fault)
-    return conclude(problem, tallies, cases=len(planned), varied=varied)
+    return conclude(problem, tallies, cases=len(planned), drawn=drawn)
 
 
-def _varies(trial: Trial, case: Case) -> bool:
-    """Do two seeds give other data?"""
+def _draw_twice(trial: Trial, case: Case) -> Drawn:
     one, other = (trial.oracle.make(case, fresh_seed(trial.chance)) for _ in range(2))
-    size = one.layout.input_bytes
-    is_same = one.layout == other.layout and trial.memory.same(one.inputs, other.inputs, size)
+    is_same = one.layout == other.layout and trial.memory.same(one.inputs, other.inputs, one.layout.input_bytes)
     trial.oracle.release(one)
     trial.oracle.release(other)
-    return not is_same
+    return Drawn(case, not is_same, "" if is_same else moved(one.layout, other.layout))
+
+
+def moved(one: Layout, other: Layout) -> str:
+    """Where two data hold other values outside tensors, or other keys; "" where nowhere. Raises OracleFailed."""
+    try:
+        return _moved(json.loads(one.text)["data"], json.loads(other.text)["data"], "data")
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
+        raise OracleFailed(f"the problem's container sent a malformed layout: {err!r:.{SAID_CHARS}}") from None
+
+
+def _moved(one: dict[str, Any], other: dict[str, Any], place: str) -> str:
+    """Of two nodes, as sandbox/inside/tree.py has them. How many tensors a list holds is one of its sizes."""
+    kinds, parts, others = {one["kind"], other["kind"]}, _parts(one), _parts(other)
+    if (kinds & VALUES and one != other) or (kinds & KEYED and parts.keys() != others.keys()):
+        return place
+    found = (_moved(parts.get(key, ABSENT), others.get(key, ABSENT), f"{place}[{key!r:.40}]") for key in parts | others)
+    return next(filter(None, found), "")
+
+
+def _parts(node: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+    of = node.get("of", [])
+    return dict(enumerate(of)) if node["kind"] in ("tuple", "list", "size") else dict(of)
 
 
 def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: Stage) -> None:
@@ -215,12 +255,13 @@ def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: St
     trial.oracle.release(given)
 
 
-def conclude(problem: Problem, tallies: dict[str, Tally], *, cases: int, varied: bool | None = None) -> Admission:
-    """`varied`: do the timed cases' data, with the seed? None: it is not known."""
+def conclude(problem: Problem, tallies: dict[str, Tally], *, cases: int, drawn: Sequence[Drawn] = ()) -> Admission:
+    """`drawn`: of every timed case; none where it was not tried."""
     tf32 = problem.precision is not None and TF32 in problem.precision.legal
     lines = (
         declared(problem),
-        seeded(problem, varied),
+        seeded(drawn),
+        plain_stays(drawn),
         *(line(name, tally, tf32=tf32) for name, tally in tallies.items()),
     )
     margin = tallies["margin"].margin if "margin" in tallies else None
@@ -236,11 +277,21 @@ def declared(problem: Problem) -> Line:
     )
 
 
-def seeded(problem: Problem, varied: bool | None) -> Line:
+def seeded(drawn: Sequence[Drawn]) -> Line:
     """Is what is timed fresh each time?"""
-    got = {True: "other data", False: "the same data", None: "not tried"}[varied]
-    explained = SAME.format(case=case_name(problem.benchmarks[0])) if varied is False else ""
-    return Line("admission/seeds", "other data", got, varied, explained)
+    if not drawn:
+        return Line("admission/seeds", "other data", "not tried", None)
+    good = any(one.varied for one in drawn)
+    explained = "" if good else SAME.format(case=case_name(drawn[0].case))
+    return Line("admission/seeds", "other data", "other data" if good else "the same data", good, explained)
+
+
+def plain_stays(drawn: Sequence[Drawn]) -> Line:
+    """Is nothing fresh known before the clock starts?"""
+    if not drawn:
+        return Line("admission/plain", "the same", "not tried", None)
+    told = [PLAIN.format(case=case_name(one.case), place=one.plain[:SAID_CHARS]) for one in drawn if one.plain]
+    return Line("admission/plain", "the same", "other values" if told else "the same", not told, "".join(told[:1]))
 
 
 def line(variant: str, tally: Tally, *, tf32: bool = False) -> Line:

@@ -296,7 +296,7 @@ def _model(given: Given, number: int, rule: Rule) -> error_model.Model:
     slot = given.layout.outputs[number]
     seen = given.terms[number] if number < len(given.terms) else 0
     shapes = error_model.additions([one.shape for one in given.layout.slots if one.input >= 0], slot.shape)
-    additions = rule.reduction or (min(shapes, seen) if seen else shapes)
+    additions = rule.reduction or min(shapes, seen or shapes, error_model.LONGEST)
     wide = DTYPES[slot.dtype][0] // _parts(slot) == 8  # float64 is no truer than its reference
     return error_model.model(slot.dtype, additions, rule.precision, true_is_computed=wide or given.expected64 is None)
 
@@ -340,8 +340,7 @@ def explain(case: str, found: Figures, output: int, of: int) -> str:
     lines = [f"Case {case}{which}: {found.different} of {found.elements} elements are wrong."]
     for label, element in (("First", found.first), ("Worst", found.worst)):
         if element is not None and not (label == "Worst" and element == found.first):
-            index, expected, got = element
-            lines.append(f"{label} at {index}: expected {expected}, got {got}.")
+            lines.append("{} at {}: expected {}, got {}.".format(label, *element))
     if found.reason == "nan":
         lines.append("There are NaNs where finite values are expected.")
     return " ".join([*lines, *found.hints])
@@ -359,9 +358,10 @@ def explain_secret(found: Figures) -> str:
 
 
 def _imprecise(found: Figures) -> str:
+    error, limit = ("not finite" if one is None else f"{one:.2g}" for one in (found.relative_l2, found.limit_l2))
     return (
         "each element is near enough, but all together they are less precise than they must be: "
-        f"relative L2 error {found.relative_l2:.2g}, at most {found.limit_l2:.2g}. "
+        f"relative L2 error {error}, at most {limit}. "
         "Is a part of it computed in a narrower number format?"
     )
 

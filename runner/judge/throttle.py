@@ -216,8 +216,8 @@ def _by_load(window: Window, warm: Window | None) -> Iterator[Ruling]:
     under 2 % the median was 0.6 % slower, at 10 to 15 % 8 %, at 20 to 25 % 29 %, at 30 to 40 % 39 %. What comes after
     the warm-up and takes more than TAKEN_SHARE voids. Company that was there before cannot be waited out: it falls on
     both sides of a pair and widens the interval, as does whatever is less.
-    Nobody is charged: neighbours are nobody's fault, and what the engine does for a container that prints is bounded by
-    the limit on its output.
+    Nobody is charged: neighbours are nobody's fault, and a container has nobody work for it by printing, which stays in
+    memory of its own (sandbox/container.py).
     """
     before, after, length = window.before, window.after, window.length_ns
     throttled = _grown(before.throttled_ns, after.throttled_ns) or 0

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
 REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
 HOT_SHARE: Final = 1 / 2  # of the repeats, where a call finds the cache empty else: it is left as it is
+STRICT_SHARE: Final = (
+    1 / 8
+)  # of a submission's blocks: one output, nobody knows which, is held against double precision
 FIRST_VISITS: Final = 3  # of places, before it is known how long a call takes
 VISITS: Final = 8  # at a time, then
 LONG_NS: Final = 10_000_000
@@ -63,7 +66,8 @@ class TimedSide:
         chance = self._trial.chance
         near, repeat = (calls > 1 and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
         twin = chance.randrange(calls) if near else None
-        made = self._trial.fresh(self._case, calls, near_to=twin)
+        strictly = chance.randrange(calls) if self._side != A and chance.random() < STRICT_SHARE else None
+        made = self._trial.fresh(self._case, calls, near_to=twin, strictly=strictly)
         self._turns = [_Turn(given, number) for number, given in enumerate(made[:calls])]
         if twin is not None:
             self._turns.insert(twin + 1, _Turn(made[calls], calls, twin, near=True))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
-from runner.judge import certificate, compare, contexts, evidence, throttle, timing
+from runner.judge import certificate, compare, contexts, evidence, own_check, throttle, timing
 from runner.judge.beside import baseline_files, files_beside
 from runner.judge.call import Call, Input
 from runner.judge.cases import fresh_seed, plan_checks
@@ -57,10 +57,13 @@ class Trial:
         *,
         profile: Profile,
         emit: Emit,
+        another_oracle: Callable[[], Oracle] | None = None,
     ) -> None:
+        """`another_oracle` closes the one there is and starts another; without it no failed check is looked into."""
         self.problem = problem
         self.memory = memory
         self.oracle = oracle
+        self.another_oracle = another_oracle
         self.sides = sides
         self.profile = profile
         self.emit = emit
@@ -150,13 +153,17 @@ class Trial:
                 return
         self.emit("checking", "", {"done": len(planned), "total": len(planned)})
 
-    def fresh(self, case: Case, count: int, *, near_to: int | None = None) -> list[Input]:
+    def fresh(self, case: Case, count: int, *, near_to: int | None = None, strictly: int | None = None) -> list[Input]:
         """So many inputs that no one has seen; behind them, where `near_to` is the place of one, another like that but
-        for a few elements."""
+        for a few elements. The one at the place `strictly` is held against double precision, as in a check."""
         seeds: list[tuple[int, int | None]] = [(fresh_seed(self.chance), None) for _ in range(count)]
         if near_to is not None:
             seeds.append((seeds[near_to][0], fresh_seed(self.chance)))
-        return self.oracle.make_all(case, seeds, fp64=self.rule(case).fp64(timed=not self._cancels))
+        rule = self.rule(case)
+        last = len(seeds) if strictly is None else strictly
+        made = self.oracle.make_all(case, seeds[:last] + seeds[last + 1 :], fp64=rule.fp64(timed=not self._cancels))
+        made[last:last] = self.oracle.make_all(case, seeds[last : last + 1], fp64=rule.fp64(timed=False))
+        return made
 
     def call(
         self,
@@ -206,15 +213,7 @@ class Trial:
         with self.comparing.running():
             found = self.memory.compare(given, output, rule)
         self._cancels |= any(one.references_own for one in found)
-        entry: dict[str, Any] = {
-            "case": given.case,
-            "seed": given.seed,
-            "public": public,
-            "good": True,
-            "reason": "",
-            "message": "",
-            "figures": [figures.to_json(public=public) for figures in found],
-        }
+        entry = evidence.blank_check(given, found, public=public)
         if call.late:
             _fail(
                 entry,
@@ -223,7 +222,7 @@ class Trial:
             )
             entry["outcome"] = "policy"
         elif self.oracle.checks:
-            good, said = self.oracle.check(given.number, given.layout, output)
+            good, said = own_check.ask(self, given, output, side)
             if not good:
                 _fail(
                     entry,

@@ -17,7 +17,7 @@ from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import tenant_of
 
-ALL = ("seeds", *admission.MUST_PASS, *admission.MUST_FAIL)
+ALL = ("seeds", "plain", *admission.MUST_PASS, *admission.MUST_FAIL)
 INPUTS = """
 import torch
 def generate_input(*, size, seed):

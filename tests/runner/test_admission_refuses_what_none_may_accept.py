@@ -12,6 +12,8 @@ from problems.spec import Precision
 from problems.tolerance import Tolerance
 from runner import admission
 from runner.admission import NEAR_CONSTANT, Tally
+from runner.judge.faults import OracleFailed
+from runner.judge.layout import Layout
 from tests.runner.admission_here import ALL, INPUTS, SUM, examined, lines, problem
 
 ZEROS = INPUTS + "def ref_kernel(data):\n    return (data[0] + data[1]) * 1e-9\n"
@@ -39,6 +41,16 @@ def generate_input(*, size, kind, seed):
     return torch.zeros(size) if kind == "zeros" else torch.randn(size)
 def ref_kernel(data):
     return torch.cos(data)
+"""
+PLAIN = """
+import torch
+def generate_input(*, size, seed):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(size, generator=generator)
+    drawn = int(torch.randint(1 << 30, (), generator=generator))
+    return x, {"size": size, "scales": [0.5, %s]}, "text", x.shape
+def ref_kernel(data):
+    return torch.exp(data[0]) * data[1]["size"]
 """
 ANYTHING_GOES = SUM + "def check_implementation(data, output):\n    return True, ''\n"
 
@@ -99,6 +111,40 @@ def test_data_that_no_seed_changes_are_refused(tmp_path: Path) -> None:
     assert (line.name, line.got) == ("admission/seeds", "the same data")
     assert "rng_seed" in line.explained
     assert "parameter `seed`" in line.explained
+
+
+@pytest.mark.parametrize("value", ["drawn / 2", "{str(drawn): x}"])
+def test_plain_values_that_change_with_the_seed_are_refused(tmp_path: Path, value: str) -> None:
+    """They are there before the clock starts."""
+    pytest.importorskip("torch")
+    found = examined(problem(PLAIN % value), tmp_path)
+    (line,) = [line for line in found.lines if line.good is False]
+    assert (line.name, line.expected, line.got) == ("admission/plain", "the same", "other values")
+    assert "case size=128, data[1]['scales'][1] is not in a tensor" in line.explained
+    assert line.explained.endswith("Put it into a tensor.")
+    assert found.sentence == "The admission test failed: plain."
+
+
+def test_plain_values_that_stay_are_accepted(tmp_path: Path) -> None:
+    """Beside them a number in a tensor may change, and how many tensors there are."""
+    pytest.importorskip("torch")
+    found = examined(problem(PLAIN % "float('nan'), None, torch.tensor(drawn), [x] * (1 + drawn % 9)"), tmp_path)
+    assert found.passed, found
+    assert lines(found)["plain"] is True
+
+
+def test_what_was_never_drawn_is_not_said_to_stay() -> None:
+    found = admission.conclude(problem(SUM), {}, cases=0)
+    assert [line.got for line in found.lines if line.name in ("admission/seeds", "admission/plain")] == [
+        "not tried"
+    ] * 2
+
+
+@pytest.mark.parametrize("text", [b"{}", b'{"data": 3}', b'{"data": {"kind": "dict", "of": [3]}}', b'{"data": [{}]}'])
+def test_a_malformed_layout_is_the_problems_fault(text: bytes) -> None:
+    layout = Layout((), 0, 0, text)
+    with pytest.raises(OracleFailed, match="malformed layout"):
+        admission.moved(layout, layout)
 
 
 def test_a_seed_among_other_arguments_is_fresh(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from leaderboard.web.pages.account import user_of
 ALL: Final = "all"
 TRIED: Final = {
     "speed_of_light": ("The declared work", "must be computable for each timed case"),
+    "admission/seeds": ("Two seeds of a timed case", "must give other data"),
+    "admission/plain": ("What is in no tensor, with two seeds", "must be the same"),
     "admission/reference": ("The reference itself", "must pass"),
     "admission/margin": ("The reference with four times its rounding error", "must pass"),
     "admission/zeros": ("Zeros", "must be refused"),

@@ -1,0 +1,68 @@
+"""In timed calls limits are wider, since few are held against double precision: nobody knows which ones are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from problems.spec import Problem
+from runner.judge import timed_side
+from runner.judge.clock import Stopwatch
+from runner.judge.memory import HostMemory
+from runner.judge.schedule import CPU, A, B
+from runner.judge.stage import Stage
+from runner.judge.timed_side import TimedSide
+from runner.judge.trial import Trial
+from runner.once import find_problem
+from tests.runner.judge.oracle_here import oracle_of
+from tests.runner.judge.tenant_here import tenant_of
+
+SUMS = """
+import torch
+
+def generate_input(*, n, seed):
+    return torch.rand(n, generator=torch.Generator().manual_seed(seed))
+
+def ref_kernel(x):
+    return x.sum()
+"""
+CASE = {"n": 100_000, "seed": 1}
+SLOPPY = "def custom_kernel(x):\n    return x.double().sum().float() * (1 + OFF)\n"
+
+
+def found(folder: Path, off: float, side: str) -> str:
+    problem = Problem.from_bundle(
+        find_problem("vectoradd").to_bundle()
+        | {"files": {"reference.py": SUMS}, "tests": [CASE], "benchmarks": [CASE], "fuzz": None, "baseline": None}
+        | {"tolerance": None, "precision": None, "speed_of_light": None, "benchmarks_on": {}, "templates": {}}
+    )
+    with oracle_of(SUMS, folder) as oracle, tenant_of(folder / "tenant") as tenant:
+        sides = {A: tenant, B: tenant}
+        trial = Trial(problem, "ranked", oracle, sides, HostMemory(), profile=CPU, emit=lambda *told: None)
+        oracle.make(CASE, 1, fp64="condition")  # as in a check, which comes first
+        trial.load(SLOPPY.replace("OFF", str(off)), B)
+        timed = TimedSide(trial, side, CASE, Stage("Timing", 60, Stopwatch()))
+        for calls in (1, 4):
+            timed.make_ready(calls)
+            timed.run_block()
+            if (wrong := timed.settle().wrong) is not None:
+                return str(wrong["reason"])
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("off", "share", "side", "expected"),
+    [
+        (2e-4, 1.0, B, "mismatch"),
+        (2e-4, 0.0, B, ""),
+        (2e-4, 1.0, A, ""),
+        (0.0, 1.0, B, ""),
+        (2e-3, 0.0, B, "mismatch"),
+    ],
+)
+def test_an_output_is_as_right_as_in_a_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, share: float, side: str, expected: str
+) -> None:
+    monkeypatch.setattr(timed_side, "STRICT_SHARE", share)
+    assert found(tmp_path, off, side) == expected
