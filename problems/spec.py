@@ -67,6 +67,7 @@ LEVELS: Final = (1, 4)
 _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
+COMPILED: Final = "torch.compile"  # the template whose time is the second baseline of fast_p
 _TRAFFIC: Final = ("read_bytes", "write_bytes")
 
 _slug = partial(as_name, pattern=_SLUG, what="a short name of letters, digits, _ and - (at most 64)")

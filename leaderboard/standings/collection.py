@@ -24,8 +24,7 @@ from leaderboard.standings.fast_p import Solved
 from leaderboard.standings.ranking import Value, pool
 from leaderboard.standings.table import Table
 from leaderboard.submissions.tokens import code_digest
-from problems.formats.kernelbench import COMPILED
-from problems.spec import MODEL
+from problems.spec import COMPILED, MODEL
 
 EVERYBODY: Final = 0  # the owner of runs that are pooled whoever sent them
 

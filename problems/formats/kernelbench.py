@@ -19,12 +19,11 @@ from problems.errors import ProblemError
 from problems.formats import inspect
 from problems.formats.gpumode import MAX_NAME_CHARS, MAX_PROBLEMS, Fault, ProblemSet, SetEntry
 from problems.formats.text import read_text
-from problems.spec import BUNDLE_VERSION, MODEL, Problem
+from problems.spec import BUNDLE_VERSION, COMPILED, MODEL, Problem
 
 NAME: Final = "KernelBench"
 LEVELS: Final = (1, 2, 3)  # read where none are named
 ENTRY: Final = "ModelNew"
-COMPILED: Final = "torch.compile"  # the template that is also the second baseline of fast_p
 TEST_SEEDS: Final = (1, 2)
 TIMED_SEED: Final = 3
 

@@ -19,7 +19,7 @@ from problems.formats import inspect
 from problems.formats.files import Files
 from problems.formats.text import FileMissing
 from problems.native import Build
-from problems.spec import BUNDLE_VERSION, MAX_FILES, Problem, as_timeout
+from problems.spec import BUNDLE_VERSION, COMPILED, MAX_FILES, Problem, as_timeout
 
 TASK_FILE: Final = "task.yml"
 SUBMISSION_MARK: Final = "@SUBMISSION@"
@@ -36,9 +36,12 @@ _ACCEPTED: Final = {"config", "multi_gpu", "libraries", "seed", "validation", "c
 _OURS: Final = {"title", "entry", "fuzz", "baseline"}
 _KNOWN: Final = frozenset({"files", "description", "templates", *_AS_IN_BUNDLE, *_TIMEOUTS, *_ACCEPTED, *_OURS})
 _FILE_KEYS: Final = frozenset({"name", "source"})
-_NOT_COMPILED: Final = (
-    "compile_baseline: is not used; the time of torch.compile is that of a template, sent like any kernel"
-)
+_COMPILED: Final = """import torch
+
+from reference import {result}
+
+{entry} = torch.compile({result})
+"""
 
 as_path = partial(as_text, most=MAX_PATH_CHARS, empty_ok=False)
 
@@ -71,6 +74,8 @@ class _Task:
         entry = self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel")
         named = self._name_the_result(task_files, entry)
         templates, missing = self._templates()
+        if self.fields.optional("compile_baseline", as_bool, False) and self.fields.data.get("lang") != "cu":
+            templates.setdefault(COMPILED, _COMPILED.format(result=inspect.RESULT, entry=entry))
         build, not_built = self._build(submission_name)
         bundle = {
             "bundle": BUNDLE_VERSION,
@@ -90,8 +95,7 @@ class _Task:
             **{f"{key}_s": self.fields.optional(key, as_timeout, None) for key in _TIMEOUTS},
         }
         unknown = [f"unknown key {name}" for name in self.fields.unknown(_KNOWN)]
-        compiled = [_NOT_COMPILED] if self.fields.optional("compile_baseline", as_bool, False) else []
-        every = [*unknown, *odd, *compiled, *no_evaluator, *named, *missing, *warnings]
+        every = [*unknown, *odd, *no_evaluator, *named, *missing, *warnings]
         return Problem.from_bundle(bundle, warnings=tuple(said(text) for text in every[:MAX_WARNINGS]))
 
     def _sources(self) -> tuple[dict[str, str], str, list[str]]:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from problems.directives import named_hardware
-from problems.formats import kernelbench
+from problems.spec import COMPILED
 from runner import once, show, verify
 from runner.wire import Report
 
@@ -95,7 +95,7 @@ def _own_solutions(place: Path) -> Iterator[verify.Sample]:
     problem = once.find_problem(str(place))
     if place.is_file():
         yield verify.Sample("ModelNew.py", "accepted", problem.templates["Python"])
-        yield verify.Sample("compiled.py", "accepted", problem.templates[kernelbench.COMPILED])
+        yield verify.Sample("compiled.py", "accepted", problem.templates[COMPILED])
         return
     own = place / "submission.py"
     yield verify.Sample("submission.py", "accepted", own.read_text("utf-8") if own.exists() else AS_IT_IS)

@@ -8,7 +8,7 @@ import pytest
 
 from problems.errors import ProblemError
 from problems.formats.gpumode import load_problem
-from problems.spec import IntRange, Precision, Problem, Tolerance
+from problems.spec import COMPILED, IntRange, Precision, Problem, Tolerance
 from tests.problems.conftest import TASK
 
 MARKED = '{name: answer.py, source: "@SUBMISSION@"}'
@@ -129,10 +129,13 @@ def test_a_task_without_a_place_for_the_submission_warns(write_problem) -> None:
     assert problem.warnings == ("files: none has the source @SUBMISSION@; submission.py is taken for it",)
 
 
-@pytest.mark.parametrize(("value", "warns"), [("true", True), ("false", False), ("", False)])
-def test_a_compiled_baseline_warns_that_it_is_not_made_here(write_problem, value: str, warns: bool) -> None:
-    warnings = load_problem(write_problem(extra=f"compile_baseline: {value}\n")).warnings
-    assert ["compile_baseline: is not used" in warning for warning in warnings] == [True] * warns
+@pytest.mark.parametrize(("extra", "made"), [("true", True), ("false", False), ("", False)])
+def test_a_compiled_baseline_is_a_template(write_problem, extra: str, made: bool) -> None:
+    problem = load_problem(write_problem(extra=f"compile_baseline: {extra}\nentry: solve\n"))
+    assert (COMPILED in problem.templates) == made
+    if made:
+        assert problem.templates[COMPILED].endswith("\nsolve = torch.compile(ref_kernel)\n")
+        assert problem.warnings == ()
 
 
 def test_the_sets_own_evaluator_is_left_out_of_the_files(write_problem) -> None:

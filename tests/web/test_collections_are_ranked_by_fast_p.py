@@ -8,6 +8,7 @@ from leaderboard import pipeline
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
 from leaderboard.review.standing import held_results
 from problems.formats import kernelbench
+from problems.spec import COMPILED
 from tests.web.test_pages_are_strict import check
 
 SOURCE = """
@@ -86,7 +87,7 @@ def test_an_entrants_page_has_a_line_a_problem(stage, browser, boards) -> None:
 def test_torch_compile_is_a_baseline_where_its_template_was_sent(stage, browser, boards) -> None:
     for board in boards[:2]:
         race(stage, board, 0.5)
-    template = boards[0].version.part("templates")[kernelbench.COMPILED]
+    template = boards[0].version.part("templates")[COMPILED]
     sent = pipeline.submit(
         owner=stage.olga,
         board_slug=boards[0].slug,
