@@ -11,6 +11,7 @@ from problems.spec import Problem
 from runner import once, verify
 from runner.config import JudgeSettings
 from runner.judge.arena import PLACES
+from runner.judge.cases import SECRET_CASES
 from runner.judge.memory import HostMemory
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
@@ -35,7 +36,7 @@ def test_it_passes_and_is_timed_beside_the_reference(
     report = judged(PROBLEM, (FOLDER / "template.cu").read_text(), "mine.cu", "benchmark", tmp_path)
     assert (report.outcome, report.message) in (("passed", ""), ("unmeasurable", report.message))
     assert all(check["good"] for check in report.evidence["checks"])
-    assert len(report.evidence["checks"]) == 2 + 1 + 4  # public, timed, secret
+    assert len(report.evidence["checks"]) == 2 + SECRET_CASES  # public, and secret ones, among them what is timed
     assert [timing["places"] for timing in report.evidence["timing"]] == [PLACES if moves else 1]
 
 

@@ -1,5 +1,5 @@
 """class: looks for the judge, the oracle or anybody's leftovers: /proc, ptrace, descriptors, IPC, /tmp, the judge's door
-expect: contained | own namespaces and uid, no descriptor but the standard ones, the door is gone, and nothing was left"""
+expect: contained | own namespaces and uid, no descriptor but the standard ones, which are memory to print into, the door is gone, and nothing was left"""
 
 import ctypes
 import os
@@ -53,7 +53,7 @@ if any(len(open(f"/proc/sysvipc/{kind}").readlines()) > 1 for kind in ("shm", "s
     effect("somebody's System V objects are visible")
 for name in os.listdir("/proc/self/fd"):
     target = os.path.realpath(f"/proc/self/fd/{name}")
-    if "memfd" in target or "socket:" in target:
+    if ("memfd" in target and name not in ("1", "2")) or "socket:" in target:
         effect(f"descriptor {name} is {target}")
 try:
     socket.socket(socket.AF_UNIX).connect("/run/judge/socket")

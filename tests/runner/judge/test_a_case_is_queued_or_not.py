@@ -27,7 +27,7 @@ class Judged:
         self.sides = {B: SimpleNamespace(begin_turns=lambda: 16, move=lambda: None)}
         self.good = True
 
-    def fresh(self, case: Any, count: int, *, near_to: Any = None) -> list[Any]:
+    def fresh(self, case: Any, count: int, *, near_to: Any = None, strictly: Any = None) -> list[Any]:
         layout: Any = SimpleNamespace(output_bytes=256)
         return [Input(0, "", 0, layout, None, None)] * (count + (near_to is not None))
 
