@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
 REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
 HOT_SHARE: Final = 1 / 2  # of the repeats, where a call finds the cache empty else: it is left as it is
-STRICT_SHARE: Final = (
-    1 / 8
-)  # of a submission's blocks: one output, nobody knows which, is held against double precision
+STRICT_SHARE: Final = 1 / 16  # of a submission's blocks: one output in them, drawn, is held against double precision
 FIRST_VISITS: Final = 3  # of places, before it is known how long a call takes
 VISITS: Final = 8  # at a time, then
 LONG_NS: Final = 10_000_000
