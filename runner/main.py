@@ -83,7 +83,8 @@ def _log_warnings() -> None:
 def _refuse_unjudged(screen: Console, report: Report) -> None:
     """Where the host or the problem failed there is no verdict."""
     if report.outcome == "infra_error":
-        _refuse(screen, str(report.evidence.get("operator") or report.message))
+        found = str(report.evidence.get("operator") or report.message)
+        _refuse(screen, f"The problem's own code failed. {found}" if report.reason == "problem" else found)
 
 
 def _refuse(screen: Console, sentence: str) -> None:

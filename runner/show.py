@@ -87,8 +87,6 @@ def report(screen: Console, report: Report) -> None:
     for name, text in report.logs.items():
         if text.strip():
             screen.print(Text(f"── {name}"), Text(text), sep="\n")
-    if report.outcome == "infra_error" and report.evidence.get("operator"):
-        screen.print(Text(report.evidence["operator"], style="dim"))
     if timed:
         screen.print(Text("Judged on this machine: on a site, its hardware and seeds of its own count.", style="dim"))
 

@@ -22,7 +22,7 @@ from typing import Final
 
 from runner import config
 from runner.confirm import confirm
-from runner.errors import STALE_EXIT
+from runner.errors import STALE_EXIT, ConfigError
 from runner.execute import execute
 from runner.prepare import Prepared, prepared
 from runner.wire import Event, Job, WireError
@@ -40,7 +40,8 @@ class Terminated(SystemExit):
 
 
 def stand_by(settings: config.JudgeSettings) -> None:
-    """One job's life, or none's. Raises SandboxError, OSError where nothing can be prepared; SystemExit as above."""
+    """One job's life, or none's. Raises SandboxError, ConfigError, OSError where nothing can be prepared; SystemExit as
+    above."""
     with ExitStack() as stack:
         ready = stack.enter_context(prepared(settings))
         _say("ready", True)
@@ -108,7 +109,7 @@ def main() -> None:
             log.info("removed %d containers", container.reap(client, settings.runner_id))
         else:
             stand_by(settings)
-    except (SandboxError, OSError) as err:
+    except (SandboxError, ConfigError, OSError) as err:
         log.error("%s", err)
         raise SystemExit(1) from None
 

@@ -19,14 +19,15 @@ for more than sums. The oracle estimates it by running the reference on perturbe
                                                                    all elements:  ‖got − e‖₂ ≤ WHOLE(N) · ‖unit‖₂
 
 √STORES u_s: a few roundings beside the sum, of intermediate results and of the result. s is the output's usual size
-(the 90th percentile of |e|): intermediate results are of that size even where e is not, as in the tail of x (1 + erf x)
-/ 2, whose value and derivative are tiny while the 1 was rounded; honest formulas differ there. u_a is that of the
-coarsest format in `precision.legal`; by default float64's for 64-bit outputs and float32's for all others, since 16-bit
-products are added up in float32 by every library and tensor core. n is `precision.reduction` where it is declared, else
-the smallest of what the shapes allow (`additions`), what the oracle saw reach an output element, and LONGEST: nobody
-who wants to be fast adds more to one running total, and with √n for all of n = 10⁷ a sum over every second number would
-pass for a sum over all, since it strays by 1/√n as well. The second line sees a cheaper format everywhere although no
-element stands out: over N elements random errors average, so WHOLE falls from ELEMENT to EVERYWHERE.
+(the 90th percentile of |e|): intermediate results are of that size even where e is not, as in the tail of
+x (1 + erf x) / 2, whose value and derivative are tiny while the 1 was rounded; honest formulas differ there. u_a is
+that of the coarsest format in `precision.legal`; by default float64's for 64-bit outputs and float32's for all others,
+since 16-bit products are added up in float32 by every library and tensor core. n is `precision.reduction` where it is
+declared, else the smallest of what the shapes allow (`additions`), what the oracle saw reach an output element, and
+LONGEST: nobody who wants to be fast adds more to one running total, and with √n for all of n = 10⁷ a sum over every
+second number would pass for a sum over all, since it strays by 1/√n as well. The second line sees a cheaper format
+everywhere although no element stands out: over N elements random errors average, so WHOLE falls from ELEMENT to
+EVERYWHERE.
 
 **The reference itself** keeps a margin of MARGIN: where its own error uses more than 1/MARGIN of a limit, all limits of
 that output grow with it, up to MOST_LEEWAY times. It shows what the formula leaves out, such as softmax over scores of

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 from problems.spec import Problem
-from runner.judge import throttle
+from runner.judge import report, throttle
 from runner.judge.call import Input
 from runner.judge.compare import Figures
 from runner.judge.schedule import Profile
 
-VERSION: Final = 3
-
 
 def blank(problem: Problem, mode: str, profile: Profile) -> dict[str, Any]:
     return {
-        "version": VERSION,
+        "version": report.VERSION,
         "mode": mode,
         "ranking_by": problem.ranking_by,
         "profile": asdict(profile),

@@ -35,8 +35,8 @@ class Diverged(Exception):
 
 
 def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
-    """Of one case. One that was cut short (by a wrong output, or a fault) has no end to be compared; where nothing cut
-    it short, it has one."""
+    """Of one case. One that was cut short (by a wrong output, a fault, or a device that was set aside) has no end to be
+    compared; where nothing cut it short, it has one."""
     apart, said = contexts.of_evidence(evidence), timing.get("contexts", {})
     if apart != said:
         return [Difference(f"case {timing['case']}: contexts", said, apart)]
@@ -51,7 +51,8 @@ def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
 
 
 def _was_cut_short(evidence: Evidence) -> bool:
-    return evidence["fault"] is not None or not all(check["good"] for check in evidence["checks"])
+    failed = evidence["fault"] is not None or not all(check["good"] for check in evidence["checks"])
+    return failed or bool(evidence["set_aside"])
 
 
 def _compared(timing: Evidence, plan: Schedule, end: End) -> Iterator[Difference]:

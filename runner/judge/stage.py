@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,20 +25,15 @@ class Stage:
     limit_s: float
     asked: Stopwatch
     call_s: float = CALL_S
-    _spent_s: dict[str, float] = field(default_factory=dict)
+    _spent: dict[str, Stopwatch] = field(default_factory=lambda: {side: Stopwatch() for side in (A, B, I)})
 
     def __post_init__(self) -> None:
         self._ends = time.monotonic() + self.limit_s
         self._asked_before_s = self.asked.seconds
 
-    @contextmanager
-    def spent_by(self, side: str) -> Iterator[None]:
+    def spent_by(self, side: str) -> AbstractContextManager[None]:
         """On this side's account."""
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self._spent_s[side] = self._spent_s.get(side, 0.0) + time.monotonic() - began
+        return self._spent[side].running()
 
     def left_s(self, *, is_first: bool = False) -> float:
         """Raises, where nothing is left, by who took most of it: Fault, IncumbentFailed, or OracleFailed for the
@@ -57,7 +51,7 @@ class Stage:
                 f"{took}, {problems_s:.0f} s of them to make inputs and expected outputs: choose smaller sizes or "
                 "fewer cases, or allow more time"
             )
-        ours, theirs, others = (self._spent_s.get(side, 0.0) for side in (A, B, I))
+        ours, theirs, others = (self._spent[side].seconds for side in (A, B, I))
         if others > max(ours, theirs):
             raise IncumbentFailed("timeout", "stage")
         if ours > AS_SLOW * theirs:

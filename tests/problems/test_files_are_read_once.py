@@ -85,21 +85,19 @@ def test_a_file_is_named_by_whoever_asks_for_it(tmp_path: Path) -> None:
             load.text(tmp_path / "a", tmp_path, where)
 
 
-def test_all_files_of_a_load_together_have_a_limit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "chars", "says"),
+    [
+        ("text", 999_000, "8000000 characters in all; split the set"),
+        ("yaml", 250_000, "2000000 characters of YAML in all"),
+    ],
+)
+def test_the_files_of_a_load_have_a_limit_together(tmp_path: Path, kind: str, chars: int, says: str) -> None:
+    """Eight of the largest fit."""
     load = Files()
     for n in range(9):
-        (tmp_path / f"{n}.py").write_text("#" * 999_000)
+        (tmp_path / str(n)).write_text("#" * chars)
     for n in range(8):
-        load.text(tmp_path / f"{n}.py", tmp_path, f"files.{n}.py")
-    with pytest.raises(ProblemError, match=r"files\.8\.py: .* 8000000 characters in all; split the set"):
-        load.text(tmp_path / "8.py", tmp_path, "files.8.py")
-
-
-def test_yaml_of_a_load_together_has_a_limit_of_its_own(tmp_path: Path) -> None:
-    load = Files()
-    for n in range(9):
-        (tmp_path / f"{n}.yaml").write_text("#" * 250_000)
-    for n in range(8):
-        load.yaml(tmp_path / f"{n}.yaml", tmp_path, f"{n}.yaml")
-    with pytest.raises(ProblemError, match=r"8\.yaml: .* 2000000 characters of YAML in all"):
-        load.yaml(tmp_path / "8.yaml", tmp_path, "8.yaml")
+        getattr(load, kind)(tmp_path / str(n), tmp_path, f"files.{n}")
+    with pytest.raises(ProblemError, match=rf"files\.8: .* {says}"):
+        getattr(load, kind)(tmp_path / "8", tmp_path, "files.8")

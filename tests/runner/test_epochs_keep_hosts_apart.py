@@ -34,9 +34,6 @@ class Driver(FakeNvml):
     def nvmlDeviceGetMaxClockInfo(self, handle: str, kind: int) -> int:
         return {1: 1980}[kind]
 
-    def nvmlDeviceGetUUID(self, handle: str) -> str:
-        return "GPU-aa"
-
     def nvmlDeviceGetMaxPcieLinkGeneration(self, handle: str) -> int:
         return 5
 

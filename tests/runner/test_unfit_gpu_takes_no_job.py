@@ -24,9 +24,6 @@ class Driver(FakeNvml):
     def nvmlInit(self) -> None:
         pass
 
-    def nvmlDeviceGetUUID(self, handle: str) -> str:
-        return "GPU-aa"
-
     def nvmlDeviceGetMinorNumber(self, handle: str) -> int:
         return 0
 

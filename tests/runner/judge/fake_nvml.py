@@ -47,6 +47,9 @@ class FakeNvml:
                 return _raiser(broken[name])
         return object.__getattribute__(self, name)
 
+    def nvmlDeviceGetUUID(self, handle: str) -> str:
+        return "GPU-aa"
+
     def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
         return f"gpu {index}"
 

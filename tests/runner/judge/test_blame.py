@@ -91,6 +91,14 @@ def test_what_goes_wrong_while_the_device_breaks_is_nobodys_fault(
     assert not rerun.rerun(timed.timing, timed.evidence())
 
 
+def test_a_run_that_was_set_aside_is_replayed_with_the_cases_that_it_never_began() -> None:
+    timed = race(0.98, heat=at_block(9, xids=(79,)), **GPU_CASE)
+    timed.run()
+    evidence = timed.evidence()
+    assert evidence["set_aside"] == "xid_79"
+    assert rerun.rerun(timing.blank("n=2", {"n": 2}, None), evidence) == []
+
+
 def test_a_hot_device_excuses_no_wrong_output() -> None:
     timed = race(0.98, heat=at_block(9, mask=0x40), **GPU_CASE)
     fail("wrong", None)(timed)
