@@ -51,6 +51,7 @@ class Profile:
     slowed: float  # a quad whose baseline is slower than usual by this share is void
     agree_ns: float = 0.0  # a half-width of so many ns is narrow enough, where that is more
     widest_half_width: float = 0.0  # up to this one
+    wavering: float = 0.0  # and whose difference lies below the others' by so many of their absolute deviations
 
 
 CPU: Final = Profile(
@@ -68,6 +69,7 @@ CPU: Final = Profile(
     most_windows=4,
     most_void=0.5,  # a virtual machine has neighbours
     slowed=0.25,
+    wavering=NOISE_FACTOR,
 )
 GPU: Final = Profile(
     clock=EVENT,
@@ -84,6 +86,7 @@ GPU: Final = Profile(
     most_windows=6,
     most_void=0.2,
     slowed=0.03,
+    wavering=NOISE_FACTOR,
     # two containers with the same code agree within so much; far less than could be forged
     agree_ns=100.0,
     widest_half_width=0.015,
@@ -262,7 +265,9 @@ class Schedule:
         before, now = self._differences(B, others), self._differences(B, [quad])
         if not before or not now or min(quad.of(A)) <= usual * math.exp(slack):
             return False
-        return stats.median(before) - now[0] > slack / 2
+        expected = stats.median(before)
+        wavering = self.profile.wavering * stats.median([abs(one - expected) for one in before])
+        return expected - now[0] > max(slack / 2, wavering)
 
     def _finished(self) -> End | None:
         valid, profile = self.valid, self.profile

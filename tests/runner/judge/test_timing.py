@@ -253,6 +253,32 @@ def test_a_baseline_slowed_in_some_quads_does_not_pay() -> None:
     assert "baseline_slowed" in [quad["void"] for quad in timed.timing["quads"]]
 
 
+def test_sides_that_waver_by_themselves_are_no_slowed_baseline() -> None:
+    """Both wander by 8 %, each in its own way, and stay there for a dozen blocks: as an H200's calls do that end with a
+    copy to the host's memory."""
+
+    def wandering(side: FakeSide) -> Callable[[random.Random], float]:
+        at = 0.0
+
+        def luck(chance: random.Random) -> float:
+            nonlocal at
+            at = 0.97 * at + math.sqrt(1 - 0.97**2) * chance.gauss(0, 0.08)
+            side.model = lambda at_s, chance: math.exp(at)
+            return 1.0
+
+        return luck
+
+    voids = dict.fromkeys((0.0, GPU.wavering), 0)  # without and with a look at how the difference itself wavers
+    for wavering in voids:
+        for seed in range(40):
+            timed = race(seed=seed, baseline_ns=8e5, profile=replace(GPU, wavering=wavering))
+            for side in timed.sides.values():
+                side.luck_of = wandering(side)
+            timed.run()
+            voids[wavering] += sum(bool(quad["void"]) for quad in timed.timing["quads"])
+    assert voids[GPU.wavering] < voids[0.0] / 2, voids
+
+
 def test_work_left_on_the_device_is_charged_to_the_guest_that_ran_last() -> None:
     def probe(race: Race) -> float:
         return 2e6 if 8 <= len(race.blocks) <= 9 else 15_000.0
