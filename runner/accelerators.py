@@ -83,11 +83,11 @@ def _open_shared(path: Path) -> int:
         raise ConfigError(f"RUNNER_LOCKS: cannot open {path}: {error.strerror}") from None
 
 
-def fingerprint(hardware: str, index: int = 0, interpreter: str = "") -> dict[str, str | int]:
+def fingerprint(hardware: str, index: int = 0, torch: str = "") -> dict[str, str | int]:
     """What this host is, for the site to keep beside results: small, public, free of names of people and machines.
 
-    `interpreter`: this host's Python that its containers use (gpus.host_python), whose torch decides times, too. Where
-    an image brings torch along, the image's digest stands beside the fingerprint in each report.
+    `torch`: the version that containers have from this host (gpus.host_torch), which decides times, too. Where an image
+    brings torch along, the image's digest stands beside the fingerprint in each report.
     """
     host: dict[str, str | int] = {
         "hardware": hardware,
@@ -99,8 +99,18 @@ def fingerprint(hardware: str, index: int = 0, interpreter: str = "") -> dict[st
         "python": platform.python_version(),
         "photofinish": _own_version(),
     }
-    stack = {"torch": _torch(interpreter)} if interpreter else {}
+    stack = {"torch": torch} if torch else {}
     return {**host, **stack} if hardware == "cpu" else {**host, **stack, **_gpu(index)}
+
+
+def torch_of(interpreter: str) -> str:
+    """The version that this Python has, without importing it; "unknown" where it does not tell."""
+    asked = [interpreter, "-I", "-c", ASK_TORCH]
+    try:
+        done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ASK_TORCH_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return done.stdout.strip()[:64] if done.returncode == 0 else "unknown"
 
 
 # What decides how long a kernel takes and how it is timed. Another value opens a new epoch; epochs never rank together.
@@ -134,16 +144,6 @@ def gpu_names(index: int) -> GpuNames:
         return GpuNames(str(pynvml.nvmlDeviceGetUUID(handle)), str(pynvml.nvmlDeviceGetMinorNumber(handle)))
     except Exception as err:  # NVML raises its own tree, and ImportError where it is not installed
         raise ConfigError(f"RUNNER_GPU: this host's GPU {index} does not answer NVML ({err}); see nvidia-smi") from None
-
-
-def _torch(interpreter: str) -> str:
-    """Its version, without importing it."""
-    asked = [interpreter, "-I", "-c", ASK_TORCH]
-    try:
-        done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ASK_TORCH_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return done.stdout.strip()[:64] if done.returncode == 0 else "unknown"
 
 
 def _gpu(index: int) -> dict[str, str | int]:

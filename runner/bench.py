@@ -83,7 +83,7 @@ def measure_ceilings(
     Raises BenchFailed where no container could be prepared or memory not be timed, ConfigError, DeviceBusy.
     """
     hardware = settings.runner_hardware
-    fingerprint = accelerators.fingerprint(hardware, settings.runner_gpu, gpus.host_python(settings))
+    fingerprint = accelerators.fingerprint(hardware, settings.runner_gpu, gpus.host_torch(settings))
     device = device_name(hardware, fingerprint)
     judge = judge or judge_of(settings)
     found: dict[str, float] = {}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from problems.errors import ProblemError
 from problems.spec import Problem, in_python
-from runner import accelerators, admission, config, epochs, gpus, prepare
+from runner import accelerators, admission, config, epochs, prepare
 from runner.judge import limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.records import INCUMBENT_FAILED
@@ -225,8 +225,7 @@ def _admit(
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
     """What a later reader must know to compare this run with another."""
     cpus = len(ready.cores.oracle)  # this process itself has one
-    python = gpus.host_python(ready.settings)
-    fingerprint = {**accelerators.fingerprint(job.hardware, ready.settings.runner_gpu, python), "cpus": cpus}
+    fingerprint = {**accelerators.fingerprint(job.hardware, ready.settings.runner_gpu, ready.torch), "cpus": cpus}
     return {
         "epoch": accelerators.epoch(fingerprint),
         "hardware": job.hardware,

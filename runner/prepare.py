@@ -99,6 +99,7 @@ class Prepared:
         for name in random.SystemRandom().sample(list(sides), len(sides)):
             self.start_side(name)
         self.oracle = self._start_oracle()
+        self.torch = gpus.host_torch(settings)
         self.image = container.image_id(self._client, settings.sandbox_image)
 
     def connect(self) -> None:

@@ -207,7 +207,7 @@ class Daemon:
     def _hello(self) -> Welcome:
         """One try. Raises SiteUnreachable, Unauthorised, SiteRefused."""
         hardware = self._settings.runner_hardware
-        host = fingerprint(hardware, self._settings.runner_gpu, gpus.host_python(self._settings))
+        host = fingerprint(hardware, self._settings.runner_gpu, gpus.host_torch(self._settings))
         welcome = self._client.hello(hardware, host, epoch(host))
         self._renew_s, self._owes_hello = welcome.renew_s, False
         log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)

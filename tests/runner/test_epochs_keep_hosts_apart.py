@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner import gpus
-from runner.accelerators import epoch, fingerprint
+from runner.accelerators import epoch, fingerprint, torch_of
 from runner.config import JudgeSettings
 from tests.runner.judge.fake_nvml import NOT_SUPPORTED, UNKNOWN, FakeError, FakeNvml
 
@@ -110,18 +110,19 @@ def python_with(torch: str, folder: Path) -> str:
 
 
 def test_a_new_torch_of_the_hosts_stack_opens_a_new_epoch(driver: Driver, tmp_path: Path) -> None:
-    old, new = (fingerprint("H200", 0, python_with(torch, tmp_path)) for torch in ("2.13.0+cu130", "2.14.0+cu130"))
+    told = [torch_of(python_with(torch, tmp_path)) for torch in ("2.13.0+cu130", "2.14.0+cu130")]
+    old, new = (fingerprint("H200", 0, torch) for torch in told)
     assert (old["torch"], new["torch"]) == ("2.13.0+cu130", "2.14.0+cu130")
     assert len({epoch(old), epoch(new), epoch(fingerprint("H200"))}) == 3
 
 
-def test_a_real_interpreter_tells_its_torch(driver: Driver) -> None:
-    assert fingerprint("H200", 0, sys.executable)["torch"] == version("torch")
+def test_a_real_interpreter_tells_its_torch() -> None:
+    assert torch_of(sys.executable) == version("torch")
 
 
-def test_an_interpreter_without_torch_and_one_that_is_not_there_are_unknown(driver: Driver, tmp_path: Path) -> None:
-    assert fingerprint("H200", 0, python_with("", tmp_path))["torch"] == "unknown"
-    assert fingerprint("H200", 0, str(tmp_path / "none"))["torch"] == "unknown"
+def test_an_interpreter_without_torch_and_one_that_is_not_there_are_unknown(tmp_path: Path) -> None:
+    assert torch_of(python_with("", tmp_path)) == "unknown"
+    assert torch_of(str(tmp_path / "none")) == "unknown"
 
 
 @pytest.mark.parametrize(
