@@ -114,7 +114,8 @@ def _event(quads: list[list[Timing]], timing: Timing, side: str) -> Certified:
         ([_told(first, own), _told(last, own)], [_told(second, theirs), _told(third, theirs)])
         for first, second, third, last in quads
     ]
-    least_ns = gap.least_spread_ns(timing) + gap.copies_spread_ns(timing, BASELINE, side)
+    least_ns = gap.least_spread_ns(timing) + gap.turn_ns(timing, BASELINE)
+    least_ns += gap.copies_spread_ns(timing, BASELINE, side)
     own_ns = gap.context_ns(timing, side)
     everywhere, fastest = (gap.hidden(calls, fastest=only, least_ns=least_ns) for only in (False, True))
     raised = max(everywhere.beyond, fastest.beyond)

@@ -32,6 +32,9 @@ LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_QUEUED_NS: Final = 1_700.0  # where devices do all of it
 LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # and data lie in fewer than so many places
 MANY_PLACES: Final = 8
+# A baseline whose calls end on the host (`.cpu()`) hides in what it tells that the device turns from its context to the
+# judge's: 125 µs on an H200. Idle calls, and all calls that only hand out kernels, do not.
+TURN_NS: Final = (60_000.0, 250_000.0)  # of five idle calls the shortest strays by up to 47 µs
 COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, where that was timed (copies.py); 1.9 µs of 1.6 ms were seen
 COPIES_APART: Final = 1 / 50  # of it: half a per cent was seen between two containers
 # A tenant that takes over from the harness spares what lies around a kernel: on an H200 a recorded graph, in a stream
@@ -64,6 +67,24 @@ def least_spread_ns(timing: Mapping[str, Any]) -> float:
     if not timing.get("queued"):
         return LEAST_SPREAD_NS
     return LEAST_QUEUED_NS if timing.get("places", 1) >= MANY_PLACES else LEAST_AT_ONE_PLACE_NS
+
+
+def turn_ns(timing: Mapping[str, Any], baseline: str) -> float:
+    """By how much longer the gap of code that hands out kernels and returns may be than the baseline's: as much as the
+    shortest of the idle calls is beyond the edge of the baseline's gaps. Queued calls all return before they begin."""
+    blocks = [block for quad in timing["quads"] if not quad["void"] for block in quad["blocks"]]
+    ours = sorted([_rest(sample) for block in blocks if block["side"] == baseline for sample in block["calls"]])
+    idle = [_rest(sample) for sample in timing.get("idle", ())]
+    if timing.get("queued") or not ours or len(idle) < LEAST_RANK:
+        return 0.0
+    beyond, (least, most) = min(idle) - ours[int(QUANTILE * len(ours))], TURN_NS
+    return min(beyond, most) if beyond >= least else 0.0
+
+
+def _rest(sample: Sequence[float]) -> float:
+    """Of a gap, all but the judge's copying."""
+    wall, put, take, told, *_ = sample
+    return wall - put - take - told
 
 
 def spared_ns(timing: Mapping[str, Any]) -> float:

@@ -16,6 +16,7 @@ from runner.judge.gap import (
     MANY_PLACES,
     SPARED_BY_HOST_NS,
     SPARED_NS,
+    TURN_NS,
 )
 
 GAP_NS = 300_000.0  # between the two clocks, on a device
@@ -90,6 +91,38 @@ def test_one_that_spares_what_lies_around_its_kernel_gains_no_more_than_it_says(
     assert certify(more, clock=EVENT, certified=True).mismatch, "what is spared widens no limit"
     gained = 40_000 - min(time for quad in found.quads for time in quad[1:3])
     assert SPARED_NS + LEAST_QUEUED_NS - 500 < gained <= found.spread_ns + 500
+
+
+def by_the_host(*, forged_ns: float = 0.0, idle_ns: float = GAP_NS) -> dict[str, Any]:
+    """A baseline that ends on the host, in whose events the device's turn back to the judge lies; the candidate hands
+    out its kernel, truly takes 40 µs and returns."""
+    case = timing(event_b=40_000.0, told_b=40_000.0 - forged_ns, event_a=800_000.0)
+    for block in (block for quad in case["quads"] for block in quad["blocks"] if block["side"] == "baseline"):
+        for call in block["calls"]:
+            call[0] -= TURN
+    return case | {"idle": [[idle_ns + 20_000.0 * number, 0, 0, 1_000.0, 0, 0, 0] for number in range(5)]}
+
+
+TURN = 125_000.0  # as on an H200
+
+
+def test_a_baseline_that_ends_on_the_host_makes_no_honest_kernel_a_forgery() -> None:
+    found = certify(by_the_host(), clock=EVENT, certified=True)
+    assert not found.mismatch
+    assert [quad[1] for quad in found.quads] == pytest.approx([40_000.0] * 10, rel=0.05)
+    assert found.spread_ns == pytest.approx(TURN + LEAST_SPREAD_NS + SPARED_BY_HOST_NS, abs=2_000), "it is said"
+    shortest = by_the_host(idle_ns=GAP_NS - TURN + TURN_NS[0] - 5_000)  # idle calls stray, too
+    assert certify(shortest, clock=EVENT, certified=True).mismatch
+    assert certify(by_the_host() | {"idle": []}, clock=EVENT, certified=True).mismatch
+
+
+def test_what_is_forged_beyond_that_turn_is_raised() -> None:
+    found = certify(by_the_host(forged_ns=39_000.0), clock=EVENT, certified=True)
+    assert min(time for quad in found.quads for time in quad[1:3]) > 30_000
+    late = certify(by_the_host(idle_ns=9e6), clock=EVENT, certified=True)  # somebody's work was in their way
+    assert late.spread_ns <= TURN_NS[1] + LEAST_SPREAD_NS + SPARED_BY_HOST_NS + 1
+    queued = by_the_host() | {"queued": True, "places": 16}
+    assert certify(queued, clock=EVENT, certified=True).mismatch, "with every host thread frozen all end alike"
 
 
 def apart(*, told_ns: float, queued: bool = True) -> dict[str, Any]:
