@@ -48,5 +48,10 @@ def compare(found: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, float]:
     return {name: ns for name, ns in apart.items() if abs(ns) <= MOST_NS}
 
 
+def samples_of(evidence: Mapping[str, Any]) -> list[list[int]]:
+    """All of them, of whatever side."""
+    return [sample for samples in (evidence.get("own_calls") or {}).values() for sample in samples]
+
+
 def of_evidence(evidence: Mapping[str, Any]) -> dict[str, float]:
     return compare(evidence.get("own_calls") or {})

@@ -74,7 +74,8 @@ def turn_ns(timing: Mapping[str, Any], baseline: str) -> float:
     shortest of the idle calls is beyond the edge of the baseline's gaps. Queued calls all return before they begin."""
     blocks = [block for quad in timing["quads"] if not quad["void"] for block in quad["blocks"]]
     ours = sorted([_rest(sample) for block in blocks if block["side"] == baseline for sample in block["calls"]])
-    idle = [_rest(sample) for sample in timing.get("idle", ())]
+    most_ns = timing.get("probe_limit_ns") or math.inf  # beyond it a call met somebody else's work
+    idle = [_rest(sample) for sample in timing.get("idle", ()) if sample[4] <= most_ns]
     if timing.get("queued") or not ours or len(idle) < LEAST_RANK:
         return 0.0
     beyond, (least, most) = min(idle) - ours[int(QUANTILE * len(ours))], TURN_NS

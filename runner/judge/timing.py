@@ -174,9 +174,12 @@ def guest_after(guest: str, side: str, calls: int = 1) -> str:
     return side if calls and side != A else guest
 
 
-def probe_limit_ns(idle: list[list[int]]) -> float:
-    """An idle probe above this met somebody else's work; 0 where there is no probe."""
-    usual = stats.median([sample[4] for sample in idle])
+def probe_limit_ns(idle: Sequence[Sample], before: Sequence[Sample] = ()) -> float:
+    """An idle probe above this met somebody else's work; 0 where there is no probe.
+
+    `before`: calls from before there was a submission; what one left on the device slows the probes of idle calls, too.
+    """
+    usual = min(stats.median([sample[4] for sample in samples]) for samples in (idle, before) if samples)
     return PROBE_FACTOR * usual + PROBE_SLACK_NS if usual > 0 else 0.0
 
 

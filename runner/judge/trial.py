@@ -291,7 +291,7 @@ class Trial:
         self.queueing = True
         sides = {name: TimedSide(self, name, case, stage) for name in self.sides}
         entry["idle"], given = self._idle(sides[A])
-        entry["probe_limit_ns"] = timing.probe_limit_ns(entry["idle"])
+        entry["probe_limit_ns"] = timing.probe_limit_ns(entry["idle"], contexts.samples_of(self.evidence))
         layout = given[0].layout
         entry |= {"input_bytes": layout.input_bytes, "output_bytes": layout.output_bytes}
         entry["eager_ns"] = min(one.eager_ns for one in given)  # a disturbed machine makes nobody look too fast

@@ -121,6 +121,10 @@ def test_what_is_forged_beyond_that_turn_is_raised() -> None:
     assert min(time for quad in found.quads for time in quad[1:3]) > 30_000
     late = certify(by_the_host(idle_ns=9e6), clock=EVENT, certified=True)  # somebody's work was in their way
     assert late.spread_ns <= TURN_NS[1] + LEAST_SPREAD_NS + SPARED_BY_HOST_NS + 1
+    busy = by_the_host(idle_ns=GAP_NS + 60_000) | {"probe_limit_ns": 600_000.0}
+    for call in busy["idle"]:
+        call[4] = 2_400_000  # a turn of the device: somebody's kernel was still there, and no idle call says anything
+    assert certify(busy, clock=EVENT, certified=True).mismatch
     queued = by_the_host() | {"queued": True, "places": 16}
     assert certify(queued, clock=EVENT, certified=True).mismatch, "with every host thread frozen all end alike"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from runner.judge import throttle, verdict
+from runner.judge import throttle, timing, verdict
 from runner.judge.faults import Fault
 from runner.judge.schedule import ABIIBA, CPU, GPU, A, B, I
 from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, healthy, race, window
@@ -251,6 +251,14 @@ def test_a_baseline_slowed_in_some_quads_does_not_pay() -> None:
         found.append(timed.run().ratio or math.nan)
     assert 1 - median(found) < 0.005
     assert "baseline_slowed" in [quad["void"] for quad in timed.timing["quads"]]
+
+
+def test_what_a_submission_left_on_the_device_before_idle_calls_widens_no_limit() -> None:
+    """As from checks, until its first timed call tells it to end."""
+    idle, before = ([[10**6, 0, 0, 0, probe, 0, 0]] * 5 for probe in (2_400_000, 30_000))
+    assert timing.probe_limit_ns(idle, before) == timing.probe_limit_ns(before) == 650_000
+    assert timing.probe_limit_ns(idle) > 10e6  # where nothing was measured before
+    assert timing.probe_limit_ns([[10**6, 0, 0, 0, 0, 0, 0]]) == 0
 
 
 def test_sides_that_waver_by_themselves_are_no_slowed_baseline() -> None:
