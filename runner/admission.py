@@ -4,10 +4,9 @@ Variants of the problem's own reference (problems/library/admission.py) answer t
 check, in one set of containers: zeros, ones, the best constant, the input, the previous output and, unless legal, half
 precision must be refused at least once by data that nobody knows beforehand, for what only public cases refuse could be
 answered honestly there alone; the reference must pass everywhere, also with four times the error of its working
-precision. Two seeds must give two data, in one timed case at least: a kind of zeros may be timed too, but not alone.
-They must differ in tensors only, for other values are known before the clock starts. What is timed must also vary:
-where a constant or the last output comes within NEAR of the expected one on every timed case, the problem is marked,
-and boards can leave it out.
+precision, and so must the baseline, beside which every submission is timed. What two seeds must make of the data is
+draws.py's. What is timed must also vary: where a constant or the last output comes within NEAR of the expected one on
+every timed case, the problem is marked, and boards can leave it out.
 
 Beside the walk over the cases (`examine`) everything here is pure.
 """
@@ -15,18 +14,19 @@ Beside the walk over the cases (`examine`) everything here is pure.
 from __future__ import annotations
 
 import ast
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
+from runner import draws
+from runner.draws import SAID_CHARS, Line
 from runner.judge import faults, limits
+from runner.judge.call import Input
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.faults import Fault, OracleFailed
-from runner.judge.layout import Layout
-from runner.judge.schedule import B
+from runner.judge.schedule import A, B
 from runner.judge.stage import Stage
 from runner.judge.trial import Trial
 
@@ -41,45 +41,24 @@ NEAR_CONSTANT: Final = "near_constant"
 SOURCE: Final = Path(__file__).parent.parent / "problems" / "library" / "admission.py"
 ANSWERED: Final = frozenset(reason for _, reason in faults.ANSWERS.values())  # after these the tenant still obeys
 CALL_S: Final = 60.0  # the longest that one call may take: more than a submission's, since it solves twice and copies
-SAID_CHARS: Final = 400
+BASELINE: Final = "baseline"
 EXPLAINED: Final = {
     "reference": "The problem's own reference must pass its own check, on every case and with nothing to hold it.",
     "margin": "The tolerance leaves honest code less than four times its rounding error; widen it.",
-    "half": "Half precision passes: tighten the tolerance, or declare precision.legal: [fp16].",
+    "half": "Half the inputs' precision passes (fp32 for float64, fp16 for float32): tighten the tolerance, or declare "
+    "it, such as precision.legal: [fp16].",
+    BASELINE: "Every submission is timed beside the baseline: it must load, and be right in every case.",
 }
 TF32: Final = "tf32"
 LIKE_TF32: Final = "TF32 is legal here, and keeps as few digits as half precision does."
 ACCEPTED: Final = "A problem that accepts this is refused: its cases or its check cannot tell it from an answer."
-SAME: Final = (
-    "Every timed case gives the same data whatever the seed, such as {case}: what is known beforehand need not be "
-    "computed. Let generate_input take a parameter `seed` and draw from it."
-)
-VALUES: Final = frozenset(("value", "special"))  # kinds of node: see sandbox/inside/tree.py
-KEYED: Final = frozenset(("dict", "ordered"))
-ABSENT: Final = {"kind": "absent"}
-PLAIN: Final = (
-    "Of the timed case {case}, {place} is not in a tensor and differs from seed to seed: it is handed over before the "
-    "clock starts, and what follows from it alone could be computed then. Put it into a tensor."
+TOO_MUCH: Final = (
+    "{case}: by what is declared no kernel here can take less than {least}, and the reference took {took}: declare "
+    "fewer bytes or operations."
 )
 PUBLIC_ONLY: Final = (
     "Only public cases refuse this, and a submission knows those: let `fuzz` draw such data, or time a case with it."
 )
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the table. `good` None: it does not apply to this problem. Not `judged`: this machine failed."""
-
-    name: str
-    expected: str
-    got: str
-    good: bool | None
-    explained: str = ""
-    figures: dict[str, Any] = field(default_factory=dict)
-    judged: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -104,15 +83,6 @@ class Admission:
         """As Report.admission carries it."""
         told = {"passed": self.passed, "marks": list(self.marks), "cases": self.cases, "margin": self.margin}
         return {**told, "lines": [line.to_json() for line in self.lines]}
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What two seeds made of a timed case. `plain`: where a value outside tensors is another one; else ""."""
-
-    case: Case
-    varied: bool
-    plain: str
 
 
 @dataclass
@@ -175,7 +145,8 @@ def variants(problem: Problem) -> tuple[str, ...]:
 def source(problem: Problem, turns: tuple[str, ...]) -> str:
     """A submission whose calls are answered by `turns`, one after the other, for ever."""
     reference, answer = problem.files["reference.py"], "model()" if problem.interface == MODEL else "kernel"
-    return f"REFERENCE = {reference!r}\nTURNS = {turns!r}\n{_text()}\n{problem.entry} = {answer}\n"
+    legal = problem.precision.legal if problem.precision else ()
+    return f"REFERENCE = {reference!r}\nTURNS = {turns!r}\nLEGAL = {legal!r}\n{_text()}\n{problem.entry} = {answer}\n"
 
 
 def plan(problem: Problem, trial: Trial) -> list[Planned]:
@@ -184,59 +155,42 @@ def plan(problem: Problem, trial: Trial) -> list[Planned]:
     return plan_checks(problem, trial.chance) + again
 
 
-def examine(trial: Trial) -> Admission:
-    """Loads and walks: every case once, every variant on it. Raises OracleFailed."""
+def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admission:
+    """Loads and walks: every case once, every variant on it. `hard_ns`: by timed case, what no kernel here can beat by
+    the problem's speed of light, where that is known. Raises OracleFailed."""
     problem = trial.problem
     turns = variants(problem)
     tallies = {name: Tally() for name in turns}
     planned = plan(problem, trial)
-    drawn: list[Drawn] = []
-    stage = Stage("The admission test", len(turns) * problem.test_timeout_s, trial.oracle.asked, CALL_S)
+    drawn: list[draws.Drawn] = []
+    beside = Tally() if A in trial.sides else None
+    stage = Stage("The admission test", (len(turns) + 1) * problem.test_timeout_s, trial.oracle.asked, CALL_S)
     try:
         trial.load(source(problem, turns))
         trial.load_oracle()
-        drawn = [_draw_twice(trial, case) for case in problem.benchmarks]
+        drawn = [draws.draw(trial, case) for case in problem.benchmarks]
+        if beside is not None:
+            _load_baseline(trial, beside)
         for done, one in enumerate(planned):
             trial.emit("checking", "", {"done": done, "total": len(planned)})
-            _take_turns(trial, one, tallies, stage)
+            _take_turns(trial, one, tallies, beside, stage)
     except Fault as fault:  # the container is gone, or the time
         if not any(tally.fault for tally in tallies.values()):
             tallies["reference"].failed(fault)
-    return conclude(problem, tallies, cases=len(planned), drawn=drawn)
+    if beside is not None:
+        tallies[BASELINE] = beside
+    return conclude(problem, tallies, cases=len(planned), drawn=drawn, hard_ns=hard_ns)
 
 
-def _draw_twice(trial: Trial, case: Case) -> Drawn:
-    one, other = (trial.oracle.make(case, fresh_seed(trial.chance)) for _ in range(2))
-    is_same = one.layout == other.layout and trial.memory.same(one.inputs, other.inputs, one.layout.input_bytes)
-    trial.oracle.release(one)
-    trial.oracle.release(other)
-    return Drawn(case, not is_same, "" if is_same else moved(one.layout, other.layout))
-
-
-def moved(one: Layout, other: Layout) -> str:
-    """Where two data hold other values outside tensors, or other keys; "" where nowhere. Raises OracleFailed."""
+def _load_baseline(trial: Trial, tally: Tally) -> None:
     try:
-        return _moved(json.loads(one.text)["data"], json.loads(other.text)["data"], "data")
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
-        raise OracleFailed(f"the problem's container sent a malformed layout: {err!r:.{SAID_CHARS}}") from None
+        trial.load_baseline()
+    except OracleFailed as err:
+        tally.fault = str(err)[:SAID_CHARS]
 
 
-def _moved(one: dict[str, Any], other: dict[str, Any], place: str) -> str:
-    """Of two nodes, as sandbox/inside/tree.py has them. How many tensors a list holds is one of its sizes."""
-    kinds, parts, others = {one["kind"], other["kind"]}, _parts(one), _parts(other)
-    if (kinds & VALUES and one != other) or (kinds & KEYED and parts.keys() != others.keys()):
-        return place
-    found = (_moved(parts.get(key, ABSENT), others.get(key, ABSENT), f"{place}[{key!r:.40}]") for key in parts | others)
-    return next(filter(None, found), "")
-
-
-def _parts(node: dict[str, Any]) -> dict[Any, dict[str, Any]]:
-    of = node.get("of", [])
-    return dict(enumerate(of)) if node["kind"] in ("tuple", "list", "size") else dict(of)
-
-
-def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: Stage) -> None:
-    """All variants on one input. Raises Fault where the tenant will answer no more."""
+def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], beside: Tally | None, stage: Stage) -> None:
+    """All variants on one input, then the baseline. Raises Fault where the tenant will answer no more."""
     fp64 = trial.rule(one.case).fp64(timed=False)
     given = trial.oracle.make(one.case, one.seed, fp64=fp64)
     timed = _timed(trial.problem, one.case)
@@ -252,53 +206,63 @@ def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], stage: St
         check = trial.judge_output(given, call, output, public=True) | {"public": one.public}
         tally.own_check = trial.oracle.checks
         tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)
+    if beside is not None and not beside.fault:
+        _ask_baseline(trial, given, beside, stage)
     trial.oracle.release(given)
 
 
-def conclude(problem: Problem, tallies: dict[str, Tally], *, cases: int, drawn: Sequence[Drawn] = ()) -> Admission:
+def _ask_baseline(trial: Trial, given: Input, tally: Tally, stage: Stage) -> None:
+    """Nothing holds what is ours: of the baseline only what is right counts."""
+    try:
+        call, output = trial.call(A, given, stage, 0, public=True)
+        check = trial.judge_output(given, call, output, public=True, side=A)
+    except OracleFailed as err:
+        tally.fault = f"Case {given.case}: {err}"[:SAID_CHARS]
+        return
+    tally.judged(check, set(), "")
+
+
+def conclude(
+    problem: Problem,
+    tallies: dict[str, Tally],
+    *,
+    cases: int,
+    drawn: Sequence[draws.Drawn] = (),
+    hard_ns: Mapping[str, float] | None = None,
+) -> Admission:
     """`drawn`: of every timed case; none where it was not tried."""
     tf32 = problem.precision is not None and TF32 in problem.precision.legal
     lines = (
-        declared(problem),
-        seeded(drawn),
-        plain_stays(drawn),
+        declared(problem, drawn, hard_ns or {}),
+        draws.seeded(drawn),
+        draws.repeatable(drawn),
+        draws.plain_stays(drawn),
         *(line(name, tally, tf32=tf32) for name, tally in tallies.items()),
     )
     margin = tallies["margin"].margin if "margin" in tallies else None
     return Admission(lines, tuple(_marks(problem, tallies)), cases, margin)
 
 
-def declared(problem: Problem) -> Line:
-    """Can the speed of light of each timed case be worked out from what the problem declares?"""
+def declared(problem: Problem, drawn: Sequence[draws.Drawn] = (), hard_ns: Mapping[str, float] | None = None) -> Line:
+    """Can the speed of light of each timed case be worked out from what the problem declares, and did the reference
+    itself not beat it?"""
     wrong = limits.faults(problem) if problem.speed_of_light else []
+    for one in drawn:
+        bound_ns = (hard_ns or {}).get(case_name(one.case), 0.0)
+        if 0 < one.eager_ns < limits.CERTAIN * bound_ns:
+            took, least = (f"{ns / 1e3:.3g} µs" for ns in (one.eager_ns, bound_ns))
+            wrong.append(TOO_MUCH.format(case=case_name(one.case), took=took, least=least))
     got = "wrong" if wrong else "declared" if problem.speed_of_light else "not declared"
     return Line(
         "speed_of_light", "declared", got, not wrong if problem.speed_of_light else None, "; ".join(wrong)[:SAID_CHARS]
     )
 
 
-def seeded(drawn: Sequence[Drawn]) -> Line:
-    """Is what is timed fresh each time?"""
-    if not drawn:
-        return Line("admission/seeds", "other data", "not tried", None)
-    good = any(one.varied for one in drawn)
-    explained = "" if good else SAME.format(case=case_name(drawn[0].case))
-    return Line("admission/seeds", "other data", "other data" if good else "the same data", good, explained)
-
-
-def plain_stays(drawn: Sequence[Drawn]) -> Line:
-    """Is nothing fresh known before the clock starts?"""
-    if not drawn:
-        return Line("admission/plain", "the same", "not tried", None)
-    told = [PLAIN.format(case=case_name(one.case), place=one.plain[:SAID_CHARS]) for one in drawn if one.plain]
-    return Line("admission/plain", "the same", "other values" if told else "the same", not told, "".join(told[:1]))
-
-
 def line(variant: str, tally: Tally, *, tf32: bool = False) -> Line:
     """What came of one variant, against what must. `tf32`: it is legal, and nothing tells half precision from it."""
-    must_pass = variant in MUST_PASS
+    must_pass = variant in (*MUST_PASS, BASELINE)
     name, expected = f"admission/{variant}", "accepted" if must_pass else "wrong"
-    figures = {"called": tally.called, "refused": tally.wrong, "margin": tally.margin if must_pass else None}
+    figures = {"called": tally.called, "refused": tally.wrong, "margin": tally.margin if variant in MUST_PASS else None}
     if tally.fault:
         return Line(name, expected, "failed", False, tally.fault, figures)
     if not tally.called:

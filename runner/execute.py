@@ -208,7 +208,8 @@ def _admit(
     trial = Trial(asked, job.mode, ready.oracle, ready.sides, hardware.memory, profile=hardware.profile, emit=emit)
     evidence.update(_circumstances(job, ready))
     with phases("checking"):
-        found = admission.examine(trial)
+        bounds = _bounds(job, asked, ready, evidence)["limits"]["cases"]
+        found = admission.examine(trial, {one["case"]: one["hard"]["ns"] for one in bounds if one["hard"]})
     ready.sides[B].container.kill()
     ready.sides[B].container.wait_dead()
     return replace(
@@ -263,38 +264,10 @@ def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> 
         telemetry=evidence["telemetry"],
         epoch=evidence["epoch"],
         set_aside=evidence["set_aside"],
-        cases=tuple(_shown_cases(evidence, decided)),
+        cases=tuple(verdict.shown_cases(evidence, decided)),
         logs={name: protocol.cut(text, MAX_LOG_CHARS) for name, text in logs.items()},
         evidence=evidence,
     )
-
-
-def _shown_cases(evidence: dict[str, Any], decided: verdict.Verdict) -> Iterator[dict[str, Any]]:
-    """For the competitor: public cases by name, secret ones by number, then the timed ones."""
-    secret = 0
-    for check in evidence["checks"]:
-        secret += not check["public"]
-        yield {
-            "stage": "check",
-            "name": check["case"] if check["public"] else f"secret {secret}",
-            "public": check["public"],
-            "good": check["good"],
-            "reason": check["reason"],
-            "message": check["message"],
-        }
-    for timed in decided.times:
-        yield {
-            "stage": "time",
-            "name": timed.case,
-            "public": True,
-            "good": True,
-            "time_us": timed.score_ns / 1e3,
-            "measured_us": timed.candidate_ns / 1e3,
-            "baseline_us": timed.baseline_ns / 1e3,
-            "ratio": timed.ratio,
-            "half_width": timed.estimate.half_width,
-            "forgeable": timed.forgeable,
-        }
 
 
 def _infra(blank: Report, reason: str, message: str, detail: str, evidence: dict[str, Any]) -> Report:

@@ -67,6 +67,7 @@ class _Told(BaseModel):
     telemetry: str = ""
     epoch: str = ""
     set_aside: str = ""
+    cases: list[dict[str, bool | float | str | None]] = []
     confirmation: _Confirmation = _Confirmation()
 
 
@@ -217,10 +218,22 @@ def _against_report(told: JSON, evidence: JSON, decided: Verdict) -> Iterator[Di
     for name in COPIED:
         if name in told and told[name] != evidence[name]:
             yield Difference(name, told[name], evidence[name])
+    if "cases" in told:
+        yield from _cases(told["cases"], list(verdict.shown_cases(evidence, decided)))
     if "flags" in told:
         found = set(decided.flags) | (set() if evidence["certified"] else ADDED_FLAGS)
         if set(told["flags"]) != found:
             yield Difference("flags", sorted(told["flags"]), sorted(found))
+
+
+def _cases(said: list[JSON], found: list[JSON]) -> Iterator[Difference]:
+    """What people see of each case, against what follows."""
+    if len(said) != len(found):
+        yield Difference("cases", len(said), len(found))
+    for one, other in zip(said, found, strict=False):
+        for name, value in other.items():
+            if name not in one or not _agree(one[name], value):
+                yield Difference(f"cases: {other['stage']} {other['name']}: {name}", one.get(name), value)
 
 
 def _agree(said: Any, found: Any) -> bool:

@@ -1,7 +1,8 @@
 """A submission for any problem, from its own reference: honest, or wrong in one way that a problem must not accept.
 
-The judge (runner/admission.py) puts two lines before this text: REFERENCE (the source of reference.py) and
-TURNS (keys of VARIANTS below): call by call the next of them answers, so that one input serves all. It runs in a tenant
+The judge (runner/admission.py) puts lines before this text: REFERENCE (the source of reference.py), LEGAL (the formats
+that precision.legal names) and TURNS (keys of VARIANTS below): call by call the next of them answers, so that one input
+serves all. It runs in a tenant
 like any submission, and is ours. Raises NotApplicable where a variant makes no sense for the problem at hand.
 """
 
@@ -219,6 +220,8 @@ def half(solve, given, run):
     """Computed in half the precision of the inputs."""
     if not any(tensor.dtype in HALVED for tensor in leaves(given)):
         raise NotApplicable("the inputs are in half precision, or no floating-point numbers")
+    if any(tensor.dtype == torch.float64 for tensor in leaves(given)) and set(LEGAL) - {"fp64"}:  # noqa: F821
+        raise NotApplicable("single precision is legal here")
     try:
         other = Run(solve.cast(HALVED), cast(given, HALVED), run.changed)
     except Exception as error:  # it may refuse other dtypes in any way

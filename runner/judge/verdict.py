@@ -7,7 +7,7 @@ and of each timed case every sample with what the device's telemetry said; certi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -219,3 +219,31 @@ def _combined_half_width(widths: list[float], ranking_by: str) -> float:
     if ranking_by == "last":
         return widths[-1]
     return math.sqrt(sum(width**2 for width in widths)) / len(widths)
+
+
+def shown_cases(evidence: Mapping[str, Any], decided: Verdict) -> Iterator[dict[str, Any]]:
+    """What a report carries for people: public cases by name, secret ones by number, then the timed ones."""
+    secret = 0
+    for check in evidence["checks"]:
+        secret += not check["public"]
+        yield {
+            "stage": "check",
+            "name": check["case"] if check["public"] else f"secret {secret}",
+            "public": check["public"],
+            "good": check["good"],
+            "reason": check["reason"],
+            "message": check["message"],
+        }
+    for timed in decided.times:
+        yield {
+            "stage": "time",
+            "name": timed.case,
+            "public": True,
+            "good": True,
+            "time_us": timed.score_ns / 1e3,
+            "measured_us": timed.candidate_ns / 1e3,
+            "baseline_us": timed.baseline_ns / 1e3,
+            "ratio": timed.ratio,
+            "half_width": timed.estimate.half_width,
+            "forgeable": timed.forgeable,
+        }

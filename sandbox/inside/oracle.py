@@ -47,6 +47,7 @@ import widen
 
 SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  the container's own
+FRAMES, MOST_SAID = 8, 2_000  # of a problem's traceback; characters of what it raised
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 Layout = dict[str, Any]
 MIB = 1 << 20
@@ -345,6 +346,16 @@ def _keep_freed_memory() -> None:
     libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
+def explain(err: Exception, request: dict[str, Any]) -> str:
+    """For who wrote the problem: what went wrong, in which case, and their own lines that led there."""
+    frames = traceback.extract_tb(err.__traceback__)
+    own = [frame for frame in frames if frame.filename.startswith(f"{WORK}/")] or frames[-1:]
+    what = "".join(traceback.format_exception_only(err)).strip()[:MOST_SAID]
+    case = f", case {request['case']!r:.300}" if "case" in request else ""
+    lines = "".join(traceback.format_list(own[-FRAMES:])).replace(f"{WORK}/", "")
+    return f"{what}\nwhile it was asked to {request['do']}{case}:\n{lines}"[:6000]
+
+
 def main() -> None:
     _keep_freed_memory()
     torch.set_num_threads(len(os.sched_getaffinity(0)))
@@ -371,7 +382,7 @@ def main() -> None:
         except tree.TreeError as err:
             answer = {"error": str(err)[:6000]}
         except Exception as err:
-            answer = {"error": "".join(traceback.format_exception(err))[-6000:]}
+            answer = {"error": explain(err, request)}
         protocol.send(connection, answer)
 
 

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 PROBES = (7, (1 << 31) - 9)  # a small seed and a large one
 GROWN = 1e5  # times larger: then the data grow with the seed
 SMALL = 1 << 16
+NARROW = 1 << 31  # what any generator takes
 LOOKED_AT = 4096  # elements of a tensor
 
 
@@ -47,9 +48,17 @@ class Problem:
 
     def generate(self, case: dict[str, Any], seed: int) -> Any:
         """Fresh data of this seed, whichever generator it draws from. A seed of the case itself is given as it is."""
-        arguments = dict(case)
-        if self._takes_seed or (self._takes_any and "seed" in case):
-            arguments["seed"] = seed if seed == case.get("seed") else seed % self._fresh_seeds(arguments)
+        if not (self._takes_seed or (self._takes_any and "seed" in case)):
+            return self._draw(dict(case), seed)
+        given = seed if seed == case.get("seed") else seed % self._fresh_seeds(dict(case))
+        try:
+            return self._draw({**case, "seed": given}, seed)
+        except Exception:  # in any way: numpy's older generators take 32 bits, seeds are multiplied, stored as int32
+            if given < NARROW or seed == case.get("seed"):
+                raise
+        return self._draw({**case, "seed": given % NARROW}, seed)
+
+    def _draw(self, arguments: dict[str, Any], seed: int) -> Any:
         torch.default_generator.manual_seed(seed)  # torch.manual_seed asks four absent devices in 0.4 ms
         if self._device == "cuda":
             torch.cuda.manual_seed_all(seed)

@@ -12,12 +12,12 @@ from runner import admission
 from runner.admission import Admission
 from runner.judge import schedule
 from runner.judge.memory import HostMemory
-from runner.judge.schedule import B
+from runner.judge.schedule import A, B
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import tenant_of
 
-ALL = ("seeds", "plain", *admission.MUST_PASS, *admission.MUST_FAIL)
+ALL = ("seeds", "again", "plain", *admission.MUST_PASS, *admission.MUST_FAIL)
 INPUTS = """
 import torch
 def generate_input(*, size, seed):
@@ -40,10 +40,19 @@ def problem(reference: str, **changes: Any) -> Problem:
     return replace(made, **changes)
 
 
-def examined(asked: Problem, folder: Path, calls: list[str] | None = None) -> Admission:
-    """With the real programs of both containers; `calls` gets one item a call."""
+def examined(
+    asked: Problem,
+    folder: Path,
+    calls: list[str] | None = None,
+    *,
+    beside: bool = False,
+    hard_ns: dict[str, float] | None = None,
+) -> Admission:
+    """With the real programs of both containers; `calls` gets one item a call. `beside`: also the baseline."""
     seed = 7 if asked.interface == MODEL else None
-    with oracle_of(asked.files["reference.py"], folder, init_seed=seed) as oracle, tenant_of(folder / "tenant") as side:
+    reference = asked.files["reference.py"]
+    folder.mkdir(parents=True, exist_ok=True)
+    with oracle_of(reference, folder, init_seed=seed) as oracle, tenant_of(folder / "tenant") as side:
         oracle.load = lambda files, init_seed: None  # type: ignore[method-assign]  # it is loaded
         call = side.call
 
@@ -54,7 +63,10 @@ def examined(asked: Problem, folder: Path, calls: list[str] | None = None) -> Ad
         side.call = counted  # type: ignore[method-assign]
         sides: Any = {B: side}
         trial = Trial(asked, "test", oracle, sides, HostMemory(), profile=schedule.CPU, emit=lambda *told: None)
-        return admission.examine(trial)
+        if not beside:
+            return admission.examine(trial, hard_ns)
+        with tenant_of(folder / "baseline") as sides[A]:
+            return admission.examine(trial, hard_ns)
 
 
 def lines(found: Admission) -> dict[str, bool | None]:

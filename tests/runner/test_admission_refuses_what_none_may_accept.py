@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from problems.cases import Fuzz, IntRange
-from problems.spec import Precision
+from problems.spec import Precision, case_name
 from problems.tolerance import Tolerance
-from runner import admission
+from runner import admission, draws
 from runner.admission import NEAR_CONSTANT, Tally
 from runner.judge.faults import OracleFailed
 from runner.judge.layout import Layout
@@ -144,7 +144,7 @@ def test_what_was_never_drawn_is_not_said_to_stay() -> None:
 def test_a_malformed_layout_is_the_problems_fault(text: bytes) -> None:
     layout = Layout((), 0, 0, text)
     with pytest.raises(OracleFailed, match="malformed layout"):
-        admission.moved(layout, layout)
+        draws.moved(layout, layout)
 
 
 def test_a_seed_among_other_arguments_is_fresh(tmp_path: Path) -> None:
@@ -261,3 +261,78 @@ def test_the_margin_is_what_is_allowed_over_what_rounding_takes() -> None:
     tally = Tally(shares=[0.1, 0.5])
     assert tally.margin == 8
     assert Tally(shares=[0.0]).margin is None
+
+
+# -- the baseline ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("baseline", "said"),
+    [
+        ("def custom_kernel(data: return", "does not load"),
+        ("import torch\ndef custom_kernel(data):\n    return torch.exp(data[0])\n", "Every element"),
+        ("def custom_kernel(data):\n    raise ValueError('too fast')\n", "too fast"),
+    ],
+)
+def test_a_baseline_that_is_wrong_or_fails_is_refused(tmp_path: Path, baseline: str, said: str) -> None:
+    pytest.importorskip("torch")
+    found = examined(problem(SUM, baseline=baseline), tmp_path, beside=True)
+    (bad,) = [line for line in found.lines if line.good is False]
+    assert bad.name == "admission/baseline"
+    assert said in bad.explained
+
+
+def test_a_right_baseline_is_accepted_also_where_it_is_the_reference(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    assert lines(examined(problem(SUM), tmp_path, beside=True))["baseline"] is True
+    tuned = "import torch\ndef custom_kernel(data):\n    return torch.exp(data[0]).add_(data[1])\n"
+    assert lines(examined(problem(SUM, baseline=tuned), tmp_path / "tuned", beside=True))["baseline"] is True
+
+
+# -- the same again --------------------------------------------------------------------------------------------------
+
+
+def test_data_that_do_not_come_again_with_their_seed_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    unseeded = SUM.replace("import torch\n", "import os\nimport torch\n", 1).replace(
+        "manual_seed(seed)", "manual_seed(int.from_bytes(os.urandom(6), 'big'))"
+    )
+    found = examined(problem(unseeded), tmp_path)
+    (bad,) = [line for line in found.lines if line.good is False]
+    assert (bad.name, bad.got) == ("admission/again", "other data")
+
+
+def test_scratch_memory_among_the_data_need_not_come_again(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    scratch = """
+import os
+import torch
+def generate_input(*, size, seed):
+    x = torch.randn(size, generator=torch.Generator().manual_seed(seed))
+    return x, torch.frombuffer(bytearray(os.urandom(4 * size)), dtype=torch.int32)
+def ref_kernel(data):
+    return torch.exp(data[0])
+"""
+    assert lines(examined(problem(scratch), tmp_path))["again"] is True
+
+
+# -- declarations ----------------------------------------------------------------------------------------------------
+
+
+def test_of_doubles_single_precision_is_half(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    doubles = problem(SUM.replace("generator=generator)", "generator=generator, dtype=torch.float64)"))
+    assert lines(examined(doubles, tmp_path))["half"] is False  # the tolerance is wide enough for it
+    legal = replace(doubles, precision=Precision(legal=("fp32",)))
+    assert lines(examined(legal, tmp_path / "legal"))["half"] is None
+
+
+def test_a_speed_of_light_that_the_reference_itself_beats_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    asked = problem(SUM, speed_of_light={"read_bytes": "8 * size"})
+    hard = {case_name(case): 1e12 for case in asked.benchmarks}
+    found = examined(asked, tmp_path, hard_ns=hard)
+    (bad,) = [line for line in found.lines if line.good is False]
+    assert bad.name == "speed_of_light"
+    assert "declare fewer" in bad.explained
+    assert examined(asked, tmp_path / "less", hard_ns=dict.fromkeys(hard, 1.0)).passed

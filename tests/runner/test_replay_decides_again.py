@@ -102,6 +102,22 @@ def test_whatever_is_changed_is_seen(path: str, value: Any, what: str) -> None:
     assert any(what in difference.what for difference in found.differences), found.differences
 
 
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda cases: cases[-1].update(measured_us=1.0), "measured_us"),
+        (lambda cases: cases[-1].pop("forgeable"), "forgeable"),
+        (lambda cases: cases[0].update(good=False, reason="wrong"), "good"),
+        (lambda cases: cases.clear(), "cases"),
+    ],
+)
+def test_what_people_see_of_a_case_is_held_against_the_evidence(change: Any, what: str) -> None:
+    data = told(simulated(race(0.5)))
+    change(data["cases"])
+    found = replay.replay(data)
+    assert what in found.differences[0].what
+
+
 def test_a_forged_time_is_seen_in_the_ratio() -> None:
     given = told(simulated())
     for quad in given["evidence"]["timing"][0]["quads"]:

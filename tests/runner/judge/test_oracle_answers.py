@@ -306,3 +306,25 @@ def test_a_near_duplicate_that_the_check_does_not_take_is_a_fresh_one(roots: Ora
 def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
     with oracle_of(ROOTS, tmp_path_factory.mktemp("roots")) as oracle:
         yield oracle
+
+
+def test_what_a_problem_raises_is_told_first_then_its_own_lines(tmp_path: Path) -> None:
+    source = """
+import torch
+def generate_input(size, seed):
+    return torch.ones(deeper(size))
+def deeper(size):
+    if size < 0:
+        raise ValueError("sizes are positive, not %d" % size)
+    return size
+def ref_kernel(data):
+    return data + 1
+"""
+    with oracle_of(source, tmp_path) as oracle, pytest.raises(OracleFailed) as failed:
+        oracle.make({"size": -5}, 7)
+    said = str(failed.value)
+    assert "ValueError: sizes are positive, not -5" in said.splitlines()[0]
+    assert "case {'size': -5}" in said
+    assert "reference.py" in said
+    assert "in deeper" in said
+    assert "problem_code.py" not in said

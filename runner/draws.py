@@ -1,0 +1,143 @@
+"""What seeds make of a problem's timed cases: other data for each, in tensors only, and the same data again.
+
+Pure, but for `draw`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from problems.spec import Case, case_name
+from runner.judge.call import Input
+from runner.judge.cases import fresh_seed
+from runner.judge.faults import OracleFailed
+from runner.judge.layout import Layout
+from runner.judge.memory import Memory
+from runner.judge.trial import Trial
+
+SAID_CHARS: Final = 400
+WORD: Final = 8  # bytes that are compared at a time
+SAME: Final = (
+    "Every timed case gives the same data whatever the seed, such as {case}: what is known beforehand need not be "
+    "computed. Let generate_input take a parameter `seed` and draw from it."
+)
+VALUES: Final = frozenset(("value", "special"))  # kinds of node: see sandbox/inside/tree.py
+KEYED: Final = frozenset(("dict", "ordered"))
+ABSENT: Final = {"kind": "absent"}
+PLAIN: Final = (
+    "Of the timed case {case}, {place} is not in a tensor and differs from seed to seed: it is handed over before the "
+    "clock starts, and what follows from it alone could be computed then. Put it into a tensor."
+)
+UNSEEDED: Final = (
+    "Of the timed case {case}, nothing that changes with the seed comes again with the same one: what became of a "
+    "result could not be looked into. Draw from generators that `seed` was put into."
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table. `good` None: it does not apply to this problem. Not `judged`: this machine failed."""
+
+    name: str
+    expected: str
+    got: str
+    good: bool | None
+    explained: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+    judged: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What two seeds made of a timed case. `plain`: where a value outside tensors is another one; else "". `again`: did
+    something that changes with the seed come again with the same one? None where nothing changed. `eager_ns`: the
+    reference's own time, the least seen."""
+
+    case: Case
+    varied: bool
+    plain: str
+    again: bool | None = None
+    eager_ns: int = 0
+
+
+def draw(trial: Trial, case: Case) -> Drawn:
+    """Two seeds, and the first of them again. Raises OracleFailed."""
+    seed, memory = fresh_seed(trial.chance), trial.memory
+    one, other = (trial.oracle.make(case, number) for number in (seed, fresh_seed(trial.chance)))
+    trial.oracle.release(one)
+    trial.oracle.release(other)
+    if one.layout == other.layout and memory.same(one.inputs, other.inputs, one.layout.input_bytes):
+        return Drawn(case, varied=False, plain="", eager_ns=min(one.eager_ns, other.eager_ns))
+    eager_ns, plain = min(one.eager_ns, other.eager_ns), moved(one.layout, other.layout)
+    changed = set(_unlike(memory, one, other))
+    del other
+    again = trial.oracle.make(case, seed)
+    trial.oracle.release(again)
+    followed = not changed <= set(_unlike(memory, one, again))
+    return Drawn(case, varied=True, plain=plain, again=followed, eager_ns=min(eager_ns, again.eager_ns))
+
+
+def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
+    """Which tensors of these data are not bit by bit the same, but for what is shorter than a word. What nothing was
+    written to, such as scratch, is never the same."""
+    slots, others = one.layout.slots, other.layout.slots
+    for number, slot in enumerate(slots):
+        words = slot.nbytes // WORD * WORD if slot.input >= 0 else 0
+        is_alike = len(slots) == len(others) and slot == others[number]
+        if not is_alike or (words and not memory.same(one.inputs[slot.input :], other.inputs[slot.input :], words)):
+            yield number
+
+
+def moved(one: Layout, other: Layout) -> str:
+    """Where two data hold other values outside tensors, or other keys; "" where nowhere. Raises OracleFailed."""
+    try:
+        return _moved(json.loads(one.text)["data"], json.loads(other.text)["data"], "data")
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
+        raise OracleFailed(f"the problem's container sent a malformed layout: {err!r:.{SAID_CHARS}}") from None
+
+
+def _moved(one: dict[str, Any], other: dict[str, Any], place: str) -> str:
+    """Of two nodes, as sandbox/inside/tree.py has them. How many tensors a list holds is one of its sizes."""
+    kinds, parts, others = {one["kind"], other["kind"]}, _parts(one), _parts(other)
+    if (kinds & VALUES and one != other) or (kinds & KEYED and parts.keys() != others.keys()):
+        return place
+    found = (_moved(parts.get(key, ABSENT), others.get(key, ABSENT), f"{place}[{key!r:.40}]") for key in parts | others)
+    return next(filter(None, found), "")
+
+
+def _parts(node: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+    of = node.get("of", [])
+    return dict(enumerate(of)) if node["kind"] in ("tuple", "list", "size") else dict(of)
+
+
+def seeded(drawn: Sequence[Drawn]) -> Line:
+    """Is what is timed fresh each time?"""
+    if not drawn:
+        return Line("admission/seeds", "other data", "not tried", None)
+    good = any(one.varied for one in drawn)
+    explained = "" if good else SAME.format(case=case_name(drawn[0].case))
+    return Line("admission/seeds", "other data", "other data" if good else "the same data", good, explained)
+
+
+def repeatable(drawn: Sequence[Drawn]) -> Line:
+    """Can the same data be made once more? Not asked of what no seed changes, which `seeded` is about."""
+    known = [one for one in drawn if one.again is not None]
+    if not known:
+        return Line("admission/again", "the same data", "not tried", None)
+    good = any(one.again for one in known)
+    explained = "" if good else UNSEEDED.format(case=case_name(known[0].case))
+    return Line("admission/again", "the same data", "the same data" if good else "other data", good, explained)
+
+
+def plain_stays(drawn: Sequence[Drawn]) -> Line:
+    """Is nothing fresh known before the clock starts?"""
+    if not drawn:
+        return Line("admission/plain", "the same", "not tried", None)
+    told = [PLAIN.format(case=case_name(one.case), place=one.plain[:SAID_CHARS]) for one in drawn if one.plain]
+    return Line("admission/plain", "the same", "other values" if told else "the same", not told, "".join(told[:1]))
