@@ -259,7 +259,11 @@ def _check_build(problem: Problem) -> None:
     if is_native != (problem.build is not None):
         raise ProblemError("build", "belongs to lang: cu, and to nothing else")
     if is_native and not problem.submission_name.endswith(SUFFIXES):
-        raise ProblemError("submission_name", f"{problem.submission_name} does not end in {' or '.join(SUFFIXES)}")
+        raise ProblemError(
+            "submission_name",
+            f"{shown(problem.submission_name)}, the submission's file, does not end in {' or '.join(SUFFIXES)}, as "
+            "one of lang: cu does; name it submission.cu",
+        )
     for name in problem.build.sources if problem.build else ():
         if name not in problem.files:
             raise ProblemError("build.sources", f"there is no file {shown(name)} among the problem's files")

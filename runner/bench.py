@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from problems.formats.gpumode import load_problem
 from problems.spec import Case, Problem, case_name
-from runner import accelerators, gpus, once, prepare
+from runner import accelerators, ending, gpus, once, prepare
 from runner.config import JudgeSettings
 from runner.epochs import device_name, keep_ceilings, stored_ceilings
 from runner.errors import RunnerError
@@ -204,7 +204,11 @@ def judge_of(settings: JudgeSettings) -> Judge:
     def judge(problem: Problem, path: Path) -> Report:
         job = once.job_of(problem, path, "benchmark", settings.runner_hardware)
         try:
-            with accelerators.DeviceLock(device, settings.runner_locks), prepare.prepared(own) as ready:
+            with (
+                accelerators.DeviceLock(device, settings.runner_locks),
+                ending.cleared(own.runner_id),
+                prepare.prepared(own) as ready,
+            ):
                 ready.hardware = replace(ready.hardware, profile=_brief(ready.hardware.profile))
                 return execute(job, own, lambda event: None, ready)
         except (SandboxError, OSError) as err:

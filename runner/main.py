@@ -1,6 +1,7 @@
 """The `runner` command: the daemon, and the judge without a site.
 
-Exit code 0: yes; 1: no; 2: what was asked for could not be done, with one sentence on stderr.
+Exit code 0: yes; 1: no; 2: what was asked for could not be done, with one sentence on stderr; 128 + n: ended by
+signal n, its containers removed.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from rich.console import Console
 from rich.text import Text
 
 try:
-    from runner import config, execute, host_checks, once, show
+    from runner import config, ending, execute, host_checks, once, show
 except ModuleNotFoundError as missing:  # `photofinish` installs without the judge's packages, and this command with it
     sys.exit(f"The judge needs {missing.name}, which is not installed here: pip install 'photofinish[runner]'")
-from runner.admission import Line
+from problems.spec import Problem
+from runner.draws import Line
 from runner.errors import RunnerError
 from runner.wire import MODES, MOST_RUNS, Report
 
@@ -58,19 +60,27 @@ def judge_once(
     if mode not in MODES:
         _refuse(screen, f"--mode {mode!r} is not one of {', '.join(MODES)}")
     try:
-        found = once.find_problem(problem)
-        with screen.status("starting containers") as status:
+        found = _loaded(screen, problem)
+        with ending.tidy(screen), screen.status("starting containers") as status:
             report = once.judge_once(
                 found, file, mode, config.load_judge(), lambda event: status.update(show.progress(event))
             )
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
     if as_json:
-        typer.echo(json.dumps(report.to_json(), allow_nan=False))
+        typer.echo(json.dumps({**report.to_json(), "warnings": found.warnings}, allow_nan=False))
     _refuse_unjudged(screen, report)
     if not as_json:
         show.report(Console(), report)
     raise typer.Exit(0 if report.outcome == "passed" else 1)
+
+
+def _loaded(screen: Console, name: str) -> Problem:
+    """The problem; what was odd in it is said first, since a misspelt setting leaves a default in force."""
+    problem = once.find_problem(name)
+    for warning in problem.warnings:
+        screen.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+    return problem
 
 
 def _log_warnings() -> None:
@@ -107,8 +117,8 @@ def confirm_record(
     _log_warnings()
     screen = Console(stderr=True)
     try:
-        found = once.find_problem(problem)
-        with screen.status("starting containers") as status:
+        found = _loaded(screen, problem)
+        with ending.tidy(screen), screen.status("starting containers") as status:
             report = once.confirm_here(
                 found,
                 candidate,
@@ -120,7 +130,7 @@ def confirm_record(
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
     if as_json:
-        typer.echo(json.dumps(report.to_json(), allow_nan=False))
+        typer.echo(json.dumps({**report.to_json(), "warnings": found.warnings}, allow_nan=False))
     _refuse_unjudged(screen, report)
     if not as_json:
         show.confirmation(Console(), report)
@@ -144,7 +154,7 @@ def verify_problem(
     logging.basicConfig(level=logging.CRITICAL)
     screen = Console(stderr=True)
     try:
-        found, settings = once.find_problem(problem), config.load_judge()
+        found, settings = _loaded(screen, problem), config.load_judge()
         of_it = verify.starters(found) if once.is_model_file(problem) else verify.in_folders(once.find_folder(problem))
         samples = [one for one in of_it if one.name.startswith(only)]
         tested = verify.ADMISSION.startswith(only)
@@ -158,7 +168,7 @@ def verify_problem(
             if not as_json:
                 show.verified(Console(), line)
 
-        with screen.status("judging") as status:
+        with ending.tidy(screen), screen.status("judging") as status:
 
             def judge(sample: verify.Sample) -> Report:
                 status.update(f"judging {sample.name}")
@@ -179,7 +189,8 @@ def verify_problem(
         _refuse(screen, str(err))
     code = verify.exit_code(lines)
     if as_json:
-        typer.echo(json.dumps({"verified": code == 0, "marks": marks, "lines": [line.to_json() for line in lines]}))
+        told = {"verified": code == 0, "warnings": found.warnings, "marks": marks}
+        typer.echo(json.dumps({**told, "lines": [line.to_json() for line in lines]}))
     else:
         show.verification(Console(), lines, marks)
     raise typer.Exit(code)
@@ -215,7 +226,7 @@ def examine_host(
     screen = Console(stderr=True)
     try:
         settings = config.load_judge()
-        with screen.status("looking"):
+        with ending.tidy(screen), screen.status("looking"):
             checks = list(doctor.examine(settings, host_checks.Host(), doctor.DockerEngine(settings)))
     except RunnerError as err:
         _refuse(screen, str(err))
@@ -239,7 +250,7 @@ def measure_host(
     try:
         settings = config.load_judge()
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        with screen.status("starting containers") as status:
+        with ending.tidy(screen), screen.status("starting containers") as status:
             found = bench.measure_ceilings(settings, when=when, tell=lambda label: status.update(Text(label)))
         path = bench.keep_ceilings(settings, found.ceilings)
     except (once.UsageError, RunnerError) as err:
@@ -260,3 +271,7 @@ def measure_host(
 def run() -> None:
     """Entry point."""
     app()
+
+
+if __name__ == "__main__":
+    run()

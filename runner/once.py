@@ -14,7 +14,7 @@ from problems.errors import ProblemError
 from problems.formats import kernelbench
 from problems.formats.gpumode import load_problem
 from problems.spec import Problem
-from runner import accelerators, config
+from runner import accelerators, config, ending
 from runner.confirm import confirm
 from runner.execute import OnEvent, execute
 from runner.wire import ADMISSION, MAX_SOURCE_BYTES, Incumbent, Job, Report
@@ -93,8 +93,9 @@ def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent) -> R
     """Any job, under the device's lock. Raises DeviceBusy."""
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
     judge = execute if job.incumbent is None else confirm
-    with accelerators.DeviceLock(device, settings.runner_locks):
-        return judge(job, replace_id(settings), on_event)
+    own = replace_id(settings)
+    with accelerators.DeviceLock(device, settings.runner_locks), ending.cleared(own.runner_id):
+        return judge(job, own, on_event)
 
 
 def job_of(problem: Problem, path: Path, mode: str, hardware: str) -> Job:
@@ -125,4 +126,4 @@ def admission_job(problem: Problem, hardware: str) -> Job:
 
 def replace_id(settings: config.JudgeSettings) -> config.JudgeSettings:
     """Containers of a single run are labelled as its own: no daemon's reaping touches them."""
-    return settings.model_copy(update={"runner_id": f"once{secrets.token_hex(6)}"})
+    return settings.model_copy(update={"runner_id": ending.new_owner()})

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import host_checks
-from runner.admission import NEAR_CONSTANT, Line
+from runner.admission import NEAR_CONSTANT
+from runner.draws import Line
 from runner.host_checks import Check
 from runner.judge.ceilings import Ceilings
 from runner.judge.rerun import Difference

@@ -22,6 +22,7 @@ from typing import Final
 
 from runner import config
 from runner.confirm import confirm
+from runner.ending import Terminated
 from runner.errors import STALE_EXIT, ConfigError
 from runner.execute import execute
 from runner.prepare import Prepared, prepared
@@ -33,10 +34,6 @@ log = logging.getLogger("runner.standby")
 
 LOOK_S: Final = 5.0  # while waiting, look so often whether what is prepared is still fit
 PR_SET_DUMPABLE: Final = 4
-
-
-class Terminated(SystemExit):
-    """SIGTERM: everything is cleaned up on the way out."""
 
 
 def stand_by(settings: config.JudgeSettings) -> None:
@@ -89,7 +86,8 @@ def _say(kind: str, value: object) -> None:
 
 
 def _on_term(number: int, frame: FrameType | None) -> None:
-    raise Terminated(128 + signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the service manager's, then the daemon's: the first one cleans up
+    raise Terminated(number)
 
 
 def _hide() -> None:

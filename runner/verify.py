@@ -17,7 +17,7 @@ from typing import Final
 
 from problems.directives import named_hardware
 from problems.spec import Problem, in_python
-from runner.admission import Line
+from runner.draws import Line
 from runner.once import UsageError, read_source
 from runner.wire import Report
 
@@ -35,6 +35,8 @@ FOLDERS: Final = {
 REPEATED: Final = ("unmeasurable", "infra_error")
 PROBLEM: Final = "problem"  # an infra_error's reason where the problem's own code failed
 ADMISSION: Final = "admission/"
+MOST_DETAIL: Final = 1000  # characters of why the problem could not be tested
+MOST_SAID: Final = 400  # of what is said of one sample
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,20 @@ def admission_lines(report: Report) -> list[Line]:
     told = report.admission.get("lines", [])
     if report.outcome in REPEATED or not told:
         detail = str(report.evidence.get("operator", "")) or report.message
-        said = f"It could not be tested here. {detail[:1000]}"
+        said = f"It could not be tested here. {ends_of(detail, MOST_DETAIL)}"
         return [Line("admission", "accepted", _outcome(report), False, said, judged=_was_judged(report))]
     return [Line(**line) for line in told]
+
+
+def ends_of(text: str, most: int) -> str:
+    """At most about `most` characters in whole lines: some of the beginning and more of the end, where an exception
+    stands. A line that is longer alone keeps its end."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    head, tail = text[: most // 4], text[-(most - most // 4) :]
+    head, tail = head[: head.rfind("\n") + 1], tail[tail.find("\n") + 1 :]
+    return f"{head}… {len(text) - len(head) - len(tail)} characters left out …\n{tail}"
 
 
 def in_folders(folder: Path) -> Iterator[Sample]:
@@ -160,8 +173,11 @@ RULES: Final[dict[str, Callable[[Report], bool]]] = {
 
 
 def _explained(sample: Sample, report: Report) -> str:
-    detail = report.message or str(report.evidence.get("operator", ""))
-    said = f" It says: {detail.strip()[:400]}" if detail else ""
+    told = str(report.evidence.get("operator", ""))  # to who runs the judge; the message is for competitors
+    detail = told or report.message
+    said = f" It says: {ends_of(detail, MOST_SAID)}" if detail else ""
+    if report.outcome in REPEATED and _was_judged(report):
+        return f"The problem's own code failed, {TRIES} times.{said}"
     if report.outcome in REPEATED:
         return f"It could not be judged here, {TRIES} times; `runner doctor` may say why.{said}"
     if sample.expected == "slow":

@@ -136,6 +136,12 @@ def reap(client: docker.DockerClient, owner: str) -> int:
     return len(left)
 
 
+def owners(client: docker.DockerClient) -> set[str]:
+    """Who has containers on this engine, running or not."""
+    every = client.containers.list(all=True, ignore_removed=True, filters={"label": LABEL})
+    return {str(one.labels[LABEL]) for one in every}
+
+
 def _thaw_by_id(attrs: dict[str, Any]) -> None:
     """A frozen process cannot die: thaw what a killed judge left frozen."""
     pid = int(attrs.get("State", {}).get("Pid") or 0)

@@ -15,6 +15,7 @@ from django.db import transaction
 
 from leaderboard.competitions.models import Board
 from leaderboard.competitions.naming import lock_names
+from leaderboard.competitions.origin import slug_of
 from leaderboard.competitions.sync import REFUSED, STATUSES, UNCHANGED, Import, Line, Synced, sync_set
 from leaderboard.errors import UserError
 from problems.formats.folders import SetFile
@@ -24,7 +25,8 @@ SKIPPED: Final = "skipped"
 
 @dataclass(frozen=True)
 class SetReport:
-    """What became of one YAML file: `status` is created, updated, unchanged, refused (`field`, `reason`) or skipped."""
+    """What became of one YAML file: `status` is created, updated (`reason`: what changed of the competition itself),
+    unchanged, refused (`field`, `reason`) or skipped."""
 
     file: str
     name: str
@@ -64,15 +66,15 @@ def import_sets(files: Iterable[SetFile], act: Import, *, dry_run: bool) -> Repo
     """Raises nothing for a faulty set or problem: those are lines of the report."""
     with transaction.atomic():
         lock_names()
-        taken: dict[int, str] = {}
+        taken: dict[str, str] = {}
         report = Report(dry_run, tuple(_import(file, act, taken) for file in files))
         if dry_run:
             transaction.set_rollback(True)
     return report
 
 
-def _import(file: SetFile, act: Import, taken: dict[int, str]) -> SetReport:
-    """`taken`: competition → the file of this import that it came from."""
+def _import(file: SetFile, act: Import, taken: dict[str, str]) -> SetReport:
+    """`taken`: slug of a competition → the file of this import that it came from."""
     if file.found is None:
         status = SKIPPED if file.is_foreign else REFUSED
         field, reason = (file.fault.field, file.fault.message) if file.fault else ("", "")
@@ -81,13 +83,18 @@ def _import(file: SetFile, act: Import, taken: dict[int, str]) -> SetReport:
         )
     try:
         with transaction.atomic():
+            if (other := taken.get(slug := slug_of(file.name))) is not None:
+                raise UserError(
+                    "name",
+                    file.name,
+                    f"{other} is a set of this name already, or of one that comes to the same address ({slug}); rename "
+                    "one of them",
+                )
             synced = sync_set(file.found, act)
-            if (other := taken.get(synced.competition.pk)) is not None:
-                raise UserError("name", file.name, f"{other} is a set of this name already; rename one of them")
             if not any(line.change for line in synced.lines):
                 transaction.set_rollback(True)  # no competition for the sake of refused problems
             else:
-                taken[synced.competition.pk] = file.label
+                taken[slug] = file.label
     except UserError as error:
         return SetReport(file.label, file.name, REFUSED, field=error.field, reason=error.message)
     return _report(file, synced)
@@ -102,11 +109,15 @@ def _report(file: SetFile, synced: Synced) -> SetReport:
         name=file.name,
         status=synced.change if came_in else REFUSED if synced.lines else SKIPPED,
         competition=synced.competition.slug if came_in else "",
-        reason="" if came_in else "none of its problems could be read" if synced.lines else "it lists no problems",
+        reason="; ".join(synced.changes) if came_in else _why_nothing(synced),
         field="" if came_in else "problems",
         warnings=(*own, *(_left(synced) if came_in else ())),
         problems=synced.lines,
     )
+
+
+def _why_nothing(synced: Synced) -> str:
+    return "none of its problems could be read" if synced.lines else "it lists no problems"
 
 
 def _left(synced: Synced) -> list[str]:

@@ -3,22 +3,24 @@
 A problem whose text or cases changed gets a new version and its boards point at it; attempts keep the version they
 had. Each problem is brought in by itself: one that is refused leaves the others as they are. Boards that the set no
 longer names stay, with what was submitted to them. What an organiser edited on the site (`edited`) stays as they left
-it; the import says so.
+it; the import says so. No set touches a competition that came from another (origin.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db import transaction
-from django.utils.text import slugify
 
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
 from leaderboard.competitions.naming import free_slug
+from leaderboard.competitions.origin import check_is_of, slug_of
+from leaderboard.competitions.plain import plain
 from leaderboard.errors import UserError
 from problems.formats.gpumode import ProblemSet, SetEntry
 from problems.spec import Problem as Specification
@@ -60,30 +62,43 @@ class Synced:
     change: str
     lines: tuple[Line, ...]
     kept: tuple[str, ...] = ()  # fields of the competition that the set says otherwise, edited here
+    changes: tuple[str, ...] = ()  # of the competition's own fields, in words
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """A competition as the set leaves it: fields of it before and after, where they changed, and what was kept."""
+
+    competition: Competition
+    change: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+    kept: tuple[str, ...] = ()
 
 
 def sync_set(problem_set: ProblemSet, act: Import) -> Synced:
     """In a transaction of the caller's. Raises UserError where the set itself cannot be brought in."""
-    competition, change, kept = _competition(problem_set, act)
+    filled = _competition(problem_set, act)
+    competition, change = filled.competition, filled.change
     lines = tuple(_line(competition, entry, act) for entry in problem_set.entries)
     refused = tuple(Line(fault.name, REFUSED, "", fault.field, fault.message) for fault in problem_set.faults)
-    synced = Synced(competition, change, (*lines, *refused), kept)
+    synced = Synced(competition, change, (*lines, *refused), filled.kept, tuple(_in_words(filled)))
     if {change, *(line.change for line in lines)} - {UNCHANGED, ""}:
+        told = [asdict(line) for line in synced.lines if line.change != UNCHANGED]
         record(
             act="import_set",
             target=competition,
             actor=act.actor,
             reason=act.source,
             now=act.now,
-            after={"set": change, "problems": [asdict(line) for line in synced.lines if line.change != UNCHANGED]},
+            before=plain(filled.before),
+            after={**plain(filled.after), "name": problem_set.name, "set": change, "problems": told},
         )
     return synced
 
 
-def _competition(problem_set: ProblemSet, act: Import) -> tuple[Competition, str, tuple[str, ...]]:
-    slug = slugify(problem_set.name)[:64]
-    if not slug:
-        raise UserError("name", problem_set.name, "a set's name needs a letter or a digit of ASCII")
+def _competition(problem_set: ProblemSet, act: Import) -> _Filled:
+    slug = slug_of(problem_set.name)
     told: dict[str, Any] = {
         "name": problem_set.name,
         "description": problem_set.description,
@@ -91,16 +106,30 @@ def _competition(problem_set: ProblemSet, act: Import) -> tuple[Competition, str
     }
     known = Competition.objects.select_for_update().filter(slug=slug).first()
     if known is None:
-        return Competition.objects.create(slug=slug, created_at=act.now, **told), CREATED, ()
+        return _Filled(Competition.objects.create(slug=slug, created_at=act.now, **told), CREATED, {}, {})
+    check_is_of(known, problem_set.name)
     new = {key: value for key, value in told.items() if getattr(known, key) != value}
     kept = tuple(key for key in new if key in known.edited)
     new = {key: value for key, value in new.items() if key not in kept}
     if not new:
-        return known, UNCHANGED, kept
+        return _Filled(known, UNCHANGED, {}, {}, kept)
+    old = {key: getattr(known, key) for key in new}
     for key, value in new.items():
         setattr(known, key, value)
     known.save(update_fields=list(new))
-    return known, UPDATED, kept
+    return _Filled(known, UPDATED, old, new, kept)
+
+
+def _in_words(filled: _Filled) -> Iterator[str]:
+    """A name and a time are shown, a description is too long for that."""
+    for key, new in filled.after.items():
+        yield f"new {key}" + ("" if key == "description" else f" {_shown(new)}, before {_shown(filled.before[key])}")
+
+
+def _shown(value: str | datetime | None) -> str:
+    if value is None:
+        return "none"
+    return repr(value) if isinstance(value, str) else f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _line(competition: Competition, entry: SetEntry, act: Import) -> Line:

@@ -29,15 +29,16 @@ class Files:
         self._chars_left = MAX_CHARS_IN_ALL
         self._yaml_chars_left = MAX_YAML_CHARS_IN_ALL
 
-    def text(self, path: Path, root: Path, where: str) -> str:
-        """Raises ProblemError when the file is missing, no plain file, outside `root`, not UTF-8 or too large."""
+    def text(self, path: Path, root: Path, where: str, *, written: str = "") -> str:
+        """Raises ProblemError when the file is missing, no plain file, outside `root`, not UTF-8 or too large.
+        `written`: how whoever asks for it named it."""
 
         def read() -> str:
             text = read_text(path, root, where)
             self._chars_left = _less(self._chars_left, text, where, f"{MAX_CHARS_IN_ALL} characters")
             return text
 
-        return _once(self._texts, resolve_inside(path, root, where), where, read)
+        return _once(self._texts, resolve_inside(path, root, where, written=written), where, read)
 
     def yaml(self, path: Path, root: Path, where: str) -> object:
         """Raises ProblemError, as `text` does, and for what is no YAML of plain values."""

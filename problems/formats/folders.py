@@ -9,17 +9,21 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from problems.errors import ProblemError
-from problems.fields import shown
+from problems.fields import said, shown
 from problems.formats.files import Files
 from problems.formats.gpumode import MAX_PROBLEMS, Fault, ProblemSet, read_set
+from problems.formats.task import TASK_FILE
 
 MAX_SETS: Final = 64
 MAX_LEVELS: Final = 3  # of folders below the one given
 MAX_FOLDERS: Final = 2000  # looked into
+MAX_HINTS: Final = 3  # at what may be meant, where there is no set
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ def read_sets(path: Path, only: str = "") -> list[SetFile]:
     files = Files()
     if os.path.isfile(path):  # False, too, for what is no path at all
         found = [_read_file(path, path.name, files)]
+        if found[0].is_foreign:
+            raise ProblemError("path", _why_foreign(path, path.name, files))
     elif os.path.isdir(path):
         found = _in_folder(path, files)
     else:
@@ -78,6 +84,7 @@ def _read_file(path: Path, label: str, files: Files) -> SetFile:
 
 
 def _in_folder(top: Path, files: Files) -> list[SetFile]:
+    seen: list[str] = []  # what may be meant instead
     for level in _levels(top):
         paths = [path for folder in level for path in sorted(folder.glob("[!.]*.yaml"))]
         if len(paths) > MAX_SETS:
@@ -87,7 +94,44 @@ def _in_folder(top: Path, files: Files) -> list[SetFile]:
         found = _read(paths, top, files)
         if any(not file.is_foreign for file in found):
             return found
-    raise ProblemError("path", f"there is no problem set (<set>.yaml) in {shown(top.name)}")
+        seen += islice(_hints(top, level, paths, files), MAX_HINTS - len(seen))
+    raise ProblemError("path", _none_in(top, seen))
+
+
+def _none_in(top: Path, seen: list[str]) -> str:
+    none = f"there is no problem set (<set>.yaml) in {shown(top.name or str(top))}"
+    if (top / TASK_FILE).is_file():
+        return f"{none}: it is a problem's own folder, with a {TASK_FILE}; give the folder above, or the set's own file"
+    return f"{none}: {'; '.join(seen)}" if seen else none
+
+
+def _hints(top: Path, level: list[Path], paths: list[Path], files: Files) -> Iterator[str]:
+    """Of one level of folders: what looks like a set, or like a part of one. `paths`: its YAML files, none a set."""
+    for path in paths:
+        yield _why_foreign(path, _label(path, top), files)
+    for path in (path for folder in level for path in sorted(folder.glob("[!.]*.yml"))):
+        label = _label(path, top)
+        if path.name == TASK_FILE:
+            yield f"{label} is one problem; write a <set>.yaml that lists it under `problems`"
+        elif path.is_file() and not _is_foreign(path, files):
+            yield f"{label} ends in .yml; rename it to {shown(f'{path.stem}.yaml')}, or give the file itself"
+
+
+def _why_foreign(path: Path, label: str, files: Files) -> str:
+    """Of YAML that lists no problems: what is there instead."""
+    if path.name == TASK_FILE:
+        return f"{label} is one problem, and no set; give the set's own file, or the folder that it is in"
+    data = files.yaml(path, path.parent, path.name)
+    if not isinstance(data, dict):
+        return f"{label} has no `problems`: it is no mapping"
+    keys = [key for key in data if isinstance(key, str)]
+    near = get_close_matches("problems", keys, n=1)
+    there = f"`{said(near[0])}` stands there; write `problems`" if near else "a set lists its problems there"
+    return f"{label} has no `problems`: {there}"
+
+
+def _label(path: Path, top: Path) -> str:
+    return said(path.relative_to(top).as_posix())
 
 
 def _read(paths: list[Path], top: Path, files: Files) -> list[SetFile]:

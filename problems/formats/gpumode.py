@@ -145,11 +145,12 @@ def _read_entries(items: list[object], root: Path, files: Files) -> tuple[list[S
 def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
     fields = Fields(data, where, prefix=f"{where}.")
     slug = fields.required("name", partial(as_text, most=64, empty_ok=False))
-    folder = root / fields.required("directory", as_path)
+    folder = fields.required("directory", lambda value, at: _folder(value, at, root))
     try:
         problem = load_problem(folder, slug=slug, root=root, files=files)
     except ProblemError as error:
-        raise ProblemError(f"{slug}.{error.field}", error.message) from error
+        field = fields.where("name") if error.field == "slug" else f"{slug}.{error.field}"  # a set's key for it
+        raise ProblemError(field, error.message) from error
     unknown = tuple(f"unknown key {name}" for name in fields.unknown(_ENTRY_KEYS))
     none: _Hardware = ((), ())
     gpus, left_out = fields.optional("gpus", _hardware, none)
@@ -160,6 +161,14 @@ def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
         deadline=fields.optional("deadline", parse_deadline, None),
         gpus=gpus or problem.gpus,
     )
+
+
+def _folder(value: object, where: str, root: Path) -> Path:
+    written = as_path(value, where)
+    folder = resolve_inside(root / written, root, where, written=written, kind="folder")
+    if not folder.is_dir():
+        raise ProblemError(where, f"{shown(written)} is a file; name the folder that its {TASK_FILE} is in")
+    return folder
 
 
 def _hardware(value: object, where: str) -> _Hardware:

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from problems.errors import ProblemError
+from problems.fields import as_text, said
 from problems.formats import inspect
 from problems.formats.gpumode import MAX_NAME_CHARS, MAX_PROBLEMS, Fault, ProblemSet, SetEntry
 from problems.formats.text import read_text
-from problems.spec import BUNDLE_VERSION, COMPILED, MODEL, Problem
+from problems.spec import BUNDLE_VERSION, COMPILED, MAX_GPUS, MODEL, Problem, as_words
 
 NAME: Final = "KernelBench"
 LEVELS: Final = (1, 2, 3)  # read where none are named
@@ -77,8 +78,13 @@ def load_collection(
 ) -> ProblemSet:
     """Every file of the levels below `path` (a checkout, its KernelBench folder, or one level's folder).
 
-    A file that cannot be read is a fault and leaves the others. Raises ProblemError where there are no files.
+    A file that cannot be read is a fault and leaves the others. Raises ProblemError where there are no files, and for
+    names that a set could not have.
     """
+    name = said(as_text(name, "name", MAX_NAME_CHARS, empty_ok=False))
+    hardware = as_words(hardware, "hardware", MAX_GPUS)
+    if not hardware:
+        raise ProblemError("hardware", "is empty; name at least one, such as cpu")
     wanted = sorted(set(levels)) or list(LEVELS)
     folders = _level_folders(path.resolve())
     missing = [level for level in wanted if level not in folders]

@@ -6,6 +6,7 @@ else or not used is a warning.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,10 +66,12 @@ class _Task:
     files: Files
 
     def to_problem(self, slug: str, warnings: list[str]) -> Problem:
-        sources, submission_name, odd = self._sources()
-        evaluators, no_evaluator = self._evaluators(sources)
+        sources, submission_name, odd, places = self._sources()
+        evaluators, no_evaluator = self._evaluators(sources, places)
         task_files = {
-            name: self._read(source, f"files.{name}") for name, source in sources.items() if name not in evaluators
+            name: self._read(source, places[f"files.{name}"])
+            for name, source in sources.items()
+            if name not in evaluators
         }
         called = self.files.code(evaluators.get(self._main(), "")).entries
         entry = self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel")
@@ -94,14 +97,22 @@ class _Task:
             **{key: self.fields.data[key] for key in _AS_IN_BUNDLE if self.fields.data.get(key) is not None},
             **{f"{key}_s": self.fields.optional(key, as_timeout, None) for key in _TIMEOUTS},
         }
-        unknown = [f"unknown key {name}" for name in self.fields.unknown(_KNOWN)]
+        unknown = [f"unknown key {name}{_meant(name)}" for name in self.fields.unknown(_KNOWN)]
         every = [*unknown, *odd, *no_evaluator, *named, *missing, *warnings]
-        return Problem.from_bundle(bundle, warnings=tuple(said(text) for text in every[:MAX_WARNINGS]))
+        try:
+            return Problem.from_bundle(bundle, warnings=tuple(said(text) for text in every[:MAX_WARNINGS]))
+        except ProblemError as error:
+            where = places.get(error.field, error.field)
+            is_not_given = (error.field, where) == ("submission_name", "files")
+            more = f", with the source {SUBMISSION_MARK}, which no file has" if is_not_given else ""
+            raise ProblemError(where, error.message + more) from error
 
-    def _sources(self) -> tuple[dict[str, str], str, list[str]]:
-        """Name → path of every file but the submission, the name that the submission goes by, warnings."""
+    def _sources(self) -> tuple[dict[str, str], str, list[str], dict[str, str]]:
+        """Name → path of every file but the submission, the name that the submission goes by, warnings, and what a
+        bundle's fields are called here: where in `files` they stand."""
         submission_names: list[str] = []
         sources: dict[str, str] = {}
+        places = {"submission_name": "files"}
         odd: list[str] = []
         items = self.fields.required("files", lambda value, at: as_list(value, at, MAX_FILES))
         for n, item in enumerate(items):
@@ -113,29 +124,31 @@ class _Task:
                 raise ProblemError(f"files[{n}].source", f"{SUBMISSION_MARK} stands twice; a submission is one file")
             if source == SUBMISSION_MARK:
                 submission_names.append(name)
+                places["submission_name"] = entry.where("name")
             elif name in sources:
                 raise ProblemError(f"files[{n}].name", f"{shown(name)} stands twice")
             else:
                 sources[name] = source
+                places[f"files.{name}"] = entry.where("source")
         if not submission_names:
             odd.append(f"files: none has the source {SUBMISSION_MARK}; submission.py is taken for it")
-        return sources, (*submission_names, "submission.py")[0], odd
+        return sources, (*submission_names, "submission.py")[0], odd, places
 
-    def _evaluators(self, sources: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+    def _evaluators(self, sources: dict[str, str], places: dict[str, str]) -> tuple[dict[str, str], list[str]]:
         """The set's own evaluators by name, and what to say of one that is not there: it would only be read for what it
         imports."""
         found: dict[str, str] = {}
         missing: list[str] = []
         for name in sources.keys() & {self._main(), "eval.py"}:
             try:
-                found[name] = self._read(sources[name], f"files.{name}")
+                found[name] = self._read(sources[name], places[f"files.{name}"])
             except FileMissing as error:
                 found[name] = ""
                 missing.append(f"{error}; it is not used")
         return found, sorted(missing)
 
     def _read(self, source: str, where: str) -> str:
-        return self.files.text(self.folder / source, self.root, where)
+        return self.files.text(self.folder / source, self.root, where, written=source)
 
     def _main(self) -> str:
         config = self.fields.mapping("config")
@@ -236,3 +249,8 @@ def _given(cases: object, where: str, empty: list[str]) -> object:
 def _title(slug: str) -> str:
     words = re.sub(r"[-_]+", " ", slug).strip() or slug
     return words[0].upper() + words[1:]
+
+
+def _meant(name: str) -> str:
+    close = difflib.get_close_matches(name, _KNOWN, 1)
+    return f" (did you mean {close[0]}?)" if close else ""

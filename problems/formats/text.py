@@ -51,16 +51,18 @@ def read_text(path: Path, root: Path, where: str) -> str:
         ) from error
 
 
-def resolve_inside(path: Path, root: Path, where: str) -> Path:
-    """The real path of something that exists inside `root`, symbolic links followed."""
+def resolve_inside(path: Path, root: Path, where: str, *, written: str = "", kind: str = "file") -> Path:
+    """The real path of something that exists inside `root`, symbolic links followed. `written`: how its author named
+    it, for the message; without it the last part of the path."""
+    name = shown(written or path.name)
     if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root)):
-        raise ProblemError(where, f"{shown(str(path.name))} lies outside the problem set; copy it inside")
+        raise ProblemError(where, f"{name} lies outside the problem set; copy it inside")
     try:
         real, real_root = path.resolve(strict=True), root.resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise FileMissing(where, f"there is no file {shown(path.name)}") from error
+    except (OSError, RuntimeError, ValueError) as error:  # the last for a NUL in a name
+        raise FileMissing(where, f"there is no {kind} {name}") from error
     if not real.is_relative_to(real_root):
-        raise ProblemError(where, f"{shown(path.name)} lies outside the problem set; copy it inside")
+        raise ProblemError(where, f"{name} lies outside the problem set; copy it inside")
     return real
 
 

@@ -42,8 +42,8 @@ def test_an_import_that_only_differs_in_what_was_edited_changes_nothing(stage: S
 
 
 def test_a_competition_made_here_is_filled_by_its_set(stage: Stage) -> None:
-    settings = {"name": "Kernels for beginners"}
-    made = create_competition(actor=stage.olga, slug="beginners", settings=settings, now=NOON)
+    made = create_competition(actor=stage.olga, slug="beginners", settings={"name": "Beginners"}, now=NOON)
+    edit_competition(competition=made, actor=stage.olga, settings={"name": "Kernels for beginners"}, now=NOON)
     bring_in(the_set(name="Beginners", deadline=DEADLINE))
     made.refresh_from_db()
     assert (made.name, made.description, made.deadline) == ("Kernels for beginners", "Two small kernels", DEADLINE)

@@ -259,7 +259,7 @@ def test_what_is_refused_fails_the_command_after_the_rest_came_in(
     (tmp_path / "set.yaml").write_text(text)
     with pytest.raises(CommandError, match=r"[1-9]\d* refused"):
         call_command("import_problems", tmp_path)
-    assert "vectoradd.task.yml: 'task.yml' lies outside the problem set" in capsys.readouterr().out
+    assert "problems[0].directory: 'kernels101/vectoradd' lies outside the problem set" in capsys.readouterr().out
 
 
 @pytest.mark.django_db

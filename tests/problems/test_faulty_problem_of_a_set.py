@@ -24,16 +24,16 @@ def write_set(folder: Path, *entries: str, name: str = "Course", file: str = "co
 @pytest.mark.parametrize(
     ("entry", "name", "field", "says"),
     [
-        ("{directory: course/gone, name: gone}", "gone", "gone.task.yml", "there is no file"),
+        ("{directory: course/gone, name: gone}", "gone", "problems[1].directory", "no folder 'course/gone'"),
         ("{directory: course/scale}", "problems[1]", "problems[1].name", "missing"),
         ("{name: lost}", "lost", "problems[1].directory", "missing"),
         ("just text", "problems[1]", "problems[1]", "expected a mapping"),
         ("{directory: course/scale, name: scale}", "scale", "problems[1].name", "stands twice"),
-        ("{directory: course/scale, name: a b}", "a b", "a b.slug", "short name"),
+        ("{directory: course/scale, name: a b}", "a b", "problems[1].name", "short name"),
         ("{directory: course/scale, name: s2, deadline: soon}", "s2", "problems[1].deadline", "not a time"),
         ("{directory: course/scale, name: s2, gpus: [NVIDIA/name: ]}", "s2", "problems[1].gpus[0]", "NVIDIA/name"),
         ("{directory: course/scale, name: s2, gpus: [a/b]}", "s2", "problems[1].gpus[0]", "single word"),
-        ("{directory: ../../etc, name: s2}", "s2", "s2.task.yml", "outside the problem set"),
+        ("{directory: ../../etc, name: s2}", "s2", "problems[1].directory", "'../../etc' lies outside"),
     ],
 )
 def test_a_faulty_problem_is_told_and_the_others_are_read(

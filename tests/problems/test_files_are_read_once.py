@@ -64,7 +64,7 @@ def test_a_folder_that_stands_twenty_times_is_read_once(write_problem, tmp_path:
     ("name", "text", "field", "says"),
     [
         ("task.yml", "a: [", "task.yml", "not valid YAML"),
-        ("reference.py", "#" * 1_000_001, "files.reference.py", "more than 1000000 bytes"),
+        ("reference.py", "#" * 1_000_001, "files[1].source", "more than 1000000 bytes"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_tried_once(

@@ -165,7 +165,7 @@ def test_a_hook_whose_result_is_dropped_is_no_second_entry(write_problem, evalua
 def test_a_missing_evaluator_warns_since_it_is_not_used(write_problem) -> None:
     problem = load_problem(write_problem(WITH_EVALUATOR))
     assert (problem.entry, problem.unsupported, list(problem.files)) == ("custom_kernel", "", ["reference.py"])
-    assert problem.warnings == ("files.eval.py: there is no file 'eval.py'; it is not used",)
+    assert problem.warnings == ("files[2].source: there is no file 'eval.py'; it is not used",)
 
 
 def test_the_submissions_name_is_the_tasks(write_problem) -> None:
@@ -322,8 +322,8 @@ def test_problem_code_is_not_executed(write_problem, tmp_path: Path) -> None:
         ("lang: py\nlang: cu\n", "task.yml", "stands twice"),
         ("lang: py\n", "files", "missing"),
         ("files: [{name: a.py}]\n", "files[0].source", "missing"),
-        ("files: [{name: a.py, source: gone.py}]\n", "files.a.py", "no file 'gone.py'"),
-        ("files: [{name: a.py, source: .}]\n", "files.a.py", "not a plain file"),
+        ("files: [{name: a.py, source: gone.py}]\n", "files[0].source", "no file 'gone.py'"),
+        ("files: [{name: a.py, source: .}]\n", "files[0].source", "not a plain file"),
         ("files: [{name: ../a.py, source: reference.py}]\n", "files", "no folder"),
         ("files: [{name: reference.py, source: reference.py}]\n", "benchmarks", "at least one"),
         ("files: [{name: reference.py, source: reference.py}]\nbenchmarks: [3]\n", "benchmarks[0]", "mapping"),

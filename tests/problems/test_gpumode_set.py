@@ -117,7 +117,10 @@ def test_a_directory_may_not_leave_the_set(write_problem, tmp_path: Path) -> Non
         ("problems: []\n", "name: missing"),
         ("name: C\n", "problems: missing"),
         ("name: C\nproblems: [{directory: course/scale}]\n", "problems[0].name: missing"),
-        ("name: C\nproblems: [{directory: course/gone, name: gone}]\n", "gone.task.yml: there is no file"),
+        (
+            "name: C\nproblems: [{directory: course/gone, name: gone}]\n",
+            "problems[0].directory: there is no folder 'course/gone'",
+        ),
         (
             "name: C\nproblems: [{directory: course/scale, name: a}, {directory: course/scale, name: a}]\n",
             "stands twice",

@@ -188,7 +188,7 @@ def test_a_path_that_climbs_out_is_refused_whether_there_is_a_file_or_not(write_
 def test_a_path_that_leads_nowhere_is_refused_by_name(write_problem, source: str) -> None:
     folder = write_problem(FILES % source + REST)
     (folder / "loop.py").symlink_to(folder / "loop.py")
-    with pytest.raises(ProblemError, match=r"files\.reference\.py: there is no file"):
+    with pytest.raises(ProblemError, match=r"files\[1\]\.source: there is no file"):
         load_problem(folder)
 
 

@@ -298,7 +298,7 @@ def test_a_problem_of_the_library_is_admitted(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
     made = once.judge_here(once.admission_job(PROBLEM, "cpu"), settings, lambda event: None)
     assert made.outcome == "passed", made.admission
-    assert [line.good for line in verify.admission_lines(made)] == [True] * 11
+    assert [line.good for line in verify.admission_lines(made)] == [True] * 13
 
 
 def test_without_its_sandbox_it_says_that_nothing_could_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:

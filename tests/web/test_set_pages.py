@@ -108,7 +108,7 @@ def test_refused_and_unsupported_problems_are_told_with_field_and_reason(stage, 
     shown = client.get(send(client, packed(files))["Location"])
     page = shown.content.decode()
     check(shown)
-    for said in ("gone.task.yml", "there is no file", "several GPUs", "1 created", "1 unsupported", "1 refused"):
+    for said in ("].directory", "there is no folder", "several GPUs", "1 created", "1 unsupported", "1 refused"):
         assert said in page
 
 

@@ -9,7 +9,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from leaderboard.admissions.management.commands.import_problems import add_admission, brought_in, lines_of
+from leaderboard.admissions.management.commands.import_problems import (
+    a_path,
+    add_admission,
+    brought_in,
+    lines_of,
+    parts_of,
+)
 from leaderboard.competitions.sync import REFUSED
 from problems.errors import ProblemError
 from problems.formats.folders import SetFile
@@ -20,7 +26,7 @@ class Command(BaseCommand):
     help = "Create or update the competition of a KernelBench checkout: a board a problem, ranked by fast_p as a whole."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("path", type=Path, help="a checkout, its KernelBench folder, or the folder of one level")
+        parser.add_argument("path", type=a_path, help="a checkout, its KernelBench folder, or the folder of one level")
         parser.add_argument(
             "--levels",
             type=_levels,
@@ -28,9 +34,7 @@ class Command(BaseCommand):
             metavar="1,2",
             help=f"only these; without it {LEVELS[0]} to {LEVELS[-1]}",
         )
-        parser.add_argument(
-            "--hardware", type=_words, default=("cpu",), metavar="A,B", help="a board on each of these (default: cpu)"
-        )
+        parser.add_argument("--hardware", default="cpu", metavar="A,B", help="a board on each of these (default: cpu)")
         parser.add_argument("--name", default=NAME, help=f"of the competition (default: {NAME})")
         add_admission(parser)
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
@@ -38,7 +42,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, path: Path, **options: Any) -> None:
         try:
-            found = load_collection(path, levels=options["levels"], hardware=options["hardware"], name=options["name"])
+            hardware = tuple(parts_of(options["hardware"]))
+            found = load_collection(path, levels=options["levels"], hardware=hardware, name=options["name"])
         except (OSError, ProblemError) as error:
             raise CommandError(f"{path}: {error}") from None
         files, source = [SetFile(path.name, found=found)], f"manage import_kernelbench {path}"
@@ -54,7 +59,3 @@ def _levels(text: str) -> tuple[int, ...]:
         return tuple(sorted({int(part) for part in text.split(",")}))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of levels, such as 1,2") from None
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))

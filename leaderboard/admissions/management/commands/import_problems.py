@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ class Command(BaseCommand):
     help = "Create or update competitions, boards and problem versions from problem sets, and say what became of each."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("path", type=Path, help="a set's YAML file, or a folder with several")
+        parser.add_argument("path", type=a_path, help="a set's YAML file, or a folder with several")
         parser.add_argument("--set", default="", metavar="NAME", help="of a folder: only the set of this name or file")
         parser.add_argument("--hardware", default="", metavar="A,B", help="boards on these, not on what the sets name")
         parser.add_argument("--no-deadlines", action="store_true", help="open boards, though the original is over")
@@ -37,7 +38,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, path: Path, **options: Any) -> None:
         try:
-            hardware = as_words([word for word in options["hardware"].split(",") if word], "hardware", MAX_GPUS)
+            hardware = as_words(parts_of(options["hardware"]), "hardware", MAX_GPUS)
             files = [
                 adapted(file, hardware=hardware, without_deadlines=options["no_deadlines"])
                 for file in read_sets(path, options["set"])
@@ -49,6 +50,17 @@ class Command(BaseCommand):
         self.stdout.write(said)
         if refused := report.counts.get(REFUSED):
             raise CommandError(f"{path}: {refused} refused, the others not; see above")
+
+
+def a_path(text: str) -> Path:
+    """Nothing is no path: it would be the folder that the command happens to run in, as from an unset variable."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("PATH is empty; name a file or folder, or `.` for this one")
+    return Path(text)
+
+
+def parts_of(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def add_admission(parser: CommandParser) -> None:
