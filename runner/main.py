@@ -20,7 +20,12 @@ from rich.text import Text
 try:
     from runner import config, ending, execute, host_checks, once, show
 except ModuleNotFoundError as missing:  # `photofinish` installs without the judge's packages, and this command with it
-    sys.exit(f"The judge needs {missing.name}, which is not installed here: pip install 'photofinish[runner]'")
+    print(
+        f"The judge needs {missing.name}, which is not installed here; in a checkout of Photofinish: "
+        "pip install -c constraints.txt '.[runner]'",
+        file=sys.stderr,
+    )
+    sys.exit(2)
 from problems.spec import Problem
 from runner.draws import Line
 from runner.errors import RunnerError

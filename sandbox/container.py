@@ -111,9 +111,20 @@ def connect(timeout_s: float = 60) -> docker.DockerClient:
     try:
         client = docker.from_env(timeout=int(timeout_s))
         client.ping()
-    except (docker.errors.DockerException, OSError) as err:
-        raise DockerMissing(f"no Docker Engine answers ({err}); install docker.io and start dockerd") from None
+    except (docker.errors.DockerException, OSError, ValueError) as err:  # ValueError: an address that is none
+        raise DockerMissing(_no_engine(err)) from None
     return client
+
+
+def _no_engine(err: Exception) -> str:
+    """What to do about it: the address that is set, this user's rights, or the engine."""
+    if address := os.environ.get("DOCKER_HOST"):
+        return f"no Docker Engine answers at DOCKER_HOST={address!r:.200} ({err}); correct that address, or unset it"
+    if "Permission denied" in str(err):
+        return (
+            "this user may not use the Docker Engine: join the group `docker` (usermod -aG), then sign in anew"
+        )
+    return f"no Docker Engine answers ({err}); install docker.io and start dockerd"
 
 
 def image_id(client: docker.DockerClient, name: str) -> str:

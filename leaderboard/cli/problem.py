@@ -27,7 +27,8 @@ SUFFIX: Final = ".txt"  # so that no tool takes the files for code of this packa
 SET_FILE: Final = "set.yaml"
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 NO_JUDGE: Final = (
-    "The judge is not installed here. With Docker and `pip install 'photofinish[runner]'`, run: runner verify {folder}"
+    "The judge is not installed here. With Docker and `pip install -c constraints.txt '.[runner]'` in a checkout of "
+    "Photofinish, run: runner verify {folder}"
 )
 
 
