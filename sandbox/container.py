@@ -121,9 +121,7 @@ def _no_engine(err: Exception) -> str:
     if address := os.environ.get("DOCKER_HOST"):
         return f"no Docker Engine answers at DOCKER_HOST={address!r:.200} ({err}); correct that address, or unset it"
     if "Permission denied" in str(err):
-        return (
-            "this user may not use the Docker Engine: join the group `docker` (usermod -aG), then sign in anew"
-        )
+        return "this user may not use the Docker Engine: join the group `docker` (usermod -aG), then sign in anew"
     return f"no Docker Engine answers ({err}); install docker.io and start dockerd"
 
 
