@@ -38,7 +38,7 @@ _numbers = itertools.count(1)
 
 
 class Terminated(SystemExit):
-    """SIGTERM or SIGHUP: everything is cleaned up on the way out."""
+    """A signal: everything is cleaned up on the way out."""
 
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
@@ -51,19 +51,22 @@ def tidy(screen: Console) -> Iterator[None]:
     signal that this process was started to ignore (nohup) stays ignored."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: was for number, was in before.items() if was is not signal.SIG_IGN}
+    told = _Told()
     try:
-        told = _Told()
         for number in before:
             signal.signal(number, told)
         reap_of_the_dead()
         yield
-    except (Terminated, KeyboardInterrupt) as err:
-        by = err.number.name if isinstance(err, Terminated) else "Ctrl-C"
-        screen.print(f"Ended by {by} before it was done.", markup=False, highlight=False)
-        raise
+    except BaseException:
+        if told.number is None:
+            raise
     finally:
         for number, was in before.items():
             signal.signal(number, was)
+    if told.number is not None:  # also where the exception was dropped, or another one came of it on the way out
+        by = "Ctrl-C" if told.number == signal.SIGINT else told.number.name
+        screen.print(f"Ended by {by} before it was done.", markup=False, highlight=False)
+        raise Terminated(told.number)
 
 
 class _Told:
@@ -72,12 +75,14 @@ class _Told:
 
     def __init__(self) -> None:
         self._last_s = -float("inf")
+        self.number: signal.Signals | None = None  # the first one
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         if now - self._last_s < AGAIN_S:
             return
         self._last_s = now
+        self.number = self.number or signal.Signals(number)
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         raise Terminated(number)

@@ -76,6 +76,8 @@ def execute(
 
 def sides_of(job: Job) -> tuple[str, ...]:
     """The containers that a job needs, beside the oracle's."""
+    if job.task == ADMISSION:
+        return (B, A)
     if job.mode not in TIMED_MODES:
         return (B,)
     return (B, A) if job.incumbent is None else (B, A, I)

@@ -117,12 +117,11 @@ def connect(timeout_s: float = 60) -> docker.DockerClient:
 
 
 def _no_engine(err: Exception) -> str:
-    """What to do about it: the address that is set, this user's rights, or the engine."""
-    if address := os.environ.get("DOCKER_HOST"):
-        return f"no Docker Engine answers at DOCKER_HOST={address!r:.200} ({err}); correct that address, or unset it"
+    """What to do about it: this user's rights, the engine, or the address that is set."""
     if "Permission denied" in str(err):
         return "this user may not use the Docker Engine: join the group `docker` (usermod -aG), then sign in anew"
-    return f"no Docker Engine answers ({err}); install docker.io and start dockerd"
+    remedy = "install docker.io and start dockerd; where DOCKER_HOST is set, correct that address, or unset it"
+    return f"no Docker Engine answers ({err}); {remedy}"
 
 
 def image_id(client: docker.DockerClient, name: str) -> str:

@@ -19,6 +19,7 @@ from runner.judge.schedule import A
 if TYPE_CHECKING:
     from runner.judge.trial import Trial
 
+WHILE: Final = "\nwhile it was asked to "  # as sandbox/inside/oracle.py says it
 SAID_CHARS: Final = 500  # of an error's last line
 
 log = logging.getLogger("runner.own_check")
@@ -35,7 +36,8 @@ def ask(trial: Trial, given: Input, output: Buffer, side: str) -> tuple[bool, st
         log.warning("the problem's own check failed on an output in case %s: %s", given.case, failed)
         if not _is_outputs_fault(trial, given, output):
             raise
-        last_line = str(failed).strip().rsplit("\n", 1)[-1][:SAID_CHARS]
+        raised = str(failed).partition(WHILE)[0]  # what follows are the problem's own lines
+        last_line = raised.strip().rsplit("\n", 1)[-1][:SAID_CHARS]
         return False, f"the problem's own check failed on your output: {last_line}"
 
 

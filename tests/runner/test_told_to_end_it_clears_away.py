@@ -160,7 +160,7 @@ def test_what_a_killed_one_left_is_removed_by_the_next(begin: Callable[..., Comm
     killed = begin("verify", endless, "--only", "admission/")
     killed.wait_for(killed.spins)
     begin("doctor").ended()
-    assert len(killed.containers()) == 2, "it is alive"
+    assert len(killed.containers()) == 3, "it is alive"
     killed.ended(signal.SIGKILL)
     begin("doctor").ended()
     assert killed.containers() == []
