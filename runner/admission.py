@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
 from runner import draws
-from runner.draws import SAID_CHARS, Line
+from runner.draws import SAID_CHARS
 from runner.judge import faults, limits
 from runner.judge.call import Input
 from runner.judge.cases import Planned, fresh_seed, plan_checks
@@ -29,6 +29,7 @@ from runner.judge.faults import Fault, OracleFailed
 from runner.judge.schedule import A, B
 from runner.judge.stage import Stage
 from runner.judge.trial import Trial
+from runner.line import Line
 
 MARGIN: Final = 4.0  # times the error of the working precision, in the variant `margin`
 NEAR: Final = 0.01  # relative L2 distance below which an output is no other than the last one, or than a constant

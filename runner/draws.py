@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from problems.spec import Case, case_name
@@ -17,8 +17,10 @@ from runner.judge.faults import OracleFailed
 from runner.judge.layout import Layout
 from runner.judge.memory import Memory
 from runner.judge.trial import Trial
+from runner.line import Line
 
 SAID_CHARS: Final = 400
+SAME_DATA, OTHER_DATA = "the same data", "other data"
 WORD: Final = 8  # bytes that are compared at a time
 SAME: Final = (
     "Every timed case gives the same data whatever the seed, such as {case}: what is known beforehand need not be "
@@ -35,22 +37,6 @@ UNSEEDED: Final = (
     "Of the timed case {case}, nothing that changes with the seed comes again with the same one: what became of a "
     "result could not be looked into. Draw from generators that `seed` was put into."
 )
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the table. `good` None: it does not apply to this problem. Not `judged`: this machine failed."""
-
-    name: str
-    expected: str
-    got: str
-    good: bool | None
-    explained: str = ""
-    figures: dict[str, Any] = field(default_factory=dict)
-    judged: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -118,26 +104,28 @@ def _parts(node: dict[str, Any]) -> dict[Any, dict[str, Any]]:
 
 def seeded(drawn: Sequence[Drawn]) -> Line:
     """Is what is timed fresh each time?"""
-    if not drawn:
-        return Line("admission/seeds", "other data", "not tried", None)
-    good = any(one.varied for one in drawn)
-    explained = "" if good else SAME.format(case=case_name(drawn[0].case))
-    return Line("admission/seeds", "other data", "other data" if good else "the same data", good, explained)
+    same = () if any(one.varied for one in drawn) else drawn
+    return _line(
+        "admission/seeds", OTHER_DATA, SAME_DATA, drawn, [SAME.format(case=case_name(one.case)) for one in same]
+    )
 
 
 def repeatable(drawn: Sequence[Drawn]) -> Line:
     """Can the same data be made once more? Not asked of what no seed changes, which `seeded` is about."""
-    known = [one for one in drawn if one.again is not None]
-    if not known:
-        return Line("admission/again", "the same data", "not tried", None)
-    good = any(one.again for one in known)
-    explained = "" if good else UNSEEDED.format(case=case_name(known[0].case))
-    return Line("admission/again", "the same data", "the same data" if good else "other data", good, explained)
+    asked = [one for one in drawn if one.again is not None]
+    lost = () if any(one.again for one in asked) else asked
+    said = [UNSEEDED.format(case=case_name(one.case)) for one in lost]
+    return _line("admission/again", SAME_DATA, OTHER_DATA, asked, said)
 
 
 def plain_stays(drawn: Sequence[Drawn]) -> Line:
     """Is nothing fresh known before the clock starts?"""
-    if not drawn:
-        return Line("admission/plain", "the same", "not tried", None)
-    told = [PLAIN.format(case=case_name(one.case), place=one.plain[:SAID_CHARS]) for one in drawn if one.plain]
-    return Line("admission/plain", "the same", "other values" if told else "the same", not told, "".join(told[:1]))
+    said = [PLAIN.format(case=case_name(one.case), place=one.plain[:SAID_CHARS]) for one in drawn if one.plain]
+    return _line("admission/plain", "the same", "other values", drawn, said)
+
+
+def _line(name: str, wanted: str, unwanted: str, asked: Sequence[Drawn], said: Sequence[str]) -> Line:
+    """`said`: what is wrong, of which the first is told; nothing where all is well."""
+    if not asked:
+        return Line(name, wanted, "not tried", None)
+    return Line(name, wanted, unwanted if said else wanted, not said, "".join(said[:1]))

@@ -1,8 +1,9 @@
 """How a command that judges in its own process ends before it is done, and what becomes of its containers.
 
-Owns the signals of `runner once`, `verify`, `confirm` and `bench`, and the name on their containers, which says whose
-they are. Always true: told to end (SIGTERM, SIGHUP, Ctrl-C), it removes its containers first; of one that could not,
-since it was killed, the next one on this host removes them. Of a process that might be alive nothing is ever removed.
+Owns the signals of `runner once`, `verify`, `confirm`, `bench` and `doctor`, and the name on their containers, which
+says whose they are. Always true: told to end (SIGTERM, SIGHUP, Ctrl-C), it removes its containers first; of one that
+could not, since it was killed, the next one on this host removes them. Of a process that might be alive nothing is ever
+removed.
 """
 
 from __future__ import annotations
@@ -42,13 +43,12 @@ class Terminated(SystemExit):
 
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
-        self.number = signal.Signals(number)
 
 
 @contextlib.contextmanager
 def tidy(screen: Console) -> Iterator[None]:
-    """Around all that starts containers, in the main thread: its exit code after SIGTERM is 143, after SIGHUP 129. A
-    signal that this process was started to ignore (nohup) stays ignored."""
+    """Around all that starts containers, in the main thread: its exit code is 143 after SIGTERM, 129 after SIGHUP, 130
+    after Ctrl-C. A signal that this process was started to ignore (nohup) stays ignored."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: was for number, was in before.items() if was is not signal.SIG_IGN}
     told = _Told()

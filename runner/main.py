@@ -27,8 +27,8 @@ except ModuleNotFoundError as missing:  # `photofinish` installs without the jud
     )
     sys.exit(2)
 from problems.spec import Problem
-from runner.draws import Line
 from runner.errors import RunnerError
+from runner.line import Line
 from runner.wire import MODES, MOST_RUNS, Report
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

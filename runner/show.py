@@ -12,11 +12,11 @@ from rich.text import Text
 
 from runner import host_checks
 from runner.admission import NEAR_CONSTANT
-from runner.draws import Line
 from runner.host_checks import Check
 from runner.judge.ceilings import Ceilings
 from runner.judge.rerun import Difference
 from runner.judge.verdict import Verdict
+from runner.line import Line
 from runner.replay import Replayed
 from runner.wire import Event, Report
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from problems.directives import named_hardware
 from problems.spec import Problem, in_python
-from runner.draws import Line
+from runner.line import Line
 from runner.once import UsageError, read_source
 from runner.wire import Report
 

@@ -2,8 +2,8 @@
 
 The judge (runner/admission.py) puts lines before this text: REFERENCE (the source of reference.py), LEGAL (the formats
 that precision.legal names) and TURNS (keys of VARIANTS below): call by call the next of them answers, so that one input
-serves all. It runs in a tenant
-like any submission, and is ours. Raises NotApplicable where a variant makes no sense for the problem at hand.
+serves all. It runs in a tenant like any submission, and is ours. Raises NotApplicable where a variant makes no sense
+for the problem at hand.
 """
 
 import copy

@@ -1,7 +1,7 @@
 """Which cases are judged: the public ones, and fresh secret ones that nobody has seen.
 
-Every seed is drawn by itself (never derived from another). Chance comes in as an
-argument, so that a test can fix it; the judge gives `secrets.SystemRandom()`.
+Every seed is drawn by itself (never derived from another). Chance comes in as an argument, so that a test can fix it;
+the judge gives `secrets.SystemRandom()`.
 """
 
 from __future__ import annotations

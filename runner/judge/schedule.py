@@ -51,7 +51,7 @@ class Profile:
     slowed: float  # a quad whose baseline is slower than usual by this share is void
     agree_ns: float = 0.0  # a half-width of so many ns is narrow enough, where that is more
     widest_half_width: float = 0.0  # up to this one
-    wavering: float = 0.0  # and whose difference lies below the others' by so many of their absolute deviations
+    wavering: float = 0.0  # `slowed` besides: its difference lies below the others' by so many absolute deviations
 
 
 CPU: Final = Profile(
