@@ -40,7 +40,6 @@ GUESSES: Final = ("constant", "previous")
 HALF_NAMES: Final = ("fp16", "bf16")
 NEAR_CONSTANT: Final = "near_constant"
 SOURCE: Final = Path(__file__).parent.parent / "problems" / "library" / "admission.py"
-ANSWERED: Final = frozenset(reason for _, reason in faults.ANSWERS.values())  # after these the tenant still obeys
 CALL_S: Final = 60.0  # the longest that one call may take: more than a submission's, since it solves twice and copies
 BASELINE: Final = "baseline"
 EXPLAINED: Final = {
@@ -201,7 +200,7 @@ def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], beside: T
             call, output = trial.call(B, given, stage, 0, public=True)
         except Fault as fault:
             tally.failed(fault, public=one.public)
-            if fault.reason not in ANSWERED:
+            if not faults.obeys_after(fault):
                 raise
             continue
         check = trial.judge_output(given, call, output, public=True) | {"public": one.public}

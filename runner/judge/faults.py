@@ -67,7 +67,7 @@ ANSWERS: Final = {
     protocol.MEMORY: ("out_of_memory", "allocation"),
     protocol.LAYOUT_FAILED: ("runtime_error", "layout"),
 }
-
+ANSWERED: Final = frozenset(reason for _, reason in ANSWERS.values())
 
 SENTENCES: Final = {
     "exited": "Your code ended its own process instead of returning",
@@ -91,6 +91,11 @@ def from_answer(order: int, status: int, text: str) -> Fault:
         return Fault("policy", "protocol", "The answers page holds a status that does not belong there.")
     outcome, reason = ANSWERS[status]
     return Fault(outcome, reason, text, told_by_tenant=True)
+
+
+def obeys_after(err: BaseException) -> bool:
+    """Did a tenant itself say that an order failed? Its container lives, then, and waits for the next one."""
+    return isinstance(err, Fault) and err.reason in ANSWERED
 
 
 def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:

@@ -323,12 +323,14 @@ class Tenant:
 
     @contextmanager
     def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:
-        """Whatever happens, the judge's device is left waiting for nothing."""
+        """Whatever happens, the judge's device is left waiting for nothing. Who answered that a call failed still obeys,
+        and may be asked again."""
         try:
             yield
-        except BaseException:
+        except BaseException as err:
             if not shot.is_done():
-                self.container.kill()
+                if not faults.obeys_after(err):
+                    self.container.kill()
                 self._release(shot, nonce)
             raise
 

@@ -116,6 +116,29 @@ def test_whatever_a_call_comes_to_no_device_is_left_waiting(
     assert all(shot.took_ns for shot in memory.shots)
 
 
+RAISES_ONCE = """
+turns = iter([True])
+def custom_kernel(data):
+    if next(turns, False):
+        raise ValueError("not yet")
+    return torch.add(data[0], 1, out=data[1])
+"""
+
+
+@pytest.mark.parametrize("queue", [True, False], ids=["queued", "ordered"])
+@pytest.mark.parametrize("first", ["import torch\n", "import torch\nSYNCHRONISES = True\n"], ids=["at once", "waiting"])
+def test_who_raised_can_be_asked_again(
+    tenant: Tenant, memory: TwoDevices, given: Input, first: str, queue: bool
+) -> None:
+    """As the admission test does, whose variants raise where they make no sense."""
+    with pytest.raises(Fault, match="not yet"):
+        call(tenant, first + RAISES_ONCE, given, queue=queue)
+    assert all(shot.took_ns for shot in memory.shots)
+    into = np.empty(given.layout.output_bytes, np.uint8)
+    tenant.call(given, into, LIMIT_S, queue=queue)
+    assert agrees(given, into)
+
+
 def test_copies_are_timed_in_every_place_when_nothing_runs_any_more(
     tenant: Tenant, memory: TwoDevices, given: Input, monkeypatch: pytest.MonkeyPatch
 ) -> None:
