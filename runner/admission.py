@@ -22,6 +22,7 @@ from typing import Any, Final
 from problems.spec import MODEL, Case, Problem, case_name
 from runner import draws
 from runner.draws import SAID_CHARS
+from runner.each_output import EachOutput
 from runner.judge import faults, limits
 from runner.judge.call import Input
 from runner.judge.cases import Planned, fresh_seed, plan_checks
@@ -33,7 +34,8 @@ from runner.line import Line
 
 MARGIN: Final = 4.0  # times the error of the working precision, in the variant `margin`
 NEAR: Final = 0.01  # relative L2 distance below which an output is no other than the last one, or than a constant
-MUST_PASS: Final = ("reference", "margin")
+HONEST: Final = "reference"
+MUST_PASS: Final = (HONEST, "margin")
 MUST_FAIL: Final = ("zeros", "ones", "constant", "input", "previous", "half")
 MAY_NOT_APPLY: Final = ("input", "previous", "half", "margin")
 GUESSES: Final = ("constant", "previous")
@@ -164,6 +166,7 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
     planned = plan(problem, trial)
     drawn: list[draws.Drawn] = []
     beside = Tally() if A in trial.sides else None
+    each = EachOutput()
     stage = Stage("The admission test", (len(turns) + 1) * problem.test_timeout_s, trial.oracle.asked, CALL_S)
     try:
         trial.load(source(problem, turns))
@@ -173,13 +176,13 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
             _load_baseline(trial, beside)
         for done, one in enumerate(planned):
             trial.emit("checking", "", {"done": done, "total": len(planned)})
-            _take_turns(trial, one, tallies, beside, stage)
+            _take_turns(trial, one, tallies, each, beside, stage)
     except Fault as fault:  # the container is gone, or the time
         if not any(tally.fault for tally in tallies.values()):
             tallies["reference"].failed(fault)
     if beside is not None:
         tallies[BASELINE] = beside
-    return conclude(problem, tallies, cases=len(planned), drawn=drawn, hard_ns=hard_ns)
+    return conclude(problem, tallies, each, cases=len(planned), drawn=drawn, hard_ns=hard_ns)
 
 
 def _load_baseline(trial: Trial, tally: Tally) -> None:
@@ -189,12 +192,14 @@ def _load_baseline(trial: Trial, tally: Tally) -> None:
         tally.fault = str(err)[:SAID_CHARS]
 
 
-def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], beside: Tally | None, stage: Stage) -> None:
+def _take_turns(
+    trial: Trial, one: Planned, tallies: dict[str, Tally], each: EachOutput, beside: Tally | None, stage: Stage
+) -> None:
     """All variants on one input, then the baseline. Raises Fault where the tenant will answer no more."""
     fp64 = trial.rule(one.case).fp64(timed=False)
     given = trial.oracle.make(one.case, one.seed, fp64=fp64)
     timed = _timed(trial.problem, one.case)
-    for tally in tallies.values():
+    for name, tally in tallies.items():
         trial.evidence["findings"] = []
         try:
             call, output = trial.call(B, given, stage, 0, public=True)
@@ -206,6 +211,8 @@ def _take_turns(trial: Trial, one: Planned, tallies: dict[str, Tally], beside: T
         check = trial.judge_output(given, call, output, public=True) | {"public": one.public}
         tally.own_check = trial.oracle.checks
         tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)
+        if name == HONEST and check["good"]:
+            each.ask(trial, given, call, output, public=one.public)
     if beside is not None and not beside.fault:
         _ask_baseline(trial, given, beside, stage)
     trial.oracle.release(given)
@@ -225,6 +232,7 @@ def _ask_baseline(trial: Trial, given: Input, tally: Tally, stage: Stage) -> Non
 def conclude(
     problem: Problem,
     tallies: dict[str, Tally],
+    each: EachOutput | None = None,
     *,
     cases: int,
     drawn: Sequence[draws.Drawn] = (),
@@ -238,6 +246,7 @@ def conclude(
         draws.repeatable(drawn),
         draws.plain_stays(drawn),
         *(line(name, tally, tf32=tf32) for name, tally in tallies.items()),
+        *(each.lines() if each is not None else ()),
     )
     margin = tallies["margin"].margin if "margin" in tallies else None
     return Admission(lines, tuple(_marks(problem, tallies)), cases, margin)

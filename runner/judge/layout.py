@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -154,6 +155,25 @@ def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
     if not any(slot.output >= 0 and slot.nbytes for slot in slots):
         raise OracleFailed("the reference returns no tensor with any elements: there is nothing to check")
     return Layout(slots, input_bytes, output_bytes, text)
+
+
+def returned(layout: Layout) -> set[int]:
+    """Where the outputs lie that the reference's result holds, directly or by a view. Raises OracleFailed."""
+    try:
+        data = json.loads(layout.text)
+        found = (data["slots"][number] for number in _slots_of(data["result"]))
+        bases = [data["slots"][one["of"]] if one["role"] == "view" else one for one in found]
+        return {int(one["output"]) for one in bases} - {-1}
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
+        raise OracleFailed(f"the problem's container sent a malformed layout: {err!r}") from None
+
+
+def _slots_of(node: dict[str, Any]) -> Iterator[int]:
+    """Of a node as sandbox/inside/tree.py has them."""
+    if "slot" in node:
+        yield node["slot"]
+    for part in node.get("of", ()):
+        yield from _slots_of(part[1] if isinstance(part, list) else part)
 
 
 def _slot(data: Any) -> Slot:

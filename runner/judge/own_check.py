@@ -3,7 +3,8 @@
 A check that raises, dies or never ends says nothing by itself: an index out of range is the output's fault, a check
 that needs too much memory is the problem's. So another oracle is asked, in which nothing else ever happened, about the
 very same data: it must take what the reference gave, and fail on this output again or refuse it. Else nobody's code but
-the problem's is to blame: it may have run out of memory over all that was asked before.
+the problem's is to blame: it may have run out of memory over all that was asked before. In the admission test, where no
+competitor is to blame, the same oracle is asked, unless its container died: does it take what the reference gave?
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from runner.judge.call import Input
 from runner.judge.faults import OracleFailed
 from runner.judge.memory import Buffer
+from runner.judge.oracle import Oracle
 from runner.judge.schedule import A
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def ask(trial: Trial, given: Input, output: Buffer, side: str) -> tuple[bool, st
     try:
         return trial.oracle.check(given.number, given.layout, output)
     except OracleFailed as failed:
-        if side == A or trial.another_oracle is None:
+        if side == A:
             raise
         log.warning("the problem's own check failed on an output in case %s: %s", given.case, failed)
         if not _is_outputs_fault(trial, given, output):
@@ -43,14 +45,15 @@ def ask(trial: Trial, given: Input, output: Buffer, side: str) -> tuple[bool, st
 
 def _is_outputs_fault(trial: Trial, given: Input, output: Buffer) -> bool:
     """Asks another oracle, which is the trial's from then on."""
-    assert trial.another_oracle is not None
+    if trial.another_oracle is None:
+        return _takes(trial.oracle, given)
     before, trial.oracle = trial.oracle, trial.another_oracle()
     trial.oracle.follow(before)
     oracle = trial.oracle
     try:
         oracle.load(dict(trial.problem.files), trial.evidence["init_seed"])
         (again,) = oracle.make_all(given.arguments, [given.drawn_from])
-        if again.layout != given.layout or not oracle.check(again.number, again.layout, again.expected)[0]:
+        if again.layout != given.layout or not _takes(oracle, again):
             return False
     except OracleFailed as failed:
         log.warning("it fails on what the reference gave, too: %s", failed)
@@ -59,3 +62,12 @@ def _is_outputs_fault(trial: Trial, given: Input, output: Buffer) -> bool:
         return not oracle.check(again.number, again.layout, output)[0]
     except OracleFailed:
         return True
+
+
+def _takes(oracle: Oracle, given: Input) -> bool:
+    """Is what the reference gave right?"""
+    try:
+        return oracle.check(given.number, given.layout, given.expected)[0]
+    except OracleFailed as failed:
+        log.warning("it fails on what the reference gave, too: %s", failed)
+        return False

@@ -323,8 +323,8 @@ class Tenant:
 
     @contextmanager
     def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:
-        """Whatever happens, the judge's device is left waiting for nothing. Who answered that a call failed still obeys,
-        and may be asked again."""
+        """Whatever happens, the judge's device is left waiting for nothing. Who answered that a call failed may be
+        asked again."""
         try:
             yield
         except BaseException as err:

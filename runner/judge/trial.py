@@ -59,7 +59,7 @@ class Trial:
         emit: Emit,
         another_oracle: Callable[[], Oracle] | None = None,
     ) -> None:
-        """`another_oracle` closes the one there is and starts another; without it no failed check is looked into."""
+        """`another_oracle` closes the one there is and starts another, for checks that fail (own_check.py)."""
         self.problem = problem
         self.memory = memory
         self.oracle = oracle

@@ -1,0 +1,177 @@
+"""The admission test takes one output after the other away: what only the others make wrong need not be computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from problems.cases import Fuzz, IntRange
+from problems.spec import MODEL
+from problems.tolerance import Tolerance
+from runner import each_output
+from runner.judge.call import Input
+from runner.judge.faults import OracleFailed
+from runner.judge.trial import Trial
+from runner.line import Line
+from tests.runner.admission_here import INPUTS, SUM, examined, problem
+
+TWO = INPUTS + "def ref_kernel(data):\n    return torch.exp(data[0]) + data[1], data[0] * data[1]\n"
+CLOSE = "torch.allclose({0}, {1}, rtol=1e-4, atol=1e-5)"
+CHECK = """
+def check_implementation(data, output):
+    first, second = ref_kernel(data)
+    return {}, "not the same"
+"""
+BOTH = TWO + CHECK.format(CLOSE.format("first", "output[0]") + " and " + CLOSE.format("second", "output[1]"))
+FIRST_ALONE = TWO + CHECK.format(CLOSE.format("first", "output[0]"))
+TINY = TWO.replace("data[0] * data[1]", "1e-9 * data[0] * data[1]")
+SCRATCH = """
+import torch
+def generate_input(*, size, seed):
+    x = torch.randn(size, generator=torch.Generator().manual_seed(seed))
+    return x, torch.zeros(size), torch.zeros(size)
+def ref_kernel(data):
+    x, scratch, out = data
+    scratch.copy_(torch.exp(x))
+    out.copy_(scratch + x)
+    return out
+"""
+LOOKS_AT_OUT = """
+def check_implementation(data, output):
+    return torch.allclose(output, torch.exp(data[0]) + data[0], rtol=1e-4, atol=1e-5), "not the same"
+"""
+MANY = INPUTS + "def ref_kernel(data):\n    return [data[0] * (1 + number) for number in range(20)]\n"
+NEVER = INPUTS + "def ref_kernel(data):\n    return torch.exp(data[0]) + data[1], torch.zeros(len(data[0]))\n"
+PUBLIC_ALONE = """
+import torch
+def generate_input(*, size, live, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(size, generator=generator), live * torch.randn(size, generator=generator)
+def ref_kernel(data):
+    return torch.exp(data[0]), 3 * data[1]
+"""
+LAYER = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(width))
+    def forward(self, x):
+        self.seen.add_(SCALE * x.mean(0))
+        return torch.exp(x)
+def get_inputs():
+    return [torch.randn(64, 8)]
+def get_init_inputs():
+    return [8]
+"""
+CAREFUL = """
+def check_implementation(data, output):
+    if not output[0].any():
+        raise ValueError("nothing there")
+    first, second = ref_kernel(data)
+    return torch.allclose(torch.cat(output), torch.cat((first, second)), rtol=1e-4, atol=1e-5), "other"
+"""
+ALWAYS = "def check_implementation(data, output):\n    raise ValueError('no')\n"
+
+
+@pytest.fixture(autouse=True)
+def torch() -> None:
+    pytest.importorskip("torch")
+
+
+def line(reference: str, folder: Path, **changes: object) -> Line | None:
+    """What is said about its outputs alone; the rest of the test passes."""
+    changes = {"tolerance": None} | changes if "def check" in reference else changes
+    found = examined(problem(reference, **changes), folder)
+    lines = {one.name: one for one in found.lines}
+    mine = lines.pop(each_output.NAME, None)
+    assert not [one for one in lines.values() if one.good is False], lines
+    assert found.passed is (mine is None or mine.good)
+    return mine
+
+
+def test_where_there_is_one_output_nothing_is_said(tmp_path: Path) -> None:
+    assert line(SUM, tmp_path) is None
+
+
+@pytest.mark.parametrize("reference", [TWO, BOTH], ids=["compared", "by its own check"])
+def test_outputs_that_each_make_an_answer_wrong_pass(tmp_path: Path, reference: str) -> None:
+    told = line(reference, tmp_path)
+    assert told is not None
+    assert (told.good, told.got) == (True, "wrong, each of 2")
+
+
+@pytest.mark.parametrize("reference", [FIRST_ALONE, TINY], ids=["its own check looks away", "smaller than allowed"])
+def test_an_output_that_nobody_need_compute_is_found(tmp_path: Path, reference: str) -> None:
+    told = line(reference, tmp_path)
+    assert told is not None
+    assert (told.good, told.got) == (False, "accepted without output 2")
+    assert "Of output 2 of 2 (float32 [33]) zeros are accepted" in told.explained
+
+
+def test_scratch_that_a_problems_own_check_leaves_alone_may_hold_anything(tmp_path: Path) -> None:
+    assert line(SCRATCH + LOOKS_AT_OUT, tmp_path) is None
+    told = line(SCRATCH, tmp_path / "compared")
+    assert told is not None
+    assert told.got == "wrong, each of 2", "without a check of its own a kernel must fill it alike"
+
+
+def test_of_many_outputs_some_are_drawn_for_each_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, ask = [], each_output.EachOutput.ask
+
+    def counted(self: each_output.EachOutput, trial: Trial, given: Input, *told: Any, public: bool) -> None:
+        judged: list[Any] = []
+        monkeypatch.setattr(trial, "judge_output", lambda *told, **named: judged.append(told) or {"good": False})
+        ask(self, trial, given, *told, public=public)
+        monkeypatch.undo()
+        asked.append(len(judged))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(each_output.EachOutput, "ask", counted)
+        told = line(MANY, tmp_path)
+    assert told is not None
+    assert told.good
+    assert set(asked) == {each_output.MOST}
+
+
+def test_an_output_of_zeros_is_not_asked_about(tmp_path: Path) -> None:
+    told = line(NEVER, tmp_path)
+    assert told is not None
+    assert told.got == "wrong, each of 1"
+
+
+def test_what_only_public_data_tell_counts_for_nothing(tmp_path: Path) -> None:
+    asked = problem(
+        PUBLIC_ALONE,
+        tests=({"size": 33, "live": 1, "seed": 1},),
+        benchmarks=({"size": 64, "live": 0, "seed": 2},),
+        fuzz=Fuzz(cases=4, args={"size": IntRange(2, 64), "live": (0,)}),
+    )
+    told = {one.name: one for one in examined(asked, tmp_path).lines}[each_output.NAME]
+    assert told.got == "accepted without output 2"
+
+
+@pytest.mark.parametrize(("scale", "good"), [("1", True), ("1e-12", False)])
+def test_what_a_model_changes_in_place_is_an_answer(tmp_path: Path, scale: str, good: bool) -> None:
+    loose = {
+        "tolerance": Tolerance(rtol=1e-4, atol=1e-6),
+        "interface": MODEL,
+        "tests": (),
+        "benchmarks": ({"seed": 1},),
+    }
+    told = line(LAYER.replace("SCALE", scale), tmp_path, **loose)
+    assert told is not None
+    assert told.good is good
+
+
+def test_a_check_that_raises_on_what_is_wrong_refuses_it(tmp_path: Path) -> None:
+    told = line(TWO + CAREFUL, tmp_path)
+    assert told is not None
+    assert told.good
+
+
+def test_a_check_that_raises_on_the_references_own_answer_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OracleFailed, match="ValueError: no"):
+        line(TWO + ALWAYS, tmp_path)
