@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 KERNEL = str(once.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py")
 PATIENCE_S = 60
+HEEDING = ("env", "--default-signal=INT")  # what a shell starts in the background ignores Ctrl-C, and so would this
 TASK = """
 files:
   - {name: reference.py, source: reference.py}
@@ -70,7 +71,7 @@ class Command:
             "RUNNER_LOCKS": str(locks),
         }
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "runner.main", *arguments],
+            [*HEEDING, sys.executable, "-m", "runner.main", *arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
