@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -18,6 +19,7 @@ MAX_SHOWN_CHARS: Final = 80  # of a wrong value, in a message
 MAX_SAID_CHARS: Final = 500  # of a message in a report
 MAX_EXPRESSION_CHARS: Final = 500
 _NO_TEXT: Final = re.compile(r"[\x00\ud800-\udfff]")
+_UNSEEN_KINDS: Final = ("Cc", "Cf", "Zl", "Zp")  # control and formatting characters, line breaks
 _EXPRESSION: Final = re.compile(r"[A-Za-z0-9_+\-*/%(). ,]+")
 
 
@@ -66,6 +68,15 @@ def as_text(value: object, where: str, most: int, *, empty_ok: bool = True) -> s
     if not empty_ok and not value.strip():
         raise ProblemError(where, "is empty; write something there or leave the key out")
     return value
+
+
+def as_line(value: object, where: str, most: int, *, empty_ok: bool = False) -> str:
+    """Text that people tell apart by looking at it: one line, and nothing that cannot be seen or turns words around."""
+    text = as_text(value, where, most, empty_ok=empty_ok)
+    for place, char in enumerate(text, 1):
+        if unicodedata.category(char) in _UNSEEN_KINDS:
+            raise ProblemError(where, f"holds the invisible character U+{ord(char):04X} at place {place}; remove it")
+    return text
 
 
 def as_name(value: object, where: str, pattern: re.Pattern[str], what: str) -> str:

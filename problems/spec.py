@@ -8,6 +8,7 @@ are. Nothing here executes problem code.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import keyword
 import re
@@ -21,6 +22,7 @@ from problems.fields import (
     MAX_EXPRESSION_CHARS,
     Fields,
     as_expression,
+    as_line,
     as_list,
     as_mapping,
     as_name,
@@ -168,7 +170,7 @@ class Problem:
         fields.only(_KEYS)
         problem = cls(
             slug=fields.required("slug", _slug),
-            title=fields.required("title", partial(as_text, most=MAX_TITLE_CHARS, empty_ok=False)),
+            title=fields.required("title", partial(as_line, most=MAX_TITLE_CHARS)),
             description=fields.required("description", _body),
             files=fields.required("files", _files),
             benchmarks=fields.required("benchmarks", _cases),
@@ -238,6 +240,11 @@ def _check_together(problem: Problem) -> None:
 
 
 def _check_hardware(problem: Problem) -> None:
+    for name, other in itertools.combinations(problem.gpus, 2):
+        if name.casefold() == other.casefold():
+            raise ProblemError(
+                "gpus", f"{name} and {other} differ in case only; keep the one that your runners are for"
+            )
     offered = ", ".join(problem.gpus) or "empty"
     if problem.untuned_on and problem.baseline is None:
         raise ProblemError("untuned_on", "is said of a baseline, and there is none: leave it out, or name a `baseline`")

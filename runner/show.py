@@ -225,7 +225,7 @@ def verification(screen: Console, lines: Sequence[Line], marks: Sequence[str] = 
     elif not unjudged:
         screen.print(Text("Nothing was judged: no sample is for this hardware (RUNNER_HARDWARE).", style="bold red"))
     if counted and len(counted) < len(lines):
-        screen.print(Text(f"{len(lines) - len(counted)} more make no sense here (–) and were left out.", style="dim"))
+        screen.print(Text(f"{len(lines) - len(counted)} more count for nothing here (–).", style="dim"))
 
 
 def replayed(screen: Console, found: Replayed) -> None:

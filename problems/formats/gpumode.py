@@ -177,7 +177,11 @@ def _hardware(value: object, where: str) -> _Hardware:
     wrong: list[ProblemError] = []
     for n, item in enumerate(as_list(value, where, MAX_GPUS)):
         try:
-            names += as_words([item], where, 1)
+            (name,) = as_words([item], where, 1)
+            other = next((one for one in names if one != name and one.casefold() == name.casefold()), None)
+            if other is not None:
+                raise ProblemError(where, f"{shown(name)} and {shown(other)} differ in case only")
+            names.append(name)
         except ProblemError as error:
             wrong.append(ProblemError(f"{where}[{n}]", error.message))
     if wrong and not names:

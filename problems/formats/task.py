@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_bool, as_list, as_text, said, shown
+from problems.fields import Fields, as_bool, as_line, as_list, as_text, said, shown
 from problems.formats import inspect
 from problems.formats.files import Files
 from problems.formats.text import FileMissing
@@ -83,7 +83,7 @@ class _Task:
         bundle = {
             "bundle": BUNDLE_VERSION,
             "slug": slug,
-            "title": self.fields.optional("title", partial(as_text, most=200), "") or _title(slug),
+            "title": self.fields.optional("title", partial(as_line, most=200, empty_ok=True), "") or _title(slug),
             "description": self.fields.optional("description", partial(as_text, most=200_000), ""),
             "files": task_files,
             "submission_name": submission_name,

@@ -81,14 +81,14 @@ def torch() -> None:
     pytest.importorskip("torch")
 
 
-def line(reference: str, folder: Path, **changes: object) -> Line | None:
-    """What is said about its outputs alone; the rest of the test passes."""
+def line(reference: str, folder: Path, name: str = each_output.NAME, **changes: object) -> Line | None:
+    """What is said about its outputs alone, or the line of that name; the rest of the test passes."""
     changes = {"tolerance": None} | changes if "def check" in reference else changes
     found = examined(problem(reference, **changes), folder)
     lines = {one.name: one for one in found.lines}
-    mine = lines.pop(each_output.NAME, None)
+    mine = lines.pop(name, None)
     assert not [one for one in lines.values() if one.good is False], lines
-    assert found.passed is (mine is None or mine.good)
+    assert found.passed is (mine is None or mine.good is not False)
     return mine
 
 
@@ -116,6 +116,14 @@ def test_scratch_that_a_problems_own_check_leaves_alone_may_hold_anything(tmp_pa
     told = line(SCRATCH, tmp_path / "compared")
     assert told is not None
     assert told.got == "wrong, each of 2", "without a check of its own a kernel must fill it alike"
+
+
+def test_what_a_reference_changes_by_the_way_is_told(tmp_path: Path) -> None:
+    told = line(SCRATCH, tmp_path / "compared", each_output.IN_PLACE)
+    assert told is not None
+    assert (told.good, told.got) == (None, "changed, not returned: float32 [33]")
+    for number, reference in enumerate((TWO, SCRATCH + LOOKS_AT_OUT, SCRATCH.replace("    return out\n", ""))):
+        assert line(reference, tmp_path / str(number), each_output.IN_PLACE) is None
 
 
 def test_of_many_outputs_some_are_drawn_for_each_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

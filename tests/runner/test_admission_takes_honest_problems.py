@@ -107,7 +107,7 @@ def test_data_may_hold_a_module_with_a_state(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     found = examined(problem(CACHE), tmp_path)
     assert found.passed, found
-    assert lines(found) == {"speed_of_light": None} | dict.fromkeys(ALL, True)
+    assert lines(found) == {"speed_of_light": None} | dict.fromkeys((*ALL, "each_output"), True)
 
 
 def test_no_margin_is_told_where_the_answer_is_one_of_several(tmp_path: Path) -> None:
