@@ -80,7 +80,7 @@ class EachOutput:
         return trial.judge_output(given, call, changed, public=True)["good"] is True
 
     def lines(self) -> list[Line]:
-        """None where there was never more than one output but for such as are always zeros, and nothing else changed."""
+        """None where there was never more than one output that is not always zeros, and nothing else is changed."""
         return self._each() + self._by_the_way()
 
     def _by_the_way(self) -> list[Line]:
