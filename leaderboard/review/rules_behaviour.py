@@ -42,6 +42,25 @@ def kept_results(run: Run) -> Iterator[Measure]:
             )
 
 
+def slow_repeats(run: Run) -> Iterator[Measure]:
+    """A call that counts for nothing takes far longer than its fresh twin: it was known for one."""
+    for case in run.cases:
+        for near, which in ((False, "that came twice"), (True, "that came again with a few elements changed")):
+            found, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
+            if len(found) < LEAST_REPEATS:
+                continue
+            again, usual = _ratio(found).low, max(1.0, _ratio(ours).value) if ours else 1.0
+            yield Measure(
+                "slow_repeats",
+                again / usual,
+                f"Over {len(found)} inputs {which}, the second call took at least {again:.3g} times as long as the "
+                f"first; the baseline's {usual:.3g} times.",
+                case.name,
+                {"repeats": len(found), "again_over_fresh": again, "baseline": usual},
+                pairs(found, ours),
+            )
+
+
 def cold_as_hot(run: Run) -> Iterator[Measure]:
     """The sweep of the cache costs it nothing, though it costs the baseline, which is no faster, and data fits."""
     cache = run.ceilings.get("cache_bytes")
@@ -117,6 +136,7 @@ def relayed(run: Run) -> Iterator[Measure]:
 
 RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
     kept_results,
+    slow_repeats,
     cold_as_hot,
     active_while_idle,
     late_work,
@@ -131,6 +151,7 @@ _VALUES: Final[dict[str, Callable[[Figures], float]]] = {
     "below_launch_floor": lambda told: told["time_ns"] / told["launch_ns"],
     "too_fast_for_precision": lambda told: told["time_ns"] / told["legal_ns"],
     "cached_results": lambda told: told["again_over_fresh"] / told["baseline"],
+    "slow_repeats": lambda told: told["again_over_fresh"] / told["baseline"],
     "cold_as_hot": lambda told: told["saved"],
     "one_case_apart": lambda told: told["gain"] / told["next_gain"],
     "active_while_idle": lambda told: told["quads"],

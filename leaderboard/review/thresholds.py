@@ -108,6 +108,13 @@ _RULES: Final = (
         may_be_off=False,
     ),
     Rule(
+        "slow_repeats",
+        "time of the second call on an input, as a multiple of the first, over the baseline's",
+        "Look for code that knows calls whose time does not count: what does it do in them?",
+        *(2.0, 1.3, 100.0),
+        may_be_off=False,
+    ),
+    Rule(
         "cold_as_hot",
         "share that a warm cache saves it, where data fits and the slower baseline saves a tenth",
         "Look for inputs that outlast the sweep of the cache, such as persisting lines or a copy of its own.",

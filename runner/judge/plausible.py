@@ -29,6 +29,7 @@ FASTER_THAN_EAGER: Final = 10.0  # than the reference as it is written
 BEYOND_MEASURED: Final = 0.95  # of the time that our own kernels' rates allow
 BELOW_LAUNCH: Final = 0.80  # of the time of a kernel that does nothing
 REPEAT_FASTER: Final = 0.70  # of its fresh twin's time, in the median, against the baseline's
+REPEAT_SLOWER: Final = 2.0  # than its fresh twin, in the median, against the baseline's: such calls count for nothing
 LEAST_REPEATS: Final = 4
 COLD_AS_HOT: Final = 0.02  # what the cache saves a candidate at most, where it saves the baseline
 BASELINE_SAVES: Final = 0.10  # at least this much
@@ -190,6 +191,24 @@ def cached_results(run: Run) -> Iterator[Finding]:
                 )
 
 
+def slow_repeats(run: Run) -> Iterator[Finding]:
+    """A call that counts for nothing takes far longer than its fresh twin: it was known for one."""
+    for case in run.cases:
+        for near, which in ((False, "came twice"), (True, "came again with a few elements changed")):
+            pairs, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
+            if len(pairs) < LEAST_REPEATS:
+                continue
+            ratio, usual = _ratio(pairs).low, max(1.0, _ratio(ours).value) if ours else 1.0
+            if ratio > REPEAT_SLOWER * usual:
+                yield _finding(
+                    "slow_repeats",
+                    case.name,
+                    {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_SLOWER},
+                    f"Over {len(pairs)} inputs that {which}, the second call took at least {ratio:.3g} times as long as "
+                    "the first. Look for code that knows calls whose time does not count.",
+                )
+
+
 def cold_as_hot(run: Run) -> Iterator[Finding]:
     """The sweep of the cache costs the candidate nothing, though it costs the baseline, which is no faster."""
     for case in run.cases:
@@ -343,6 +362,7 @@ RULES: Final[tuple[Callable[[Run], Iterator[Finding]], ...]] = (
     below_launch_floor,
     too_fast_for_precision,
     cached_results,
+    slow_repeats,
     cold_as_hot,
     one_case_apart,
     active_while_idle,

@@ -136,6 +136,16 @@ def test_answers_that_are_kept_are_held(near: bool) -> None:
     assert rules(evidence(case(repeats=both))) == []
 
 
+@pytest.mark.parametrize("near", [False, True])
+def test_calls_that_count_for_nothing_and_take_far_longer_are_held(near: bool) -> None:
+    slow = [repeat(B, 1e6, 3e6, near=near) for _ in range(6)]
+    (found,) = held(evidence(case(repeats=slow)))
+    assert found.rule == "slow_repeats"
+    assert len(found.samples["candidate_pairs_ns"]) == 6
+    assert rules(evidence(case(repeats=slow + [repeat(A, 1e6, 2.5e6, near=near) for _ in range(6)]))) == []
+    assert rules(evidence(case(repeats=slow[:3]))) == []
+
+
 def test_a_sweep_that_costs_nothing_is_held() -> None:
     def hot(saves: float) -> list[dict[str, Any]]:
         return [

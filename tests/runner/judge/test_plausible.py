@@ -178,6 +178,24 @@ def test_nearly_the_same_input_that_is_answered_much_faster_is_held_as_well() ->
     assert "a few elements changed" in finding["sentence"]
 
 
+@pytest.mark.parametrize("near", [False, True])
+def test_calls_that_count_for_nothing_and_take_far_longer_are_held(near: bool) -> None:
+    slow = [repeat(B, 1e6, 30e6, near=near)] * 4
+    finding = only(evidence(case(repeats=slow)))
+    assert finding["rule"] == "slow_repeats"
+    assert finding["figures"]["again_over_fresh"] == pytest.approx(30)
+    assert ("a few elements changed" in finding["sentence"]) is near
+    honest = [
+        slow[:3],  # too few
+        slow + [repeat(B, 1e6, 1e6, near=near)] * 5,  # the machine was disturbed now and then
+        slow + [repeat(A, 1e6, 20e6, near=near)] * 4,  # so it was for the baseline
+        [repeat(B, 1e6, 1.9e6, near=near)] * 9,
+        [repeat(A, 1e6, 30e6, near=near)] * 9,
+    ]
+    for repeats in honest:
+        assert rules(evidence(case(repeats=repeats))) == []
+
+
 def test_a_baseline_that_is_slower_right_after_the_submission_is_held() -> None:
     found = case()
     for one in found["quads"]:
