@@ -204,8 +204,8 @@ def slow_repeats(run: Run) -> Iterator[Finding]:
                     "slow_repeats",
                     case.name,
                     {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_SLOWER},
-                    f"Over {len(pairs)} inputs that {which}, the second call took at least {ratio:.3g} times as long as "
-                    "the first. Look for code that knows calls whose time does not count.",
+                    f"Over {len(pairs)} inputs that {which}, the second call took at least {ratio:.3g} times as long "
+                    "as the first. Look for code that knows calls whose time does not count.",
                 )
 
 
