@@ -19,7 +19,12 @@ MAX_SHOWN_CHARS: Final = 80  # of a wrong value, in a message
 MAX_SAID_CHARS: Final = 500  # of a message in a report
 MAX_EXPRESSION_CHARS: Final = 500
 _NO_TEXT: Final = re.compile(r"[\x00\ud800-\udfff]")
-_UNSEEN_KINDS: Final = ("Cc", "Cf", "Zl", "Zp")  # control and formatting characters, line breaks
+_UNSEEN_KINDS: Final = ("Cc", "Cf", "Co", "Zl", "Zp")  # control, formatting, private characters, line breaks
+_JOINERS: Final = "\u200c\u200d"  # which some scripts and emoji are spelt with
+# Neither spaces nor marks to Unicode, and nothing to the eye: default ignorable code points, and a cell without dots.
+_BLANK: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
 _EXPRESSION: Final = re.compile(r"[A-Za-z0-9_+\-*/%(). ,]+")
 
 
@@ -74,7 +79,7 @@ def as_line(value: object, where: str, most: int, *, empty_ok: bool = False) -> 
     """Text that people tell apart by looking at it: one line, and nothing that cannot be seen or turns words around."""
     text = as_text(value, where, most, empty_ok=empty_ok)
     for place, char in enumerate(text, 1):
-        if unicodedata.category(char) in _UNSEEN_KINDS:
+        if (unicodedata.category(char) in _UNSEEN_KINDS and char not in _JOINERS) or _BLANK.match(char):
             raise ProblemError(where, f"holds the invisible character U+{ord(char):04X} at place {place}; remove it")
     return text
 

@@ -22,11 +22,13 @@ from typing import Any, Final
 from problems.spec import MODEL, Case, Problem, case_name
 from runner import draws
 from runner.draws import SAID_CHARS
+from runner.each_output import MOST as MOST_OUTPUTS
 from runner.each_output import EachOutput
 from runner.judge import faults, limits
 from runner.judge.call import Input
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.faults import Fault, OracleFailed
+from runner.judge.memory import NoMemory
 from runner.judge.schedule import A, B
 from runner.judge.stage import Stage
 from runner.judge.trial import Trial
@@ -52,6 +54,9 @@ EXPLAINED: Final = {
     BASELINE: "Every submission is timed beside the baseline: it must load, and be right in every case.",
 }
 TF32: Final = "tf32"
+NO_ROOM: Final = (
+    "with these inputs and outputs too little of this hardware's memory is left for the judge; choose smaller sizes"
+)
 LIKE_TF32: Final = "TF32 is legal here, and keeps as few digits as half precision does."
 ACCEPTED: Final = "A problem that accepts this is refused: its cases or its check cannot tell it from an answer."
 TOO_MUCH: Final = (
@@ -167,7 +172,9 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
     drawn: list[draws.Drawn] = []
     beside = Tally() if A in trial.sides else None
     each = EachOutput()
-    stage = Stage("The admission test", (len(turns) + 1) * problem.test_timeout_s, trial.oracle.asked, CALL_S)
+    stage = Stage(
+        "The admission test", (len(turns) + 1 + MOST_OUTPUTS) * problem.test_timeout_s, trial.oracle.asked, CALL_S
+    )
     try:
         trial.load(source(problem, turns))
         trial.load_oracle()
@@ -177,6 +184,8 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
         for done, one in enumerate(planned):
             trial.emit("checking", "", {"done": done, "total": len(planned)})
             _take_turns(trial, one, tallies, each, beside, stage)
+    except NoMemory:
+        raise OracleFailed(NO_ROOM) from None
     except Fault as fault:  # the container is gone, or the time
         if not any(tally.fault for tally in tallies.values()):
             tallies["reference"].failed(fault)

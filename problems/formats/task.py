@@ -83,7 +83,7 @@ class _Task:
         bundle = {
             "bundle": BUNDLE_VERSION,
             "slug": slug,
-            "title": self.fields.optional("title", partial(as_line, most=200, empty_ok=True), "") or _title(slug),
+            "title": self.fields.optional("title", _title_line, "") or _title(slug),
             "description": self.fields.optional("description", partial(as_text, most=200_000), ""),
             "files": task_files,
             "submission_name": submission_name,
@@ -244,6 +244,11 @@ def _given(cases: object, where: str, empty: list[str]) -> object:
         {name: value for name, value in case.items() if value is not None} if isinstance(case, dict) else case
         for case in cases
     ]
+
+
+def _title_line(value: object, where: str) -> str:
+    """YAML's blocks end with a line break."""
+    return as_line(value.strip() if isinstance(value, str) else value, where, 200, empty_ok=True)
 
 
 def _title(slug: str) -> str:

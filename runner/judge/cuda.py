@@ -215,7 +215,7 @@ class CudaMemory:
 
     @_allocating()
     def fill(self, target: Buffer, count: int, pattern: int) -> None:
-        target[:count].view(torch.int64).fill_(pattern - (1 << 63))
+        target[:count].view(torch.int64).fill_(pattern - (1 << 64) if pattern >> 63 else pattern)
         self._synchronize()
 
     @_allocating()

@@ -52,6 +52,10 @@ class OracleFailed(Exception):
     """The problem's own code failed: never the competitor's fault. The text is for the organiser."""
 
 
+class ProblemRaised(OracleFailed):
+    """The problem's own code raised and said so: its container answers the next request."""
+
+
 BUILD, CALL = "while it was being imported", "in a call of the kernel"
 
 ANSWERS: Final = {
@@ -95,7 +99,7 @@ def from_answer(order: int, status: int, text: str) -> Fault:
 
 def obeys_after(err: BaseException) -> bool:
     """Did a tenant itself say that an order failed? Its container lives, then, and waits for the next one."""
-    return isinstance(err, Fault) and err.reason in ANSWERED
+    return isinstance(err, Fault) and err.told_by_tenant and err.reason in ANSWERED
 
 
 def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:

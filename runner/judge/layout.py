@@ -157,15 +157,30 @@ def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
     return Layout(slots, input_bytes, output_bytes, text)
 
 
-def returned(layout: Layout) -> set[int]:
-    """Where the outputs lie that the reference's result holds, directly or by a view. Raises OracleFailed."""
+def returned(layout: Layout) -> list[Slot]:
+    """What the reference's result holds, in its order, each as a dense tensor among the outputs' bytes. For a view with
+    gaps stands all that it looks at. Raises OracleFailed."""
     try:
         data = json.loads(layout.text)
-        found = (data["slots"][number] for number in _slots_of(data["result"]))
-        bases = [data["slots"][one["of"]] if one["role"] == "view" else one for one in found]
-        return {int(one["output"]) for one in bases} - {-1}
+        numbers = dict.fromkeys(_slots_of(data["result"]))
+        found = [_dense(layout, number, data["slots"][number]) for number in numbers]
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
         raise OracleFailed(f"the problem's container sent a malformed layout: {err!r}") from None
+    unique = {(slot.output, slot.nbytes): slot for slot in found if slot.output >= 0}
+    return list(unique.values())
+
+
+def _dense(layout: Layout, number: int, told: dict[str, Any]) -> Slot:
+    slot = layout.slots[number]
+    if slot.role != "view":
+        return slot
+    base: Slot = layout.slots[told["of"]]
+    size = math.prod(slot.shape) * DTYPES[slot.dtype][0]
+    steps = sorted((step, length) for step, length in zip(slot.stride, slot.shape, strict=True) if length > 1)
+    expected = [math.prod(length for _, length in steps[:place]) for place in range(len(steps))]
+    if base.output < 0 or [step for step, _ in steps] != expected:
+        return base
+    return replace(slot, output=base.output + told["at"], nbytes=size)
 
 
 def _slots_of(node: dict[str, Any]) -> Iterator[int]:

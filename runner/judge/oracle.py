@@ -16,7 +16,7 @@ from problems.spec import Case, case_name
 from runner.judge import faults
 from runner.judge.call import Input
 from runner.judge.clock import Stopwatch
-from runner.judge.faults import OracleFailed
+from runner.judge.faults import OracleFailed, ProblemRaised
 from runner.judge.handshake import connect
 from runner.judge.layout import WIDE_FACTOR, WIDE_MOST_BYTES, Layout, parse_layout, wide_places
 from runner.judge.memory import Buffer, Memory, Region
@@ -193,7 +193,10 @@ class Oracle:
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._connection is not None
         with self.awake():
-            protocol.send(self._connection, request)
+            try:
+                protocol.send(self._connection, request)
+            except OSError as err:
+                raise OracleFailed(self._why_silent(err, request)) from None
             return self._receive(request)
 
     def _receive(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -203,7 +206,7 @@ class Oracle:
         except (OSError, protocol.ProtocolError) as err:
             raise OracleFailed(self._why_silent(err, request)) from None
         if "error" in answer:
-            raise OracleFailed(_clean(str(answer["error"])))
+            raise ProblemRaised(_clean(str(answer["error"])))
         self.took_ns = _whole(answer, "took_ns")
         self.problem_s += self.took_ns / 1e9
         return answer

@@ -4,7 +4,7 @@ A check that raises, dies or never ends says nothing by itself: an index out of 
 that needs too much memory is the problem's. So another oracle is asked, in which nothing else ever happened, about the
 very same data: it must take what the reference gave, and fail on this output again or refuse it. Else nobody's code but
 the problem's is to blame: it may have run out of memory over all that was asked before. In the admission test, where no
-competitor is to blame, the same oracle is asked, unless its container died: does it take what the reference gave?
+competitor is to blame, the same oracle is asked where its check raised: does it take what the reference gave?
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from runner.judge.call import Input
-from runner.judge.faults import OracleFailed
+from runner.judge.faults import OracleFailed, ProblemRaised
 from runner.judge.memory import Buffer
 from runner.judge.oracle import Oracle
 from runner.judge.schedule import A
@@ -36,20 +36,21 @@ def ask(trial: Trial, given: Input, output: Buffer, side: str) -> tuple[bool, st
         if side == A:
             raise
         log.warning("the problem's own check failed on an output in case %s: %s", given.case, failed)
-        if not _is_outputs_fault(trial, given, output):
+        if trial.another_oracle is None:
+            is_outputs_fault = isinstance(failed, ProblemRaised) and _takes(trial.oracle, given)
+        else:
+            is_outputs_fault = _is_outputs_fault(trial, trial.another_oracle(), given, output)
+        if not is_outputs_fault:
             raise
         raised = str(failed).partition(WHILE)[0]  # what follows are the problem's own lines
         last_line = raised.strip().rsplit("\n", 1)[-1][:SAID_CHARS]
         return False, f"the problem's own check failed on your output: {last_line}"
 
 
-def _is_outputs_fault(trial: Trial, given: Input, output: Buffer) -> bool:
+def _is_outputs_fault(trial: Trial, oracle: Oracle, given: Input, output: Buffer) -> bool:
     """Asks another oracle, which is the trial's from then on."""
-    if trial.another_oracle is None:
-        return _takes(trial.oracle, given)
-    before, trial.oracle = trial.oracle, trial.another_oracle()
-    trial.oracle.follow(before)
-    oracle = trial.oracle
+    oracle.follow(trial.oracle)
+    trial.oracle = oracle
     try:
         oracle.load(dict(trial.problem.files), trial.evidence["init_seed"])
         (again,) = oracle.make_all(given.arguments, [given.drawn_from])

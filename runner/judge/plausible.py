@@ -29,6 +29,8 @@ FASTER_THAN_EAGER: Final = 10.0  # than the reference as it is written
 BEYOND_MEASURED: Final = 0.95  # of the time that our own kernels' rates allow
 BELOW_LAUNCH: Final = 0.80  # of the time of a kernel that does nothing
 REPEAT_FASTER: Final = 0.70  # of its fresh twin's time, in the median, against the baseline's
+KNOWN_CALLS: Final = "Look for code that knows calls whose time does not count"
+NEAR_TOO: Final = ", or for a quick way for data of a kind that a few other elements put an end to"
 REPEAT_SLOWER: Final = 2.0  # than its fresh twin, in the median, against the baseline's: such calls count for nothing
 LEAST_REPEATS: Final = 4
 COLD_AS_HOT: Final = 0.02  # what the cache saves a candidate at most, where it saves the baseline
@@ -205,7 +207,7 @@ def slow_repeats(run: Run) -> Iterator[Finding]:
                     case.name,
                     {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_SLOWER},
                     f"Over {len(pairs)} inputs that {which}, the second call took at least {ratio:.3g} times as long "
-                    "as the first. Look for code that knows calls whose time does not count.",
+                    f"as the first. {KNOWN_CALLS}{NEAR_TOO if near else ''}.",
                 )
 
 

@@ -189,7 +189,7 @@ class Tenant:
             arena.poison(layout, secrets.randbits(64))
             arena.stage(layout, given.inputs)
         kind = protocol.IDLE if idle else protocol.CALL
-        with HANDS_OFF:
+        with HANDS_OFF, self._frozen_after():
             probe_ns = arena.memory.probe_ns()
             began = self._clock.now_ns()
             if queue:
@@ -320,6 +320,16 @@ class Tenant:
         """Can a device get a call's work beforehand?"""
         steps = self._steps
         return self._arena.can_wait and steps.arm and steps.read and steps.queue
+
+    @contextmanager
+    def _frozen_after(self) -> Iterator[None]:
+        """Also who answered that the call failed."""
+        try:
+            yield
+        except faults.Fault as fault:
+            if faults.obeys_after(fault):
+                self._freeze(faults.CALL)
+            raise
 
     @contextmanager
     def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:

@@ -70,6 +70,7 @@ def test_the_plain_bundle_is_accepted() -> None:
         ({"gpus": ["cpu", "H200", "CPU"]}, "gpus", "cpu and CPU differ in case only"),
         ({"title": "Vector\u200badd"}, "title", "invisible character U+200B at place 7; remove it"),
         ({"title": "Add\u202e dda"}, "title", "invisible character U+202E"),
+        ({"title": "Add\u3164"}, "title", "invisible character U+3164 at place 4"),
         ({"title": "Add\nit"}, "title", "invisible character U+000A"),
         ({"title": " "}, "title", "is empty"),
         ({"benchmarks_on": [{"size": 1}]}, "benchmarks_on", "expected a mapping"),

@@ -23,6 +23,11 @@ benchmarks:
 """
 
 
+def test_a_title_may_end_with_a_line_break_and_join_letters(write_problem) -> None:
+    assert load_problem(write_problem(extra="title: |\n  Two words\n")).title == "Two words"
+    assert load_problem(write_problem(extra='title: "می\u200cخواهم"\n')).title == "می\u200cخواهم"
+
+
 def test_a_plain_problem_is_read_with_the_conventions_defaults(write_problem) -> None:
     problem = load_problem(write_problem())
     assert (problem.slug, problem.title, problem.entry) == ("scale", "Scale", "custom_kernel")

@@ -11,8 +11,11 @@ from problems.cases import Fuzz, IntRange
 from problems.spec import MODEL
 from problems.tolerance import Tolerance
 from runner import each_output
+from runner.judge import oracle
 from runner.judge.call import Input
 from runner.judge.faults import OracleFailed
+from runner.judge.layout import DTYPES, Slot
+from runner.judge.memory import NoMemory
 from runner.judge.trial import Trial
 from runner.line import Line
 from tests.runner.admission_here import INPUTS, SUM, examined, problem
@@ -73,6 +76,21 @@ def check_implementation(data, output):
     first, second = ref_kernel(data)
     return torch.allclose(torch.cat(output), torch.cat((first, second)), rtol=1e-4, atol=1e-5), "other"
 """
+LEAVES = CAREFUL.replace('raise ValueError("nothing there")', "__import__('os')._exit(3)")
+HALVES = """
+import torch
+def generate_input(*, size, seed):
+    out = torch.empty(2, size)
+    return torch.randn(size, generator=torch.Generator().manual_seed(seed)), out, out[0], out[1]
+def ref_kernel(data):
+    x, _, first, second = data
+    return torch.exp(x, out=first), torch.mul(x, x, out=second)
+def check_implementation(data, output):
+    return torch.allclose(output[0], torch.exp(data[0]), rtol=1e-4, atol=1e-5), "not the same"
+"""
+OTHER_PLACES = TWO.replace("return torch.exp", "answer = torch.exp").replace(
+    "data[0] * data[1]", "1e-9 * data[0] * data[1]"
+) + ("    return answer if len(data[0]) % 2 else (answer[1].view(1, -1), answer[0])\n")
 ALWAYS = "def check_implementation(data, output):\n    raise ValueError('no')\n"
 
 
@@ -126,6 +144,18 @@ def test_what_a_reference_changes_by_the_way_is_told(tmp_path: Path) -> None:
         assert line(reference, tmp_path / str(number), each_output.IN_PLACE) is None
 
 
+def test_parts_of_one_tensor_are_asked_about_each(tmp_path: Path) -> None:
+    told = line(HALVES, tmp_path)
+    assert told is not None
+    assert told.got == "accepted without output 2"
+
+
+def test_an_output_with_another_meaning_in_another_case_is_another(tmp_path: Path) -> None:
+    told = line(OTHER_PLACES, tmp_path)
+    assert told is not None
+    assert told.got == "accepted without output 1"
+
+
 def test_of_many_outputs_some_are_drawn_for_each_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, ask = [], each_output.EachOutput.ask
 
@@ -144,8 +174,9 @@ def test_of_many_outputs_some_are_drawn_for_each_case(tmp_path: Path, monkeypatc
     assert set(asked) == {each_output.MOST}
 
 
-def test_an_output_of_zeros_is_not_asked_about(tmp_path: Path) -> None:
-    told = line(NEVER, tmp_path)
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_an_output_of_zeros_is_not_asked_about(tmp_path: Path, sign: str) -> None:
+    told = line(NEVER.replace("torch.zeros", f"{sign}torch.zeros"), tmp_path)
     assert told is not None
     assert told.got == "wrong, each of 1"
 
@@ -183,3 +214,43 @@ def test_a_check_that_raises_on_what_is_wrong_refuses_it(tmp_path: Path) -> None
 def test_a_check_that_raises_on_the_references_own_answer_is_told(tmp_path: Path) -> None:
     with pytest.raises(OracleFailed, match="ValueError: no"):
         line(TWO + ALWAYS, tmp_path)
+
+
+def test_a_check_that_ends_its_process_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OracleFailed, match="exit status 3"):
+        line(TWO + LEAVES, tmp_path)
+
+
+def test_a_check_that_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oracle, "ANSWER_S", 10)
+    with pytest.raises(OracleFailed, match="gave no answer within 10 s"):
+        line(TWO + LEAVES.replace("__import__('os')._exit(3)", "__import__('time').sleep(12)"), tmp_path)
+
+
+def test_where_memory_runs_out_the_sizes_are_to_blame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*told: Any, **named: Any) -> None:
+        raise NoMemory("no bytes are left")
+
+    monkeypatch.setattr(each_output.EachOutput, "ask", no_room)
+    with pytest.raises(OracleFailed, match="choose smaller sizes"):
+        line(TWO, tmp_path)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("dtype", [*each_output.SIGNED_ZERO, "int64", "bool"])
+def test_zero_is_told_from_all_else(dtype: str, signed: bool) -> None:
+    import torch
+
+    bits = torch.zeros(6 * DTYPES[dtype][0], dtype=torch.uint8)
+    step = each_output.SIGNED_ZERO.get(dtype, 0)
+    if step and signed:
+        bits[step - 1 :: step] = 0x80
+    slot = Slot("out", dtype, (6,), (1,), len(bits), 0, 0)
+    for region in (bits, bits.numpy()):
+        assert each_output._is_zero(slot, region)
+    bits[-1] = 0x40
+    for region in (bits, bits.numpy()):
+        assert not each_output._is_zero(slot, region)
+    if step > 1:
+        bits[-1], bits[0] = 0, 1
+        assert not each_output._is_zero(slot, bits)

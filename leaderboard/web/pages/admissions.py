@@ -28,6 +28,7 @@ ALL: Final = "all"
 TRIED: Final = {
     "speed_of_light": ("The declared work", "must be computable for each timed case"),
     "admission/seeds": ("Two seeds of a timed case", "must give other data"),
+    "admission/again": ("The same seed again", "must give the same data"),
     "admission/plain": ("What is in no tensor, with two seeds", "must be the same"),
     "admission/reference": ("The reference itself", "must pass"),
     "admission/margin": ("The reference with four times its rounding error", "must pass"),
@@ -37,6 +38,9 @@ TRIED: Final = {
     "admission/input": ("The input itself", "must be refused"),
     "admission/previous": ("The previous output", "must be refused"),
     "admission/half": ("Computed in half precision", "must be refused"),
+    "admission/baseline": ("The baseline", "must pass"),
+    "admission/each_output": ("Zeros in one output, the others right", "must be refused"),
+    "admission/in_place": ("What the reference changes in place", "should be returned"),
 }
 
 

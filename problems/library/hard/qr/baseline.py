@@ -141,11 +141,12 @@ extern "C" int qr(const float* a, float* q, float* r, long batch, long n, void* 
 }
 """
 MOST = 64  # columns of a matrix on a GPU
+ON_DEVICE = torch.cuda.is_available()
 
 
 def build():
     folder = Path(tempfile.mkdtemp())
-    if torch.cuda.is_available():
+    if ON_DEVICE:
         source = folder / "qr.cu"
         source.write_text(DEVICE_SOURCE)
         capability = "{}{}".format(*torch.cuda.get_device_capability())
@@ -157,7 +158,7 @@ def build():
     subprocess.run([*command, "-o", folder / "qr.so", source], check=True)
     library = ctypes.CDLL(str(folder / "qr.so"))
     library.qr.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long] * 2
-    if torch.cuda.is_available():
+    if ON_DEVICE:
         library.qr.argtypes += [ctypes.c_void_p]
     return library
 
@@ -168,7 +169,9 @@ LIBRARY = build()
 def custom_kernel(data):
     a, q, r = data
     told = [a.data_ptr(), q.data_ptr(), r.data_ptr(), *a.shape[:2]]
-    if not a.is_cuda:
+    if a.is_cuda != ON_DEVICE:
+        raise ValueError(f"the matrices lie on {a.device}; where there is a GPU this baseline is for that")
+    if not ON_DEVICE:
         LIBRARY.qr(*told)
     elif a.shape[1] > MOST:
         raise ValueError(f"a matrix has {a.shape[1]} columns; this baseline has registers for {MOST}")
