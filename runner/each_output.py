@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from problems.spec import MODEL
+from runner.draws import WORD
 from runner.judge.call import Call, Input
 from runner.judge.layout import Slot, returned
 from runner.judge.memory import Buffer
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 NAME: Final = "admission/each_output"
 IN_PLACE: Final = "admission/in_place"
 MOST: Final = 8  # outputs of one case: each is checked by itself
-WORD: Final = 8  # bytes that are compared at a time
 # Bytes of a number whose highest bit is the sign of a zero, too.
 SIGNED_ZERO: Final = {
     **dict.fromkeys(("float64", "complex128"), 8),

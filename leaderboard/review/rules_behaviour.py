@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from leaderboard.review.measure import Measure, blocks, pairs, thinned, us
-from leaderboard.review.reading import BASELINE, CANDIDATE, Interval, Pairs, Run, interval
+from leaderboard.review.reading import BASELINE, CANDIDATE, Case, Interval, Pairs, Run, interval
 from leaderboard.review.thresholds import RULES as KNOWN
 
 LEAST_REPEATS: Final = 4
@@ -25,40 +25,39 @@ Figures = Mapping[str, Any]
 
 def kept_results(run: Run) -> Iterator[Measure]:
     """A repeated input, or nearly the same one, is answered faster than it was at first; not so by the baseline."""
-    for case in run.cases:
-        for near, which in ((False, "that came twice"), (True, "that came again with a few elements changed")):
-            found, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
-            if len(found) < LEAST_REPEATS:
-                continue
-            again, usual = _ratio(found).high, min(1.0, _ratio(ours).value) if ours else 1.0
-            yield Measure(
-                "cached_results",
-                again / usual,
-                f"Over {len(found)} inputs {which}, the second call took at most {100 * again:.3g} % of the first; "
-                f"the baseline's {100 * usual:.3g} %.",
-                case.name,
-                {"repeats": len(found), "again_over_fresh": again, "baseline": usual},
-                pairs(found, ours),
-            )
+    for case, which, found, ours in _repeats(run):
+        again, usual = _ratio(found).high, min(1.0, _ratio(ours).value) if ours else 1.0
+        said = (
+            f"Over {len(found)} inputs {which}, the second call took at most {100 * again:.3g} % of the first; "
+            f"the baseline's {100 * usual:.3g} %."
+        )
+        yield _of_repeats("cached_results", said, case, (again, usual), (found, ours))
 
 
 def slow_repeats(run: Run) -> Iterator[Measure]:
     """A call that counts for nothing takes far longer than its fresh twin: it was known for one."""
+    for case, which, found, ours in _repeats(run):
+        again, usual = _ratio(found).low, max(1.0, _ratio(ours).value) if ours else 1.0
+        said = (
+            f"Over {len(found)} inputs {which}, the second call took at least {again:.3g} times as long as the first; "
+            f"the baseline's {usual:.3g} times."
+        )
+        yield _of_repeats("slow_repeats", said, case, (again, usual), (found, ours))
+
+
+def _repeats(run: Run) -> Iterator[tuple[Case, str, Pairs, Pairs]]:
+    """Case, which inputs, the candidate's (fresh, again) and the baseline's; where there are enough."""
     for case in run.cases:
         for near, which in ((False, "that came twice"), (True, "that came again with a few elements changed")):
             found, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
-            if len(found) < LEAST_REPEATS:
-                continue
-            again, usual = _ratio(found).low, max(1.0, _ratio(ours).value) if ours else 1.0
-            yield Measure(
-                "slow_repeats",
-                again / usual,
-                f"Over {len(found)} inputs {which}, the second call took at least {again:.3g} times as long as the "
-                f"first; the baseline's {usual:.3g} times.",
-                case.name,
-                {"repeats": len(found), "again_over_fresh": again, "baseline": usual},
-                pairs(found, ours),
-            )
+            if len(found) >= LEAST_REPEATS:
+                yield case, which, found, ours
+
+
+def _of_repeats(rule: str, said: str, case: Case, ratios: tuple[float, float], both: tuple[Pairs, Pairs]) -> Measure:
+    (again, usual), (found, ours) = ratios, both
+    figures = {"repeats": len(found), "again_over_fresh": again, "baseline": usual}
+    return Measure(rule, again / usual, said, case.name, figures, pairs(found, ours))
 
 
 def cold_as_hot(run: Run) -> Iterator[Measure]:

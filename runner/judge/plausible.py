@@ -23,13 +23,14 @@ from runner.judge.schedule import BUSY, I
 from runner.judge.timed_run import Evidence, Run, TimedCase
 
 Finding = dict[str, Any]
+Pairs = Sequence[tuple[float, float]]
 
 FASTER_THAN_BEST: Final = 2.0  # than the tuned baseline and the incumbent of this run
 FASTER_THAN_EAGER: Final = 10.0  # than the reference as it is written
 BEYOND_MEASURED: Final = 0.95  # of the time that our own kernels' rates allow
 BELOW_LAUNCH: Final = 0.80  # of the time of a kernel that does nothing
 REPEAT_FASTER: Final = 0.70  # of its fresh twin's time, in the median, against the baseline's
-KNOWN_CALLS: Final = "Look for code that knows calls whose time does not count"
+TWICE: Final = {False: "came twice", True: "came again with a few elements changed"}  # by whether nearly so
 NEAR_TOO: Final = ", or for a quick way for data of a kind that a few other elements put an end to"
 REPEAT_SLOWER: Final = 2.0  # than its fresh twin, in the median, against the baseline's: such calls count for nothing
 LEAST_REPEATS: Final = 4
@@ -177,38 +178,40 @@ def _relative_errors(evidence: Evidence) -> list[float]:
 
 def cached_results(run: Run) -> Iterator[Finding]:
     """A repeated input, or nearly the same one, is answered faster than it was at first; not so by the baseline."""
-    for case in run.cases:
-        for near, which in ((False, "came twice"), (True, "came again with a few elements changed")):
-            pairs, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
-            if len(pairs) < LEAST_REPEATS:
-                continue
-            ratio, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
-            if ratio < REPEAT_FASTER * usual:
-                yield _finding(
-                    "cached_results",
-                    case.name,
-                    {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_FASTER},
-                    f"Over {len(pairs)} inputs that {which}, the second call took at most {100 * ratio:.3g} % of the "
-                    "first. Look for results or intermediate values that are kept between calls.",
-                )
+    for case, near, pairs, ours in _repeats(run):
+        ratio, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
+        if ratio < REPEAT_FASTER * usual:
+            yield _finding(
+                "cached_results",
+                case.name,
+                {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_FASTER},
+                f"Over {len(pairs)} inputs that {TWICE[near]}, the second call took at most {100 * ratio:.3g} % of the "
+                "first. Look for results or intermediate values that are kept between calls.",
+            )
 
 
 def slow_repeats(run: Run) -> Iterator[Finding]:
     """A call that counts for nothing takes far longer than its fresh twin: it was known for one."""
+    for case, near, pairs, ours in _repeats(run):
+        ratio, usual = _ratio(pairs).low, max(1.0, _ratio(ours).value) if ours else 1.0
+        if ratio > REPEAT_SLOWER * usual:
+            yield _finding(
+                "slow_repeats",
+                case.name,
+                {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_SLOWER},
+                f"Over {len(pairs)} inputs that {TWICE[near]}, the second call took at least {ratio:.3g} times as long "
+                f"as the first. Look for code that knows calls whose time does not count{NEAR_TOO if near else ''}.",
+            )
+
+
+def _repeats(run: Run) -> Iterator[tuple[TimedCase, bool, Pairs, Pairs]]:
+    """Case, nearly the same or just so, the candidate's (fresh, again) in ns and the baseline's; where there are
+    enough of the candidate's."""
     for case in run.cases:
-        for near, which in ((False, "came twice"), (True, "came again with a few elements changed")):
+        for near in TWICE:
             pairs, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
-            if len(pairs) < LEAST_REPEATS:
-                continue
-            ratio, usual = _ratio(pairs).low, max(1.0, _ratio(ours).value) if ours else 1.0
-            if ratio > REPEAT_SLOWER * usual:
-                yield _finding(
-                    "slow_repeats",
-                    case.name,
-                    {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_SLOWER},
-                    f"Over {len(pairs)} inputs that {which}, the second call took at least {ratio:.3g} times as long "
-                    f"as the first. {KNOWN_CALLS}{NEAR_TOO if near else ''}.",
-                )
+            if len(pairs) >= LEAST_REPEATS:
+                yield case, near, pairs, ours
 
 
 def cold_as_hot(run: Run) -> Iterator[Finding]:
@@ -229,7 +232,7 @@ def cold_as_hot(run: Run) -> Iterator[Finding]:
             )
 
 
-def _ratio(pairs: Sequence[tuple[float, float]]) -> stats.Estimate:
+def _ratio(pairs: Pairs) -> stats.Estimate:
     """Of the second call's time to the first's: the median with its interval, which is as wide as the noise."""
     return stats.median_estimate([again / fresh for fresh, again in pairs])
 
