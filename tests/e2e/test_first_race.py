@@ -14,18 +14,19 @@ from tests.e2e.browser import Watched, chromium
 from tests.e2e.conftest import Stage, await_that
 from tests.e2e.test_browser_first_race import sign_up
 
-pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(480)]
 
 SAMPLES = Path("problems/library/kernels101/softmax/submissions")
+TRIES = 6  # a disturbed machine ("could not be timed") may be quiet next time
 
 
 def test_a_kernel_is_submitted_judged_and_ranked(stage: Stage, tmp_path: Path) -> None:
     stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
 
     sample = str(SAMPLES / "accepted/torch_copy.py")
-    for _ in range(3):
+    for _ in range(TRIES):
         passed = stage.photofinish("submit", sample, "--board", "softmax", "--mode", "ranked")
-        if "could not be timed" not in passed.stdout + passed.stderr:  # a disturbed machine: it may be quiet next time
+        if "could not be timed" not in passed.stdout + passed.stderr:
             break
     assert passed.returncode == 0, passed.stdout + passed.stderr
     (entry,) = json.loads(stage.photofinish("board", "softmax", "--json").stdout)
@@ -52,17 +53,18 @@ def test_a_newcomer_in_the_browser_is_judged_and_ranked(stage: Stage) -> None:
         page = chrome.new_context(base_url=stage.url).new_page()
         page.set_default_timeout(10_000)
         sign_up(Watched(page, stage.url), "newcomer")
-        for _ in range(3):
+        for _ in range(TRIES):
             page.goto("/boards/softmax/submit")
             page.get_by_label("Your file").set_input_files(SAMPLES / "accepted/torch_copy.py")
             page.get_by_text("Ranked", exact=True).click()
             page.get_by_role("button", name="Send it to the judge").click()
             verdict_heading = page.get_by_role("heading", name=re.compile("^(Passed|Correct)"))
             verdict_heading.wait_for(timeout=90_000)
-            if "could not be timed" not in verdict_heading.inner_text():  # a disturbed machine: try once more
+            if "could not be timed" not in verdict_heading.inner_text():
                 break
+        told = page.locator("main").inner_text()
         page.goto("/boards/softmax/cpu")
-        assert page.locator("tbody tr").count() == 1
+        assert page.locator("tbody tr").count() == 1, told
         assert "newcomer" in page.locator("tbody tr").inner_text()
 
 
