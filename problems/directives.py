@@ -36,3 +36,9 @@ def named_hardware(source: str) -> tuple[str, ...]:
         if words and words[0].lower() in HARDWARE:
             found = tuple(words[1:])
     return found
+
+
+def other_hardware(source: str, hardware: str) -> tuple[str, ...]:
+    """What the file says it is for, where that is not `hardware`; else empty."""
+    named = named_hardware(source)
+    return () if hardware.lower() in (name.lower() for name in named) else named

@@ -16,7 +16,7 @@ from problems.formats.gpumode import load_problem
 from problems.spec import Case, Problem, case_name
 from runner import accelerators, ending, gpus, once, prepare
 from runner.config import JudgeSettings
-from runner.epochs import device_name, keep_ceilings, stored_ceilings
+from runner.epochs import device_name, keep_ceilings, make_room, stored_ceilings
 from runner.errors import RunnerError
 from runner.execute import execute
 from runner.judge import datasheet, stats
@@ -26,7 +26,16 @@ from runner.judge.timed_run import blocks_ns
 from runner.wire import Report
 from sandbox.errors import SandboxError
 
-__all__ = ["BenchFailed", "Judge", "Measured", "keep_ceilings", "measure_ceilings", "plan", "stored_ceilings"]
+__all__ = [
+    "BenchFailed",
+    "Judge",
+    "Measured",
+    "keep_ceilings",
+    "make_room",
+    "measure_ceilings",
+    "plan",
+    "stored_ceilings",
+]
 
 FOLDER: Final = once.LIBRARY / "calibration"
 CPUS: Final = Path("/sys/devices/system/cpu")

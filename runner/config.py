@@ -53,6 +53,9 @@ PASSED_ON: Final = (
 )
 
 
+SAID_CHARS: Final = 80
+
+
 def _site_url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -129,11 +132,14 @@ def _load(kind: type[SettingsT]) -> SettingsT:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "environment"
-        raise ConfigError(f"{name}: {first['msg']}; set it in this runner's environment") from None
+        given = os.environ.get(name) if name.lower() in JudgeSettings.model_fields else None  # else it may be a secret
+        said = "" if given is None else f" {given[:SAID_CHARS]!r}:"
+        raise ConfigError(f"{name}:{said} {first['msg']}; set it in this runner's environment") from None
 
 
 def load() -> DaemonSettings:
-    """The daemon's settings. Raises ConfigError with the variable's name; never with its value."""
+    """The daemon's settings. Raises ConfigError with the variable's name, and its value only where a judge may know it,
+    too."""
     settings = _load(DaemonSettings)
     if not (settings.runner_insecure or is_private(settings.photofinish_url)):
         raise ConfigError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,19 @@ from runner.spool import write_durably
 
 log = logging.getLogger("runner.epochs")
 
+FOLDER: Final = "ceilings"
 _EPOCH: Final = re.compile(r"[A-Za-z0-9:_-]{1,80}")
+
+
+def make_room(settings: JudgeSettings) -> None:
+    """The folder for all this. Raises ConfigError where nothing could be kept in it, before anything is measured."""
+    folder = settings.runner_state / FOLDER
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unkept(folder, error) from None
 
 
 def keep_ceilings(settings: JudgeSettings, ceilings: Ceilings) -> Path:
@@ -29,8 +42,12 @@ def keep_ceilings(settings: JudgeSettings, ceilings: Ceilings) -> Path:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(path, json.dumps(ceilings.to_json(), indent=1, allow_nan=False).encode())
     except OSError as error:
-        raise ConfigError(f"RUNNER_STATE: cannot write {path}: {error.strerror}; give the runner a folder") from None
+        raise _unkept(path, error) from None
     return path
+
+
+def _unkept(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"RUNNER_STATE: cannot write {path}: {error.strerror}; give the runner a folder")
 
 
 def stored_ceilings(settings: JudgeSettings, epoch: str) -> Ceilings | None:
@@ -62,4 +79,4 @@ def device_name(hardware: str, fingerprint: Mapping[str, str | int]) -> str:
 def _path(settings: JudgeSettings, epoch: str) -> Path:
     if not _EPOCH.fullmatch(epoch):
         raise ConfigError(f"epoch {epoch!r} is no name of an epoch: letters, digits, : _ and - (at most 80)")
-    return settings.runner_state / "ceilings" / f"{epoch.replace(':', '-')}.json"
+    return settings.runner_state / FOLDER / f"{epoch.replace(':', '-')}.json"

@@ -6,12 +6,14 @@ signal n, its containers removed.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -30,6 +32,8 @@ from problems.spec import Problem
 from runner.errors import RunnerError
 from runner.line import Line
 from runner.wire import MODES, MOST_RUNS, Report
+
+NOT_WRITTEN: Final = frozenset((errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -58,6 +62,8 @@ def judge_once(
 ) -> None:
     """Judge FILE against PROBLEM here, in the same containers as the site would.
 
+    Lines such as `#!PHOTOFINISH gpu H200` at the top of the file count on a site only.
+
     Exit code 0: it passed; 1: it did not; 2: nothing could be judged.
     """
     _log_warnings()
@@ -65,11 +71,11 @@ def judge_once(
     if mode not in MODES:
         _refuse(screen, f"--mode {mode!r} is not one of {', '.join(MODES)}")
     try:
-        found = _loaded(screen, problem)
+        found, settings = _loaded(screen, problem), config.load_judge()
+        if other := once.not_meant_for(settings.runner_hardware, file):
+            screen.print(Text(f"warning: {other}", style="yellow"), soft_wrap=True)
         with ending.tidy(screen), screen.status("starting containers") as status:
-            report = once.judge_once(
-                found, file, mode, config.load_judge(), lambda event: status.update(show.progress(event))
-            )
+            report = once.judge_once(found, file, mode, settings, lambda event: status.update(show.progress(event)))
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
     if as_json:
@@ -103,7 +109,7 @@ def _refuse_unjudged(screen: Console, report: Report) -> None:
 
 
 def _refuse(screen: Console, sentence: str) -> None:
-    screen.print(Text(sentence, style="red"))
+    screen.print(Text(sentence, style="red"), soft_wrap=True)
     raise typer.Exit(2)
 
 
@@ -254,6 +260,7 @@ def measure_host(
     screen = Console(stderr=True)
     try:
         settings = config.load_judge()
+        bench.make_room(settings)
         when = datetime.now(UTC).isoformat(timespec="seconds")
         with ending.tidy(screen), screen.status("starting containers") as status:
             found = bench.measure_ceilings(settings, when=when, tell=lambda label: status.update(Text(label)))
@@ -274,8 +281,19 @@ def measure_host(
 
 
 def run() -> None:
-    """Entry point."""
-    app()
+    """Runs the command; where its output cannot be written, one sentence says so and the exit code is 2."""
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno not in NOT_WRITTEN:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter tries once more
+        if error.errno != errno.EPIPE:  # else whoever read has seen enough
+            print(f"stdout cannot be written: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

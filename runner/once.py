@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from problems.directives import other_hardware
 from problems.errors import ProblemError
 from problems.formats import kernelbench
 from problems.formats.gpumode import load_problem
@@ -73,6 +74,12 @@ def read_source(path: Path) -> str:
     if not source.strip():
         raise UsageError(f"{path} is empty")
     return source
+
+
+def not_meant_for(hardware: str, path: Path) -> str:
+    """What to say of a file that names other hardware than this; "" where nothing. Raises UsageError."""
+    named = ", ".join(other_hardware(read_source(path), hardware))
+    return f"{path} says that it is for {named}; here it is judged as {hardware} (RUNNER_HARDWARE)" if named else ""
 
 
 def judge_once(problem: Problem, path: Path, mode: str, settings: config.JudgeSettings, on_event: OnEvent) -> Report:

@@ -19,6 +19,7 @@ from runner.judge.verdict import Verdict
 from runner.line import Line
 from runner.replay import Replayed
 from runner.wire import Event, Report
+from sandbox.protocol import clean_text
 
 COLOURS = {
     host_checks.OK: "green",
@@ -232,13 +233,13 @@ def replayed(screen: Console, found: Replayed) -> None:
     """What follows from the evidence; then what the report says otherwise."""
     for number, decided in enumerate(found.runs, 1):
         title = decided.outcome + (f" ({decided.reason})" if decided.reason else "")
-        screen.print(Text(title if len(found.runs) == 1 else f"run {number}: {title}", style="bold"))
+        screen.print(_seen(title if len(found.runs) == 1 else f"run {number}: {title}", style="bold"))
         if decided.message:
-            screen.print(Text(decided.message))
+            screen.print(_seen(decided.message))
         if decided.times:
             screen.print(_replayed_times(decided))
     if found.record is not None:
-        screen.print(Text(found.record.sentence, style="bold"))
+        screen.print(_seen(found.record.sentence, style="bold"))
     if found.summed_up:
         said = f"Of {found.summed_up} runs not all samples were kept, for want of room; they are not decided again."
         screen.print(Text(said))
@@ -251,13 +252,18 @@ def replayed(screen: Console, found: Replayed) -> None:
         screen.print(Text(f"Evidence only, no report to compare with; {found.blocks} blocks were ruled on again."))
 
 
+def _seen(text: str, style: str = "") -> Text:
+    """Of a file that anybody may have written: nothing in it steers the terminal."""
+    return Text(clean_text(text.encode("utf-8", "replace")), style=style)
+
+
 def _replayed_times(decided: Verdict) -> Table:
     table = Table(box=None, header_style="dim")
     for heading in ("case", "score, µs", "speed", "±, %", "forgeable, %"):
         table.add_column(heading, justify="left" if heading == "case" else "right")
     for time in decided.times:
         table.add_row(
-            Text(time.case),
+            _seen(time.case),
             f"{time.score_ns / 1e3:.4g}",
             f"{1 / time.ratio:.3f}×",
             f"{100 * time.estimate.half_width:.2f}",
@@ -271,5 +277,5 @@ def _differences(found: Sequence[Difference]) -> Table:
     for heading in ("differs", "the report says", "from the evidence follows"):
         table.add_column(heading)
     for difference in found:
-        table.add_row(Text(difference.what), Text(str(difference.said)), Text(str(difference.found)))
+        table.add_row(*(_seen(str(one)) for one in (difference.what, difference.said, difference.found)))
     return table

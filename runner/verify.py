@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from problems.directives import named_hardware
+from problems.directives import other_hardware
 from problems.spec import Problem, in_python
 from runner.line import Line
 from runner.once import UsageError, read_source
@@ -64,8 +64,7 @@ def asked(problem: Problem, sample: Sample) -> Problem:
 def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]:
     """Judges one sample after the other, each line as soon as it is known. `hardware`: what they are judged on."""
     for sample in samples:
-        meant = named_hardware(sample.source)
-        if meant and hardware.lower() not in [name.lower() for name in meant]:
+        if meant := other_hardware(sample.source, hardware):
             said = f"left out: it is for {', '.join(meant)}, this is {hardware}"
             yield Line(sample.name, sample.expected, said, None)
             continue

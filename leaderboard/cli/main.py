@@ -6,6 +6,7 @@ network failed (or the judging machine did), 130 interrupted. Errors are one sen
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import AbstractContextManager
@@ -23,6 +24,7 @@ from leaderboard.cli.follow import FINAL, follow
 from leaderboard.cli.text import line
 
 MODES: Final = ("test", "benchmark", "ranked")
+NOT_WRITTEN: Final = frozenset((errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 MAX_SOURCE_BYTES: Final = 1_000_000
 MAX_TOKEN_BYTES: Final = 4_096
 
@@ -328,15 +330,23 @@ def _finish(screen: render.Screen, api: Api, submission: JSON, as_json: bool) ->
 
 
 def run() -> None:
-    """Entry point."""
+    """Runs the command; what ends it is told in one sentence."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except CliError as error:
         render.Screen().error(str(error))
         sys.exit(error.exit_code)
-    except BrokenPipeError:  # `photofinish board x | head`: whoever read has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except OSError as error:
+        if error.errno not in NOT_WRITTEN:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter tries once more
+        if error.errno == errno.EPIPE:  # `photofinish board x | head`: whoever read has seen enough
+            sys.exit(1)
+        render.Screen().error(f"stdout cannot be written: {error.strerror}")
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def terminal(home: Path) -> Terminal:
     def call(columns: int, *arguments: str) -> tuple[int, str]:
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-m", "leaderboard.cli.main", *arguments],
+            [sys.executable, "-m", "leaderboard.cli.start", *arguments],
             stdout=theirs,
             stderr=theirs,
             stdin=theirs,

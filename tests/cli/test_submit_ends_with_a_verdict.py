@@ -144,7 +144,7 @@ def test_site_without_streams_is_asked_again(
 def test_ctrl_c_says_that_the_submission_goes_on(site: FakeSite, kernel: Path) -> None:
     site.hang = True
     process = subprocess.Popen(
-        [sys.executable, "-m", "leaderboard.cli.main", "submit", str(kernel), "--board", "softmax"],
+        [sys.executable, "-m", "leaderboard.cli.start", "submit", str(kernel), "--board", "softmax"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -73,7 +73,7 @@ class Stage:
         )
 
     def photofinish(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "leaderboard.cli.main", *arguments]
+        command = [sys.executable, "-m", "leaderboard.cli.start", *arguments]
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:

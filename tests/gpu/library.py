@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from problems.directives import named_hardware
+from problems.directives import other_hardware
 from problems.spec import COMPILED
 from runner import once, show, verify
 from runner.wire import Report
@@ -62,7 +62,7 @@ def tasks(names: list[str]) -> list[Task]:
             found.append(Task(folder, sample, folder / sample.name))
     hardware = os.environ.get("RUNNER_HARDWARE", "H200").lower()
     found = [task for task in found if not names or any(name in task.name for name in names)]
-    meant = [task for task in found if hardware in map(str.lower, named_hardware(task.sample.source) or [hardware])]
+    meant = [task for task in found if not other_hardware(task.sample.source, hardware)]
     turns: Counter[tuple[Path, str]] = Counter()
     order = []
     for task in meant:

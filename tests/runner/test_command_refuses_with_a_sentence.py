@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from runner import main, once
+from runner import config, main, once
+from runner.errors import ConfigError
+from tests.runner.test_told_to_end_it_clears_away import HEEDING
 
 KERNEL = str(once.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py")
 ONCE = ("once", "vectoradd", KERNEL)
@@ -58,9 +61,68 @@ def test_a_step_to_leave_out_that_is_none(arguments: tuple[str, ...], monkeypatc
 
 def test_nothing_else_is_said() -> None:
     """In a process of its own, where the log goes to stderr, too."""
-    command = [sys.executable, "-c", "from runner.main import run; run()", *ONCE]
+    command = [sys.executable, "-m", "runner.start", *ONCE]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert " ".join(done.stderr.split()).startswith("no Docker Engine answers")
     assert done.stderr.count("no Docker Engine answers") == 1
     assert done.stdout == ""
+
+
+def test_a_setting_that_cannot_be_shows_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNNER_GPU", "first")
+    assert said(invoke("doctor")).startswith("RUNNER_GPU: 'first': Input should be a valid integer")
+
+
+def test_a_secret_that_cannot_be_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "PHOTOFINISH_URL": "https://a.example",
+        "BROKER_URL": "redis://x",
+        "RUNNER_TOKEN": "hunter",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match=r"RUNNER_TOKEN: .* at least 8") as refused:
+        config.load()
+    assert "hunter" not in str(refused.value)
+
+
+def test_a_measurement_that_could_not_be_stored_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNNER_STATE", "/proc/nowhere")
+    assert said(invoke("bench")).startswith("RUNNER_STATE: cannot write /proc/nowhere/ceilings")
+
+
+def test_a_file_for_other_hardware_is_told(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.py"
+    source = Path(KERNEL).read_text()
+    kernel.write_text(source.replace("gpu cpu", "gpus H200 B200"))
+    result = invoke("once", "vectoradd", str(kernel))
+    assert f"{kernel} says that it is for H200, B200; here it is judged as cpu (RUNNER_HARDWARE)" in said(result)
+    kernel.write_text(source.replace("gpu cpu", "gpus H200 CPU"))
+    assert "says that it is for" not in said(invoke("once", "vectoradd", str(kernel)))
+
+
+def test_a_full_disk_behind_stdout() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "runner.start", "--help"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr) == (2, "stdout cannot be written: No space left on device\n")
+
+
+INTERRUPTED = """
+import os, signal, sys
+class Press:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Press())
+from {command} import run
+run()
+"""
+
+
+@pytest.mark.parametrize("command", ["runner.start", "leaderboard.cli.start"])
+def test_ctrl_c_while_it_loads_ends_it_without_a_word(command: str) -> None:
+    code = INTERRUPTED.format(command=command)
+    done = subprocess.run([*HEEDING, sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

@@ -73,7 +73,7 @@ def test_what_a_script_gets_can_still_be_read_and_replayed(misspelt: str, monkey
 
 
 def test_a_module_that_is_run_is_the_command() -> None:
-    command = [sys.executable, "-m", "runner.main"]
+    command = [sys.executable, "-m", "runner.start"]
     helped = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60)
     assert (helped.returncode, "verify" in helped.stdout) == (0, True)
     refused = subprocess.run([*command, "once", "of-nobody", KERNEL], capture_output=True, text=True, timeout=60)

@@ -246,6 +246,15 @@ def test_the_command_ends_with_1_when_it_does_not(tmp_path: Path) -> None:
     assert "does not follow from its own evidence" in result.stdout
 
 
+def test_nothing_in_a_report_steers_the_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    report = told(simulated()) | {"outcome": "wrong\x1b[2J", "message": "\u202eevil"}
+    file.write_text(json.dumps(report))
+    result = invoke(str(file))
+    assert (result.exit_code, "wrong\ufffd[2J" in result.stdout) == (1, True)
+    assert not {"\x1b", "\u202e"} & set(result.stdout)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -71,7 +71,7 @@ class Command:
             "RUNNER_LOCKS": str(locks),
         }
         self.process = subprocess.Popen(
-            [*HEEDING, sys.executable, "-m", "runner.main", *arguments],
+            [*HEEDING, sys.executable, "-m", "runner.start", *arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
