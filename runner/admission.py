@@ -254,6 +254,7 @@ def conclude(
         draws.seeded(drawn),
         draws.repeatable(drawn),
         draws.plain_stays(drawn),
+        *draws.fixed(drawn),
         *(line(name, tally, tf32=tf32) for name, tally in tallies.items()),
         *(each.lines() if each is not None else ()),
     )

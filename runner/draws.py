@@ -14,7 +14,7 @@ from problems.spec import Case, case_name
 from runner.judge.call import Input
 from runner.judge.cases import fresh_seed
 from runner.judge.faults import OracleFailed
-from runner.judge.layout import Layout
+from runner.judge.layout import Layout, Slot
 from runner.judge.memory import Memory
 from runner.judge.trial import Trial
 from runner.line import Line
@@ -37,19 +37,25 @@ UNSEEDED: Final = (
     "Of the timed case {case}, nothing that changes with the seed comes again with the same one: what became of a "
     "result could not be looked into. Draw from generators that `seed` was put into."
 )
+FIXED: Final = (
+    "In the timed case {case} this part of the data is the same whatever the seed: what follows from it alone may be "
+    "kept from call to call, or known beforehand. If that is not meant, draw it from `seed`, too."
+)
 
 
 @dataclass(frozen=True)
 class Drawn:
     """What two seeds made of a timed case. `plain`: where a value outside tensors is another one; else "". `again`: did
     something that changes with the seed come again with the same one? None where nothing changed. `eager_ns`: the
-    reference's own time, the least seen."""
+    reference's own time, the least seen. `fixed`: a tensor that is the same though others are not, and that nothing is
+    written to; else ""."""
 
     case: Case
     varied: bool
     plain: str
     again: bool | None = None
     eager_ns: int = 0
+    fixed: str = ""
 
 
 def draw(trial: Trial, case: Case) -> Drawn:
@@ -62,11 +68,12 @@ def draw(trial: Trial, case: Case) -> Drawn:
         return Drawn(case, varied=False, plain="", eager_ns=min(one.eager_ns, other.eager_ns))
     eager_ns, plain = min(one.eager_ns, other.eager_ns), moved(one.layout, other.layout)
     changed = set(_unlike(memory, one, other))
+    fixed = "" if one.layout.slots != other.layout.slots else _first_fixed(one.layout, changed)
     del other
     again = trial.oracle.make(case, seed)
     trial.oracle.release(again)
     followed = not changed <= set(_unlike(memory, one, again))
-    return Drawn(case, varied=True, plain=plain, again=followed, eager_ns=min(eager_ns, again.eager_ns))
+    return Drawn(case, varied=True, plain=plain, again=followed, eager_ns=min(eager_ns, again.eager_ns), fixed=fixed)
 
 
 def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
@@ -78,6 +85,17 @@ def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
         is_alike = len(slots) == len(others) and slot == others[number]
         if not is_alike or (words and not memory.same(one.inputs[slot.input :], other.inputs[slot.input :], words)):
             yield number
+
+
+def _first_fixed(layout: Layout, changed: set[int]) -> str:
+    """Of what is as long as a word, since nothing shorter was compared."""
+    same = (slot for number, slot in enumerate(layout.slots) if number not in changed)
+    return next((as_told(slot) for slot in same if slot.input >= 0 > slot.output and slot.nbytes >= WORD), "")
+
+
+def as_told(slot: Slot) -> str:
+    """How a tensor is called in a sentence: its kind and shape."""
+    return f"{slot.dtype} {list(slot.shape)}"
 
 
 def moved(one: Layout, other: Layout) -> str:
@@ -122,6 +140,16 @@ def plain_stays(drawn: Sequence[Drawn]) -> Line:
     """Is nothing fresh known before the clock starts?"""
     said = [PLAIN.format(case=case_name(one.case), place=one.plain[:SAID_CHARS]) for one in drawn if one.plain]
     return _line("admission/plain", "the same", "other values", drawn, said)
+
+
+def fixed(drawn: Sequence[Drawn]) -> list[Line]:
+    """Empty where all tensors follow the seed, or nothing does."""
+    said = [
+        Line("admission/fixed", OTHER_DATA, f"the same: {one.fixed}", None, FIXED.format(case=case_name(one.case)))
+        for one in drawn
+        if one.fixed
+    ]
+    return said[:1]
 
 
 def _line(name: str, wanted: str, unwanted: str, asked: Sequence[Drawn], said: Sequence[str]) -> Line:

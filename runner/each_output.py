@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from problems.spec import MODEL
-from runner.draws import WORD
+from runner.draws import WORD, as_told
 from runner.judge.call import Call, Input
 from runner.judge.layout import Slot, returned
 from runner.judge.memory import Buffer
@@ -78,7 +78,7 @@ class EachOutput:
             return  # the variants themselves ask about it
         for number in sorted(trial.chance.sample(range(len(wanted)), min(MOST, len(wanted)))):
             slot = wanted[number]
-            said = ACCEPTED.format(number=number + 1, count=len(wanted), shape=_shape(slot))
+            said = ACCEPTED.format(number=number + 1, count=len(wanted), shape=as_told(slot))
             kind = f"{slot.dtype} {len(slot.shape)}"
             one = self._asked.setdefault((kind, number, len(wanted)), _Asked(number, said))
             is_zero = _is_zero(slot, output)
@@ -129,13 +129,9 @@ def _first_changed(trial: Trial, given: Input, changed: Sequence[Slot]) -> str:
         words = slot.nbytes // WORD * WORD
         before, after = given.inputs[max(slot.input, 0) :], given.expected[slot.output :]
         if slot.input < 0 or (words and not trial.memory.same(before, after, words)):
-            return _shape(slot)
+            return as_told(slot)
     return ""
 
 
 def _overlap(slot: Slot, other: Slot) -> bool:
     return slot.output < other.output + other.nbytes and other.output < slot.output + slot.nbytes
-
-
-def _shape(slot: Slot) -> str:
-    return f"{slot.dtype} {list(slot.shape)}"
