@@ -77,6 +77,13 @@ def _command(value: object) -> object:
         raise ValueError("expected a JSON list of a program and its arguments") from None
 
 
+def _folder(value: object) -> object:
+    if value == "":
+        raise ValueError("expected a folder")
+    return value
+
+
+Folder = Annotated[Path, BeforeValidator(_folder)]
 Command = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_command), Field(min_length=1)]
 Hardware = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
@@ -90,8 +97,8 @@ class JudgeSettings(_Settings):
 
     sandbox_image: str = "photofinish-sandbox:latest"
     runner_hardware: Hardware = "cpu"
-    runner_state: Path = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
-    runner_locks: Path = Field(default_factory=_locks_folder)  # one for all runners of a host
+    runner_state: Folder = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
+    runner_locks: Folder = Field(default_factory=_locks_folder)  # one for all runners of a host
     runner_gpu: int = Field(default=0, ge=0, le=255)  # which of the host's GPUs, as nvidia-smi numbers them
     runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|host)$")  # policy.Gpu says what they are
     runner_gpu_interpreter: str = "/opt/venv/bin/python"
@@ -132,8 +139,9 @@ def _load(kind: type[SettingsT]) -> SettingsT:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "environment"
-        given = os.environ.get(name) if name.lower() in JudgeSettings.model_fields else None  # else it may be a secret
-        said = "" if given is None else f" {given[:SAID_CHARS]!r}:"
+        given = [value for key, value in os.environ.items() if key.upper() == name]
+        may_be_shown = name.lower() in JudgeSettings.model_fields and len(given) == 1  # else it may be a secret
+        said = f" {given[0][:SAID_CHARS]!r}:" if may_be_shown else ""
         raise ConfigError(f"{name}:{said} {first['msg']}; set it in this runner's environment") from None
 
 

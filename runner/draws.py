@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from problems.spec import Case, case_name
+from problems.spec import MODEL, Case, case_name
 from runner.judge.call import Input
 from runner.judge.cases import fresh_seed
+from runner.judge.error_model import UNIT
 from runner.judge.faults import OracleFailed
-from runner.judge.layout import Layout, Slot
+from runner.judge.layout import DTYPES, Layout, Slot, slots_of
 from runner.judge.memory import Memory
 from runner.judge.trial import Trial
 from runner.line import Line
@@ -26,6 +27,7 @@ SAME: Final = (
     "Every timed case gives the same data whatever the seed, such as {case}: what is known beforehand need not be "
     "computed. Let generate_input take a parameter `seed` and draw from it."
 )
+MALFORMED: Final = "the problem's container sent a malformed layout: {err}"
 VALUES: Final = frozenset(("value", "special"))  # kinds of node: see sandbox/inside/tree.py
 KEYED: Final = frozenset(("dict", "ordered"))
 ABSENT: Final = {"kind": "absent"}
@@ -38,59 +40,83 @@ UNSEEDED: Final = (
     "result could not be looked into. Draw from generators that `seed` was put into."
 )
 FIXED: Final = (
-    "In the timed case {case} this part of the data is the same whatever the seed: what follows from it alone may be "
+    "In the timed case {case} this part of the data was the same with three seeds: what follows from it alone may be "
     "kept from call to call, or known beforehand. If that is not meant, draw it from `seed`, too."
 )
+FIXED_TOLD: Final = 4  # tensors
 
 
 @dataclass(frozen=True)
 class Drawn:
     """What two seeds made of a timed case. `plain`: where a value outside tensors is another one; else "". `again`: did
     something that changes with the seed come again with the same one? None where nothing changed. `eager_ns`: the
-    reference's own time, the least seen. `fixed`: a tensor that is the same though others are not, and that nothing is
-    written to; else ""."""
+    reference's own time, the least seen. `fixed`: tensors that are the same though others are not, and that nothing is
+    written to: those first that near-duplicates never change."""
 
     case: Case
     varied: bool
     plain: str
     again: bool | None = None
     eager_ns: int = 0
-    fixed: str = ""
+    fixed: tuple[Slot, ...] = ()
 
 
 def draw(trial: Trial, case: Case) -> Drawn:
-    """Two seeds, and the first of them again. Raises OracleFailed."""
-    seed, memory = fresh_seed(trial.chance), trial.memory
-    one, other = (trial.oracle.make(case, number) for number in (seed, fresh_seed(trial.chance)))
-    trial.oracle.release(one)
-    trial.oracle.release(other)
-    if one.layout == other.layout and memory.same(one.inputs, other.inputs, one.layout.input_bytes):
-        return Drawn(case, varied=False, plain="", eager_ns=min(one.eager_ns, other.eager_ns))
-    eager_ns, plain = min(one.eager_ns, other.eager_ns), moved(one.layout, other.layout)
-    changed = set(_unlike(memory, one, other))
-    fixed = "" if one.layout.slots != other.layout.slots else _first_fixed(one.layout, changed)
-    del other
-    again = trial.oracle.make(case, seed)
-    trial.oracle.release(again)
+    """Two seeds, and the first of them again; a third where a tensor seems to follow none. Raises OracleFailed."""
+    oracle, memory, seed = trial.oracle, trial.memory, fresh_seed(trial.chance)
+    one, other = (oracle.make(case, number) for number in (seed, fresh_seed(trial.chance)))
+    alike = one.layout == other.layout and memory.same(one.inputs, other.inputs, one.layout.input_bytes)
+    plain, changed = moved(one.layout, other.layout), set(_unlike(memory, one, other))
+    oracle.release(other)
+    eager_ns = min(one.eager_ns, other.eager_ns)
+    if alike:
+        oracle.release(one)
+        return Drawn(case, varied=False, plain="", eager_ns=eager_ns)
+    again = oracle.make(case, seed)
     followed = not changed <= set(_unlike(memory, one, again))
-    return Drawn(case, varied=True, plain=plain, again=followed, eager_ns=min(eager_ns, again.eager_ns), fixed=fixed)
+    oracle.release(again)
+    fixed = _given(one.layout, trial.problem.interface) - changed
+    if fixed:
+        third = oracle.make(case, fresh_seed(trial.chance))
+        fixed -= set(_unlike(memory, one, third))
+        oracle.release(third)
+    oracle.release(one)
+    same = sorted((one.layout.slots[number] for number in sorted(fixed)), key=_is_changed_by_near_duplicates)
+    eager_ns = min(eager_ns, again.eager_ns)
+    return Drawn(case, varied=True, plain=plain, again=followed, eager_ns=eager_ns, fixed=tuple(same))
 
 
 def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
-    """Which tensors of these data are not bit by bit the same, but for what is shorter than a word. What nothing was
-    written to, such as scratch, is never the same."""
+    """Which tensors of these data are not bit by bit the same. What nothing was written to, such as scratch, is never
+    the same."""
     slots, others = one.layout.slots, other.layout.slots
     for number, slot in enumerate(slots):
-        words = slot.nbytes // WORD * WORD if slot.input >= 0 else 0
-        is_alike = len(slots) == len(others) and slot == others[number]
-        if not is_alike or (words and not memory.same(one.inputs[slot.input :], other.inputs[slot.input :], words)):
+        is_there = len(slots) == len(others) and slot == others[number]
+        if not is_there or (slot.input >= 0 and not _same(memory, slot, one, other)):
             yield number
 
 
-def _first_fixed(layout: Layout, changed: set[int]) -> str:
-    """Of what is as long as a word, since nothing shorter was compared."""
-    same = (slot for number, slot in enumerate(layout.slots) if number not in changed)
-    return next((as_told(slot) for slot in same if slot.input >= 0 > slot.output and slot.nbytes >= WORD), "")
+def _same(memory: Memory, slot: Slot, one: Input, other: Input) -> bool:
+    words, end = slot.input + slot.nbytes // WORD * WORD, slot.input + slot.nbytes
+    left, right = (given.inputs[words:end] for given in (one, other))
+    whole = words == slot.input or memory.same(one.inputs[slot.input :], other.inputs[slot.input :], words - slot.input)
+    return whole and bool((left == right).all())
+
+
+def _is_changed_by_near_duplicates(slot: Slot) -> bool:
+    """As sandbox/inside/near.py has it."""
+    return slot.dtype in UNIT and DTYPES[slot.dtype][0] > 1
+
+
+def _given(layout: Layout, interface: str) -> set[int]:
+    """What a submission reads and nobody writes to. A model's weights are drawn anew for each run."""
+    try:
+        data = json.loads(layout.text)
+        node = dict(data["data"]["of"])["inputs"] if interface == MODEL else data["data"]
+        numbers = {data["slots"][number].get("of", number) for number in slots_of(node)}
+        return {number for number in numbers if layout.slots[number].input >= 0 > layout.slots[number].output}
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
+        raise OracleFailed(MALFORMED.format(err=f"{err!r:.{SAID_CHARS}}")) from None
 
 
 def as_told(slot: Slot) -> str:
@@ -103,7 +129,7 @@ def moved(one: Layout, other: Layout) -> str:
     try:
         return _moved(json.loads(one.text)["data"], json.loads(other.text)["data"], "data")
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
-        raise OracleFailed(f"the problem's container sent a malformed layout: {err!r:.{SAID_CHARS}}") from None
+        raise OracleFailed(MALFORMED.format(err=f"{err!r:.{SAID_CHARS}}")) from None
 
 
 def _moved(one: dict[str, Any], other: dict[str, Any], place: str) -> str:
@@ -144,12 +170,12 @@ def plain_stays(drawn: Sequence[Drawn]) -> Line:
 
 def fixed(drawn: Sequence[Drawn]) -> list[Line]:
     """Empty where all tensors follow the seed, or nothing does."""
-    said = [
-        Line("admission/fixed", OTHER_DATA, f"the same: {one.fixed}", None, FIXED.format(case=case_name(one.case)))
-        for one in drawn
-        if one.fixed
-    ]
-    return said[:1]
+    for one in drawn:
+        if one.fixed:
+            told = ", ".join(map(as_told, one.fixed[:FIXED_TOLD])) + (", …" if len(one.fixed) > FIXED_TOLD else "")
+            said = FIXED.format(case=case_name(one.case))
+            return [Line("admission/fixed", OTHER_DATA, f"the same: {told}", None, said)]
+    return []
 
 
 def _line(name: str, wanted: str, unwanted: str, asked: Sequence[Drawn], said: Sequence[str]) -> Line:

@@ -6,10 +6,13 @@ signal n, its containers removed.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import json
 import logging
 import os
+import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +36,7 @@ from runner.errors import RunnerError
 from runner.line import Line
 from runner.wire import MODES, MOST_RUNS, Report
 
-NOT_WRITTEN: Final = frozenset((errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
+NOT_WRITTEN: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -72,10 +75,12 @@ def judge_once(
         _refuse(screen, f"--mode {mode!r} is not one of {', '.join(MODES)}")
     try:
         found, settings = _loaded(screen, problem), config.load_judge()
-        if other := once.not_meant_for(settings.runner_hardware, file):
-            screen.print(Text(f"warning: {other}", style="yellow"), soft_wrap=True)
+        source = once.read_source(file)
+        if other := once.not_meant_for(settings.runner_hardware, file, source):
+            screen.print(show.seen(f"warning: {other}", style="yellow"), soft_wrap=True)
         with ending.tidy(screen), screen.status("starting containers") as status:
-            report = once.judge_once(found, file, mode, settings, lambda event: status.update(show.progress(event)))
+            job = once.job_from(found, source, file.name, mode, settings.runner_hardware)
+            report = once.judge_here(job, settings, lambda event: status.update(show.progress(event)))
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
     if as_json:
@@ -90,7 +95,7 @@ def _loaded(screen: Console, name: str) -> Problem:
     """The problem; what was odd in it is said first, since a misspelt setting leaves a default in force."""
     problem = once.find_problem(name)
     for warning in problem.warnings:
-        screen.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+        screen.print(show.seen(f"warning: {warning}", style="yellow"), soft_wrap=True)
     return problem
 
 
@@ -109,7 +114,7 @@ def _refuse_unjudged(screen: Console, report: Report) -> None:
 
 
 def _refuse(screen: Console, sentence: str) -> None:
-    screen.print(Text(sentence, style="red"), soft_wrap=True)
+    screen.print(show.seen(sentence, style="red"), soft_wrap=True)
     raise typer.Exit(2)
 
 
@@ -281,19 +286,32 @@ def measure_host(
 
 
 def run() -> None:
-    """Runs the command; where its output cannot be written, one sentence says so and the exit code is 2."""
+    """Runs the command. Ctrl-C is 130; where what it says cannot be written it is 2, or 1 where its reader has left."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
     try:
         try:
             app()
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     except OSError as error:
         if error.errno not in NOT_WRITTEN:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter tries once more
-        if error.errno != errno.EPIPE:  # else whoever read has seen enough
-            print(f"stdout cannot be written: {error.strerror}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            print(f"The output cannot be written: {error.strerror}", file=sys.stderr)
+        _write_no_more()
         sys.exit(2)
+
+
+def _write_no_more() -> None:
+    """Or the interpreter tries once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        os.dup2(nowhere, stream.fileno())
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from runner.confirm import confirm
 from runner.execute import OnEvent, execute
 from runner.wire import ADMISSION, MAX_SOURCE_BYTES, Incumbent, Job, Report
 
+SAID_CHARS: Final = 200
 LIBRARY: Final = Path(__file__).parent.parent / "problems" / "library"
 
 
@@ -76,9 +77,9 @@ def read_source(path: Path) -> str:
     return source
 
 
-def not_meant_for(hardware: str, path: Path) -> str:
-    """What to say of a file that names other hardware than this; "" where nothing. Raises UsageError."""
-    named = ", ".join(other_hardware(read_source(path), hardware))
+def not_meant_for(hardware: str, path: Path, source: str) -> str:
+    """What to say of a file that names other hardware than this; "" where nothing."""
+    named = ", ".join(other_hardware(source, hardware))[:SAID_CHARS]
     return f"{path} says that it is for {named}; here it is judged as {hardware} (RUNNER_HARDWARE)" if named else ""
 
 

@@ -29,6 +29,11 @@ COLOURS = {
 }
 
 
+def seen(text: str, style: str = "") -> Text:
+    """Of a file that anybody may have written: nothing in it steers the terminal."""
+    return Text(clean_text(text.encode("utf-8", "replace")), style=style)
+
+
 def checks(screen: Console, found: Sequence[Check], *, fit: bool, home: bool) -> None:
     """The table; then what to do, in the order of the table."""
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
@@ -233,13 +238,13 @@ def replayed(screen: Console, found: Replayed) -> None:
     """What follows from the evidence; then what the report says otherwise."""
     for number, decided in enumerate(found.runs, 1):
         title = decided.outcome + (f" ({decided.reason})" if decided.reason else "")
-        screen.print(_seen(title if len(found.runs) == 1 else f"run {number}: {title}", style="bold"))
+        screen.print(seen(title if len(found.runs) == 1 else f"run {number}: {title}", style="bold"))
         if decided.message:
-            screen.print(_seen(decided.message))
+            screen.print(seen(decided.message))
         if decided.times:
             screen.print(_replayed_times(decided))
     if found.record is not None:
-        screen.print(_seen(found.record.sentence, style="bold"))
+        screen.print(seen(found.record.sentence, style="bold"))
     if found.summed_up:
         said = f"Of {found.summed_up} runs not all samples were kept, for want of room; they are not decided again."
         screen.print(Text(said))
@@ -252,18 +257,13 @@ def replayed(screen: Console, found: Replayed) -> None:
         screen.print(Text(f"Evidence only, no report to compare with; {found.blocks} blocks were ruled on again."))
 
 
-def _seen(text: str, style: str = "") -> Text:
-    """Of a file that anybody may have written: nothing in it steers the terminal."""
-    return Text(clean_text(text.encode("utf-8", "replace")), style=style)
-
-
 def _replayed_times(decided: Verdict) -> Table:
     table = Table(box=None, header_style="dim")
     for heading in ("case", "score, µs", "speed", "±, %", "forgeable, %"):
         table.add_column(heading, justify="left" if heading == "case" else "right")
     for time in decided.times:
         table.add_row(
-            _seen(time.case),
+            seen(time.case),
             f"{time.score_ns / 1e3:.4g}",
             f"{1 / time.ratio:.3f}×",
             f"{100 * time.estimate.half_width:.2f}",
@@ -277,5 +277,5 @@ def _differences(found: Sequence[Difference]) -> Table:
     for heading in ("differs", "the report says", "from the evidence follows"):
         table.add_column(heading)
     for difference in found:
-        table.add_row(*(_seen(str(one)) for one in (difference.what, difference.said, difference.found)))
+        table.add_row(*(seen(str(one)) for one in (difference.what, difference.said, difference.found)))
     return table

@@ -6,8 +6,11 @@ network failed (or the judging machine did), 130 interrupted. Errors are one sen
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import os
+import signal
 import sys
 from contextlib import AbstractContextManager
 from importlib import metadata
@@ -24,7 +27,7 @@ from leaderboard.cli.follow import FINAL, follow
 from leaderboard.cli.text import line
 
 MODES: Final = ("test", "benchmark", "ranked")
-NOT_WRITTEN: Final = frozenset((errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
+NOT_WRITTEN: Final = frozenset((errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 MAX_SOURCE_BYTES: Final = 1_000_000
 MAX_TOKEN_BYTES: Final = 4_096
 
@@ -331,22 +334,40 @@ def _finish(screen: render.Screen, api: Api, submission: JSON, as_json: bool) ->
 
 def run() -> None:
     """Runs the command; what ends it is told in one sentence."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
     try:
         try:
-            app()
+            _command()
         finally:
-            sys.stdout.flush()
-    except CliError as error:
-        render.Screen().error(str(error))
-        sys.exit(error.exit_code)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     except OSError as error:
         if error.errno not in NOT_WRITTEN:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter tries once more
-        if error.errno == errno.EPIPE:  # `photofinish board x | head`: whoever read has seen enough
-            sys.exit(1)
-        render.Screen().error(f"stdout cannot be written: {error.strerror}")
-        sys.exit(2)
+        if error.errno != errno.EPIPE:  # `photofinish board x | head`: whoever read has seen enough
+            with contextlib.suppress(OSError):
+                render.Screen().error(f"the output cannot be written: {error.strerror}")
+        _write_no_more()
+        sys.exit(1 if error.errno == errno.EPIPE else 2)
+
+
+def _command() -> None:
+    try:
+        app()
+    except CliError as error:
+        render.Screen().error(str(error))
+        sys.exit(error.exit_code)
+
+
+def _write_no_more() -> None:
+    """Or the interpreter tries once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        os.dup2(nowhere, stream.fileno())
 
 
 if __name__ == "__main__":

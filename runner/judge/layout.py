@@ -162,7 +162,7 @@ def returned(layout: Layout) -> list[Slot]:
     gaps stands all that it looks at. Raises OracleFailed."""
     try:
         data = json.loads(layout.text)
-        numbers = dict.fromkeys(_slots_of(data["result"]))
+        numbers = dict.fromkeys(slots_of(data["result"]))
         found = [_dense(layout, number, data["slots"][number]) for number in numbers]
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
         raise OracleFailed(f"the problem's container sent a malformed layout: {err!r}") from None
@@ -183,12 +183,12 @@ def _dense(layout: Layout, number: int, told: dict[str, Any]) -> Slot:
     return replace(slot, output=base.output + told["at"], nbytes=size)
 
 
-def _slots_of(node: dict[str, Any]) -> Iterator[int]:
+def slots_of(node: dict[str, Any]) -> Iterator[int]:
     """Of a node as sandbox/inside/tree.py has them."""
     if "slot" in node:
         yield node["slot"]
     for part in node.get("of", ()):
-        yield from _slots_of(part[1] if isinstance(part, list) else part)
+        yield from slots_of(part[1] if isinstance(part, list) else part)
 
 
 def _slot(data: Any) -> Slot:

@@ -25,6 +25,7 @@ from runner.judge.window import Window
 
 VERSION: Final = 3
 MOST_SHOWN: Final = 5  # errors in one message
+PLACE_CHARS: Final = 80  # of a key, which is anybody's
 COUNTED: Final = ("least_calls", "most_calls", "first_look", "look_every", "most_quads", "most_windows")
 
 Name = Annotated[str, Field(max_length=500)]
@@ -291,7 +292,8 @@ def _check_version(evidence: dict[str, Any]) -> None:
 def explained(error: ValidationError, name: str) -> str:
     """The first few, each with its place in what is called so."""
     found = error.errors(include_url=False, include_input=False)
-    lines = [f"{name}.{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found[:MOST_SHOWN]]
+    places = [".".join([name, *(str(part)[:PLACE_CHARS] for part in one["loc"])]) for one in found[:MOST_SHOWN]]
+    lines = [f"{place}: {one['msg']}" for place, one in zip(places, found, strict=False)]
     more = [f"and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
     return "; ".join(lines + more)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import json
 import os
 import subprocess
@@ -71,7 +72,19 @@ def builds() -> Path:
 
 @cache
 def judged(slug: str, *options: str) -> Verdicts:
-    """See judged_here.py."""
+    """See judged_here.py. Once in a test run, whichever of its processes asks first; the others wait for it."""
+    kept = Path(os.environ["PHOTOFINISH_TEST_JUDGE_LOCK"]).with_name("-".join(("judged", slug, *options)) + ".json")
+    with kept.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        if not (text := file.read()):
+            text = _judged(slug, *options)
+            file.write(text)
+    verdicts: Verdicts = json.loads(text)
+    return verdicts
+
+
+def _judged(slug: str, *options: str) -> str:
     command = [sys.executable, "-m", "tests.problems.judged_here", str(FOLDERS[slug]), *options]
     inside = [str(ROOT), str(ROOT / "sandbox" / "inside"), str(ROOT / "sandbox")]
     env = {
@@ -84,8 +97,7 @@ def judged(slug: str, *options: str) -> Verdicts:
     }
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
-    verdicts: Verdicts = json.loads(done.stdout)
-    return verdicts
+    return done.stdout
 
 
 def failures(verdicts: dict[str, str]) -> dict[str, str]:

@@ -316,33 +316,6 @@ def ref_kernel(data):
     assert lines(examined(problem(scratch), tmp_path))["again"] is True
 
 
-PICKS = """
-import torch
-def generate_input(*, size, seed):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(size, generator=generator), PICKED, torch.zeros(size)
-def ref_kernel(data):
-    x, places, output = data
-    output[...] = torch.exp(x)[places]
-    return output
-"""
-
-
-@pytest.mark.parametrize(
-    ("picked", "told"),
-    [
-        ("torch.arange(size).flip(0)", ["the same: int64 [128]"]),
-        ("torch.randperm(size, generator=generator)", []),
-    ],
-)
-def test_a_part_of_the_data_that_no_seed_changes_is_told(tmp_path: Path, picked: str, told: list[str]) -> None:
-    """Nor is what the result is written to such a part."""
-    pytest.importorskip("torch")
-    found = examined(problem(PICKS.replace("PICKED", picked)), tmp_path)
-    assert found.passed
-    assert [line.got for line in found.lines if line.name == "admission/fixed"] == told
-
-
 # -- declarations ----------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ from typer.testing import CliRunner
 
 from runner import config, main, once
 from runner.errors import ConfigError
-from tests.runner.test_told_to_end_it_clears_away import HEEDING
 
 KERNEL = str(once.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py")
 ONCE = ("once", "vectoradd", KERNEL)
@@ -101,28 +99,20 @@ def test_a_file_for_other_hardware_is_told(tmp_path: Path) -> None:
     assert "says that it is for" not in said(invoke("once", "vectoradd", str(kernel)))
 
 
-def test_a_full_disk_behind_stdout() -> None:
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "runner.start", "--help"], stdout=full, stderr=subprocess.PIPE, text=True
-        )
-    assert (done.returncode, done.stderr) == (2, "stdout cannot be written: No space left on device\n")
+def test_a_setting_in_two_spellings_shows_neither_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNNER_GPU", "0")
+    monkeypatch.setenv("runner_gpu", "first")
+    assert said(invoke("doctor")).startswith("RUNNER_GPU: Input should be a valid integer")
 
 
-INTERRUPTED = """
-import os, signal, sys
-class Press:
-    def find_spec(self, name, *_):
-        if name == "typer":
-            os.kill(os.getpid(), signal.SIGINT)
-sys.meta_path.insert(0, Press())
-from {command} import run
-run()
-"""
+def test_no_folder_is_not_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNNER_STATE", "")
+    assert said(invoke("bench")).startswith("RUNNER_STATE: '': Value error, expected a folder")
 
 
-@pytest.mark.parametrize("command", ["runner.start", "leaderboard.cli.start"])
-def test_ctrl_c_while_it_loads_ends_it_without_a_word(command: str) -> None:
-    code = INTERRUPTED.format(command=command)
-    done = subprocess.run([*HEEDING, sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+def test_nothing_in_a_file_steers_the_terminal_nor_fills_it(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("#!PHOTOFINISH gpus \x1b]0;owned\x07\x1b[2J\u202eH200" + 9_999 * " H200" + "\nx = 1\n")
+    told = said(invoke("once", "vectoradd", str(kernel)))
+    assert "says that it is for \ufffd]0;owned\ufffd\ufffd[2J\ufffdH200, H200" in told
+    assert len(told) < 1_000

@@ -253,6 +253,11 @@ def test_nothing_in_a_report_steers_the_terminal(tmp_path: Path) -> None:
     result = invoke(str(file))
     assert (result.exit_code, "wrong\ufffd[2J" in result.stdout) == (1, True)
     assert not {"\x1b", "\u202e"} & set(result.stdout)
+    file.write_text(json.dumps(told(simulated()) | {"cases": [{f"\x1b]0;owned\u202e{'x' * 9_999}": [1]}]}))
+    result = invoke(str(file))
+    assert (result.exit_code, "\ufffd]0;owned" in result.stderr) == (2, True)
+    assert not {"\x1b", "\u202e"} & set(result.stderr)
+    assert len(result.stderr) < 1_000
 
 
 @pytest.mark.parametrize(
