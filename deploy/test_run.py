@@ -22,7 +22,7 @@ from deploy.places import CHECKOUT
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
 # Two processes, each with a database of its own, fed in order: what is timed comes last. On two cores a third one gains
 # nothing. ARGS="-n 0": one process.
-PARALLEL: Final = ("-n", "2", "--dist", "load")
+PARALLEL: Final = ("-n", "2", "--dist", "load", "--maxschedchunk", "4")
 
 # mypy's Django plugin loads the settings; nothing connects anywhere.
 SETTINGS_FOR_MYPY: Final = {
