@@ -30,7 +30,7 @@ TRIED: Final = {
     "admission/seeds": ("Two seeds of a timed case", "must give other data"),
     "admission/again": ("The same seed again", "must give the same data"),
     "admission/plain": ("What is in no tensor, with two seeds", "must be the same"),
-    "admission/fixed": ("A part of the data, with two seeds", "should give other data"),
+    "admission/fixed": ("A part of the data, with three seeds", "should give other data"),
     "admission/reference": ("The reference itself", "must pass"),
     "admission/margin": ("The reference with four times its rounding error", "must pass"),
     "admission/zeros": ("Zeros", "must be refused"),
