@@ -118,7 +118,7 @@ def as_bool(value: object, where: str) -> bool:
 
 
 def as_expression(value: object, where: str) -> str:
-    """Arithmetic over a case's arguments. Its grammar is the judge's; here only its letters and length."""
+    """Arithmetic over a case's arguments: here only its letters and length; arithmetic.py has its grammar."""
     text = shown(value) if isinstance(value, int) and not isinstance(value, bool) else value
     text = as_text(text, where, MAX_EXPRESSION_CHARS)
     if not _EXPRESSION.fullmatch(text):

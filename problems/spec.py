@@ -322,7 +322,7 @@ def as_words(value: object, where: str, most: int) -> tuple[str, ...]:
 
 
 def _speed_of_light(value: object, where: str) -> dict[str, Any]:
-    """Expressions over a case's arguments. Their grammar is the judge's; here only their letters and lengths."""
+    """Expressions over a case's arguments: here only their letters and lengths; arithmetic.py has their grammar."""
     fields = Fields(value, where, prefix=f"{where}.")
     fields.only(frozenset({*_TRAFFIC, "flops"}))
     found: dict[str, Any] = {key: fields.required(key, as_expression) for key in _TRAFFIC if key in fields.data}

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from problems.arithmetic import must_be_computable
 from problems.errors import ProblemError
 from problems.fields import Fields, as_bool, as_line, as_list, as_text, said, shown
 from problems.formats import inspect
@@ -100,7 +101,9 @@ class _Task:
         unknown = [f"unknown key {name}{_meant(name)}" for name in self.fields.unknown(_KNOWN)]
         every = [*unknown, *odd, *no_evaluator, *named, *missing, *warnings]
         try:
-            return Problem.from_bundle(bundle, warnings=tuple(said(text) for text in every[:MAX_WARNINGS]))
+            problem = Problem.from_bundle(bundle, warnings=tuple(said(text) for text in every[:MAX_WARNINGS]))
+            must_be_computable(problem)
+            return problem
         except ProblemError as error:
             where = places.get(error.field, error.field)
             is_not_given = (error.field, where) == ("submission_name", "files")

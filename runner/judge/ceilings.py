@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from problems.arithmetic import LimitError
 from problems.fields import Fields, as_bool, as_mapping, as_number, as_text, as_whole
 from runner.judge import datasheet
-from runner.judge.arithmetic import LimitError
 
 MEASURED_MARGIN: Final = 4.0  # hard ceiling over the measured one, where no maker's figure is known: see limits.py
 UNKNOWN_CACHE_BYTES: Final = 256 << 20  # of a GPU that the table does not know: larger than any

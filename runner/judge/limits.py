@@ -29,10 +29,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from problems.arithmetic import LimitError, evaluate
 from problems.cases import case_name
 from problems.spec import Case, Problem
 from problems.tolerance import Precision
-from runner.judge.arithmetic import LimitError, evaluate
 from runner.judge.ceilings import ALIASES, ENGINES, Ceilings, Rates, engine
 
 __all__ = ["Bound", "Ceilings", "LimitError", "Work", "bound_ns", "evaluate", "evidence", "faults", "impossible"]

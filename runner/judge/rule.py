@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from problems.arithmetic import LimitError, evaluate
 from problems.spec import Case, Problem
 from problems.tolerance import Precision, Tolerance
-from runner.judge.arithmetic import LimitError, evaluate
 from runner.judge.faults import OracleFailed
 
 # Nothing; outputs in double precision; also how each element is conditioned; or how the case is, from an earlier input.
@@ -32,9 +32,9 @@ class Rule:
         """Raises OracleFailed where the declared reduction is no number for this case."""
         declared = problem.precision.reduction if problem.precision else ""
         try:
-            reduction = evaluate(declared, case) if declared else 0
+            reduction = evaluate(declared, case, "precision.reduction") if declared else 0
         except LimitError as error:
-            raise OracleFailed(f"precision.reduction: {error}") from None
+            raise OracleFailed(str(error)) from None
         if declared and reduction < 1:
             raise OracleFailed(f"precision.reduction: {declared} is {reduction} for {case}; it must be at least 1")
         return cls(problem.tolerance, problem.precision, reduction, own_check)

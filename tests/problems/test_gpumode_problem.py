@@ -46,7 +46,7 @@ def test_the_keys_that_this_project_adds_are_read(write_problem) -> None:
       distribution: [normal, zeros]
       cases: 7
     tolerance: {rtol: 1e-5, atol: 1.0e-6}
-    precision: {legal: [fp32], max_relative_l2: 2e-5, reduction: rows * 2}
+    precision: {legal: [fp32], max_relative_l2: 2e-5, reduction: size * 2}
     baseline: tuned.py
     speed_of_light: {read_bytes: 4 * size, flops: {fp32: size}}
     ranking_by: geom
@@ -60,7 +60,7 @@ def test_the_keys_that_this_project_adds_are_read(write_problem) -> None:
     assert problem.fuzz.cases == 7
     assert problem.fuzz.args == {"size": IntRange(1, 99, odd=True, log=True), "distribution": ("normal", "zeros")}
     assert problem.tolerance == Tolerance(rtol=1e-5, atol=1e-6)
-    assert problem.precision == Precision(legal=("fp32",), max_relative_l2=2e-5, reduction="rows * 2")
+    assert problem.precision == Precision(legal=("fp32",), max_relative_l2=2e-5, reduction="size * 2")
     assert problem.baseline == "BASELINE"
     assert "tuned.py" not in problem.files
     assert problem.speed_of_light == {"read_bytes": "4 * size", "flops": {"fp32": "size"}}

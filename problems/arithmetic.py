@@ -1,4 +1,4 @@
-"""Whole-number arithmetic over a case's arguments, for `speed_of_light` expressions. Pure, and safe for any text.
+"""Whole-number arithmetic over a case's arguments: `speed_of_light` and `precision.reduction`. Pure, safe for any text.
 
     3 * size * size * 2        min(rows, 128) * cols        ceildiv(n, 64) ** 2        prod(shape) * 4
 
@@ -14,12 +14,12 @@ import ast
 import math
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from problems.errors import ProblemError
 from problems.fields import shown
-from problems.spec import MAX_EXPRESSION_CHARS
+from problems.spec import MAX_EXPRESSION_CHARS, Case, Problem, case_name
 
 MAX_BITS: Final = 128  # of every number on the way: far beyond any count of bytes or operations
 MAX_DEPTH: Final = 32
@@ -37,6 +37,28 @@ def evaluate(expression: str, arguments: Mapping[str, object], where: str = "spe
         return _whole(_Evaluator(arguments).value(_parse(expression), 0))
     except _Refused as refused:
         raise LimitError(where, f"{shown(expression)}: {refused}") from None
+
+
+def must_be_computable(problem: Problem) -> None:
+    """Every declared expression, for every case that it is evaluated for. Raises LimitError for the first that cannot
+    be, or is too small."""
+    timed = [*problem.benchmarks, *(case for cases in problem.benchmarks_on.values() for case in cases)]
+    work = {f"speed_of_light.{name}": text for name, text in problem.speed_of_light.items() if name != "flops"}
+    flops = {f"speed_of_light.flops.{name}": text for name, text in problem.speed_of_light.get("flops", {}).items()}
+    for where, expression in (work | flops).items():
+        _must_be(expression, timed, where, 0)
+    if problem.precision and problem.precision.reduction:
+        _must_be(problem.precision.reduction, [*problem.tests, *timed], "precision.reduction", 1)
+
+
+def _must_be(expression: str, cases: Sequence[Case], where: str, least: int) -> None:
+    for case in cases:
+        try:
+            value = _whole(_Evaluator(case).value(_parse(expression), 0))
+            if value < least:
+                raise _Refused(f"is {value}; it must be at least {least}")
+        except _Refused as refused:
+            raise LimitError(where, f"{shown(expression)} in the case {case_name(case)}: {refused}") from None
 
 
 class _Refused(Exception):
