@@ -90,3 +90,10 @@ class HostArrays:
 
 
 HOST: Final = HostArrays()
+
+
+def nans(slot: Slot, region: Buffer, arrays: Arrays = HOST) -> int:
+    """How many numbers of this output are none; parts of complex ones count each."""
+    values, xp = arrays.values(slot, region), arrays.xp
+    starts = range(0, len(values), arrays.chunk)
+    return sum(int(xp.count_nonzero(xp.isnan(values[start : start + arrays.chunk]))) for start in starts)

@@ -21,7 +21,8 @@ from typing import Any, Final
 
 import torch
 
-from runner.judge import compare
+from runner.judge import arrays, compare
+from runner.judge.layout import Slot
 from runner.judge.memory import NoMemory, Words
 from runner.judge.rule import Rule
 from runner.judge.steps import ALL, Steps
@@ -261,6 +262,10 @@ class CudaMemory:
     @_allocating()
     def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]:
         return compare.compare(given, got, rule, TensorArrays(CHUNK))
+
+    @_allocating()
+    def nans(self, slot: Slot, region: Buffer) -> int:
+        return arrays.nans(slot, region, TensorArrays(CHUNK))
 
     def release(self) -> None:
         self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")

@@ -16,7 +16,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from runner.judge import compare
+from runner.judge import arrays, compare
+from runner.judge.layout import Slot
 from runner.judge.rule import Rule
 
 F_SEAL_FUTURE_WRITE: Final = 0x10  # Linux 5.1; Python 3.11 has no name for it
@@ -76,6 +77,8 @@ class Memory(Protocol):
     def same(self, left: Buffer, right: Buffer, count: int) -> bool: ...
 
     def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]: ...
+
+    def nans(self, slot: Slot, region: Buffer) -> int: ...
 
     def release(self) -> None:
         """What is kept for later goes back to the device: there may be no later."""
@@ -180,6 +183,9 @@ class HostMemory:
 
     def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]:
         return compare.compare(given, got, rule)
+
+    def nans(self, slot: Slot, region: Buffer) -> int:
+        return arrays.nans(slot, region)
 
     def release(self) -> None:
         """Nothing is kept."""

@@ -41,6 +41,7 @@ TRIED: Final = {
     "admission/half": ("Computed in half precision", "must be refused"),
     "admission/baseline": ("The baseline", "must pass"),
     "admission/each_output": ("Zeros in one output, the others right", "must be refused"),
+    "admission/nan": ("What the reference returns", "should be numbers"),
     "admission/in_place": ("What the reference changes in place", "should be returned"),
 }
 

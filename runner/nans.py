@@ -1,0 +1,44 @@
+"""Does a problem's reference give NaN? Where it does nothing else is accepted, so that a fault of its data or formula
+would be copied by every kernel; it may be meant, so that it is told and refuses nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from runner.draws import as_told
+from runner.judge.call import Input
+from runner.judge.error_model import UNIT
+from runner.judge.memory import Memory
+from runner.line import Line
+
+SAID: Final = (
+    "Case {case}: {count} of {of} numbers of {what}, which the reference returns, are NaN. Nothing else is accepted "
+    "there. If that is not meant, choose other data, or guard the formula."
+)
+
+
+@dataclass
+class Nans:
+    """`look` at each case, then `lines`."""
+
+    _cases: int = 0
+    _found: int = 0
+    _said: str = ""
+
+    def look(self, memory: Memory, given: Input) -> None:
+        """Raises NoMemory."""
+        self._cases += 1
+        for slot in given.layout.outputs:
+            if slot.dtype in UNIT and slot.nbytes and (count := memory.nans(slot, given.expected)):
+                self._found += 1
+                of = math.prod(slot.shape) * (2 if slot.dtype.startswith("complex") else 1)
+                self._said = self._said or SAID.format(case=given.case, count=count, of=of, what=as_told(slot))
+                return
+
+    def lines(self) -> list[Line]:
+        """Empty where there is none."""
+        if not self._found:
+            return []
+        return [Line("admission/nan", "numbers", f"NaN in {self._found} of {self._cases} cases", None, self._said)]
