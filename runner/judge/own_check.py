@@ -5,23 +5,18 @@ that needs too much memory is the problem's. So another oracle is asked, in whic
 very same data: it must take what the reference gave, and fail on this output again or refuse it. Else nobody's code but
 the problem's is to blame: it may have run out of memory over all that was asked before. In the admission test, where no
 competitor is to blame, the same oracle is asked where its check raised: does it take what the reference gave?
-
-A check that an output makes slow takes the problem's time, not the submission's; how much longer it is than on what the
-reference gave is counted, so that a stage that runs out of it is not said to be the problem's fault.
 """
 
 from __future__ import annotations
 
 import logging
-import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from runner.judge.call import Input
 from runner.judge.faults import OracleFailed, ProblemRaised
 from runner.judge.memory import Buffer
 from runner.judge.oracle import Oracle
-from runner.judge.schedule import A, B
+from runner.judge.schedule import A
 
 if TYPE_CHECKING:
     from runner.judge.trial import Trial
@@ -29,37 +24,14 @@ if TYPE_CHECKING:
 WHILE: Final = "\nwhile it was asked to "  # as sandbox/inside/oracle.py says it
 SAID_CHARS: Final = 500  # of an error's last line
 
-SLOW_S: Final = 0.1  # a check that takes less is not looked into
-AS_LONG: Final = 4.0  # times the reference's: within it the data or the machine may be the cause
-
 log = logging.getLogger("runner.own_check")
-
-
-@dataclass
-class Slowed:
-    """Seconds that checks of a submission's outputs took beyond `AS_LONG` times that of the reference's own."""
-
-    seconds: float = 0.0
-    _usual_s: dict[str, float] = field(default_factory=dict)  # by case; infinite where that is not right
-
-    def count(self, oracle: Oracle, given: Input) -> None:
-        """Of the check that the oracle has just made."""
-        took_s = oracle.took_ns / 1e9
-        if took_s < SLOW_S:
-            return
-        if given.case not in self._usual_s:
-            self._usual_s[given.case] = oracle.took_ns / 1e9 if _takes(oracle, given) else math.inf
-        self.seconds += max(took_s - AS_LONG * self._usual_s[given.case], 0.0)
 
 
 def ask(trial: Trial, given: Input, output: Buffer, side: str) -> tuple[bool, str]:
     """Is it right, and what does the check say? Raises OracleFailed where it fails and not because of this output, or
     on the baseline's."""
     try:
-        found = trial.oracle.check(given.number, given.layout, output)
-        if side == B:
-            trial.slowed.count(trial.oracle, given)
-        return found
+        return trial.oracle.check(given.number, given.layout, output)
     except OracleFailed as failed:
         if side == A:
             raise

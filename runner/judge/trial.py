@@ -69,7 +69,6 @@ class Trial:
         self.emit = emit
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
-        self.slowed = own_check.Slowed()
         self.queueing = True  # do devices get their work beforehand, in this case?
         self._buffers: list[Buffer] = []
         self._copies: list[tuple[Evidence, Copies]] = []
@@ -138,7 +137,7 @@ class Trial:
 
     def _check(self) -> None:
         planned = plan_checks(self.problem, self.chance)
-        stage = Stage("Checking", self.problem.test_timeout_s, self.oracle.asked, slowed=self.slowed)
+        stage = Stage("Checking", self.problem.test_timeout_s, self.oracle.asked)
         for done, plan in enumerate(planned):
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
@@ -262,7 +261,7 @@ class Trial:
 
         Raises Fault, OracleFailed.
         """
-        stage = Stage("Timing", self.problem.ranked_timeout_s, self.oracle.asked, slowed=self.slowed)
+        stage = Stage("Timing", self.problem.ranked_timeout_s, self.oracle.asked)
         cases = self.problem.benchmarks
         apart = contexts.of_evidence(self.evidence)
         self.evidence["telemetry"] = telemetry.level

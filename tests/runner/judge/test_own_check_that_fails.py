@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from problems.spec import Case, Problem
-from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.faults import IncumbentFailed, OracleFailed
 from runner.judge.memory import HostMemory
 from runner.judge.oracle import Oracle
 from runner.judge.schedule import CPU, A, B, I
@@ -142,52 +142,3 @@ def test_a_timed_call_is_judged_alike_and_nothing_of_it_is_told(tmp_path: Path) 
 def test_the_other_sides_blame_no_submission(tmp_path: Path, side: str, failure: type[Exception]) -> None:
     with trial_of(problem(fail=DIES), WILD, tmp_path, side) as trial, pytest.raises(failure):
         timed(trial, side)
-
-
-# -- a check that an output makes slow -------------------------------------------------------------------------------
-
-SLEEPY = """
-import time
-import torch
-
-def generate_input(*, size, seed):
-    return torch.rand(size, generator=torch.Generator().manual_seed(seed)), torch.empty(size, dtype=torch.int64)
-
-def ref_kernel(data):
-    x, out = data
-    return out.copy_(x.argsort())
-
-def check_implementation(data, output):
-    if CONDITION:
-        time.sleep(0.3)
-    places = torch.where(output < 0, -output - 1, output)
-    return torch.equal(data[0][places], data[0].sort().values), "not sorted"
-"""
-NEGATIVE = "def custom_kernel(data):\n    return data[1].copy_(-data[0].argsort() - 1)\n"
-
-
-@pytest.mark.parametrize(
-    ("condition", "source", "failure", "said"),
-    [
-        ("int(output[0]) < 0", NEGATIVE, Fault, "over 4 times as long on these outputs as on the reference's"),
-        ("True", NEGATIVE, OracleFailed, "to make inputs and expected outputs"),
-        ("True", RIGHT, OracleFailed, "to make inputs and expected outputs"),
-    ],
-)
-def test_time_that_only_these_outputs_take_is_their_submissions(
-    tmp_path: Path, condition: str, source: str, failure: type[Exception], said: str
-) -> None:
-    files = {"reference.py": SLEEPY.replace("CONDITION", condition)}
-    with trial_of(problem(files=files, test_timeout_s=1.0), source, tmp_path) as trial:
-        with pytest.raises(failure, match=said):
-            trial.check(Blind())
-        assert all(check["good"] for check in trial.evidence["checks"])
-
-
-def test_a_check_that_is_quick_enough_is_asked_once(tmp_path: Path) -> None:
-    with trial_of(problem(), RIGHT, tmp_path) as trial:
-        asked: list[int] = []
-        check = trial.oracle.check
-        trial.oracle.check = lambda *told: (asked.append(1), check(*told))[1]  # type: ignore[method-assign,func-returns-value]
-        trial.check(Blind())
-        assert (len(asked), trial.slowed.seconds) == (len(trial.evidence["checks"]), 0)
