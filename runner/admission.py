@@ -208,6 +208,7 @@ def _take_turns(
     fp64 = trial.rule(one.case).fp64(timed=False)
     given = trial.oracle.make(one.case, one.seed, fp64=fp64)
     timed = _timed(trial.problem, one.case)
+    each.nans.look(trial.memory, given)
     for name, tally in tallies.items():
         trial.evidence["findings"] = []
         try:

@@ -62,15 +62,14 @@ class _Asked:
 
 @dataclass
 class EachOutput:
-    """`ask` after each right answer of the reference, then `lines`."""
+    """`nans.look` at each case, `ask` after each right answer of the reference, then `lines`."""
 
-    _nans: Nans = field(default_factory=Nans)
+    nans: Nans = field(default_factory=Nans)
     _in_place: str = ""  # what is changed and not returned, though something is
     _asked: dict[tuple[str, int, int], _Asked] = field(default_factory=dict)  # by what it is, its number, how many
 
     def ask(self, trial: Trial, given: Input, call: Call, output: Buffer, *, public: bool) -> None:
-        """Raises OracleFailed, NoMemory."""
-        self._nans.look(trial.memory, given)
+        """Raises OracleFailed."""
         wanted = [slot for slot in returned(given.layout) if slot.nbytes]
         changed = [slot for slot in given.layout.outputs if not any(_overlap(slot, other) for other in wanted)]
         if wanted and not trial.oracle.checks and trial.problem.interface != MODEL:
@@ -94,7 +93,7 @@ class EachOutput:
     def lines(self) -> list[Line]:
         """Empty where there was never more than one output that is not always zeros, nothing else is changed, and no
         number is none."""
-        return self._each() + self._by_the_way() + self._nans.lines()
+        return self._each() + self._by_the_way() + self.nans.lines()
 
     def _by_the_way(self) -> list[Line]:
         got = f"changed, not returned: {self._in_place}"

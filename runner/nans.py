@@ -1,5 +1,5 @@
-"""Does a problem's reference give NaN? Where it does nothing else is accepted, so that a fault of its data or formula
-would be copied by every kernel; it may be meant, so that it is told and refuses nothing."""
+"""Does a problem's reference return NaN? Then every kernel must copy what may be a fault of its data or its formula, or
+its own check refuses even the reference. It may be meant: it is told and refuses nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Final
 from runner.draws import as_told
 from runner.judge.call import Input
 from runner.judge.error_model import UNIT
+from runner.judge.layout import returned
 from runner.judge.memory import Memory
 from runner.line import Line
 
 SAID: Final = (
-    "Case {case}: {count} of {of} numbers of {what}, which the reference returns, are NaN. Nothing else is accepted "
-    "there. If that is not meant, choose other data, or guard the formula."
+    "Case {case}: {count} of {of} numbers of {what}, which the reference returns, are NaN. A right answer's must be, "
+    "too, unless the problem's own check says otherwise. If that is not meant, choose other data, or guard the formula."
 )
 
 
@@ -28,9 +29,9 @@ class Nans:
     _said: str = ""
 
     def look(self, memory: Memory, given: Input) -> None:
-        """Raises NoMemory."""
+        """Raises NoMemory, OracleFailed."""
         self._cases += 1
-        for slot in given.layout.outputs:
+        for slot in returned(given.layout):
             if slot.dtype in UNIT and slot.nbytes and (count := memory.nans(slot, given.expected)):
                 self._found += 1
                 of = math.prod(slot.shape) * (2 if slot.dtype.startswith("complex") else 1)

@@ -37,7 +37,7 @@ ON_GPU = "gpus: [cpu, H200]\nbenchmarks_on: {H200: [{size: 9, seed: 2}]}\n"
         (
             "speed_of_light: {flops: {fp32: 2 * (size}}",
             "speed_of_light.flops.fp32",
-            "'2 * (size' in the case size=4: is not arithmetic; write something like 4 * rows * cols",
+            "'2 * (size': is not arithmetic; write something like 4 * rows * cols",
         ),
     ],
 )
