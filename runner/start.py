@@ -10,7 +10,7 @@ def run() -> None:
     was = signal.getsignal(signal.SIGINT)
     if was is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from runner import main  # a second, in which an exception would be shown where it happened to come
+    from runner import main  # for a second an exception would be shown wherever it came
 
     signal.signal(signal.SIGINT, was)
     main.run()
