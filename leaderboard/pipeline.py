@@ -27,6 +27,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Max
 
 from leaderboard import broker, line
 from leaderboard.accounts.link import unlink
@@ -34,19 +35,21 @@ from leaderboard.accounts.models import User
 from leaderboard.admissions.claim import claim_test
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.imported import ask_for_added, ask_for_imported
+from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions import edit_boards
 from leaderboard.competitions.invites import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
 from leaderboard.confirmations.claim import claim_confirmation
-from leaderboard.confirmations.models import FAILED
+from leaderboard.confirmations.models import FAILED, Confirmation
 from leaderboard.confirmations.report import record_confirmation
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants import one_person
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.enqueue import enqueue
-from leaderboard.judging.models import Result, Runner
+from leaderboard.judging.leased import QUEUED
+from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.report import record_report
 from leaderboard.judging.usage import give_back_if_ours, usage_of
 from leaderboard.judging.verdicts import kernel_runs
@@ -66,7 +69,8 @@ from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import check_quota
 from runner.wire import Job, Report
 
-PATIENCE: Final = timedelta(minutes=5)  # an admission test that waits longer comes before attempts
+PATIENCE: Final = timedelta(minutes=5)  # what waits longer takes turns with attempts
+OTHER_WORK: Final = (AdmissionTest, Confirmation)
 LEARN_REFERENCE_TIMES: Final = "learn_reference_times"  # actors of leaderboard/actors.py
 ASK_HINT: Final = "ask_hint"
 
@@ -152,15 +156,30 @@ def add_board(*, competition: Competition, actor: User, now: datetime, **setting
 
 
 def claim_work(*, runner: Runner, now: datetime) -> Job | None:
-    """An attempt if there is one; other work where there is none, or where it has waited for longer than PATIENCE."""
+    """An attempt if there is one; other work where there is none. What has waited for longer than PATIENCE takes turns
+    with attempts: an import of a whole set keeps nobody waiting for all of it."""
     waited = now - PATIENCE
+    overdue = None
+    if _is_others_turn(runner, asked_before=waited):
+        overdue = claim_test(runner=runner, now=now, asked_before=waited) or claim_confirmation(
+            runner=runner, now=now, asked_before=waited
+        )
     return (
-        claim_test(runner=runner, now=now, asked_before=waited)
-        or claim_confirmation(runner=runner, now=now, asked_before=waited)
+        overdue
         or claim_next(runner=runner, now=now)
         or claim_confirmation(runner=runner, now=now)
         or claim_test(runner=runner, now=now)
     )
+
+
+def _is_others_turn(runner: Runner, *, asked_before: datetime) -> bool:
+    """Does other work wait since then, and did this runner take an attempt after the last of it that it took? Tokens
+    come from one sequence: the larger one was taken later."""
+    waiting = {"state": QUEUED, "hardware": runner.hardware, "created_at__lte": asked_before}
+    if not any(kind.objects.filter(**waiting).exists() for kind in OTHER_WORK):
+        return False
+    taken = [kind.objects.filter(runner=runner).aggregate(last=Max("token"))["last"] or 0 for kind in OTHER_WORK]
+    return not any(taken) or Attempt.objects.filter(runner=runner, token__gt=max(taken)).exists()
 
 
 @transaction.atomic

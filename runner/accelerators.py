@@ -114,7 +114,7 @@ def torch_of(interpreter: str) -> str:
 
 
 # What decides how long a kernel takes and how it is timed. Another value opens a new epoch; epochs never rank together.
-TIMING_VERSION: Final = 10  # of the way a call is timed (runner/judge): raised when times change by it
+TIMING_VERSION: Final = 11  # of the way a call is timed (runner/judge): raised when times change by it
 EPOCH_FIELDS: Final = ("hardware", "cpu", "cpus", "gpu", "driver", "power_limit_w", "max_sm_mhz", "torch")
 ASK_TORCH: Final = "from importlib.metadata import version; print(version('torch'))"
 ASK_TORCH_S: Final = 30.0  # an interpreter on a cold disk

@@ -117,7 +117,7 @@ def _judge(
     evidence.update(_circumstances(job, ready))
     evidence.update(_bounds(job, problem, ready, evidence))
     if job.mode in TIMED_MODES:
-        evidence["own_calls"] = ready.own_calls
+        evidence["own_calls"] = ready.compared()
     try:
         with closing(_telemetry(job, ready)) as telemetry:
             with phases("building"):

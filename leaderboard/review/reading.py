@@ -1,5 +1,5 @@
 """Pure: what a stored report's samples say, worked out anew. The judge's own conclusions are not asked, but for what
-containers' contexts cost by themselves (`contexts`; `runner replay` works that out anew).
+containers' contexts and gaps cost by themselves (`contexts`, `gaps`; `runner replay` works that out anew).
 
 A sample is one call: [wall, put, take, inner, probe, thaw, freeze] in ns; all but `inner` are the judge's (the schema
 is docs/report.schema.json, the way of a call docs/measurement.md). On the `wall` clock a call's time is the wall clock
@@ -82,9 +82,8 @@ class Case:
         return self._raised[side]
 
     def _hidden_ns(self, quads: list[list[Block]], side: str) -> float:
-        least_ns = gap.least_spread_ns(self.timing)
         calls = [(_calls(quad, BASELINE), _calls(quad, side)) for quad in quads]
-        found = (gap.hidden(calls, fastest=only, least_ns=least_ns) for only in (False, True))
+        found = gap.of_case(self.timing, calls, BASELINE, side)
         return max(one.beyond for one in found) - gap.context_ns(self.timing, side)
 
     def blocks_ns(self, side: str) -> list[float]:

@@ -9,7 +9,7 @@ constant that an idle call of the baseline costs. The tenant's word never counts
 `event` (GPUs): the device's events, raised to what the wall clock vouches for where they lie below. The gap between
 the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours (gap.py). `spread_ns`, how
 far that strays by itself (three standard errors) and what a tenant could spare of it, could be forged unseen. What a
-side's context costs beyond the baseline's, as calls of our own showed before, is taken off (contexts.py).
+side's context and gap cost beyond the baseline's, as calls of our own showed before, is taken off (contexts.py).
 """
 
 from __future__ import annotations
@@ -109,26 +109,24 @@ def _event(quads: list[list[Timing]], timing: Timing, side: str) -> Certified:
     """
     if not quads:
         return Certified([])
-    own, theirs = gap.copies_ns(timing, BASELINE, side)
-    calls = [
-        ([_told(first, own), _told(last, own)], [_told(second, theirs), _told(third, theirs)])
-        for first, second, third, last in quads
-    ]
-    least_ns = gap.least_spread_ns(timing) + gap.turn_ns(timing, BASELINE)
-    least_ns += gap.copies_spread_ns(timing, BASELINE, side)
-    own_ns = gap.context_ns(timing, side)
-    everywhere, fastest = (gap.hidden(calls, fastest=only, least_ns=least_ns) for only in (False, True))
+    calls = [([_told(first), _told(last)], [_told(second), _told(third)]) for first, second, third, last in quads]
+    everywhere, fastest = gap.of_case(timing, calls, BASELINE, side)
+    own_ns, apart_ns = gap.context_ns(timing, side), gap.apart_ns(timing, side)
     raised = max(everywhere.beyond, fastest.beyond)
     added = (0.0, raised - own_ns, raised - own_ns, 0.0)
     times = [[_event_block(block) + more for block, more in zip(quad, added, strict=True)] for quad in quads]
-    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns)
+    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + max(0.0, apart_ns)
     spread += gap.spared_ns(timing) + gap.elsewhere_ns(timing, BASELINE, side)
-    mismatch = any(found.value > MISMATCH_SPREADS * found.spread for found in (everywhere, fastest))
+    in_doubt = min(0.0, apart_ns)  # nobody is called a forger by what own calls told
+    mismatch = any(
+        found.value + in_doubt > MISMATCH_SPREADS * max(found.spread, gap.LEAST_QUEUED_NS)
+        for found in (everywhere, fastest)
+    )
     return Certified(times, spread, mismatch=mismatch)
 
 
-def _told(block: Timing, copies_ns: float) -> list[tuple[float, float]]:
-    return [(sample[0] - copies_ns, sample[3]) for sample in block["calls"]]
+def _told(block: Timing) -> list[gap.Call]:
+    return [(sample[0], sample[3]) for sample in block["calls"]]
 
 
 def _event_block(block: Timing) -> float:

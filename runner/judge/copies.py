@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from problems.spec import Case
+from runner.judge import gap
 from runner.judge.call import Input
 from runner.judge.layout import Layout
 from runner.judge.memory import Buffer
 from runner.judge.tenant import Tenant
 
-LEAST_BYTES: Final = 256 << 20  # of a call's inputs and outputs: with fewer the difference is lost in the gaps' own
+LEAST_BYTES: Final = gap.LARGE_BYTES
 ROUNDS: Final = 8  # at the least; every place has its turn
 WARM_ROUNDS: Final = 1  # before them, which counts for nothing
 

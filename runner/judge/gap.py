@@ -26,12 +26,17 @@ LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
 TOLD_POINTS: Final = 16  # the told times are represented by so many of their quantiles
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
-# The gaps of two containers with the same code differ by up to that (docs/measurements.md); of queued cases by 1.6 µs
-# in 187 whose data took places in turn, by 2.3 in 57 with one place. It depends on the kernel: no other's tell it.
+# The gaps of two containers with the same code differ by up to that (docs/measurements.md). Where data take places in
+# turn the harness's own calls, on 3 MB, foretell by how much (contexts.py): what is left is 1.1 µs in 58 cases of 4 MB
+# and more, 1.4 in 31 of less, for 2.4 with nothing taken off. With one place it depends on the kernel.
 LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
-LEAST_QUEUED_NS: Final = 1_700.0  # where devices do all of it
-LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # and data lie in fewer than so many places
+LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # where devices do all of it, and data lie in fewer than so many places
 MANY_PLACES: Final = 8
+LEAST_QUEUED_NS: Final = 1_700.0  # in so many and more; there are copies to be timed, or nothing foretold it
+LEAST_SMALL_NS: Final = 1_500.0  # and by how much the gaps differ is known
+LEAST_COMPARED_NS: Final = 1_000.0  # and the data are as large as those of the calls that told, or larger
+SMALL_BYTES: Final = 4 << 20  # of a call's inputs and outputs
+LARGE_BYTES: Final = 256 << 20  # from here on copies.py times the copies; with less their difference is lost in gaps
 # A baseline whose calls end on the host (`.cpu()`) hides in what it tells that the device turns from its context to the
 # judge's: 125 µs on an H200. Idle calls, and all calls that only hand out kernels, do not.
 TURN_NS: Final = (60_000.0, 250_000.0)  # of five idle calls the shortest strays by up to 47 µs
@@ -62,11 +67,24 @@ class Hidden:
         return max(0.0, self.value - self.spread)
 
 
-def least_spread_ns(timing: Mapping[str, Any]) -> float:
+def least_spread_ns(timing: Mapping[str, Any], side: str) -> float:
     """By how much honest code strays in such a case."""
     if not timing.get("queued"):
         return LEAST_SPREAD_NS
-    return LEAST_QUEUED_NS if timing.get("places", 1) >= MANY_PLACES else LEAST_AT_ONE_PLACE_NS
+    if timing.get("places", 1) < MANY_PLACES:
+        return LEAST_AT_ONE_PLACE_NS
+    if side not in (timing.get("gaps") or {}):
+        return LEAST_QUEUED_NS
+    size = timing["input_bytes"] + timing["output_bytes"]
+    if size >= LARGE_BYTES:
+        return LEAST_QUEUED_NS
+    return LEAST_SMALL_NS if size < SMALL_BYTES else LEAST_COMPARED_NS
+
+
+def apart_ns(timing: Mapping[str, Any], side: str) -> float:
+    """How much longer than the baseline's the gap of this side's queued calls is by itself, as contexts.py found."""
+    known = timing.get("queued") and timing.get("places", 1) >= MANY_PLACES
+    return float((timing.get("gaps") or {}).get(side, 0.0)) if known else 0.0
 
 
 def turn_ns(timing: Mapping[str, Any], baseline: str) -> float:
@@ -107,6 +125,21 @@ def hidden(quads: Sequence[Quad], *, fastest: bool, least_ns: float) -> Hidden:
     mean = sum(without) / groups
     error = math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in without))
     return Hidden(value, max(ERRORS * error, least_ns))
+
+
+def of_case(timing: Mapping[str, Any], quads: Sequence[Quad], baseline: str, side: str) -> tuple[Hidden, Hidden]:
+    """Of all calls of a case and of the fastest, with what makes gaps longer and is nobody's work taken off: the
+    judge's copying, and what the containers themselves differ by."""
+    own, theirs = copies_ns(timing, baseline, side)
+    theirs += apart_ns(timing, side)
+    calls = [(_less(ours, own), _less(others, theirs)) for ours, others in quads]
+    least_ns = least_spread_ns(timing, side) + turn_ns(timing, baseline) + copies_spread_ns(timing, baseline, side)
+    everywhere, fastest = (hidden(calls, fastest=only, least_ns=least_ns) for only in (False, True))
+    return everywhere, fastest
+
+
+def _less(blocks: list[list[Call]], taken_off_ns: float) -> list[list[Call]]:
+    return [[(wall - taken_off_ns, told) for wall, told in block] for block in blocks]
 
 
 def context_ns(timing: Mapping[str, Any], side: str) -> float:

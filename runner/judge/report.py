@@ -170,6 +170,16 @@ class Timing(_Strict):
             description="by how many ns a side's context makes a call tell more than the baseline's; from `own_calls`"
         ),
     ] = {}
+    gaps: (
+        Annotated[
+            dict[Side, Number],
+            Field(
+                description="by how many ns more than the baseline's a side's wall time goes beyond what it tells; "
+                "from `own_calls`"
+            ),
+        ]
+        | None
+    ) = Field(default=None, description="null: nobody asked, in reports of before")
     copies: Annotated[
         dict[Side, Annotated[list[tuple[Count, Count]], Field(max_length=1_000)]],
         Field(description="ns that putting inputs and taking outputs took afterwards, no code of others running"),

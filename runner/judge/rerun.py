@@ -37,9 +37,10 @@ class Diverged(Exception):
 def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
     """Of one case. One that was cut short (by a wrong output, a fault, or a device that was set aside) has no end to be
     compared; where nothing cut it short, it has one."""
-    apart, said = contexts.of_evidence(evidence), timing.get("contexts", {})
-    if apart != said:
-        return [Difference(f"case {timing['case']}: contexts", said, apart)]
+    for name, apart in contexts.of_evidence(evidence).items():
+        said = timing.get(name, {} if name == "contexts" else None)
+        if said is not None and said != apart:  # reports of before know of no gaps
+            return [Difference(f"case {timing['case']}: {name}", said, apart)]
     if not timing["ended"] and _was_cut_short(evidence):
         return []
     again = _Again(timing, evidence)

@@ -196,6 +196,7 @@ def blank(case: str, arguments: dict[str, Any], reference_ns: float | None) -> E
         "queued": False,
         "places": 1,
         "contexts": {},
+        "gaps": {},
         "copies": {},
         "quads": [],
         "repeats": [],

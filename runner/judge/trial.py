@@ -6,6 +6,7 @@ comparing happens between blocks, with every tenant frozen.
 
 from __future__ import annotations
 
+import copy
 import logging
 import random
 from collections.abc import Callable, Iterator
@@ -266,7 +267,7 @@ class Trial:
         apart = contexts.of_evidence(self.evidence)
         self.evidence["telemetry"] = telemetry.level
         self.evidence["timing"] = [
-            timing.blank(case_name(case), dict(case), reference_ns.get(case_name(case))) | {"contexts": dict(apart)}
+            timing.blank(case_name(case), dict(case), reference_ns.get(case_name(case))) | copy.deepcopy(apart)
             for case in cases
         ]
         for done, index in enumerate(self.chance.sample(range(len(cases)), len(cases))):

@@ -18,7 +18,7 @@ from runner.wire import Job, Report
 from sandbox import container
 
 Judge = Callable[..., Report]
-TRIES = 3
+TRIES = 5  # a disturbed machine may be quiet next time
 
 os.environ.setdefault("ATTACK_CORPUS_DISARM", "0")  # armed: containers are where these belong
 

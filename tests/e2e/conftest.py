@@ -74,7 +74,7 @@ class Stage:
 
     def photofinish(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "leaderboard.cli.start", *arguments]
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.database) as connection:

@@ -23,7 +23,8 @@ from typing import Any
 
 from problems.spec import case_name
 from runner import config, once
-from runner.judge import certificate, schedule, stats
+from runner.judge import certificate, gap, schedule, stats
+from runner.judge.certificate import BASELINE, CANDIDATE
 from runner.wire import Report
 
 
@@ -76,7 +77,8 @@ def _say_cases(reports: list[Report]) -> None:
         return
     print(
         "case | event µs, by job | CV over jobs % | in-run CV % | wall - event µs, median (p10 … p90) | put | take | "
-        "thaw | freeze | probe µs | rest µs (p10 … p90) | u µs | A/A %, by job | quads (void) | repeats: again/fresh, "
+        "thaw | freeze | probe µs | rest µs (p10 … p90) | u with what could be spared µs | seems hidden µs, "
+        "± 95 % over the job's blocks | gaps apart µs | A/A %, by job | quads (void) | repeats: again/fresh, "
         "same bits"
     )
     for index in range(len(passed[0]["timing"])):
@@ -102,10 +104,29 @@ def _say_case(timings: list[dict[str, Any]]) -> None:
         f"{_spread([call[0] - call[3] for call in calls])} | {' | '.join(columns)} | "
         f"{_spread([call[0] - call[3] - call[1] - call[2] - call[5] for call in calls])} | "
         f"{' '.join(f'{one.spread_ns / 1e3:.1f}' for one in certified)} | "
+        f"{' '.join(_hidden(timing) for timing in timings)} | "
+        f"{' '.join(f'{gap.apart_ns(timing, CANDIDATE) / 1e3:+.2f}' for timing in timings)} | "
         f"{' '.join(f'{100 * (ratio - 1):+.2f}' for ratio in ratios)} | "
         f"{sum(len(timing['quads']) for timing in timings)} ({voids}) | {_repeats(timings)}",
         flush=True,
     )
+
+
+def _hidden(timing: dict[str, Any]) -> str:
+    """What the candidate's calls seem to hide, all of them and the fastest, and how far that strays within the job."""
+    valid = [quad["blocks"] for quad in timing["quads"] if not quad["void"]]
+    quads = [(side_calls(blocks, BASELINE), side_calls(blocks, CANDIDATE)) for blocks in valid]
+    found = zip(gap.of_case(timing, quads, BASELINE, CANDIDATE), (False, True), strict=True)
+    return " ".join(f"{one.value / 1e3:+.2f}±{_error_ns(quads, fastest) / 500:.2f}" for one, fastest in found)
+
+
+def _error_ns(quads: list[gap.Quad], fastest: bool) -> float:
+    return gap.hidden(quads, fastest=fastest, least_ns=0.0).spread / gap.ERRORS
+
+
+def side_calls(blocks: list[dict[str, Any]], side: str) -> list[list[gap.Call]]:
+    """By block, of a valid quad's."""
+    return [[(call[0], call[3]) for call in block["calls"]] for block in blocks if block["side"] == side]
 
 
 def _way(timings: list[dict[str, Any]]) -> str:

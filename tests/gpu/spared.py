@@ -15,12 +15,12 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from runner.judge import gap, stats
 from runner.judge.certificate import BASELINE, CANDIDATE
 from runner.wire import Report
 from tests.gpu.attacks import Task, attacks, run
+from tests.gpu.measure import side_calls
 
 
 def main() -> None:
@@ -46,10 +46,9 @@ def lines(report: Report) -> Iterator[str]:
         quads = [quad["blocks"] for quad in timing["quads"] if not quad["void"]]
         if not quads:
             continue
-        ours, theirs = ([_calls(blocks, side) for blocks in quads] for side in (BASELINE, CANDIDATE))
+        ours, theirs = ([side_calls(blocks, side) for blocks in quads] for side in (BASELINE, CANDIDATE))
         pairs = list(zip(ours, theirs, strict=True))
-        least_ns = gap.least_spread_ns(timing)
-        everywhere, fastest = (gap.hidden(pairs, fastest=only, least_ns=least_ns) for only in (False, True))
+        everywhere, fastest = gap.of_case(timing, pairs, BASELINE, CANDIDATE)
         told = [
             stats.midmean([call[1] for quad in side for block in quad for call in block]) for side in (theirs, ours)
         ]
@@ -57,10 +56,6 @@ def lines(report: Report) -> Iterator[str]:
             f"{said} | {timing['case']} | {told[0] / 1e3:.2f}, {told[1] / 1e3:.2f} | {-everywhere.value / 1e3:.1f}, "
             f"{-fastest.value / 1e3:.1f} | {everywhere.spread / 1e3:.1f} | {timing['queued']}"
         )
-
-
-def _calls(blocks: list[dict[str, Any]], side: str) -> list[list[gap.Call]]:
-    return [[(call[0], call[3]) for call in block["calls"]] for block in blocks if block["side"] == side]
 
 
 if __name__ == "__main__":

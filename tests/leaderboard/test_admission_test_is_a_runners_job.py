@@ -85,6 +85,30 @@ def test_attempts_come_first_but_a_test_does_not_starve(stage: Stage) -> None:
     assert claim(stage).task == "judge"
 
 
+def test_tests_that_have_waited_take_turns_with_attempts(stage: Stage) -> None:
+    """A set of forty problems was imported: nobody's submission waits for all of them."""
+    boards = [stage.board, *(make_board(f"other-{number}") for number in range(2))]
+    for board in boards:
+        ask_test(version=board.version, hardware="cpu", actor=stage.olga, now=stage.now)
+    stage.later(pipeline.PATIENCE.total_seconds())
+    for user in (stage.ada, stage.ben):
+        stage.submit(user)
+    assert [claim(stage).task for _ in range(5)] == ["admission", "judge", "admission", "judge", "admission"]
+
+
+def test_each_runner_takes_turns_for_itself(stage: Stage) -> None:
+    for board in (stage.board, make_board("another")):
+        ask_test(version=board.version, hardware="cpu", actor=stage.olga, now=stage.now)
+    stage.later(pipeline.PATIENCE.total_seconds())
+    stage.submit()
+    tess = make_runner("tess", "cpu")
+    assert claim(stage).task == "admission"
+    taken = pipeline.claim_work(runner=tess, now=stage.now)
+    assert taken is not None
+    assert taken.task == "admission", "it took none yet"
+    assert claim(stage).task == "judge"
+
+
 def test_a_report_is_kept_once(stage: Stage) -> None:
     test = ask(stage)
     job = claim(stage)

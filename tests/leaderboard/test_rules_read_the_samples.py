@@ -252,7 +252,10 @@ def test_our_reading_agrees_with_the_judges() -> None:
     forged = case(times=noisy({A: 20e3, B: 20e3}))
     for one in (block for four in forged["quads"] for block in four["blocks"] if block["side"] == B):
         one["calls"] = [[*call[:3], call[3] - 9_000, *call[4:]] for call in one["calls"]]
-    for timing, clock in ((honest, "wall"), (honest, "event"), (forged, "event")):
+    queued = {"queued": True, "places": 16}
+    gaps = forged | queued | {"gaps": {B: 2_000.0}, "contexts": {B: 100.0}}
+    copies = forged | queued | {"copies": {A: [[100_000, 40_000]] * 8, B: [[101_000, 40_000]] * 8}}
+    for timing, clock in ((honest, "wall"), *((one, "event") for one in (honest, forged, gaps, copies))):
         run = evidence(timing, clock=clock)
         ours = read({"evidence": run})[0].cases[0]
         theirs = certify(timing, clock=clock, certified=True)

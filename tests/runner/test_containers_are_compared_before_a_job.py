@@ -16,7 +16,7 @@ from runner.judge.tenant import Tenant
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
-def test_each_set_of_sides_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_set_of_sides_is_compared_once_and_again_when_it_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[set[str]] = []
 
     def own_calls(sides: Mapping[str, Tenant]) -> contexts.Samples:
@@ -34,3 +34,6 @@ def test_each_set_of_sides_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> 
         assert (asked, set(ready.own_calls)) == ([{A, B}], {A, B})
         ready.add_side(I)
         assert (asked[1:], set(ready.own_calls)) == ([{A, B, I}], {A, B, I})
+        assert ready.compared() == {name: [[2]] for name in (A, B, I)}, "a moment ago"
+        monkeypatch.setattr(prepare, "COMPARED_S", 0.0)
+        assert ready.compared() == {name: [[3]] for name in (A, B, I)}, "they have waited"

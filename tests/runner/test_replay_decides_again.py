@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from runner import execute, main, once, replay
 from runner.config import JudgeSettings
-from runner.judge import plausible, verdict
+from runner.judge import contexts, plausible, verdict
 from runner.judge.schedule import ABIIBA, GPU, A, B, I
 from runner.replay import ReplayError
 from runner.wire import Report
@@ -79,6 +79,7 @@ def test_a_race_that_voids_is_worth_replaying() -> None:
         ("evidence.timing.0.ended", "budget", "case n=1: ended"),
         ("evidence.timing.0.calls", 4, "case n=1"),
         ("evidence.timing.0.contexts", {"candidate": 100.0}, "case n=1: contexts"),
+        ("evidence.timing.0.gaps", {"candidate": 100.0}, "case n=1: gaps"),
         ("evidence.timing.0.quads.3.void", "hw_thermal", "case n=1"),
         ("evidence.timing.0.quads.2.charged", "candidate", "case n=1, quad 3: void"),
         ("evidence.timing.0.quads.2.blocks.1.ruling", {"reason": "steal"}, "quad 3, a block of the candidate: ruling"),
@@ -100,6 +101,18 @@ def test_whatever_is_changed_is_seen(path: str, value: Any, what: str) -> None:
     found = replay.replay(changed(told(simulated()), path, value))
     assert not found.same
     assert any(what in difference.what for difference in found.differences), found.differences
+
+
+def test_a_report_of_before_gaps_were_compared_is_decided_as_then() -> None:
+    own = {side: [[450_000 + 900 * (side == B), 0, 0, 3_000, 0, 0, 0]] * contexts.LEAST for side in (A, B)}
+    report = changed(told(simulated()), "evidence.own_calls", own)
+    report = changed(report, "evidence.timing.0.contexts", {B: 0.0})
+    assert replay.replay(changed(report, "evidence.timing.0.gaps", None)).same
+    assert replay.replay(changed(report, "evidence.timing.0.gaps", ...)).same
+    assert replay.replay(changed(report, "evidence.timing.0.gaps", {B: 900.0})).same
+    assert not replay.replay(changed(report, "evidence.timing.0.gaps", {B: 0.0})).same
+    nothing = told(simulated())
+    assert replay.replay(changed(nothing, "evidence.timing.0.contexts", ...)).same, "the schema does not ask for it"
 
 
 @pytest.mark.parametrize(

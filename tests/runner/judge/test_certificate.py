@@ -10,10 +10,14 @@ import pytest
 
 from runner.judge.certificate import EVENT, Certified, certify, is_sane
 from runner.judge.gap import (
+    LARGE_BYTES,
     LEAST_AT_ONE_PLACE_NS,
+    LEAST_COMPARED_NS,
     LEAST_QUEUED_NS,
+    LEAST_SMALL_NS,
     LEAST_SPREAD_NS,
     MANY_PLACES,
+    SMALL_BYTES,
     SPARED_BY_HOST_NS,
     SPARED_NS,
     TURN_NS,
@@ -153,6 +157,66 @@ def test_contexts_say_nothing_of_calls_that_could_not_be_queued() -> None:
     found = certify(apart(told_ns=400.0, queued=False), clock=EVENT, certified=True)
     assert {time for quad in found.quads for time in quad[1:3]} == {40_400.0}
     assert found.spread_ns == LEAST_SPREAD_NS + SPARED_BY_HOST_NS
+
+
+def gaps_apart(gap_ns: float, *, told_b: float = 40_000.0, **more: Any) -> dict[str, Any]:
+    """The candidate truly takes 40 µs; its container makes the gap longer by `gap_ns`, as calls of our own showed."""
+    case = timing(event_b=40_000.0 + gap_ns, told_b=told_b)
+    known = {"queued": True, "places": MANY_PLACES, "gaps": {"candidate": gap_ns}}
+    return case | known | {"input_bytes": SMALL_BYTES, "output_bytes": 0} | more
+
+
+@pytest.mark.parametrize("gap_ns", [-2_400.0, 2_400.0])
+def test_a_container_whose_gap_is_longer_hides_nothing_by_itself(gap_ns: float) -> None:
+    found = certify(gaps_apart(gap_ns), clock=EVENT, certified=True)
+    assert {time for quad in found.quads for time in quad[1:3]} == {40_000.0}
+    assert found.spread_ns == LEAST_COMPARED_NS + max(0.0, gap_ns) + SPARED_NS, "it might find a way around it"
+
+
+@pytest.mark.parametrize("gap_ns", [-2_400.0, 0.0, 2_400.0])
+def test_what_is_forged_is_found_whatever_containers_differ_by(gap_ns: float) -> None:
+    found = certify(gaps_apart(gap_ns, told_b=37_000.0), clock=EVENT, certified=True)
+    times = [time for quad in found.quads for time in quad[1:3]]
+    assert 40_000 - LEAST_COMPARED_NS - 500 < min(times) <= max(times) < 40_000 - LEAST_COMPARED_NS + 500
+    nobody_asked = certify(gaps_apart(gap_ns, told_b=37_000.0, gaps=None), clock=EVENT, certified=True)
+    raised = max(0.0, 3_000 + gap_ns - LEAST_QUEUED_NS)
+    assert [quad[1] for quad in nobody_asked.quads] == pytest.approx([37_000 + raised] * 10, abs=500)
+
+
+@pytest.mark.parametrize(
+    ("more", "least_ns"),
+    [
+        ({}, LEAST_COMPARED_NS),
+        ({"gaps": {}}, LEAST_QUEUED_NS),
+        ({"gaps": {"incumbent": 0.0}}, LEAST_QUEUED_NS),
+        ({"gaps": None}, LEAST_QUEUED_NS),
+        ({"input_bytes": SMALL_BYTES - 2, "output_bytes": 1}, LEAST_SMALL_NS),
+        ({"input_bytes": SMALL_BYTES - 2, "output_bytes": 2}, LEAST_COMPARED_NS),
+        ({"output_bytes": LARGE_BYTES - SMALL_BYTES - 1}, LEAST_COMPARED_NS),
+        ({"output_bytes": LARGE_BYTES - SMALL_BYTES}, LEAST_QUEUED_NS),
+        ({"places": MANY_PLACES - 1}, LEAST_AT_ONE_PLACE_NS),
+    ],
+)
+def test_how_well_gaps_are_known(more: dict[str, Any], least_ns: float) -> None:
+    found = certify(gaps_apart(0.0, **more), clock=EVENT, certified=True)
+    assert found.spread_ns == least_ns + SPARED_NS
+
+
+@pytest.mark.parametrize("more", [{"queued": False}, {"places": MANY_PLACES - 1}])
+def test_where_gaps_depend_on_the_kernel_nothing_is_taken_off(more: dict[str, Any]) -> None:
+    found = certify(gaps_apart(9_000.0, **more), clock=EVENT, certified=True)
+    assert min(time for quad in found.quads for time in quad[1:3]) > 43_000
+    assert found.spread_ns <= LEAST_SPREAD_NS + SPARED_BY_HOST_NS
+
+
+@pytest.mark.parametrize("gap_ns", [-2_400.0, 0.0, 2_400.0])
+@pytest.mark.parametrize(("hidden_ns", "mismatch"), [(4_700.0, False), (5_800.0, True)])
+def test_nobody_is_called_a_forger_by_what_own_calls_told(hidden_ns: float, mismatch: bool, gap_ns: float) -> None:
+    """But by what the job's own blocks show beyond what honest code strays by where nothing is known of gaps."""
+    case = gaps_apart(gap_ns, told_b=40_000.0 - hidden_ns + min(0.0, gap_ns))
+    assert certify(case, clock=EVENT, certified=True).mismatch == mismatch
+    found = certify(gaps_apart(gap_ns, told_b=40_000.0 - hidden_ns), clock=EVENT, certified=True)
+    assert min(time for quad in found.quads for time in quad[1:3]) > 40_000 - LEAST_COMPARED_NS - 500
 
 
 def copied(

@@ -13,12 +13,12 @@ from runner.judge import contexts
 CHANCE = random.Random(5)
 
 
-def samples(count: int, *, told: float) -> list[list[float]]:
+def samples(count: int, *, told: float, gap: float = 450_000) -> list[list[float]]:
     """With a stray in every tenth, as the first call after a thaw is."""
     found = []
     for number in range(count):
         event = told + CHANCE.gauss(0, 40) + (900 if number % 10 == 0 else 0)
-        found.append([event + 450_000, 0, 0, event, 0, 0, 0])
+        found.append([event + gap, 0, 0, event, 0, 0, 0])
     return found
 
 
@@ -33,9 +33,28 @@ def test_it_is_the_difference_to_the_baseline() -> None:
     assert found == {"candidate": pytest.approx(180, abs=40), "incumbent": pytest.approx(0, abs=40)}
 
 
+def test_so_is_what_lies_between_the_clocks() -> None:
+    """Whatever the kernel itself takes in either container."""
+    found = {
+        "baseline": samples(64, told=3_600),
+        "candidate": samples(64, told=3_780, gap=452_000),
+        "incumbent": samples(64, told=3_600, gap=449_500),
+    }
+    assert contexts.compare_gaps(found) == {
+        "candidate": pytest.approx(2_000, abs=1),
+        "incumbent": pytest.approx(-500, abs=1),
+    }
+    assert contexts.of_evidence({"own_calls": found}) == {
+        "contexts": contexts.compare(found),
+        "gaps": contexts.compare_gaps(found),
+    }
+    assert contexts.of_evidence({}) == {"contexts": {}, "gaps": {}}
+
+
 @pytest.mark.parametrize("sides", [{}, {"candidate": 64}, {"candidate": 64, "baseline": contexts.LEAST - 1}])
 def test_too_few_calls_say_nothing(sides: dict[str, int]) -> None:
-    assert contexts.compare({name: samples(count, told=1) for name, count in sides.items()}) == {}
+    found = {name: samples(count, told=1) for name, count in sides.items()}
+    assert contexts.compare(found) == contexts.compare_gaps(found) == {}
 
 
 def test_a_difference_beyond_what_contexts_have_says_nothing() -> None:
@@ -47,6 +66,24 @@ def test_a_difference_beyond_what_contexts_have_says_nothing() -> None:
         }
     )
     assert set(found) == {"incumbent"}
+    gaps = {"baseline": 450_000.0, "candidate": 453_500.0, "incumbent": 447_500.0}
+    apart = contexts.compare_gaps({name: samples(64, told=3_600, gap=gap) for name, gap in gaps.items()})
+    assert set(apart) == {"incumbent"}
+
+
+def test_gaps_that_scatter_too_much_say_nothing() -> None:
+    """As many calls as a job has; the error is of 64, of which half count."""
+    chance = random.Random(8)
+
+    def scattered(by_ns: float) -> list[list[float]]:
+        return [[453_600 + chance.gauss(0, by_ns), 0, 0, 3_600, 0, 0, 0] for _ in range(64)]
+
+    found = {"baseline": scattered(500), "candidate": scattered(500), "incumbent": scattered(6_000)}
+    assert set(contexts.compare_gaps(found)) == {"candidate"}
+    assert set(contexts.compare(found)) == {"candidate", "incumbent"}, "what they tell is known all the same"
+    assert contexts.compare_gaps({"baseline": scattered(6_000), "candidate": scattered(500)}) == {}
+    drifting = [[call[0] + 60 * number, *call[1:]] for number, call in enumerate(scattered(500))]
+    assert contexts.compare_gaps({"baseline": scattered(500), "candidate": drifting}) == {}
 
 
 def test_sides_take_turns_and_calls_that_were_not_queued_are_left_out() -> None:
