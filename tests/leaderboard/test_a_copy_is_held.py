@@ -211,9 +211,13 @@ def test_it_is_one_query_that_uses_the_index(stage: Stage, crowd: Submission) ->
         cursor.execute("CREATE INDEX ON review_fingerprint USING gin (prints) WITH (fastupdate = off)")
         cursor.execute("ANALYZE review_fingerprint")
     began = time.perf_counter()
-    likeness = most_similar(frozenset(own.prints), crowd)
-    took = time.perf_counter() - began
-    print(f"{rows:,} fingerprints asked in {1000 * took:.1f} ms")
+    with CaptureQueriesContext(connection) as asked:
+        likeness = most_similar(frozenset(own.prints), crowd)
+    print(f"{rows:,} fingerprints asked in {1000 * (time.perf_counter() - began):.1f} ms")
     assert likeness is not None
     assert likeness.share > 0.9
-    assert took < 1.0
+    (query,) = (one["sql"] for one in asked.captured_queries if "prints" in one["sql"])
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + query)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Bitmap Index Scan" in plan, plan

@@ -13,7 +13,7 @@ from runner.wire import MAX_REPORT_BYTES
 from tests.leaderboard.stage import Stage
 from tests.runner.judge.suspects import case, evidence
 
-AFFORDED_S = 2.0  # of this process; 0.6 s were measured (docs/review.md), and the tests' machine is shared
+AFFORDED = 6.0  # times what reading the report as JSON takes in the same process; 1.2 were measured (docs/review.md)
 
 
 def set_thresholds(stage: Stage, **thresholds: Any) -> None:
@@ -69,15 +69,17 @@ def test_a_case_is_compared_with_what_stands_and_not_with_what_is_held(stage: St
     )
 
 
-def test_the_longest_report_is_screened_in_time() -> None:
+def test_the_longest_report_is_screened_for_little_more_than_it_costs_to_read() -> None:
     run = evidence(*(case(name=f"n={n}", quads=250) for n in range(32)))
     text = json.dumps({"evidence": run})
     run["timing"] = (run["timing"] * 4)[: 32 * MAX_REPORT_BYTES // len(text)]
-    report = json.loads(json.dumps({"evidence": run}))
-    assert len(json.dumps(report)) > 0.9 * MAX_REPORT_BYTES
+    text = json.dumps({"evidence": run})
+    assert len(text) > 0.9 * MAX_REPORT_BYTES
     began = time.process_time()
+    report = json.loads(text)
+    read = time.process_time() - began
     measured = measure(Reported(1.0, report=report), Known(), Source())
-    took = time.process_time() - began
-    print(f"{len(json.dumps(report)) / 1e6:.1f} MB screened in {1000 * took:.0f} ms")
+    took = time.process_time() - began - read
+    print(f"{len(text) / 1e6:.1f} MB screened in {1000 * took:.0f} ms, read in {1000 * read:.0f} ms")
     assert measured.case_ratios
-    assert took < AFFORDED_S
+    assert took < AFFORDED * read

@@ -23,7 +23,7 @@ from problems.spec import Problem
 
 FILES = 'files: [{name: submission.py, source: "@SUBMISSION@"}, {name: reference.py, source: %s}]\n'
 REST = "benchmarks: [{size: 4}]\ngpus: [cpu]\n"
-LIMIT_S = 5.0  # for one refusal on a busy machine; unbounded reading takes minutes or all memory
+LIMIT_S = 30.0  # for one refusal on a busy machine; unbounded reading takes minutes or all memory
 
 
 def refusal(text: str) -> str:
