@@ -54,8 +54,10 @@ SPOOL_BYTES: Final = 256_000_000
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds of one job: `ahead` of it, from claim to report, and `after` it; the report says the rest."""
+    """Seconds of one job: `ahead` of it, from claim (`claimed_at`, Unix time) to report, and `after` it; the report
+    says the rest."""
 
+    claimed_at: float
     ahead: float
     warm: float
     after: float
@@ -164,11 +166,11 @@ def run_job(settings: config.JudgeSettings, problem: Problem, source: str, spool
     began = time.monotonic()
     with _gone_afterwards(judge):
         judge.prepare(PREPARE_LIMIT_S)
-        claimed = time.monotonic()
+        claimed, claimed_at = time.monotonic(), time.time()
         report = judge.run(job, lambda event: None)
         spool.put(report)
         reported = time.monotonic()
-    return Took(claimed - began, reported - claimed, time.monotonic() - reported, report)
+    return Took(claimed_at, claimed - began, reported - claimed, time.monotonic() - reported, report)
 
 
 @contextmanager

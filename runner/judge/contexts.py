@@ -56,10 +56,10 @@ def compare(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
 def compare_gaps(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
     """What lies between the two clocks, as timing's `gaps` has it; of a side whose gaps scatter too much nothing."""
     apart = _apart(found, lambda sample: sample[0] - sample[3], MOST_OF_GAP_NS)
-    return {name: ns for name, ns in apart.items() if _error_ns(found[name], found[BASELINE]) <= MOST_ERROR_NS}
+    return {name: ns for name, ns in apart.items() if error_ns(found[name], found[BASELINE]) <= MOST_ERROR_NS}
 
 
-def _error_ns(theirs: Sequence[Sample], ours: Sequence[Sample]) -> float:
+def error_ns(theirs: Sequence[Sample], ours: Sequence[Sample]) -> float:
     """The standard error of the difference, a jackknife over groups."""
     without = [_midmean_gap(theirs, left_out) - _midmean_gap(ours, left_out) for left_out in range(GROUPS)]
     mean = sum(without) / GROUPS

@@ -3,6 +3,7 @@
 #   tests/gpu/session.sh figures    health, one job of each kind, ten jobs of the small sizes, three of the large
 #   tests/gpu/session.sh steps      what each step of a call costs: the same work with one step left out
 #   tests/gpu/session.sh attacks    every attack, with all steps and without those that answer it; the time of a whole job
+#   tests/gpu/session.sh waiting    how long the device works in a warm job; whether containers that wait stay as they are
 #   tests/gpu/session.sh library    the library's samples and starters, on GPUS of the host's devices side by side
 # With OUT set, the reports of all jobs are kept there in one archive.
 set -uo pipefail
@@ -33,11 +34,15 @@ case "${1:-}" in
     python3 -m tests.gpu.attacks 330
     python3 -m deploy.bench_judge --jobs 2
     ;;
+  waiting)
+    python3 -m tests.gpu.busy 3
+    python3 -m tests.gpu.waits 4 5 30 75
+    ;;
   library)
     python3 -m tests.gpu.library "${GPUS:-1}" 480
     ;;
   *)
-    echo "usage: tests/gpu/session.sh figures|steps|attacks|library" >&2
+    echo "usage: tests/gpu/session.sh figures|steps|attacks|waiting|library" >&2
     exit 2
     ;;
 esac

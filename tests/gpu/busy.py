@@ -1,0 +1,83 @@
+"""How long the device works in a ranked job, by its own counter. By hand, after `source tests/gpu/setup.sh`.
+
+python -m tests.gpu.busy JOBS [PROBLEM FILE]
+
+NVML's samples of utilisation say in how much of the time before each of them a kernel ran, of whoever: the tenants' and
+the judge's own, which poison, probe, draw inputs and compare. Copies and waiting for memory to be written do not count.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pynvml
+
+from deploy import bench_judge
+from runner import accelerators, config, once
+
+EVERY_S: Final = 0.5  # the device keeps samples of some two seconds
+
+
+class Utilisation(threading.Thread):
+    """(Unix time in µs, percent) of every sample, oldest first, from its start until `stop`."""
+
+    def __init__(self, gpu: int) -> None:
+        super().__init__(daemon=True)
+        pynvml.nvmlInit()
+        self._handle = pynvml.nvmlDeviceGetHandleByIndex(gpu)
+        self._ended = threading.Event()
+        self.samples: list[tuple[int, int]] = []
+
+    def run(self) -> None:
+        while not self._ended.wait(EVERY_S):
+            last = self.samples[-1][0] if self.samples else 0
+            try:
+                _, found = pynvml.nvmlDeviceGetSamples(self._handle, pynvml.NVML_GPU_UTILIZATION_SAMPLES, last)
+            except pynvml.NVMLError_NotFound:  # none since the last
+                continue
+            self.samples += [(one.timeStamp, one.sampleValue.uiVal) for one in found if one.timeStamp > last]
+
+    def stop(self) -> list[tuple[int, int]]:
+        self._ended.wait(2 * EVERY_S)  # the last of a job come after it
+        self._ended.set()
+        self.join()
+        return self.samples
+
+
+def busy_s(samples: Sequence[tuple[int, int]], since_s: float, until_s: float) -> tuple[float, float]:
+    """Seconds in which kernels ran between two moments, and the seconds that samples are of."""
+    busy = known = 0.0
+    for (before, _), (at, percent) in itertools.pairwise(samples):
+        inside = min(at / 1e6, until_s) - max(before / 1e6, since_s)
+        if inside > 0:
+            busy, known = busy + inside * percent / 100, known + inside
+    return busy, known
+
+
+def main() -> None:
+    count, *chosen = sys.argv[1:]
+    name, file = (chosen[0], Path(chosen[1])) if chosen else (None, bench_judge.SUBMISSION)
+    settings = config.load_judge()
+    problem = (once.find_problem(name) if name else bench_judge.five_cases()).on(settings.runner_hardware)
+    watch = Utilisation(settings.runner_gpu)
+    watch.start()
+    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    with accelerators.DeviceLock(device, settings.runner_locks):
+        jobs = list(bench_judge.run_jobs(settings, problem, once.read_source(file), int(count)))
+    samples = watch.stop()
+    apart = [(later[0] - earlier[0]) / 1e3 for earlier, later in itertools.pairwise(samples)]
+    print(f"{len(samples)} samples, {statistics.median(apart):.1f} ms apart")
+    print("warm s | device time of calls | kernels ran (of seconds known) | the rest")
+    for took in jobs:
+        busy, known = busy_s(samples, took.claimed_at, took.claimed_at + took.warm)
+        print(f"{took.warm:.2f} | {took.phase('calls'):.2f} | {busy:.2f} ({known:.2f}) | {took.warm - busy:.2f}")
+
+
+if __name__ == "__main__":
+    main()

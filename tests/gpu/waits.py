@@ -1,0 +1,44 @@
+"""Whether containers that wait keep what they differ by. By hand, after `source tests/gpu/setup.sh`.
+
+python -m tests.gpu.waits SETS SECONDS [SECONDS …]
+
+Prepares SETS sets of containers as the daemon does, one after the other, and compares each at once and so many seconds
+after that: what one side's calls tell more than the other's (`contexts`), and how much longer its gap is (`gaps`), ns.
+COMPARED_S of runner/prepare.py has the figure that comes of it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from runner import accelerators, config
+from runner.judge import contexts
+from runner.prepare import Prepared, prepared
+
+
+def main() -> None:
+    sets, *waits = sys.argv[1:]
+    settings = config.load_judge()
+    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    print("set | seconds waited | contexts, ns | gaps, ns | error of the gaps, ns")
+    with accelerators.DeviceLock(device, settings.runner_locks):
+        for number in range(int(sets)):
+            with prepared(settings) as ready:
+                began = time.monotonic()
+                for wait in (0.0, *sorted(map(float, waits))):
+                    time.sleep(max(0.0, began + wait - time.monotonic()))
+                    print(f"{number + 1} | {time.monotonic() - began:.0f} | {line(ready)}", flush=True)
+
+
+def line(ready: Prepared) -> str:
+    found = contexts.own_calls(ready.sides)
+    columns = (contexts.compare(found), contexts.compare_gaps(found))
+    told, apart = (", ".join(f"{ns:+.0f}" for ns in column.values()) or "unknown" for column in columns)
+    sides = list(found.values())
+    error = f"{contexts.error_ns(sides[0], sides[1]):.0f}" if len(sides) > 1 and all(sides) else "none"
+    return f"{told} | {apart} | {error}"
+
+
+if __name__ == "__main__":
+    main()
