@@ -54,7 +54,7 @@ HONEST = kernel("torch.softmax(x, dim=-1, out=out)\nreturn out")
             kernel("s = 'x' * (1 << 20)\nfor _ in range(10240): print(s)\nreturn out"),
             "policy", "output_limit", "16 MB", id="ten-gigabytes-printed"
         ),
-        pytest.param(kernel("while True: pass"), "timeout", "call", "within 30 s", id="endless-loop"),
+        pytest.param(kernel("while True: pass"), "timeout", "call", "within 12 s", id="endless-loop"),
         pytest.param(kernel("x.zero_()\nreturn x.softmax(-1)"), "wrong", "input_changed", "inputs", id="input-zeroed"),
         pytest.param(
             kernel("torch.softmax(x, dim=-1, out=out)\nx.add_(1)\nreturn out"), "wrong", "input_changed", "inputs",
@@ -66,12 +66,14 @@ HONEST = kernel("torch.softmax(x, dim=-1, out=out)\nreturn out")
     ],
 )  # fmt: skip
 def test_it_gets_its_own_verdict(source: str, outcome: str, reason: str, says: str, judge: Judge) -> None:
-    report = judge(source)
+    report = judge(
+        source, replace(problem_named("softmax"), test_timeout_s=24.0) if outcome == "timeout" else "softmax"
+    )
     assert (report.outcome, report.reason) == (outcome, reason), report.message
     assert says in report.message
     assert "/opt/photofinish" not in report.message
     assert report.score_us is None
-    if outcome not in ("build_error", "wrong"):  # it did something to its container: the next one must not notice
+    if reason in ("exited", "crashed", "limit", "output_limit", "call"):  # the next one must not notice
         after = judge(HONEST)
         assert after.outcome == "passed", (after.outcome, after.message, after.evidence.get("operator"))
 

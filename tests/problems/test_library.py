@@ -6,7 +6,6 @@ import ast
 import fcntl
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ import pytest
 from problems.formats.gpumode import load_set
 from problems.spec import Case, IntRange, Problem
 from runner.judge import limits
+from tests import forks
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "problems" / "library"
@@ -49,6 +49,7 @@ SIZES = {  # what an odd size is odd in
 LEAST_US = {"conv_relu": 20, "moerouting": 10, "qr": 1}  # where most of the time is something else
 H200_BYTES_A_US, H200_FP32_A_US = 4.8e6, 67e6
 TIMEOUT_S = 300
+JUDGED = "import runpy; runpy.run_module('tests.problems.judged_here', run_name='__main__', alter_sys=True)"
 
 Verdicts = dict[str, dict[str, str]]
 
@@ -85,7 +86,6 @@ def judged(slug: str, *options: str) -> Verdicts:
 
 
 def _judged(slug: str, *options: str) -> str:
-    command = [sys.executable, "-m", "tests.problems.judged_here", str(FOLDERS[slug]), *options]
     inside = [str(ROOT), str(ROOT / "sandbox" / "inside"), str(ROOT / "sandbox")]
     env = {
         "TORCH_EXTENSIONS_DIR": str(builds()),
@@ -94,10 +94,18 @@ def _judged(slug: str, *options: str) -> str:
         "LANG": "C.UTF-8",
         "PYTHONPATH": os.pathsep.join(inside),
         "OMP_NUM_THREADS": "1",
+        forks.ADDRESS: forks.address(),
     }
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        child = forks.Forked(JUDGED, [str(FOLDERS[slug]), *options], env, errors.fileno(), output.fileno())
+        try:
+            code = child.wait(TIMEOUT_S)
+        finally:
+            child.kill()
+        errors.seek(0)
+        assert code == 0, errors.read()[-4000:]
+        output.seek(0)
+        return output.read()
 
 
 def failures(verdicts: dict[str, str]) -> dict[str, str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from runner.judge.memory import HostMemory
 from runner.judge.oracle import Oracle
 from sandbox.container import Exit
 from sandbox.policy import Policy
+from tests.forks import Forked
 
 SANDBOX = Path(__file__).parents[3] / "sandbox"
 PROGRAM = "import sys, oracle; oracle.SOCKET, oracle.WORK = sys.argv[1:]; oracle.main()"
@@ -30,11 +29,8 @@ class Process:
         self._listener.bind(path)
         self._listener.listen(1)
         self._errors = (folder / "stderr").open("w+")
-        self._program = subprocess.Popen(
-            [sys.executable, "-c", program, path, str(folder / "work")],
-            env={"PYTHONPATH": f"{SANDBOX}/inside:{SANDBOX}", "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
-            stderr=self._errors,
-        )
+        environment = {"PYTHONPATH": f"{SANDBOX}/inside:{SANDBOX}", "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
+        self._program = Forked(program, [path, str(folder / "work")], environment, self._errors.fileno())
 
     def accept(self, deadline_ns: int) -> socket.socket:
         return self._listener.accept()[0]
