@@ -57,11 +57,11 @@ class Took:
     """Seconds of one job: `ahead` of it, from claim (`claimed_at`, Unix time) to report, and `after` it; the report
     says the rest."""
 
-    claimed_at: float
     ahead: float
     warm: float
     after: float
     report: Report
+    claimed_at: float
 
     def phase(self, name: str) -> float:
         return float(self.report.evidence["phases_s"].get(name, 0.0))
@@ -170,7 +170,7 @@ def run_job(settings: config.JudgeSettings, problem: Problem, source: str, spool
         report = judge.run(job, lambda event: None)
         spool.put(report)
         reported = time.monotonic()
-    return Took(claimed_at, claimed - began, reported - claimed, time.monotonic() - reported, report)
+    return Took(claimed - began, reported - claimed, time.monotonic() - reported, report, claimed_at)
 
 
 @contextmanager

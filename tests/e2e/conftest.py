@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,20 +95,49 @@ class Stage:
                 process.wait()
 
 
-@pytest.fixture
-def database() -> Iterator[str]:
-    """A fresh database beside the test run's own."""
+@contextmanager
+def made_database(template: str = "template1") -> Iterator[str]:
+    """A database beside the test run's own, for as long as the context lasts; its name."""
     server, name = os.environ["DATABASE_URL"], f"e2e_{secrets.token_hex(6)}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    parts = {key: str(value) for key, value in conninfo_to_dict(server).items() if value is not None}
-    yield make_conninfo(**{**parts, "dbname": name})
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield name
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+def url_of(database: str) -> str:
+    parts = conninfo_to_dict(os.environ["DATABASE_URL"]).items()
+    return make_conninfo(**{**{key: str(value) for key, value in parts if value is not None}, "dbname": database})
+
+
+@dataclass(frozen=True)
+class Founded:
+    """A database with the library's first competition and its sample accounts, to be copied; what these are told."""
+
+    database: str
+    accounts: str
+
+
+@pytest.fixture(scope="session")
+def founded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Founded]:
+    with made_database() as database:
+        stage = Stage(tmp_path_factory.mktemp("founded"), "", url_of(database), dict(os.environ))
+        stage.environment["DATABASE_URL"] = stage.database
+        stage.manage("migrate", "--verbosity", "0")
+        stage.manage("import_problems", SET, "--hardware", "cpu", "--admission", "none")
+        yield Founded(database, stage.manage("sample_accounts"))
+
+
 @pytest.fixture
-def stage(tmp_path: Path, database: str) -> Iterator[Stage]:
+def database(founded: Founded) -> Iterator[str]:
+    """A fresh copy."""
+    with made_database(founded.database) as name:
+        yield url_of(name)
+
+
+@pytest.fixture
+def stage(tmp_path: Path, database: str, founded: Founded) -> Iterator[Stage]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -125,11 +155,8 @@ def stage(tmp_path: Path, database: str) -> Iterator[Stage]:
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
     }
     stage = Stage(tmp_path, url, database, environment)
-    stage.manage("migrate", "--verbosity", "0")
-    stage.manage("import_problems", SET, "--hardware", "cpu", "--admission", "none")
-    accounts = json.loads(made := stage.manage("sample_accounts"))
-    (tmp_path / "accounts.json").write_text(made)
-    environment["PHOTOFINISH_TOKEN"] = accounts["ada"]["token"]
+    (tmp_path / "accounts.json").write_text(founded.accounts)
+    environment["PHOTOFINISH_TOKEN"] = json.loads(founded.accounts)["ada"]["token"]
     stage.begin("site", "uvicorn", "leaderboard.asgi:application", "--port", str(port), "--log-level", "warning")
     stage.begin("sweeper", "leaderboard.manage", "sweep", "--forever")
     await_that(lambda: stage.photofinish("boards").returncode == 0)

@@ -314,7 +314,7 @@ def test_the_command_reads_no_more_than_a_report_may_have(tmp_path: Path, monkey
 def test_a_real_report_is_decided_again(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
     whole = once.find_problem("vectoradd")
-    problem = replace(whole, benchmarks=whole.benchmarks[:1])
+    problem = replace(whole, benchmarks=({**whole.benchmarks[0], "size": 400_000},))
     report = once.judge_once(problem, ADD / "accepted" / "torch_out.py", "ranked", settings, lambda event: None)
     found = replay.replay(json.loads(json.dumps(report.to_json())))
     assert found.differences == ()
