@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
@@ -63,7 +64,8 @@ class Forked:
 
     def kill(self) -> None:
         if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it ended just now
+                signal.pidfd_send_signal(self._end, signal.SIGKILL)
 
     def _number(self, timeout: float | None) -> int:
         self._line.settimeout(timeout)
