@@ -100,7 +100,7 @@ class JudgeSettings(_Settings):
     runner_state: Folder = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
     runner_locks: Folder = Field(default_factory=_locks_folder)  # one for all runners of a host
     runner_gpu: int = Field(default=0, ge=0, le=255)  # which of the host's GPUs, as nvidia-smi numbers them
-    runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|host)$")  # policy.Gpu says what they are
+    runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|cdi|host)$")  # policy.Gpu says what they are
     runner_gpu_interpreter: str = "/opt/venv/bin/python"
     runner_gpu_library_path: str = ""
     runner_leave_out: str = Field(default="", max_length=100)  # steps of a call, for experiments: runner/judge/steps.py

@@ -175,6 +175,11 @@ def device_nodes(seen: dict[str, Any], settings: config.JudgeSettings) -> Check:
 
 
 def _gpu_remedy(settings: config.JudgeSettings) -> str:
-    if settings.runner_gpu_stack == "toolkit":
+    if settings.runner_gpu_stack == policy.TOOLKIT:
         return "Install nvidia-container-toolkit and restart Docker; or mount the host's stack: RUNNER_GPU_STACK=host."
+    if settings.runner_gpu_stack == policy.CDI:
+        return (
+            "Have the NVIDIA container toolkit name the GPUs (nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml) "
+            "and Docker read that (Engine 25 or later, features.cdi in its daemon.json); or RUNNER_GPU_STACK=toolkit."
+        )
     return "Load the driver and make its device nodes (nvidia-smi, nvidia-modprobe -u), then look again."

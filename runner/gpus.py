@@ -8,11 +8,10 @@ from sandbox import policy
 
 def gpu_of(settings: config.JudgeSettings) -> policy.Gpu:
     """For containers: the device's node goes by its minor number, which need not be NVML's. Raises ConfigError."""
-    toolkit = settings.runner_gpu_stack == "toolkit"
     names = accelerators.gpu_names(settings.runner_gpu)
     return policy.Gpu(
-        toolkit=toolkit,
-        device_id=names.uuid if toolkit else names.minor,
+        stack=settings.runner_gpu_stack,
+        device_id=names.minor if settings.runner_gpu_stack == policy.HOST else names.uuid,
         interpreter=settings.runner_gpu_interpreter,
         library_path=settings.runner_gpu_library_path,
     )
@@ -20,7 +19,7 @@ def gpu_of(settings: config.JudgeSettings) -> policy.Gpu:
 
 def host_python(settings: config.JudgeSettings) -> str:
     """The Python of this host that containers have torch from; "" where their image brings one along."""
-    on_host = settings.runner_hardware != "cpu" and settings.runner_gpu_stack == "host"
+    on_host = settings.runner_hardware != "cpu" and settings.runner_gpu_stack == policy.HOST
     return settings.runner_gpu_interpreter if on_host else ""
 
 

@@ -28,14 +28,19 @@ ENVIRONMENT: Final = {
 }
 SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
 
+TOOLKIT, CDI, HOST = "toolkit", "cdi", "host"  # where a GPU's containers have their CUDA stack from: Gpu
+CDI_KIND: Final = "nvidia.com/gpu"
+
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU in a container. Two ways to a CUDA stack: the NVIDIA container toolkit hands over the driver to an image
-    that has the rest (`toolkit`), or the host's own folders are mounted read-only into an image of empty mount points.
+    """One GPU in a container. Two ways to a CUDA stack: the image has it but for the driver, which Docker hands over
+    as the NVIDIA container toolkit says, by the toolkit's hook (`toolkit`) or a specification that it wrote (`cdi`,
+    Container Device Interface; Engine 25 and later); or the `host`'s own folders are mounted read-only into an image of
+    empty mount points.
     """
 
-    toolkit: bool
+    stack: str
     device_id: str = "0"
     interpreter: str = INTERPRETER  # where the image or the mounted stack has a Python with torch
     library_path: str = ""  # LD_LIBRARY_PATH
@@ -87,7 +92,7 @@ GPU_HARNESS_FOLDER: Final = "/photofinish"  # in the image of mount points; /opt
 def with_gpu(policy: Policy, gpu: Gpu) -> Policy:
     """The same with a GPU, and the memory that its stack needs on the host."""
     program = policy.command[-1]
-    if not gpu.toolkit:
+    if gpu.stack == HOST:
         program = f"{GPU_HARNESS_FOLDER}/{Path(program).name}"
     return replace(
         policy,
@@ -145,8 +150,11 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
 def _add_gpu(options: dict[str, Any], gpu: Gpu) -> None:
     if gpu.library_path:
         options["environment"]["LD_LIBRARY_PATH"] = gpu.library_path
-    if gpu.toolkit:
+    if gpu.stack == TOOLKIT:
         options["device_requests"] = [{"device_ids": [gpu.device_id], "capabilities": [["gpu"]]}]
+        return
+    if gpu.stack == CDI:
+        options["device_requests"] = [{"driver": "cdi", "device_ids": [f"{CDI_KIND}={gpu.device_id}"]}]
         return
     options["environment"]["PATH"] = f"{Path(gpu.interpreter).parent}:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
     options["devices"] = gpu.nodes

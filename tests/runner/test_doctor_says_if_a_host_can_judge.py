@@ -212,6 +212,11 @@ def test_a_container_sees_its_gpu_and_no_other(settings: JudgeSettings, nodes: l
     found = of_engine(on_gpu, MadeUpEngine(seen={"nvidia": nodes}))["GPU in a container"]
     assert found.result == UNFIT
     assert "toolkit" in found.remedy
+    by_cdi = on_gpu.model_copy(update={"runner_gpu_stack": "cdi"})
+    assert (
+        "nvidia-ctk cdi generate"
+        in of_engine(by_cdi, MadeUpEngine(seen={"nvidia": nodes}))["GPU in a container"].remedy
+    )
     alone = of_engine(on_gpu, MadeUpEngine(seen={"nvidia": ["/dev/nvidia3", "/dev/nvidiactl"]}))
     assert alone["GPU in a container"].result == OK
 

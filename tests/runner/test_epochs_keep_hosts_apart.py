@@ -127,7 +127,7 @@ def test_an_interpreter_without_torch_and_one_that_is_not_there_are_unknown(tmp_
 
 @pytest.mark.parametrize(
     ("hardware", "stack", "found"),
-    [("H200", "host", "/opt/torch/python"), ("H200", "toolkit", ""), ("cpu", "host", "")],
+    [("H200", "host", "/opt/torch/python"), ("H200", "toolkit", ""), ("H200", "cdi", ""), ("cpu", "host", "")],
 )
 def test_only_where_containers_mount_it(tmp_path: Path, hardware: str, stack: str, found: str) -> None:
     settings = JudgeSettings(

@@ -138,7 +138,7 @@ def test_it_carries_its_owner_as_a_label(options: dict[str, Any]) -> None:
 
 @pytest.fixture
 def gpu_options() -> dict[str, Any]:
-    gpu = policy.Gpu(toolkit=False, interpreter="/opt/stack/bin/python3", library_path="/usr/local/nvidia/lib64")
+    gpu = policy.Gpu(policy.HOST, interpreter="/opt/stack/bin/python3", library_path="/usr/local/nvidia/lib64")
     made = policy.with_gpu(policy.tenant("image:1", uid=234_567, cpus="1"), gpu)
     return policy.container_options(made, socket_folder=Path("/somewhere/door"), owner="rex")
 
@@ -156,11 +156,21 @@ def test_the_hosts_cuda_stack_is_mounted_read_only(gpu_options: dict[str, Any]) 
     assert not {"/root", "/home", "/var", "/run", "/"} & set(modes)
 
 
-def test_with_the_toolkit_nothing_of_the_host_is_mounted() -> None:
-    made = policy.with_gpu(policy.tenant("image:1", uid=234_567, cpus="1"), policy.Gpu(toolkit=True))
+@pytest.mark.parametrize(
+    ("stack", "request_"),
+    [
+        (policy.TOOLKIT, {"device_ids": ["GPU-aa"], "capabilities": [["gpu"]]}),
+        (policy.CDI, {"driver": "cdi", "device_ids": ["nvidia.com/gpu=GPU-aa"]}),
+    ],
+)
+def test_with_the_toolkit_nothing_of_the_host_is_mounted(stack: str, request_: dict[str, Any]) -> None:
+    gpu = policy.Gpu(stack, device_id="GPU-aa")
+    made = policy.with_gpu(policy.tenant("image:1", uid=234_567, cpus="1"), gpu)
     options = policy.container_options(made, socket_folder=Path("/somewhere/door"), owner="rex")
     assert list(options["volumes"]) == ["/somewhere/door"]
-    assert options["device_requests"] == [{"device_ids": ["0"], "capabilities": [["gpu"]]}]
+    assert "devices" not in options
+    assert options["device_requests"] == [request_]
+    assert made.command[-1] == policy.HARNESS, "in the image's own place"
 
 
 def test_a_gpu_takes_nothing_of_the_rest_away(options: dict[str, Any], gpu_options: dict[str, Any]) -> None:
