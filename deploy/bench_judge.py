@@ -3,9 +3,10 @@
     python -m deploy.bench_judge [--jobs N] [--file FILE] [--problem FOLDER]
 
 Each job goes the daemon's way (runner/process.py): a judge is prepared, takes the job, reports, clears away. Warm is
-from the handing over of the job to its report on disk; cold is preparing on top of that. Device time is the sum over
-all calls of all sides, from the start of a call's clock until its output is read and its container is frozen again;
-platform overhead is the rest of the warm time. The way to the site and back is not in it.
+from the handing over of the job to its report on disk; cold is preparing on top of that. While it builds, checks and
+times, the device is at the job's work, and no other job could have it; platform overhead is the rest of the warm time.
+Calls are summed over all sides, from the start of a call's clock until its output is read and its container is frozen
+again; what warm is beyond them alone is told as well. The way to the site and back is not in it.
 
 No site is needed, and nothing of its packages: runs on a bare GPU host too, with the runner's settings in the
 environment (RUNNER_HARDWARE, SANDBOX_IMAGE …). Without SANDBOX_IMAGE the image of this checkout is taken, and built
@@ -72,7 +73,7 @@ class Took:
         return sum(self.phase(name) for name in ("building", "checking", "timing"))
 
     @property
-    def overhead(self) -> float:
+    def beyond_calls(self) -> float:
         return self.warm - self.phase("calls")
 
 
@@ -86,15 +87,15 @@ ROWS: Final[tuple[tuple[str, Callable[[Took], float]], ...]] = (
     ("  timing", lambda took: took.phase("timing")),
     ("  the rest: hand-over, end of the candidate, verdict, report", lambda took: took.warm - _named(took)),
     ("in checking and timing", lambda took: took.phase("checking") + took.phase("timing")),
-    ("  calls and freezing = device time", lambda took: took.phase("calls")),
+    ("  calls and freezing", lambda took: took.phase("calls")),
     ("  around the calls: poison, probe, digests, pause", lambda took: took.phase("steps") - took.phase("calls")),
     ("  inputs and expected outputs: the problem's own code", lambda took: took.phase("problem")),
     ("  inputs and expected outputs: asking, copying", lambda took: took.phase("inputs") - took.phase("problem")),
     ("  comparing", lambda took: took.phase("comparing")),
     ("cleared away after the report", lambda took: took.after),
-    ("neither building, checking nor timing", lambda took: took.warm - took.working),
-    ("platform overhead, warm - device time", lambda took: took.overhead),
-    ("  less the problem's own code", lambda took: took.overhead - took.phase("problem")),
+    ("platform overhead: neither building, checking nor timing", lambda took: took.warm - took.working),
+    ("warm less the calls alone", lambda took: took.beyond_calls),
+    ("  less the problem's own code", lambda took: took.beyond_calls - took.phase("problem")),
     ("  less that and all steps of a call", lambda took: took.warm - took.phase("problem") - took.phase("steps")),
 )
 

@@ -2,7 +2,8 @@
 
     python -m deploy.gpu_image [TAG]      default: photofinish-gpu-host:latest
 
-For hosts with the NVIDIA container toolkit build sandbox/image/ on a CUDA base image instead. Nothing is downloaded.
+For hosts with the NVIDIA container toolkit (`RUNNER_GPU_STACK` is `toolkit` or `cdi`) build sandbox/image/ on a CUDA base
+image instead. Nothing is downloaded.
 """
 
 from __future__ import annotations

@@ -148,6 +148,7 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
 
 
 def _add_gpu(options: dict[str, Any], gpu: Gpu) -> None:
+    options["environment"]["PATH"] = f"{Path(gpu.interpreter).parent}:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
     if gpu.library_path:
         options["environment"]["LD_LIBRARY_PATH"] = gpu.library_path
     if gpu.stack == TOOLKIT:
@@ -156,6 +157,5 @@ def _add_gpu(options: dict[str, Any], gpu: Gpu) -> None:
     if gpu.stack == CDI:
         options["device_requests"] = [{"driver": "cdi", "device_ids": [f"{CDI_KIND}={gpu.device_id}"]}]
         return
-    options["environment"]["PATH"] = f"{Path(gpu.interpreter).parent}:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
     options["devices"] = gpu.nodes
     options["volumes"] |= {folder: {"bind": folder, "mode": "ro"} for folder in gpu.host_folders}

@@ -2,15 +2,16 @@
 
 python -m tests.gpu.waits SETS SECONDS [SECONDS …]
 
-Prepares SETS sets of containers as the daemon does, one after the other, and compares each at once and so many seconds
-after that: what one side's calls tell more than the other's (`contexts`), and how much longer its gap is (`gaps`), ns.
-COMPARED_S of runner/prepare.py has the figure that comes of it.
+Prepares SETS sets of containers as the daemon does, all of which then wait at the same time, and compares each at once
+and so many seconds after that: what one side's calls tell more than the other's (`contexts`), and how much longer its
+gap is (`gaps`), ns. COMPARED_S of runner/prepare.py has the figure that comes of it.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack
 
 from runner import accelerators, config
 from runner.judge import contexts
@@ -22,13 +23,13 @@ def main() -> None:
     settings = config.load_judge()
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
     print("set | seconds waited | contexts, ns | gaps, ns | error of the gaps, ns")
-    with accelerators.DeviceLock(device, settings.runner_locks):
-        for number in range(int(sets)):
-            with prepared(settings) as ready:
-                began = time.monotonic()
-                for wait in (0.0, *sorted(map(float, waits))):
-                    time.sleep(max(0.0, began + wait - time.monotonic()))
-                    print(f"{number + 1} | {time.monotonic() - began:.0f} | {line(ready)}", flush=True)
+    with accelerators.DeviceLock(device, settings.runner_locks), ExitStack() as stack:
+        ready = [stack.enter_context(prepared(settings)) for _ in range(int(sets))]
+        began = time.monotonic()
+        for wait in (0.0, *sorted(map(float, waits))):
+            time.sleep(max(0.0, began + wait - time.monotonic()))
+            for number, one in enumerate(ready, 1):
+                print(f"{number} | {time.monotonic() - began:.0f} | {line(one)}", flush=True)
 
 
 def line(ready: Prepared) -> str:

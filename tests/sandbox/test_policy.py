@@ -164,13 +164,15 @@ def test_the_hosts_cuda_stack_is_mounted_read_only(gpu_options: dict[str, Any]) 
     ],
 )
 def test_with_the_toolkit_nothing_of_the_host_is_mounted(stack: str, request_: dict[str, Any]) -> None:
-    gpu = policy.Gpu(stack, device_id="GPU-aa")
+    gpu = policy.Gpu(stack, device_id="GPU-aa", interpreter="/opt/stack/bin/python3")
     made = policy.with_gpu(policy.tenant("image:1", uid=234_567, cpus="1"), gpu)
     options = policy.container_options(made, socket_folder=Path("/somewhere/door"), owner="rex")
     assert list(options["volumes"]) == ["/somewhere/door"]
     assert "devices" not in options
     assert options["device_requests"] == [request_]
     assert made.command[-1] == policy.HARNESS, "in the image's own place"
+    path = options["environment"]["PATH"].split(":")
+    assert path[:2] == ["/opt/stack/bin", "/usr/local/cuda/bin"], "ninja lies beside Python, where torch looks for it"
 
 
 def test_a_gpu_takes_nothing_of_the_rest_away(options: dict[str, Any], gpu_options: dict[str, Any]) -> None:
