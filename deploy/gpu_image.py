@@ -2,8 +2,8 @@
 
     python -m deploy.gpu_image [TAG]      default: photofinish-gpu-host:latest
 
-For hosts with the NVIDIA container toolkit (`RUNNER_GPU_STACK` is `toolkit` or `cdi`) build sandbox/image/ on a CUDA base
-image instead. Nothing is downloaded.
+Where the NVIDIA container toolkit hands the driver over (`RUNNER_GPU_STACK` is `toolkit` or `cdi`) the image of
+`python -m deploy.image` is taken instead. Nothing is downloaded.
 """
 
 from __future__ import annotations

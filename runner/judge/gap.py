@@ -27,8 +27,9 @@ TOLD_POINTS: Final = 16  # the told times are represented by so many of their qu
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
 # The gaps of two containers with the same code differ by up to that (docs/measurements.md). Where data take places in
-# turn the harness's own calls, on 3 MB, foretell by how much (contexts.py): what is left is within these limits in 76 of
-# 78 cases of 4 MB and more, 109 of 111 of less, and 0.5 µs beyond them at most. With one place it depends on the kernel.
+# turn the harness's own calls, on 3 MB, foretell by how much (contexts.py): what is left is within these limits in 76
+# of 78 cases of 4 MB and more, in 109 of 111 of less, and 0.5 µs beyond them at most. With one place it depends on the
+# kernel.
 LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
 LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # where devices do all of it, and data lie in fewer than so many places
 MANY_PLACES: Final = 8
