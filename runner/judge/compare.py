@@ -270,8 +270,11 @@ class _Comparison:
         )
 
     def _references_l2(self) -> float:
-        """For whoever cancels as the reference does: the mean of what was centred is nothing but rounding."""
-        return REFERENCES_OWN * math.sqrt(self._own / self._sizes) if self._sizes else 0.0
+        """For whoever cancels as the reference does: the mean of what was centred is nothing but rounding. And what is
+        just so far off is rounded once more when it is stored."""
+        if not self._sizes:
+            return 0.0
+        return REFERENCES_OWN * math.sqrt(self._own / self._sizes) + error_model.UNIT.get(self._slot.dtype, 0.0)
 
     def _limit_l2(self, elements: int) -> float | None:
         limits = []

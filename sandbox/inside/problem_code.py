@@ -71,19 +71,25 @@ class Problem:
         """Below which fresh seeds stay: SMALL where a seed is not only drawn from but added to the data. So large as
         others are it would drown them, and any output would be near the expected one."""
         if not self._seeds:
-            small, large = (0.0, 0.0) if self.is_model else map(self._size, ({**arguments, "seed": n} for n in PROBES))
-            self._seeds = SMALL if large > GROWN * small > 0 else 1 << 63
+            self._seeds = SMALL if not self.is_model and self._grows(arguments) else 1 << 63
         return self._seeds
 
-    def _size(self, arguments: dict[str, Any]) -> float:
-        """The median of what stands first in a tensor of the data, of that where it is largest; 0: not to be told."""
+    def _grows(self, arguments: dict[str, Any]) -> bool:
+        """Is some tensor of the data much larger where the seed is?"""
         try:
-            leaves = tree_leaves(self._module.generate_input(**arguments))
-            floats = [one for one in leaves if isinstance(one, torch.Tensor) and one.dtype.is_floating_point]
-            sizes = [one.flatten()[:LOOKED_AT].double().abs().nanmedian().item() for one in floats if one.numel()]
+            small, large = (self._sizes({**arguments, "seed": seed}) for seed in PROBES)
         except Exception:  # seeds of the judge's choice, formats that do not widen: nothing depends on it
-            return 0.0
-        return max(sizes, default=0.0)
+            return False
+        return any(after > GROWN * before > 0 for before, after in zip(small, large, strict=False))
+
+    def _sizes(self, arguments: dict[str, Any]) -> list[float]:
+        """By floating-point tensor the median of what stands first in it. 0 where two draws of one seed differ: there
+        nobody wrote, such as into the result's place, and leftovers could pass for data that grow. Both draws are kept
+        until they are compared, so that the second has memory of its own."""
+        once, again = (
+            [one for one in tree_leaves(self._draw(arguments, 0)) if _is_float(one) and one.numel()] for _ in range(2)
+        )
+        return [_median(one) if _is_same(one, other) else 0.0 for one, other in zip(once, again, strict=True)]
 
     def fixed_slots(self, node: tree.Node) -> frozenset[int]:
         """Slots that are the same in every datum: a near-duplicate leaves them."""
@@ -112,6 +118,22 @@ class Problem:
             verdict = (verdict, "")
         good, message = verdict if isinstance(verdict, tuple) else (not verdict, verdict)
         return {"good": bool(good), "message": str(message)[:4000].replace("\\n", "\n")}
+
+
+def _is_float(one: Any) -> bool:
+    return isinstance(one, torch.Tensor) and one.dtype.is_floating_point
+
+
+def _first(one: torch.Tensor) -> torch.Tensor:
+    return one.flatten()[:LOOKED_AT].double()
+
+
+def _median(one: torch.Tensor) -> float:
+    return float(_first(one).abs().nanmedian().item())
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(_first(one).nan_to_num(), _first(other).nan_to_num())
 
 
 def put(files: dict[str, str], folder: str) -> None:

@@ -163,7 +163,6 @@ def examine(folder: Path, draws: int) -> None:
     board, problem = f"{folder.parent.name}/{folder.name}", load_problem(folder)
     inside.WORK, oracle = tempfile.mkdtemp(), Here()
     oracle.load(problem.files)
-    oracle.inside.problem._seeds = 1 << 63  # by what lies in empty tensors they may be found to be short
     paths = [*folder.glob("baseline.py"), *sorted(folder.glob("submissions/accepted/*.py"))]
     sides = {"reference": (solve := oracle.inside.problem.reference), "otherwise": Otherwise()(solve)}
     sides |= {path.stem: load(path, problem.entry) for path in paths if is_built(path) is False}

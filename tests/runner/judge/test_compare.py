@@ -184,6 +184,19 @@ def test_what_cancels_to_nothing_may_be_as_far_off_as_the_reference_is() -> None
     assert judged(held(noise, truth=truth), 8 * noise, rule).reason == "precision"
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_whoever_is_just_as_far_off_as_is_allowed_is_not_refused_for_being_stored(seed: int) -> None:
+    """One number: four times the reference's error, as the admission test has it, rounded to the output's format."""
+    chance = np.random.default_rng(seed)
+    truth = chance.normal(size=1)
+    expected = (truth * (1 + 1e-5 * (1 + chance.random()))).astype(np.float32)
+    four_times = (truth + 4 * (expected.astype(np.float64) - truth)).astype(np.float32)
+    rule = by_tolerance(1e-3, 1e-3, max_relative_l2=1e-9)
+    assert judged(held(expected, truth=truth), four_times, rule).good
+    five_times = (truth + 5 * (expected.astype(np.float64) - truth)).astype(np.float32)
+    assert judged(held(expected, truth=truth), five_times, rule).reason == "precision"
+
+
 def test_a_limit_that_the_reference_keeps_well_is_the_declared_one() -> None:
     truth = np.random.default_rng(1).normal(size=(100, 100))
     single = truth.astype(np.float32)

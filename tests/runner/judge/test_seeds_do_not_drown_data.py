@@ -71,3 +71,21 @@ def ref_kernel(data):
     with oracle_of(source, tmp_path) as oracle:
         made = oracle.make({"size": 64}, LONG)
     assert int(np.array(made.expected)[made.layout.outputs[1].output :][:8].view(np.int64)[0]) == LONG
+
+
+def test_what_lies_in_empty_memory_is_not_taken_for_data_that_grow(tmp_path: Path) -> None:
+    """The place of a result holds whatever was there before: here more with each call, as after large data."""
+    source = """
+import torch
+calls = 0
+def generate_input(size, seed):
+    global calls
+    calls += 1
+    drawn = torch.randn(size, generator=torch.Generator().manual_seed(seed))
+    return drawn, torch.full((size,), 10.0 ** (12 * calls - 18), dtype=torch.float64), seed
+def ref_kernel(data):
+    return torch.exp(data[0]), torch.full((1,), data[2], dtype=torch.int64)
+"""
+    with oracle_of(source, tmp_path) as oracle:
+        made = oracle.make({"size": 64}, LONG)
+    assert int(np.array(made.expected)[made.layout.outputs[1].output :][:8].view(np.int64)[0]) == LONG
