@@ -33,7 +33,7 @@ NONSENSE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, Valu
 SAME_AS_PRINTED: Final = 1e-9  # relative: another machine's logarithm may differ in the last bit
 COMPARED: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "forgeable")
 COPIED: Final = ("telemetry", "epoch", "set_aside")  # in the report as they are in the evidence
-BY_COMPARING: Final = "cheaper_precision"  # compare.precision_findings
+BY_COMPARING: Final = "cheaper_precision"  # sentences.precision_findings
 ADDED_FLAGS: Final = frozenset({"not_certified"})  # by execute.py, from evidence.certified
 
 JSON = dict[str, Any]

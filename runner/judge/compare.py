@@ -26,6 +26,7 @@ Element = tuple[list[int], str, str]  # index, expected, got
 
 TINY: Final = 1e-12  # mean square of values whose errors' squares may leave the range of float32
 REFERENCES_OWN: Final = 4.0  # an output may be so many times as far off as the reference itself, as a whole
+STORED: Final = 1 / 8  # of that, for being stored: sqrt(4² + 1²) are 4.12, where the reference is off by rounding alone
 SAMPLE: Final = 1 << 16  # elements from which an output's usual size is taken
 
 
@@ -271,10 +272,11 @@ class _Comparison:
 
     def _references_l2(self) -> float:
         """For whoever cancels as the reference does: the mean of what was centred is nothing but rounding. And what is
-        just so far off is rounded once more when it is stored."""
+        just so far off is rounded once more when it is stored, in coarse formats by as much as the reference is off."""
         if not self._sizes:
             return 0.0
-        return REFERENCES_OWN * math.sqrt(self._own / self._sizes) + error_model.UNIT.get(self._slot.dtype, 0.0)
+        own = math.sqrt(self._own / self._sizes)
+        return REFERENCES_OWN * own + min(error_model.UNIT[self._slot.dtype], STORED * own)
 
     def _limit_l2(self, elements: int) -> float | None:
         limits = []
@@ -330,74 +332,3 @@ def _shown(slot: Slot, value: Any) -> str:
     if slot.dtype == "bool":
         return str(bool(number))
     return f"{number:.9g}" if isinstance(number, float) else str(number)
-
-
-# -- sentences ---------------------------------------------------------------------------------------------------------
-
-
-def explain(case: str, found: Figures, output: int, of: int) -> str:
-    """For the author of a submission, about a public case: what differs, where first, where most, and its pattern."""
-    which = "" if of == 1 else f", output {output}"
-    if found.reason == "precision":
-        return " ".join([f"Case {case}{which}: {_imprecise(found)}", *found.hints])
-    lines = [f"Case {case}{which}: {found.different} of {found.elements} elements are wrong."]
-    for label, element in (("First", found.first), ("Worst", found.worst)):
-        if element is not None and not (label == "Worst" and element == found.first):
-            lines.append("{} at {}: expected {}, got {}.".format(label, *element))
-    if found.reason == "nan":
-        lines.append("There are NaNs where finite values are expected.")
-    return " ".join([*lines, *found.hints])
-
-
-def explain_secret(found: Figures) -> str:
-    """About a secret case: our own figures and the size class, nothing that tells the data."""
-    text = f"A secret case with about {_about(found.elements)} output elements: "
-    if found.reason == "precision":
-        return text + _imprecise(found)
-    text += f"{100 * found.different / max(found.elements, 1):.3g} % of them are wrong"
-    if found.worst_abs is not None:
-        text += f", the worst by {found.worst_abs:.3g}"
-    return text + ". Try odd sizes, large and tiny values, and constant rows."
-
-
-def _imprecise(found: Figures) -> str:
-    error, limit = ("not finite" if one is None else f"{one:.2g}" for one in (found.relative_l2, found.limit_l2))
-    return (
-        "each element is near enough, but all together they are less precise than they must be: "
-        f"relative L2 error {error}, at most {limit}. "
-        "Is a part of it computed in a narrower number format?"
-    )
-
-
-def size_class(layout: Layout) -> int:
-    """Output elements to the nearest power of two: what may be said of a secret case."""
-    return _about(sum(slot.nbytes // DTYPES[slot.dtype][0] for slot in layout.outputs))
-
-
-def _about(elements: int) -> int:
-    return int(2 ** round(math.log2(max(elements, 1))))
-
-
-def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Rule) -> list[dict[str, Any]]:
-    """For a reviewer: right outputs whose error is that of a cheaper format than the problem's `precision.legal`.
-
-    It rejects nothing by itself: an unstable algorithm in a legal format can be as far off. An author who wants it
-    rejected declares `max_relative_l2`; without a tolerance the error model has the legal formats in its bound.
-    """
-    cheaper = error_model.cheaper(rule.precision)
-    outputs = [slot for slot in layout.outputs if slot.nbytes]
-    findings = []
-    for slot, figures in zip(outputs, found, strict=True):
-        if cheaper is None or slot.dtype not in error_model.UNIT or not figures.good or figures.relative_l2 is None:
-            continue
-        if figures.references_own:  # of rounding alone no format can be told
-            continue
-        name, least = cheaper[0], max(cheaper[1], error_model.UNIT[slot.dtype])
-        if figures.relative_l2 >= least:
-            sentence = (
-                f"The relative L2 error is {figures.relative_l2:.2g}; computing in {name} leaves {least:.2g} and more, "
-                f"the legal formats ({', '.join(rule.precision.legal if rule.precision else ())}) far less."
-            )
-            told = {"relative_l2": figures.relative_l2, "least": least, "basis": figures.basis}
-            findings.append({"rule": "cheaper_precision", "case": case, "figures": told, "sentence": sentence})
-    return findings

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
-from runner.judge import certificate, compare, contexts, evidence, own_check, throttle, timing
+from runner.judge import certificate, compare, contexts, evidence, own_check, sentences, throttle, timing
 from runner.judge.beside import baseline_files, files_beside
 from runner.judge.call import Call, Input
 from runner.judge.cases import fresh_seed, plan_checks
@@ -195,7 +195,7 @@ class Trial:
                 raise IncumbentFailed(fault.outcome, fault.reason) from None
             if public:
                 raise fault.about(given.case) from None
-            raise fault.without_data(compare.size_class(given.layout)) from None
+            raise fault.without_data(sentences.size_class(given.layout)) from None
 
     def rule(self, case: Case) -> Rule:
         return Rule.of(self.problem, case, own_check=self.oracle.checks)
@@ -237,7 +237,7 @@ class Trial:
                     break
         if entry["good"] and side == B and given.expected64 is not None:
             case = given.case if public else "a secret case"
-            self._note(compare.precision_findings(case, given.layout, found, rule))
+            self._note(sentences.precision_findings(case, given.layout, found, rule))
         if entry["good"] and not call.inputs_kept:
             _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
         return entry
@@ -245,7 +245,9 @@ class Trial:
     def _explained(self, given: Input, found: list[compare.Figures], index: int, *, public: bool) -> str:
         """What is wrong with this output, for the author."""
         figures = found[index]
-        said = compare.explain(given.case, figures, index, len(found)) if public else compare.explain_secret(figures)
+        said = sentences.explain_secret(figures)
+        if public:
+            said = sentences.explain(given.case, figures, index, len(found))
         slot = [slot for slot in given.layout.outputs if slot.nbytes][index]
         is_state = self.problem.interface == MODEL and slot.role == "inout"
         return f"{said} {CHANGED_IN_PLACE}" if is_state else said
