@@ -1,44 +1,104 @@
-"""Pure: the directives in the comment lines at the very top of a submission, before anybody says what they mean.
+"""The directives in the comment lines at the top of a submission: where the file wants to go. Pure.
 
     #!PHOTOFINISH leaderboard softmax
-    #!POPCORN gpu cpu
+    #!POPCORN gpu H200
+    #!POPCORN gpus H200 B200
+    #!PHOTOFINISH licence Apache-2.0
 
-`//!` stands for `#!` in CUDA; upper and lower case are the same.
+`//!` stands for `#!` in CUDA. Marks, keys and names of hardware may be written in upper or lower case. This is the only
+parser: the site reads every submission with it, the runner's commands read files at home with it, and the command line
+leaves the reading to the site.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 MARKS: Final = ("#!POPCORN", "#!PHOTOFINISH", "//!POPCORN", "//!PHOTOFINISH")
 COMMENTS: Final = ("#", "//")
 MAX_TOP_LINES: Final = 100
-HARDWARE: Final = ("gpu", "gpus")
+MAX_HARDWARE: Final = 16
+BOARD_KEYS: Final = ("leaderboard", "board")
+HARDWARE_KEYS: Final = ("gpu", "gpus", "hardware")
+LICENCE_KEYS: Final = ("licence", "license")
+EXPECTED: Final = "; write “leaderboard NAME”, “gpu NAME”, “gpus NAME NAME” or “licence NAME” after the mark"
 
 
-def at_the_top(source: str) -> Iterator[tuple[str, list[str]]]:
-    """Each directive as it stands, and its words after the mark."""
-    for line in source.split("\n", MAX_TOP_LINES)[:MAX_TOP_LINES]:
+class DirectiveError(ValueError):
+    """A directive that cannot be meant; `line` is the line as it stands in the file."""
+
+    def __init__(self, line: str, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Directives:
+    """The wishes of a file; an empty field stands for a wish that the file does not have."""
+
+    board: str = ""
+    hardware: tuple[str, ...] = ()
+    licence: str = ""
+
+
+def read_directives(source: str) -> Directives:
+    """Return the directives above the first line of code. Raises DirectiveError."""
+    found = Directives()
+    for number, line in enumerate(source.removeprefix("\ufeff").split("\n", MAX_TOP_LINES)[:MAX_TOP_LINES], start=1):
         words = line.split()
         if not words:
             continue
         if not words[0].startswith(COMMENTS):
             break
         if words[0].upper() in MARKS:
-            yield line.strip(), words[1:]
-
-
-def named_hardware(source: str) -> tuple[str, ...]:
-    """What the file says it is for; empty where it says nothing. The last word counts."""
-    found: tuple[str, ...] = ()
-    for _, words in at_the_top(source):
-        if words and words[0].lower() in HARDWARE:
-            found = tuple(words[1:])
+            found = _with_directive(found, number, line.strip(), words[1:])
     return found
 
 
+def overruled_directives(source: str, *, board: str, hardware: str) -> list[str]:
+    """Return one sentence for each directive that the sender's own choice of board or hardware overruled."""
+    try:
+        wanted = read_directives(source)
+    except DirectiveError:  # a file that was stored before this directive became an error
+        return []
+    sentences = []
+    if wanted.board and wanted.board.lower() != board.lower():
+        sentences.append(f"The file names the board {wanted.board}, but it was sent to {board}, and that counts.")
+    if wanted.hardware and hardware.lower() not in _folded(wanted.hardware):
+        named = ", ".join(wanted.hardware)
+        sentences.append(f"The file names the hardware {named}, but it was sent to {hardware}, and that counts.")
+    return sentences
+
+
 def other_hardware(source: str, hardware: str) -> tuple[str, ...]:
-    """What the file says it is for, where that is not `hardware`; else empty."""
-    named = named_hardware(source)
+    """Return the hardware that a file is for, unless `hardware` is among it. Raises DirectiveError."""
+    named = read_directives(source).hardware
     return () if hardware.lower() in (name.lower() for name in named) else named
+
+
+def _with_directive(found: Directives, number: int, line: str, words: list[str]) -> Directives:
+    key, names = (words[0].lower(), tuple(words[1:])) if words else ("", ())
+    most = MAX_HARDWARE if key in HARDWARE_KEYS else 1
+    if key not in (*BOARD_KEYS, *HARDWARE_KEYS, *LICENCE_KEYS):
+        raise DirectiveError(line, f"line {number}: this directive is not known{EXPECTED}")
+    if not 1 <= len(names) <= most:
+        wanted = f"1 to {most} names" if most > 1 else "one name"
+        raise DirectiveError(line, f"line {number}: this directive has {len(names)} names and needs {wanted}{EXPECTED}")
+    if key in HARDWARE_KEYS:
+        changed = replace(found, hardware=names)
+        before, after = _folded(found.hardware), _folded(names)
+    elif key in BOARD_KEYS:
+        changed = replace(found, board=names[0])
+        before, after = _folded((found.board,)), _folded(names)
+    else:
+        changed = replace(found, licence=names[0])
+        before, after = _folded((found.licence,)), _folded(names)
+    if any(before) and before != after:
+        raise DirectiveError(line, f"line {number}: this directive contradicts an earlier one; keep one of them")
+    return changed
+
+
+def _folded(names: tuple[str, ...]) -> list[str]:
+    return sorted(name.lower() for name in names)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from problems.directives import other_hardware
+from problems.directives import DirectiveError, other_hardware, read_directives
 from problems.errors import ProblemError
 from problems.formats import kernelbench
 from problems.formats.gpumode import load_problem
@@ -74,6 +74,10 @@ def read_source(path: Path) -> str:
         raise UsageError(f"{path} is not UTF-8 (byte {err.start}); save it as UTF-8") from None
     if not source.strip():
         raise UsageError(f"{path} is empty")
+    try:
+        read_directives(source)
+    except DirectiveError as error:
+        raise UsageError(f"{path}: {error.message}") from None
     return source
 
 

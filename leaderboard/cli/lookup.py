@@ -56,14 +56,6 @@ def quota(api: Api, board: str) -> list[JSON]:
         return api.quota(board)
 
 
-def choose_hardware(api: Api, slug: str, asked: str) -> str:
-    """The one that was asked for, else the board's only one."""
-    names = asked.split()
-    if len(names) > 1:
-        raise Misuse(f"hardware: the file names {', '.join(names)}; say which one with --hardware")
-    return names[0] if names else only_hardware(api, slug)
-
-
 def only_hardware(api: Api, slug: str) -> str:
     with _explained(api, slug, ""):
         known = _hardware(api.board(slug))

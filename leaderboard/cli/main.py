@@ -19,7 +19,7 @@ from typing import Annotated, Final
 
 import typer
 
-from leaderboard.cli import config, contests, directives, figures, lookup, problem, render
+from leaderboard.cli import config, contests, figures, lookup, problem, render
 from leaderboard.cli.api import JSON, Api, connected
 from leaderboard.cli.config import Account
 from leaderboard.cli.errors import CliError, Misuse
@@ -176,20 +176,20 @@ def submit(
 ) -> None:
     """Send a kernel and watch it judged. Exit code 0 only for a pass.
 
-    Lines such as `#!PHOTOFINISH leaderboard softmax` at the top of the file give board and hardware; options win.
+    Lines such as `#!PHOTOFINISH leaderboard softmax` at the top of the file give board and hardware; options win. The
+    site reads these lines.
     """
     screen = render.Screen()
     if mode not in MODES:
         raise Misuse(f"mode: {mode!r} is not one of {', '.join(MODES)}")
     code = _read_source(file)
-    asked = directives.read(code)
     with _site(context) as api:
-        slug = board or asked.board or ""
-        if not slug:
-            raise Misuse(f"board: neither --board nor a `#!PHOTOFINISH leaderboard NAME` line in {file.name} names one")
-        where = lookup.choose_hardware(api, slug, hardware or asked.hardware or "")
-        sent = api.submit(board=slug, hardware=where, mode=mode, filename=file.name, code=code, licence=licence)
+        sent = api.submit(board=board, hardware=hardware, mode=mode, filename=file.name, code=code, licence=licence)
         submission_id = str(sent["id"])
+        slug, where = line(str(sent.get("board") or board), 64), line(str(sent.get("hardware") or hardware), 64)
+        notes = sent.get("notes")
+        for note in notes if isinstance(notes, list) else ():
+            screen.note(line(note, 400))
         if not as_json:
             _note_short(
                 screen, [one for one in api.quota_hint(slug) if (one.get("hardware"), one.get("mode")) == (where, mode)]

@@ -20,10 +20,10 @@ from leaderboard.competitions.models import Board, BoardQuerySet
 from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
-from leaderboard.submissions.directives import read_directives
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.source import check_filename, check_language, read_source
 from leaderboard.submissions.tokens import code_digest
+from problems.directives import DirectiveError, read_directives
 from runner.wire import MODES
 
 SAID_CHARS: Final = 60  # of a wrong value, in a sentence
@@ -60,7 +60,10 @@ def check(
     if filename:
         check_filename(filename)
     source = read_source(data)
-    directives = read_directives(source)
+    try:
+        directives = read_directives(source)
+    except DirectiveError as error:
+        raise UserError("code", error.line[:SAID_CHARS], error.message) from None
     slug = _board_slug(owner, board_slug, directives.board)
     board = _board(owner, slug, hardware, directives.hardware)
     wanted = board.version.part("submission_name", "submission.py")
@@ -112,14 +115,15 @@ def _closed(board: Board, now: datetime) -> str:
 
 def _board_slug(owner: User, given: str, directive: str) -> str:
     seen = _slugs(boards_seen_by(owner))
-    if directive and directive not in seen:
+    if directive and _spelt(directive, seen) is None:
         told = f"the file's directive {_said(directive)} names no board ({_chose(given)})"
         raise UserError("board", directive, told + _near(directive, _listed(owner)))
-    slug = given or directive
-    if not slug:
+    wanted = given or directive
+    if not wanted:
         raise UserError("board", "", f"missing; name one of {_list(_listed(owner))}")
-    if slug not in seen:
-        raise UserError("board", slug, f"no such board: {_said(slug)}{_near(slug, _listed(owner))}", status=404)
+    slug = _spelt(wanted, seen)
+    if slug is None:
+        raise UserError("board", wanted, f"no such board: {_said(wanted)}{_near(wanted, _listed(owner))}", status=404)
     return slug
 
 
@@ -136,15 +140,23 @@ def _board(owner: User, slug: str, given: str, directive: tuple[str, ...]) -> Bo
     boards = {board.hardware: board for board in boards_seen_by(owner).with_parts().filter(slug=slug)}
     known = sorted(boards)
     for name in directive:
-        if name not in boards:
+        if _spelt(name, known) is None:
             told = f"the file's directive {_said(name)} names no hardware of {slug} ({_chose(given)})"
             raise UserError("hardware", name, f"{told}; it has {_list(known)}")
     choices = (given,) if given else directive or tuple(known)
     if len(choices) > 1:
         raise UserError("hardware", ", ".join(choices), f"choose one of {_list(choices)}")
-    if choices[0] not in boards:
+    hardware = _spelt(choices[0], known)
+    if hardware is None:
         raise UserError("hardware", choices[0], f"{slug} is not judged on {_said(choices[0])}; it has {_list(known)}")
-    return boards[choices[0]]
+    return boards[hardware]
+
+
+def _spelt(name: str, known: list[str]) -> str | None:
+    """Return the known name that equals `name`, else the first that differs from it in upper and lower case only."""
+    if name in known:
+        return name
+    return next((spelling for spelling in known if spelling.lower() == name.lower()), None)
 
 
 def _said(value: str) -> str:

@@ -72,6 +72,7 @@ class FakeSite:
         self.answer_with: tuple[int, bytes, dict[str, str]] | None = None
         self.fail_reads = 0
         self.sent: list[dict[str, Any]] = []
+        self.notes: list[str] = []
         self.resumed_after: list[str] = []
         self.tokens: list[str] = []
         self.polls = 0
@@ -165,7 +166,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(*self.site.enter(self.path.split("/")[-2], json.loads(body)))
             return
         self.site.sent.append(json.loads(body))
-        self._send(201, {"id": self.site.verdict["id"], "status": "queued", "url": "/submissions/7"})
+        sent = self.site.sent[-1]
+        chosen = {name: sent[name] or self.site.verdict[name] for name in ("board", "hardware")}
+        answer = {"id": self.site.verdict["id"], "status": "queued", "url": "/submissions/7", **chosen}
+        self._send(201, {**answer, "mode": sent["mode"], "notes": self.site.notes})
 
     def _bent(self, path: str) -> bool:
         """Whether the test asked for another answer, or the token is not ada's."""

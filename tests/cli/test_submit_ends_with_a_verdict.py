@@ -161,39 +161,21 @@ def test_ctrl_c_says_that_the_submission_goes_on(site: FakeSite, kernel: Path) -
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    "spelling", ["#!PHOTOFINISH leaderboard softmax", "#!POPCORN leaderboard softmax", "//!POPCORN board softmax"]
-)
-def test_directive_names_the_board(site: FakeSite, photofinish: Photofinish, kernel: Path, spelling: str) -> None:
-    kernel.write_text(f"{spelling}\n#!POPCORN gpus CPU\n{kernel.read_text()}")
-    assert photofinish("submit", str(kernel)).code == 0
-    assert (site.sent[0]["board"], site.sent[0]["hardware"]) == ("softmax", "cpu")
-
-
-def test_flag_wins_over_directive(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
-    kernel.write_text("#!PHOTOFINISH leaderboard matmul\n#!PHOTOFINISH gpu h200\n")
-    photofinish("submit", str(kernel), "--board", "softmax", "--hardware", "cpu")
-    assert (site.sent[0]["board"], site.sent[0]["hardware"]) == ("softmax", "cpu")
-
-
-@pytest.mark.parametrize(
-    ("directive", "said"),
-    [
-        ("#!PHOTOFINISH leaderbord softmax", "leaderbord"),
-        ("#!PHOTOFINISH leaderboard", "line 1"),
-        ("#!PHOTOFINISH leaderboard a b", "needs one name"),
-        ("#!PHOTOFINISH leaderboard softmax\n#!POPCORN leaderboard matmul", "contradicts"),
-        ("#!PHOTOFINISH leaderboard softmax\n#!POPCORN gpus cpu h200", "--hardware"),
-    ],
-)
-def test_wrong_directive_is_named(
-    site: FakeSite, photofinish: Photofinish, kernel: Path, directive: str, said: str
-) -> None:
-    kernel.write_text(f"{directive}\n")
+def test_directives_are_left_to_the_site(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    kernel.write_text(f"#!PHOTOFINISH gpu H200\n#!PHOTOFINISH board softmax\n{kernel.read_text()}")
     ended = photofinish("submit", str(kernel))
-    assert ended.code == 2
-    assert said in ended.err
-    assert site.sent == []
+    assert ended.code == 0
+    assert (site.sent[0]["board"], site.sent[0]["hardware"]) == ("", "")
+    assert "#!PHOTOFINISH gpu H200" in site.sent[0]["code"]
+    assert "submission 7 to softmax on cpu, mode test" in ended.err
+
+
+def test_options_are_sent_beside_directives(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    kernel.write_text("#!PHOTOFINISH leaderboard matmul\n#!PHOTOFINISH gpu h200\n")
+    site.notes = ["The file names the board matmul, but it was sent to softmax, and that counts."]
+    ended = photofinish("submit", str(kernel), "--board", "softmax", "--hardware", "cpu")
+    assert (site.sent[0]["board"], site.sent[0]["hardware"]) == ("softmax", "cpu")
+    assert site.notes[0] in ended.err
 
 
 @pytest.mark.parametrize(
@@ -221,11 +203,7 @@ def test_bad_file_is_refused_before_it_is_sent(
     [
         (("/nowhere/kernel.py", "--board", "softmax"), "cannot be read"),
         (("/tmp", "--board", "softmax"), "cannot be read"),
-        (("KERNEL",), "--board"),
         (("KERNEL", "--board", "softmax", "--mode", "fast"), "'fast' is not one of test, benchmark, ranked"),
-        (("KERNEL", "--board", "sofmax"), "'sofmax' is not known"),
-        (("KERNEL", "--board", "matmul"), "cpu, h200"),
-        (("KERNEL", "--board", ".."), "photofinish boards"),
         (("KERNEL", "--sideways"), "--sideways"),
     ],
 )

@@ -148,17 +148,23 @@ class NewSubmission(serializers.Serializer[Any]):
         return attrs
 
 
-class Accepted(serializers.Serializer[Any]):
+class Sent(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     status = serializers.CharField()
+    board = serializers.CharField()
+    hardware = serializers.CharField()
+    mode = serializers.CharField()
     url = serializers.CharField()
     events = serializers.CharField()
 
 
-class SubmissionSummary(Accepted):
-    board = serializers.CharField()
-    hardware = serializers.CharField()
-    mode = serializers.CharField()
+class Accepted(Sent):
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="Directives of the file that the request's own fields overruled."
+    )
+
+
+class SubmissionSummary(Sent):
     filename = serializers.CharField()
     licence = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()

@@ -28,6 +28,7 @@ from leaderboard.web.api.auth import BearerAuthentication, HasScope
 from leaderboard.web.api.body import BoundedJSON
 from leaderboard.web.errors import body
 from leaderboard.web.limits import ApiThrottle
+from problems.directives import overruled_directives
 
 MAX_ROWS: Final = 200
 
@@ -143,7 +144,18 @@ class Submissions(Private):
             now=timezone.now(),
         )
         item = shape.shown(submission)
-        answer = {"id": item.id, "status": item.status, "url": item.url, "events": item.events}
+        answer = {
+            "id": item.id,
+            "status": item.status,
+            "board": submission.board.slug,
+            "hardware": submission.board.hardware,
+            "mode": submission.mode,
+            "notes": overruled_directives(
+                submission.source, board=submission.board.slug, hardware=submission.board.hardware
+            ),
+            "url": item.url,
+            "events": item.events,
+        }
         return Response(answer, status=201, headers={"Location": f"/api/v1/submissions/{item.id}"})
 
 

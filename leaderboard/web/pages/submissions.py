@@ -30,6 +30,7 @@ from leaderboard.web.quotas import what_is_left
 from leaderboard.web.review_forms import OwnerForm
 from leaderboard.web.review_owner import for_owner
 from leaderboard.web.verdicts import SAID, flags_said
+from problems.directives import DirectiveError, overruled_directives, read_directives
 
 PAGE_ROWS: Final = 50
 MODES: Final[tuple[dict[str, Any], ...]] = (
@@ -51,6 +52,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     form.full_clean()
     sent = form.cleaned_data
     try:
+        _check_board(slug, sent["source"])
         submission = pipeline.submit(
             owner=user_of(request),
             board_slug=slug,
@@ -102,6 +104,21 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 def visible(request: HttpRequest, pk: int) -> shape.Shown:
     return shape.shown(get_object_or_404(shape.visible_to(user_of(request)), pk=pk))
+
+
+def _check_board(slug: str, data: bytes) -> None:
+    """Refuse a file that names another board than its page. On a page that is a slip: nobody typed the board's name."""
+    try:
+        named = read_directives(data.decode(errors="replace")).board
+    except DirectiveError:
+        return  # the pipeline refuses it with its line
+    if named and named.lower() != slug.lower():
+        raise UserError(
+            "code",
+            named,
+            f"the code names the board “{named[:64]}”, and this page sends to “{slug}”; remove that line, "
+            "or open the other board’s page",
+        )
 
 
 def _first_choice(request: HttpRequest, card: cards.Card) -> dict[str, str]:
@@ -164,6 +181,9 @@ def detail_page(
             is_spoiled(attempt.outcome, attempt.reason) for attempt in item.submission.attempts.in_the_open()
         ),
         "history": judged_again(item.submission),
+        "notes": overruled_directives(
+            item.submission.source, board=item.submission.board.slug, hardware=item.submission.board.hardware
+        ),
         "flags": flags_said(item.flags),
         "meanings": MEANINGS,
         "telemetry_said": TELEMETRY.get(item.telemetry, ""),
