@@ -74,7 +74,7 @@ def bring_up(began: float) -> None:
         site.manage("migrate", "--no-input", "--verbosity", "0")
         site.manage("collectstatic", "--no-input", "--verbosity", "0")
     with step("sample competition and accounts"):
-        site.manage("import_problems", str(SAMPLE_SET), "--hardware", "cpu", "--admission", "open")
+        site.manage("import_problems", str(SAMPLE_SET), "--hardware", "cpu", "--admission", "open", "--publish")
         accounts = sample_accounts(site)
     try:
         _start_and_fill(site, supervisor, services, runner_broker_url, image)

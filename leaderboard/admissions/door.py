@@ -12,24 +12,32 @@ from collections.abc import Iterable
 from leaderboard.admissions.models import DONE, ERROR, PASSED, AdmissionTest
 from leaderboard.competitions.models import Board
 from leaderboard.errors import UserError
+from leaderboard.judging.models import Runner
 
 
 def refusal(*, version_id: int, hardware: str) -> str:
     """Why no submission is taken, for a competitor; "" where one is."""
-    return _refusal(list(AdmissionTest.objects.filter(version=version_id, hardware=hardware).defer("told")))
+    tests = AdmissionTest.objects.filter(version=version_id, hardware=hardware).defer("told")
+    return _refusal(list(tests), seen_hardware(), hardware)
 
 
 def refusals(boards: Iterable[Board]) -> dict[int, str]:
-    """The same by the ids of many boards, in one query."""
+    """The same by the ids of many boards, in two queries."""
     boards = list(boards)
     found: dict[tuple[int, str], list[AdmissionTest]] = defaultdict(list)
     for test in AdmissionTest.objects.filter(version__in={board.version_id for board in boards}).defer("told"):
         found[test.version_id, test.hardware].append(test)
-    return {board.pk: _refusal(found[board.version_id, board.hardware]) for board in boards}
+    seen = seen_hardware()
+    return {board.pk: _refusal(found[board.version_id, board.hardware], seen, board.hardware) for board in boards}
 
 
-def _refusal(tests: list[AdmissionTest]) -> str:
-    """`tests` of one version and hardware, newest first."""
+def seen_hardware() -> set[str]:
+    """Return the hardware of every runner that ever reached this site."""
+    return set(Runner.objects.exclude(last_seen_at=None).values_list("hardware", flat=True))
+
+
+def _refusal(tests: list[AdmissionTest], seen: set[str], hardware: str) -> str:
+    """`tests`: of one version and hardware, newest first. `seen`: of seen_hardware."""
     known = next((test for test in tests if test.state == DONE and test.outcome != ERROR), None)
     if known is not None:
         if known.outcome == PASSED or known.is_overridden:
@@ -40,6 +48,8 @@ def _refusal(tests: list[AdmissionTest]) -> str:
         return ""
     if last.state == DONE:
         return "this version of the problem could not be tested yet; its organiser can see why"
+    if hardware not in seen:
+        return f"no machine with {hardware} has joined this site yet; its admission test waits for the first"
     return "this version of the problem has to pass its admission test first; try again in some minutes"
 
 

@@ -26,12 +26,13 @@ SKIPPED: Final = "skipped"
 @dataclass(frozen=True)
 class SetReport:
     """What became of one YAML file: `status` is created, updated (`reason`: what changed of the competition itself),
-    unchanged, refused (`field`, `reason`) or skipped."""
+    unchanged, refused (`field`, `reason`) or skipped. `visibility`: of its competition, after the import."""
 
     file: str
     name: str
     status: str
     competition: str = ""
+    visibility: str = ""
     field: str = ""
     reason: str = ""
     warnings: tuple[str, ...] = ()
@@ -109,6 +110,7 @@ def _report(file: SetFile, synced: Synced) -> SetReport:
         name=file.name,
         status=synced.change if came_in else REFUSED if synced.lines else SKIPPED,
         competition=synced.competition.slug if came_in else "",
+        visibility=synced.competition.visibility if came_in else "",
         reason="; ".join(synced.changes) if came_in else _why_nothing(synced),
         field="" if came_in else "problems",
         warnings=(*own, *(_left(synced) if came_in else ())),

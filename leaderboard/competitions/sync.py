@@ -17,7 +17,7 @@ from django.db import transaction
 
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
-from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
+from leaderboard.competitions.models import CLOSED, PUBLIC, Board, Competition, Problem, ProblemVersion, Role
 from leaderboard.competitions.naming import free_slug
 from leaderboard.competitions.origin import check_is_of, slug_of
 from leaderboard.competitions.plain import plain
@@ -49,11 +49,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Import:
-    """Who brings sets in, from where (the audit's reason) and when."""
+    """An import of sets: the person, the source (the audit's reason), the time, and how new competitions start."""
 
-    actor: User | None  # None: somebody at the site's own console
+    actor: User | None  # None: the site's own console
     source: str
     now: datetime
+    publish: bool = False  # a new competition is public at once; else closed, so that only its organisers see it
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,11 @@ def _competition(problem_set: ProblemSet, act: Import) -> _Filled:
     }
     known = Competition.objects.select_for_update().filter(slug=slug).first()
     if known is None:
-        return _Filled(Competition.objects.create(slug=slug, created_at=act.now, **told), CREATED, {}, {})
+        visibility = PUBLIC if act.publish else CLOSED
+        new_one = Competition.objects.create(slug=slug, created_at=act.now, visibility=visibility, **told)
+        if act.actor is not None:
+            Role.objects.create(competition=new_one, user=act.actor, role=Role.OWNER, created_at=act.now)
+        return _Filled(new_one, CREATED, {}, {})
     check_is_of(known, problem_set.name)
     new = {key: value for key, value in told.items() if getattr(known, key) != value}
     kept = tuple(key for key in new if key in known.edited)

@@ -221,9 +221,10 @@ class BoardForm(Described, forms.Form):
 
 
 class NewBoardForm(BoardForm):
+    """A new board. `known_hardware`: names that runners and boards use; another spelling of them is a slip."""
+
     hardware = forms.CharField(
         max_length=64,
-        help_text="As runners name it, such as cpu or H200.",
         widget=forms.TextInput(attrs={"list": "known-hardware", "autocapitalize": "none", "autocomplete": "off"}),
     )
     slug = forms.CharField(
@@ -234,6 +235,19 @@ class NewBoardForm(BoardForm):
         widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"}),
     )
     field_order = ["version", "hardware", "slug", "deadline", "tags"]
+
+    def __init__(self, *args: Any, known_hardware: list[str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._known = known_hardware
+        known = f"Known here: {', '.join(known_hardware)}." if known_hardware else "Such as cpu or H200."
+        self.fields["hardware"].help_text = f"The name that its runners use. {known}"
+
+    def clean_hardware(self) -> str:
+        hardware = str(self.cleaned_data["hardware"])
+        alike = [name for name in self._known if name.lower() == hardware.lower()]
+        if alike and hardware not in alike:
+            raise forms.ValidationError(f"This site knows it as {alike[0]}; use this spelling.")
+        return hardware
 
 
 class EditBoardForm(BoardForm):

@@ -12,6 +12,7 @@ from leaderboard.competitions.models import ProblemVersion
 from problems.spec import Problem, case_name
 
 REFERENCE: Final = "reference.py"
+GPU_LANGUAGES: Final = ("cuda", "triton", "hip", "cute", "cutlass", "tilelang", "thunderkittens")
 
 
 @dataclass(frozen=True)
@@ -27,31 +28,42 @@ def problem_of(version: ProblemVersion) -> Problem:
     return Problem.from_bundle(version.bundle)
 
 
-def starters(problem: Problem) -> list[Tab]:
-    """One file a language, each with the ending of what is sent: .py, or .cu where the problem is in CUDA C++."""
+def starters(problem: Problem, hardware: Iterable[str]) -> list[Tab]:
+    """Return one file for each language that can run on some of the hardware, with the ending of a submission."""
+    has_gpu = any(name.lower() != "cpu" for name in hardware)
+    templates = {
+        language: text
+        for language, text in problem.templates.items()
+        if has_gpu or not language.lower().startswith(GPU_LANGUAGES)
+    }
     suffix = PurePath(problem.submission_name).suffix
     return [
         Tab(
             id=f"starter-{index}",
             title=f"{language} starter",
             about=f"A correct, slow beginning in {language}: it passes test mode as it is. Make it fast.",
-            filename=f"starter_{''.join(ch for ch in language.lower() if ch.isalnum())}{suffix}",
+            filename=f"starter_{_file_word(language)}{suffix}",
             text=text,
         )
-        for index, (language, text) in enumerate(sorted(problem.templates.items(), key=_python_first))
+        for index, (language, text) in enumerate(sorted(templates.items(), key=_python_first))
     ]
+
+
+def _file_word(language: str) -> str:
+    """Return the language's name for a file name: “C++” becomes cpp, so that it differs from “C”."""
+    return "".join(letter for letter in language.lower().replace("+", "p") if letter.isalnum())
 
 
 def _python_first(item: tuple[str, str]) -> tuple[bool, str]:
     return item[0] != "Python", item[0]
 
 
-def tabs(problem: Problem) -> list[Tab]:
+def tabs(problem: Problem, hardware: Iterable[str]) -> list[Tab]:
     """Starter code first, then the reference, then the other files that a submission or reader may need."""
     files = sorted(problem.files, key=lambda name: (name != REFERENCE, name))
     about = {REFERENCE: "Makes the inputs and says what is right. What you send must agree with it, only sooner."}
     return [
-        *starters(problem),
+        *starters(problem, hardware),
         *(
             Tab(
                 id=f"file-{index}",
@@ -65,8 +77,8 @@ def tabs(problem: Problem) -> list[Tab]:
     ]
 
 
-def downloads(problem: Problem) -> dict[str, str]:
-    return {tab.filename: tab.text for tab in tabs(problem)}
+def downloads(problem: Problem, hardware: Iterable[str]) -> dict[str, str]:
+    return {tab.filename: tab.text for tab in tabs(problem, hardware)}
 
 
 def timed_names(versions: Mapping[str, ProblemVersion]) -> list[tuple[str, list[str]]]:

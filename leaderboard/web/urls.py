@@ -113,6 +113,7 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise", organise.index),
     path("organise/new", organise.create),
     path("organise/<slug:slug>", organise.overview),
+    path("organise/<slug:slug>/publish", organise.publish),
     path("organise/<slug:slug>/settings", organise_settings.edit),
     path("organise/<slug:slug>/history", organise.changes),
     path("organise/<slug:slug>/clone", organise.clone),

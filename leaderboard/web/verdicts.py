@@ -34,7 +34,7 @@ _ADVICE: Final[dict[str, str]] = {
     "wrong": "Compare with the reference on your machine: the case named above, several seeds.",
     "build_error": "Import the file in a fresh process on your machine; stderr below may say more.",
     "runtime_error": "Run that case on your machine; stderr below has what your code printed last.",
-    "timeout": "Try the largest case. Compile outside the call, and look for a loop without end.",
+    "timeout": "Run the named case on your machine. Compile outside the call, and look for a loop that never ends.",
     "out_of_memory": "Free intermediate results, or work in pieces; the limit counts everything your process holds.",
     "policy": "If you did nothing of the kind, tell an organiser; a person can overturn it.",
     "unmeasurable": "Every output was right, but the times scattered too much to rank. Send it again; if they "

@@ -125,7 +125,7 @@ def founded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Founded]:
         stage = Stage(tmp_path_factory.mktemp("founded"), "", url_of(database), dict(os.environ))
         stage.environment["DATABASE_URL"] = stage.database
         stage.manage("migrate", "--verbosity", "0")
-        stage.manage("import_problems", SET, "--hardware", "cpu", "--admission", "none")
+        stage.manage("import_problems", SET, "--hardware", "cpu", "--admission", "none", "--publish")
         yield Founded(database, stage.manage("sample_accounts"))
 
 

@@ -138,7 +138,7 @@ def honest() -> dict[str, tuple[str, str]]:
 
 def test_a_competition_with_the_real_judge(stage: Stage) -> None:
     story = Story({name: speed for name, (speed, _) in honest().items()})
-    stage.manage("import_problems", SET, "--admission", "none")
+    stage.manage("import_problems", SET, "--admission", "none", "--publish")
     with story.phase("ceilings of this host"):
         play = RealPlay(stage)
     try:

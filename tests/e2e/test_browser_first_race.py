@@ -37,7 +37,7 @@ def stage(transactional_db: None):
     call_command(
         "import_problems",
         "problems/library/kernels101.yaml",
-        *("--hardware", "cpu", "--admission", "none"),
+        *("--hardware", "cpu", "--admission", "none", "--publish"),
         verbosity=0,
     )
     return User.objects.create_superuser("olga", password=PASSWORD)

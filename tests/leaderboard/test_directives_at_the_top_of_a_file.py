@@ -45,7 +45,8 @@ def test_top_comment_lines_are_read(top: str, expected: Directives) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["#!POPCORN", "#!POPCORN leaderboard", "#!POPCORN leaderboard a b", "#!PHOTOFINISH bord x", "#!POPCORN gpus"]
+    "line",
+    ["#!POPCORN", "#!POPCORN leaderboard", "#!POPCORN leaderboard a b", "#!PHOTOFINISH bord x"],
 )
 def test_a_directive_that_makes_no_sense_names_its_line(line: str) -> None:
     with pytest.raises(DirectiveError, match="line 2: ") as caught:

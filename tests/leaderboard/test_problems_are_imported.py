@@ -205,7 +205,15 @@ def test_the_sample_set_is_brought_in_by_the_command(capsys: pytest.CaptureFixtu
     assert "kernels101.yaml: Kernels 101: created" in said
     assert re.search(r"^  vectoradd +created +cpu", said, re.MULTILINE)
     assert re.search(r"^[1-9]\d* created\n\Z", said, re.MULTILINE)
-    assert Competition.objects.get().slug == "kernels-101"
+    assert "only its organisers see it; publish it at /organise/kernels-101" in said
+    assert (Competition.objects.get().slug, Competition.objects.get().visibility) == ("kernels-101", "closed")
+
+
+@pytest.mark.django_db
+def test_import_problems_publishes_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("import_problems", LIBRARY / "kernels101.yaml", "--publish")
+    assert "only its organisers see it" not in capsys.readouterr().out
+    assert Competition.objects.get().visibility == "public"
 
 
 @pytest.mark.django_db

@@ -143,6 +143,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/organise/{slug}", ANY_ROLE, READ_ONLY),
         ("/organise/{secret}", STAFF, READ_ONLY),
     ],
+    "organise/<slug:slug>/publish": [("/organise/{slug}/publish", "IMMMMMMM", OWNERS)],
     "organise/<slug:slug>/settings": [("/organise/{slug}/settings", ANY_ROLE, OWNERS)],
     "organise/<slug:slug>/history": [("/organise/{slug}/history", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/clone": [("/organise/{slug}/clone", ANY_ROLE, OWNERS)],

@@ -121,6 +121,10 @@ def test_a_submission_from_the_door_to_its_verdict(stage, tool, browser) -> None
     assert made == {
         "id": made["id"],
         "status": "queued",
+        "board": "softmax",
+        "hardware": "cpu",
+        "mode": "ranked",
+        "notes": [],
         "url": f"/submissions/{made['id']}",
         "events": f"/api/v1/submissions/{made['id']}/events",
     }

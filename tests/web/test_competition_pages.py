@@ -186,7 +186,7 @@ def test_a_board_says_that_its_admission_test_closed_it(stage, browser) -> None:
         finished_at=timezone.now(),
     )
     for address in ("/boards/softmax/cpu", "/boards/softmax"):
-        assert "Closed by its admission test" in page(browser(None), address)
+        assert "<strong>Closed:</strong>" in page(browser(None), address)
 
 
 def test_the_api_tells_and_enters(stage, browser, tool, cup) -> None:

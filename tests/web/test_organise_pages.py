@@ -11,6 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from leaderboard.competitions.models import Board, Competition, Role, Track
+from leaderboard.judging.models import Runner
 from tests.leaderboard.stage import make_board
 from tests.leaderboard.test_problems_are_imported import BARE, SOFTMAX, bring_in, make_set
 from tests.web.test_pages_are_strict import check
@@ -135,6 +136,28 @@ def test_boards_are_added_edited_closed_and_removed(stage, owner) -> None:
     owner.post(f"{own}/close", {"reason": "Its reference is wrong."})
     stage.board.refresh_from_db()
     assert stage.board.deadline is not None
+
+
+def test_a_board_on_hardware_without_a_runner_is_warned_of(stage, owner, browser) -> None:
+    version = stage.board.version.pk
+    page = owner.get("/organise/kernels-101/boards").content.decode()
+    assert "Known here: cpu" in page
+    assert 'href="/sets"' not in page, "only an administrator imports"
+    slip = owner.post("/organise/kernels-101/boards", {"version": version, "hardware": "CPU"})
+    assert "This site knows it as cpu; use this spelling." in slip.content.decode()
+    added = owner.post("/organise/kernels-101/boards", {"version": version, "hardware": "H100"}, follow=True)
+    assert added.content.decode().count("No runner with H100 has ever reached this site") == 2, "said, and in the row"
+    for address in ("/boards/softmax", "/boards/softmax/submit"):
+        shown = browser(stage.ada).get(address).content.decode()
+        assert "no machine with H100 has joined this site yet" in shown
+        assert "no runner with cpu has ever reached this site" in shown
+    Runner.objects.create(name="h", hardware="H100", token_digest="x", created_at=stage.now, last_seen_at=stage.now)
+    assert "No runner with H100" not in owner.get("/organise/kernels-101/boards").content.decode()
+
+
+def test_the_boards_page_leads_an_administrator_to_the_import(stage, browser) -> None:
+    page = browser(stage.olga).get("/organise/kernels-101/boards").content.decode()
+    assert '<a href="/sets">Import it as a zip file</a>' in page
 
 
 def test_an_owner_chooses_among_problems_that_they_may_see(stage, owner) -> None:

@@ -63,6 +63,38 @@ def test_a_set_is_shown_first_and_then_imported(stage, browser) -> None:
     check(client.get("/sets"))
 
 
+def test_an_imported_competition_stays_closed_until_it_is_published(stage, browser) -> None:
+    client = browser(stage.olga)
+    address = send(client, packed())["Location"]
+    assert "only its organisers see it, until one of them publishes it" in client.get(address).content.decode()
+    client.post(f"{address}/apply")
+    board = Board.objects.get(slug="scale")
+    for nobody in (browser(None), browser(stage.ada)):
+        assert nobody.get("/boards/scale").status_code == 404
+        assert nobody.get("/competitions/course").status_code == 404
+        assert "Course" not in nobody.get("/").content.decode()
+        assert "scale" not in nobody.get("/api/v1/boards").content.decode()
+    assert board.competition.roles.get().user == stage.olga
+    assert browser(stage.ada).post("/organise/course/publish").status_code == 404
+    overview = client.get("/organise/course").content.decode()
+    assert "Only its organisers and people with an invite code see this competition" in overview
+    done = client.post("/organise/course/publish", follow=True)
+    check(done)
+    assert b"Everybody finds it now" in done.content
+    assert b"/organise/course/publish" not in done.content
+    assert browser(None).get("/boards/scale").status_code == 200
+    assert Row.objects.get(act="edit_competition").after == {"visibility": "public"}
+
+
+def test_an_import_into_a_public_competition_warns_that_boards_show_at_once(stage, browser) -> None:
+    client = browser(stage.olga)
+    client.post(send(client, packed())["Location"] + "/apply")
+    client.post("/organise/course/publish")
+    more = FILES | {"set.yaml": SET + "  - {directory: c/scale, name: scale2, gpus: [cpu]}\n"}
+    shown = client.get(send(client, packed(more))["Location"]).content.decode()
+    assert "This competition is public: new boards become visible at once." in shown
+
+
 def test_hardware_and_deadlines_are_the_organisers_choice(stage, browser) -> None:
     files = FILES | {"set.yaml": SET.replace("gpus: [cpu]", "gpus: [B200], deadline: 2025-01-01")}
     client = browser(stage.olga)

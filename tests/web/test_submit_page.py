@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
+
+from leaderboard.competitions.models import Board, ProblemVersion
+from tests.leaderboard.stage import make_board, make_problem
 
 CODE = "def custom_kernel(data):\n    return data\n"
 ADDRESS = "/boards/softmax/submit"
@@ -116,3 +121,40 @@ def test_the_owner_may_cancel(stage, browser) -> None:
     assert client.get(f"/api/v1/submissions/{submission.pk}").json()["status"] == "cancelled"
     again = client.post(f"/submissions/{submission.pk}/cancel", follow=True)
     assert b"Not cancelled" in again.content
+
+
+def test_code_that_names_another_board_is_refused_on_the_submit_page(stage, browser) -> None:
+    make_board("vectoradd")
+    code = "#!PHOTOFINISH leaderboard vectoradd\nx = 1\n"
+    answer = browser(stage.ada).post(ADDRESS, {"code": code, "mode": "test", "hardware": "cpu"})
+    assert answer.status_code == 400
+    page = html.unescape(answer.content.decode())
+    assert "The code names the board “vectoradd”, and this page sends to “softmax”; remove that line" in page
+    assert code in page, "what was typed is still there"
+    assert not stage.ada.submissions.exists()
+
+
+def test_a_submissions_page_says_which_directive_was_overruled(stage, browser) -> None:
+    make_board("softmax", "H200")
+    code = "#!PHOTOFINISH leaderboard SOFTMAX\n#!PHOTOFINISH gpu h200\nx = 1\n"
+    sent = browser(stage.ada).post(ADDRESS, {"code": code, "mode": "test", "hardware": "cpu"})
+    page = browser(stage.ada).get(sent["Location"]).content.decode()
+    assert "The file names the hardware h200, but it was sent to cpu, and that counts." in page
+
+
+def test_starters_fit_the_hardware_and_each_language_has_its_own_file(stage, browser) -> None:
+    languages = {"Python": "py", "C": "in c", "C++": "in cpp", "CUDA": "in cuda", "Triton": "in triton"}
+    told = make_problem(templates=languages)
+    version = ProblemVersion.objects.create(digest=told.digest, problem=stage.board.problem, bundle=told.to_bundle())
+    Board.objects.update(version=version)
+    client = browser(stage.ada)
+    for address in ("/boards/softmax", ADDRESS):
+        page = client.get(address).content.decode()
+        assert "C starter" in page
+        assert "C++ starter" in page
+        assert "CUDA starter" not in page, "there is no GPU to run it on"
+        assert "Triton starter" not in page
+    assert client.get("/boards/softmax/files/starter_c.py").content == b"in c"
+    assert client.get("/boards/softmax/files/starter_cpp.py").content == b"in cpp"
+    Board.objects.filter(pk=make_board("softmax", "H200").pk).update(version=version)
+    assert "CUDA starter" in client.get("/boards/softmax").content.decode()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.accounts.models import User
-from leaderboard.admissions.door import refusal
+from leaderboard.admissions.door import refusals, seen_hardware
 from leaderboard.competitions.announce import news_for
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
@@ -55,11 +55,12 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "how_ranked": cards.HOW_RANKED,
         "call_limit_s": CALL_LIMIT_S,
         "first_call_limit_s": FIRST_CALL_LIMIT_S,
-        "tabs": sources.tabs(text),
+        "tabs": sources.tabs(text, card.versions),
         "tests": sources.case_names(text.tests),
         "timed": sources.timed_names(card.versions),
         "news": news_for(request.user, timezone.now(), card.competition),
-        "refused": _refused(card.places),
+        "refused": refused_places(card.places),
+        "unseen": unseen_hardware(card.places),
         "previews": [_preview(place, own_entrant(request.user, card.competition)) for place in card.places],
     }
     return render(request, "web/problem.html", context)
@@ -68,7 +69,8 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Starter code or a file of the problem, to be saved."""
-    text = sources.downloads(sources.problem_of(_card(request, slug).version)).get(name)
+    card = _card(request, slug)
+    text = sources.downloads(sources.problem_of(card.version), card.versions).get(name)
     if text is None:
         raise Http404
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -92,7 +94,8 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
         "shown": shown,
         "sees_more": sees_more,
         "news": news_for(request.user, timezone.now(), card.competition),
-        "refused": _refused([place]),
+        "refused": refused_places([place]),
+        "unseen": unseen_hardware([place]),
         "divisions": DIVISIONS,
         "meanings": MEANINGS,
         "ranking_by": cards.RANKINGS[card.version.part("ranking_by", "geom")],
@@ -101,10 +104,16 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     return render(request, "web/board.html", context)
 
 
-def _refused(places: Iterable[cards.Place]) -> dict[str, str]:
-    """Hardware → why an admission test keeps its board closed; those that it does not are left out."""
-    refusals = {place.hardware: refusal(version_id=place.board.version_id, hardware=place.hardware) for place in places}
-    return {hardware: why for hardware, why in refusals.items() if why}
+def unseen_hardware(places: Iterable[cards.Place]) -> list[str]:
+    """Return the hardware of open boards that no runner of this site has ever had."""
+    refused, seen = refused_places(places), seen_hardware()
+    return [place.hardware for place in places if place.hardware not in seen and place.hardware not in refused]
+
+
+def refused_places(places: Iterable[cards.Place]) -> dict[str, str]:
+    """Return the reason why a board takes no submissions, by hardware; open boards are left out."""
+    hardware = {place.board.pk: place.hardware for place in places}
+    return {hardware[pk]: why for pk, why in refusals(place.board for place in places).items() if why}
 
 
 def _asked(request: HttpRequest, *, in_full: bool) -> standing.Asked:

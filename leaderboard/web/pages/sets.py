@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import SetUpload
+from leaderboard.competitions.models import CLOSED, SetUpload
+from leaderboard.competitions.sync import CREATED
 from leaderboard.competitions.uploads import take_upload
 from leaderboard.errors import UserError
 from leaderboard.web.forms import SetForm
@@ -55,6 +56,9 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     upload = get_object_or_404(SetUpload.objects.select_related("actor").defer("data"), pk=pk)
     sets = upload.report["sets"]
     changes = {line["change"] for one in sets for line in one["problems"]} | {one["status"] for one in sets}
+    for one in sets:
+        has_new_boards = any(line["change"] == CREATED for line in one["problems"])
+        one["shows_at_once"] = has_new_boards and one["visibility"] not in ("", CLOSED) and one["status"] != CREATED
     context = {"upload": upload, "has_changes": bool(changes & {"created", "updated"})}
     return render(request, "web/set_upload.html", context)
 
@@ -66,7 +70,11 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
     upload = get_object_or_404(SetUpload.objects.defer("data"), pk=pk)
     try:
         if pipeline.import_set(upload=upload, actor=organiser, now=timezone.now()):
-            messages.success(request, "Imported. What is new takes submissions once it passed its admission test.")
+            messages.success(
+                request,
+                "Imported. New boards take submissions once their problem has passed its admission test. "
+                "Only organisers see a new competition until one of them publishes it.",
+            )
         else:
             messages.warning(request, "Not imported: the site has changed since. Look at what would happen now.")
     except UserError as error:

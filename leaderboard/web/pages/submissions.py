@@ -26,6 +26,7 @@ from leaderboard.web.forms import SubmitForm
 from leaderboard.web.judged_again import judged_again
 from leaderboard.web.meanings import MEANINGS, TELEMETRY, UNRANKED
 from leaderboard.web.pages.account import user_of
+from leaderboard.web.pages.boards import refused_places, unseen_hardware
 from leaderboard.web.quotas import what_is_left
 from leaderboard.web.review_forms import OwnerForm
 from leaderboard.web.review_owner import for_owner
@@ -134,13 +135,17 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
     form.describe()
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
-    templates = sources.starters(sources.problem_of(card.version))
+    refused = refused_places(card.places)
+    templates = sources.starters(sources.problem_of(card.version), [place.hardware for place in card.places])
     context = {
         "card": card,
         "form": form,
         "modes": modes,
         "templates": templates,
         "licences": LICENCES,
+        "refused": refused,
+        "unseen": unseen_hardware(card.places),
+        "is_closed": len(refused) == len(card.places),
         "must_accept": not has_accepted(user_of(request), card.competition),
     }
     return render(request, "web/submit.html", context, status=status)

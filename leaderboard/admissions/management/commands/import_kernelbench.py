@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from leaderboard.admissions.management.commands.import_problems import (
     a_path,
     add_admission,
+    add_publish,
     brought_in,
     lines_of,
     parts_of,
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--hardware", default="cpu", metavar="A,B", help="a board on each of these (default: cpu)")
         parser.add_argument("--name", default=NAME, help=f"of the competition (default: {NAME})")
         add_admission(parser)
+        add_publish(parser)
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
         parser.add_argument("--json", action="store_true", help="the report as JSON")
 
@@ -47,7 +49,7 @@ class Command(BaseCommand):
         except (OSError, ProblemError) as error:
             raise CommandError(f"{path}: {error}") from None
         files, source = [SetFile(path.name, found=found)], f"manage import_kernelbench {path}"
-        report = brought_in(files, source, options["admission"], dry_run=options["dry_run"])
+        report = brought_in(files, source, options)
         said = json.dumps(report.to_json(), indent=1) if options["json"] else "\n".join(lines_of(report))
         self.stdout.write(said)
         if refused := report.counts.get(REFUSED):

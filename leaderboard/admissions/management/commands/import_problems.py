@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from leaderboard.admissions.imported import ask_for_imported
 from leaderboard.competitions.importing import Report, SetReport, import_sets
-from leaderboard.competitions.sync import REFUSED, Import, Line
+from leaderboard.competitions.models import CLOSED
+from leaderboard.competitions.sync import CREATED, REFUSED, Import, Line
 from problems.errors import ProblemError
 from problems.formats.folders import SetFile, adapted, read_sets
 from problems.spec import MAX_GPUS, as_words
@@ -33,6 +34,7 @@ class Command(BaseCommand):
         parser.add_argument("--hardware", default="", metavar="A,B", help="boards on these, not on what the sets name")
         parser.add_argument("--no-deadlines", action="store_true", help="open boards, though the original is over")
         add_admission(parser)
+        add_publish(parser)
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
         parser.add_argument("--json", action="store_true", help="the report as JSON")
 
@@ -45,7 +47,7 @@ class Command(BaseCommand):
             ]
         except (OSError, ProblemError) as error:
             raise CommandError(f"{path}: {error}") from None
-        report = brought_in(files, f"manage import_problems {path}", options["admission"], dry_run=options["dry_run"])
+        report = brought_in(files, f"manage import_problems {path}", options)
         said = json.dumps(report.to_json(), indent=1) if options["json"] else "\n".join(lines_of(report))
         self.stdout.write(said)
         if refused := report.counts.get(REFUSED):
@@ -73,12 +75,21 @@ def add_admission(parser: CommandParser) -> None:
     )
 
 
-def brought_in(files: list[SetFile], source: str, admission: str, *, dry_run: bool) -> Report:
-    act = Import(actor=None, source=source, now=timezone.now())
+def add_publish(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help="new competitions are public at once; without it only their organisers see them until they publish",
+    )
+
+
+def brought_in(files: list[SetFile], source: str, options: dict[str, Any]) -> Report:
+    """Import the sets by the command's options: admission, publish and dry_run."""
+    act = Import(actor=None, source=source, now=timezone.now(), publish=options["publish"])
     with transaction.atomic():
-        report = import_sets(files, act, dry_run=dry_run)
-        if admission != NONE and not dry_run:
-            ask_for_imported(actor=None, now=act.now, gate=admission == GATE)
+        report = import_sets(files, act, dry_run=options["dry_run"])
+        if options["admission"] != NONE and not options["dry_run"]:
+            ask_for_imported(actor=None, now=act.now, gate=options["admission"] == GATE)
     return report
 
 
@@ -97,6 +108,8 @@ def _set_lines(one: SetReport) -> Iterator[str]:
         yield f"  {line.problem:{width}}  {line.status:11}  {_about(line)}".rstrip()
         yield from (f"  {'':{width}}  warning: {warning}" for warning in line.warnings)
     yield from (f"  warning: {warning}" for warning in one.warnings)
+    if one.status == CREATED and one.visibility == CLOSED:
+        yield f"  only its organisers see it; publish it at /organise/{one.competition}, or import it with --publish"
 
 
 def _about(line: Line) -> str:

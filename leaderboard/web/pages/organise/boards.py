@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from leaderboard import pipeline
-from leaderboard.admissions.door import refusals
+from leaderboard.admissions.door import refusals, seen_hardware
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions.edit_boards import close_board, edit_board, remove_board
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
@@ -26,12 +26,15 @@ from leaderboard.web.organise_forms import CloseForm, EditBoardForm, NewBoardFor
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.pages.organise.gate import managed, shell, tell
 
+NO_RUNNER: Final = "No runner with {} has ever reached this site; submissions wait until one does."
+
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def index(request: HttpRequest, slug: str) -> HttpResponse:
     competition = managed(request, slug)
-    form = NewBoardForm(request.POST if request.method == "POST" else None, versions=versions_for(request))
+    data, known = request.POST if request.method == "POST" else None, _hardware()
+    form = NewBoardForm(data, versions=versions_for(request), known_hardware=known)
     if request.method == "POST" and form.is_valid():
         try:
             made = pipeline.add_board(
@@ -41,8 +44,10 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
             tell(form, error)
         else:
             messages.success(request, f"Added {made}. It takes submissions once its problem passed its admission test.")
+            if made.hardware not in seen_hardware():
+                messages.warning(request, NO_RUNNER.format(made.hardware))
             return redirect(f"/organise/{slug}/boards")
-    context = {"form": form, "rows": _rows(competition), "hardware": _hardware()}
+    context = {"form": form, "rows": _rows(competition), "hardware": known}
     return shell(request, competition, "boards", context, status=400 if form.errors else 200)
 
 
@@ -124,10 +129,12 @@ def _rows(competition: Competition) -> list[dict[str, Any]]:
     versions = {board.version_id for board in boards}
     for test in AdmissionTest.objects.filter(version__in=versions).defer("told").order_by("id"):
         newest[test.version_id, test.hardware] = test
-    now, rows = timezone.now(), []
+    now, seen, rows = timezone.now(), seen_hardware(), []
     for board in boards:
         last = newest.get((board.version_id, board.hardware))
         told = {"board": board, "open": board.is_open_at(now), "closed": why[board.pk]}
+        if board.hardware not in seen:
+            told["no_runner"] = NO_RUNNER.format(board.hardware)
         rows.append(told | {"test": last, "chip": chip(last)})
     return rows
 

@@ -10,13 +10,13 @@ from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard.competitions.calendar import phase_at
 from leaderboard.competitions.checks import TIMES
 from leaderboard.competitions.clone import clone_competition
-from leaderboard.competitions.edit import create_competition
-from leaderboard.competitions.models import Competition, Role
+from leaderboard.competitions.edit import create_competition, edit_competition
+from leaderboard.competitions.models import PUBLIC, Competition, Role
 from leaderboard.competitions.roles import competitions_of
 from leaderboard.errors import UserError
 from leaderboard.web import history, waiting
@@ -107,6 +107,22 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "counts": waiting.counts(competition),
     }
     return shell(request, competition, "overview", context)
+
+
+@login_required
+@require_POST
+def publish(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make a closed competition public."""
+    competition = managed(request, slug)
+    try:
+        edit_competition(
+            competition=competition, actor=user_of(request), settings={"visibility": PUBLIC}, now=timezone.now()
+        )
+    except UserError as error:
+        messages.warning(request, f"Not published: {error.message}.")
+    else:
+        messages.success(request, "Published. Everybody finds it now.")
+    return redirect(f"/organise/{slug}")
 
 
 @login_required
