@@ -10,7 +10,7 @@ with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
 
-.PHONY: help up down reset status logs backup restore image test check bench bench-board bench-rejudge contest
+.PHONY: manage help up down reset status logs backup restore image test check bench bench-board bench-rejudge contest
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -18,6 +18,7 @@ help:
 	@echo "make image   the sandbox image of this checkout          make bench   time ranked jobs here, by phase"
 	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts; make bench-rejudge   apply large sets there"
 	@echo "make contest   a whole competition with the real judge, a quarter of an hour on a quiet machine"
+	@echo "make manage ARGS=\"import_problems FOLDER\"   a management command of the site; without ARGS: all of them"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
 
 up:
@@ -40,6 +41,9 @@ bench-rejudge:
 
 contest:
 	@$(call with,$(develop)) -m tests.e2e.real_contest $(ARGS)
+
+manage:
+	@$(call with,$(everything)) -m deploy.control manage $(ARGS)
 
 backup restore:
 	@$(call with,$(everything)) -m deploy.backup $@ "$(FILE)"

@@ -1,4 +1,4 @@
-"""`make down`, `make status`, `make logs`, `make reset`: for what `make up` started from this state folder."""
+"""`make down`, `status`, `logs`, `reset` and `manage`: for the site that `make up` started from this state folder."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Final
 
 from deploy.console import note, say, step
 from deploy.embedded import POSTGRES_SOCKET, VALKEY_SOCKET
+from deploy.launch import read_environment
 from deploy.parties import SetupError, socket_folder
-from deploy.places import state_folder
+from deploy.places import CHECKOUT, state_folder
 from deploy.processes import SOCKET, Supervisor
 
 # All that `make up` writes and that is not a cache (image/ and venv/ are): nothing else is ever deleted.
@@ -21,10 +22,12 @@ DATA: Final = ("postgres", "valkey", "secrets", "static", "runner", "supervisor"
 
 def main(arguments: list[str]) -> int:
     acts = {"down": down, "status": status, "logs": logs, "reset": reset}
-    if len(arguments) != 1 or arguments[0] not in acts:
-        print(f"usage: python -m deploy.control {'|'.join(acts)}", file=sys.stderr)
+    if arguments[:1] != ["manage"] and (len(arguments) != 1 or arguments[0] not in acts):
+        print(f"usage: python -m deploy.control {'|'.join(acts)}|manage COMMAND …", file=sys.stderr)
         return 2
     try:
+        if arguments[0] == "manage":
+            return manage(arguments[1:])
         acts[arguments[0]]()
     except SetupError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -53,6 +56,20 @@ def logs() -> None:
     if not files:
         raise SetupError("there are no logs yet: make up")
     subprocess.run(["tail", "-n", "20", "-F", *map(str, files)], check=False)
+
+
+def manage(arguments: list[str]) -> int:
+    """Run a management command with the site's settings, as the caller, so that it reads the caller's files."""
+    environment_file = state_folder() / "secrets" / "site.env"
+    try:
+        environment = read_environment(environment_file)
+    except FileNotFoundError:
+        raise SetupError("this site was never set up here: make up") from None
+    except PermissionError:
+        raise SetupError(f"only the site's user and root may read {environment_file}: use sudo") from None
+    command = [sys.executable, "-m", "leaderboard.manage", *(arguments or ["help"])]
+    environment |= {"PYTHONPATH": str(CHECKOUT)}
+    return subprocess.run(command, env=environment, check=False).returncode
 
 
 def reset() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 from django.core.management import execute_from_command_line
@@ -11,7 +12,10 @@ from leaderboard import env
 
 def main() -> None:
     env.choose_settings("leaderboard.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except env.ConfigError as error:
+        sys.exit(f"{error}. On a machine of `make up`, use: make manage ARGS={shlex.quote(shlex.join(sys.argv[1:]))}")
 
 
 if __name__ == "__main__":

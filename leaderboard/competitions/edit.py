@@ -27,7 +27,7 @@ EDITABLE: Final = (
     *TIMES,
     *("stays_open", "divisions", "max_team_size", "scoring", "two_person_rule", "default_licence"),
 )
-IMPORTED: Final = ("name", "description", "deadline")  # what a set says of its competition, too
+IMPORTED: Final = ("name", "description", "deadline", "scoring")  # a set may give these, too
 BEGUN: Final = ("contest", "frozen", "review", "final", "open")  # phases in which somebody competes by the settings
 WEIGHTY: Final = ("scoring", "freeze_at")  # changed once the contest has begun, they need a reason
 

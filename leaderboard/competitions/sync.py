@@ -105,6 +105,8 @@ def _competition(problem_set: ProblemSet, act: Import) -> _Filled:
         "description": problem_set.description,
         "deadline": problem_set.deadline,
     }
+    if problem_set.scoring:
+        told["scoring"] = problem_set.scoring
     known = Competition.objects.select_for_update().filter(slug=slug).first()
     if known is None:
         visibility = PUBLIC if act.publish else CLOSED

@@ -22,6 +22,7 @@ from leaderboard.competitions.models import SetUpload
 from leaderboard.competitions.sync import Import
 from leaderboard.errors import UserError
 from problems.errors import ProblemError
+from problems.formats import kernelbench
 from problems.formats.archive import unpack
 from problems.formats.folders import SetFile, adapted, read_sets
 
@@ -80,21 +81,28 @@ def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
 
 
 def _import(upload: SetUpload, act: Import, *, dry_run: bool) -> Report:
+    hardware = tuple(upload.hardware)
     try:
-        files = _read(bytes(upload.data))
+        files = _read(bytes(upload.data), hardware)
     except ProblemError as error:
         raise UserError("archive", upload.filename, str(error).removeprefix("archive: ")) from error
-    hardware = tuple(upload.hardware)
     chosen = [adapted(file, hardware=hardware, without_deadlines=upload.without_deadlines) for file in files]
     return import_sets(chosen, act, dry_run=dry_run)
 
 
-def _read(data: bytes) -> list[SetFile]:
+def _read(data: bytes, hardware: tuple[str, ...]) -> list[SetFile]:
+    """Return the sets of an archive: those of its YAML files, or a KernelBench collection."""
     with tempfile.TemporaryDirectory(prefix="photofinish-sets-") as place:
         folder = Path(place) / "archive"
         folder.mkdir()
         unpack(data, folder)
-        return read_sets(folder)
+        collection = kernelbench.find_collection(folder)
+        if collection is None:
+            return read_sets(folder)
+        if not hardware:
+            raise ProblemError("hardware", "KernelBench names no hardware: fill in the field Hardware, such as H200")
+        found = kernelbench.load_collection(collection, hardware=hardware)
+        return [SetFile(kernelbench.NAME, found=found)]
 
 
 def _plain(report: Report) -> Any:

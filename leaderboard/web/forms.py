@@ -155,14 +155,15 @@ class SetForm(Described, forms.Form):
         label="Zip file",
         allow_empty_file=True,
         max_length=200,
-        help_text="A folder with one or more sets, packed as it is: <set>.yaml and the folders of its problems.",
+        help_text="One or more sets with their folder, packed as it is: <set>.yaml and the folders of its problems; or "
+        "the KernelBench folder with its levels.",
         widget=forms.FileInput(attrs={"accept": ".zip,application/zip"}),
         error_messages={"required": "Choose a zip file."},
     )
     hardware = forms.CharField(
         required=False,
         max_length=1000,
-        help_text="Names with commas, such as cpu, H200. Empty: what the sets say.",
+        help_text="Names with commas, such as cpu, H200. Empty: what the sets say (KernelBench says none).",
         widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"}),
     )
     without_deadlines = forms.BooleanField(required=False)

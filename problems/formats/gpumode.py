@@ -58,7 +58,8 @@ class Fault:
 
 @dataclass(frozen=True)
 class ProblemSet:
-    """A whole set. Its own deadline is for display; each entry's is what binds. `faults`: what is not in `entries`."""
+    """A whole set. Its own deadline is for display; each entry's is what binds. `faults`: what is not in `entries`.
+    `scoring`: of the competition over all its boards; "" where the set does not say."""
 
     name: str
     description: str
@@ -66,6 +67,7 @@ class ProblemSet:
     entries: tuple[SetEntry, ...]
     warnings: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
+    scoring: str = ""
 
 
 def load_set(path: Path) -> ProblemSet:

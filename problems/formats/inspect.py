@@ -58,8 +58,6 @@ def why_reference_is_not_enough(reference: Code | None) -> str:
     """ "" when inputs can be made and outputs checked with this reference.py, else the reason for people."""
     if reference is None:
         return "It has no reference.py, from which this judge makes inputs and expected outputs."
-    if not reference.parses:
-        return "Its reference.py does not parse as Python."
     if "generate_input" not in reference.names:
         return "Its reference.py has no generate_input, from which this judge makes inputs."
     if RESULT not in reference.names:
@@ -179,6 +177,19 @@ def parse(source: str) -> ast.Module | None:
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def why_it_does_not_parse(source: str) -> str:
+    """Return the reason with its line, for a person who can fix the file; "" for source that parses."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(source)
+    except SyntaxError as error:
+        return f"does not parse as Python: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"does not parse as Python: {error or type(error).__name__}"
+    return ""
 
 
 def _top_level_names(tree: ast.Module) -> set[str]:

@@ -23,6 +23,7 @@ from problems.formats.text import read_text
 from problems.spec import BUNDLE_VERSION, COMPILED, MAX_GPUS, MODEL, Problem, as_words
 
 NAME: Final = "KernelBench"
+FAST_P: Final = "fast_p"  # the way in which KernelBench scores a whole collection
 LEVELS: Final = (1, 2, 3)  # read where none are named
 ENTRY: Final = "ModelNew"
 TEST_SEEDS: Final = (1, 2)
@@ -111,7 +112,17 @@ def load_collection(
         entries=tuple(entries.values()),
         warnings=tuple(f"{slug}: {warning}" for slug, entry in entries.items() for warning in entry.problem.warnings),
         faults=tuple(faults),
+        scoring=FAST_P,
     )
+
+
+def find_collection(top: Path) -> Path | None:
+    """Return the folder of a collection in an unpacked archive: the folder itself, or one or two levels below it."""
+    children = [child for child in sorted(top.iterdir()) if child.is_dir()]
+    grandchildren = [folder for child in children for folder in sorted(child.iterdir()) if folder.is_dir()]
+    if any(next(folder.glob("*.yaml"), None) for folder in (top, *children)):
+        return None  # problem sets in GPU MODE's convention
+    return next((folder for folder in (top, *children, *grandchildren) if _level_folders(folder)), None)
 
 
 def load_file(path: Path, level: int, *, root: Path | None = None) -> Problem:
@@ -128,7 +139,9 @@ def level_of(path: Path) -> int:
 def parse(source: str, filename: str, level: int) -> Problem:
     number, words = _named(filename)
     tree = inspect.parse(source)
-    unsupported = "It does not parse as Python." if tree is None else _why_not(tree)
+    if tree is None:
+        raise ProblemError("file", inspect.why_it_does_not_parse(source))
+    unsupported = _why_not(tree)
     bundle = {
         "bundle": BUNDLE_VERSION,
         "slug": _slug(level, number, words),
@@ -148,7 +161,7 @@ def parse(source: str, filename: str, level: int) -> Problem:
         "unsupported": unsupported,
         **_limits(tree),
     }
-    return Problem.from_bundle(bundle, warnings=() if tree is None or unsupported else tuple(_doubts(tree)))
+    return Problem.from_bundle(bundle, warnings=() if unsupported else tuple(_doubts(tree)))
 
 
 def starter(source: str) -> str:
@@ -195,8 +208,8 @@ def _slug(level: int, number: int, words: str) -> str:
     return f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"[:64].rstrip("-")
 
 
-def _description(tree: ast.Module | None, level: int) -> str:
-    model = None if tree is None else _class(tree)
+def _description(tree: ast.Module, level: int) -> str:
+    model = _class(tree)
     said = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
     return (f"{said}\n\n" if said else "") + (
         f"Send a class `{ENTRY}` with the constructor and `forward` of `Model` in the reference (KernelBench level "
@@ -208,12 +221,12 @@ def _description(tree: ast.Module | None, level: int) -> str:
     )
 
 
-def _limits(tree: ast.Module | None) -> dict[str, Any]:
+def _limits(tree: ast.Module) -> dict[str, Any]:
     """Tolerance and precision, by the formats that the file names and whether it multiplies matrices."""
-    names = set() if tree is None else set(_names(tree))
-    if tree is not None and any(_is_narrow(node) for node in ast.walk(tree)):
+    names = set(_names(tree))
+    if any(_is_narrow(node) for node in ast.walk(tree)):
         return NARROW
-    multiplies = tree is None or any(isinstance(node, ast.MatMult) for node in ast.walk(tree))
+    multiplies = any(isinstance(node, ast.MatMult) for node in ast.walk(tree))
     return WIDE if multiplies or any(_PRODUCTS.fullmatch(name) for name in names) else PLAIN
 
 

@@ -76,6 +76,8 @@ class _Task:
         }
         called = self.files.code(evaluators.get(self._main(), "")).entries
         entry = self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel")
+        if fault := inspect.why_it_does_not_parse(task_files.get(inspect.REFERENCE, "")):
+            raise ProblemError(places[f"files.{inspect.REFERENCE}"], fault)
         named = self._name_the_result(task_files, entry)
         templates, missing = self._templates()
         if self.fields.optional("compile_baseline", as_bool, False) and self.fields.data.get("lang") != "cu":

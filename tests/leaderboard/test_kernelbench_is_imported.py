@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
+from leaderboard.accounts.models import User
+from leaderboard.competitions.edit import edit_competition
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +60,23 @@ def test_every_problem_has_a_board_and_a_line(checkout: Path) -> None:
     }
     dice = next(line for line in report["sets"][0]["problems"] if line["problem"] == "kb1-002-dice")
     assert "random numbers" in dice["reason"]
+
+
+def test_an_imported_kernelbench_competition_is_scored_by_fast_p(checkout: Path) -> None:
+    imported(checkout)
+    competition = Competition.objects.get()
+    assert competition.scoring == "fast_p"
+    edit_competition(
+        competition=competition,
+        actor=User.objects.create_user("olga", is_staff=True),
+        settings={"scoring": "points"},
+        now=timezone.now(),
+        reason="The course counts points.",
+    )
+    report = imported(checkout)
+    assert "the scoring of the competition was edited here; it stays" in report["sets"][0]["warnings"]
+    competition.refresh_from_db()
+    assert competition.scoring == "points"
 
 
 def test_again_changes_nothing_and_a_changed_file_is_a_new_version(checkout: Path) -> None:

@@ -181,6 +181,12 @@ def test_the_submissions_name_is_the_tasks(write_problem) -> None:
     assert load_problem(write_problem(task)).submission_name == "answer.py"
 
 
+def test_a_reference_that_does_not_parse_is_an_error_with_its_line(write_problem) -> None:
+    folder = write_problem(WITH_EVALUATOR, **{"eval.py": "", "reference.py": "x = 1\ndef ("})
+    with pytest.raises(ProblemError, match=r"files\[1\].*: does not parse as Python: .* \(line 2\)"):
+        load_problem(folder)
+
+
 @pytest.mark.parametrize(
     ("files", "extra", "reason"),
     [
@@ -189,7 +195,6 @@ def test_the_submissions_name_is_the_tasks(write_problem) -> None:
         ({"eval.py": ""}, "multi_gpu: true\n", "several GPUs"),
         ({"eval.py": "", "reference.py": "def ref_kernel(d): ..."}, "", "no generate_input"),
         ({"eval.py": "", "reference.py": "def generate_input(): ..."}, "", "no ref_kernel"),
-        ({"eval.py": "", "reference.py": "def ("}, "", "does not parse"),
     ],
 )
 def test_what_cannot_be_judged_is_marked_with_the_reason(write_problem, files, extra, reason) -> None:

@@ -83,13 +83,17 @@ def test_the_starter_is_the_model_under_its_new_name() -> None:
         (("* 2", "* (torch.randn(4) if x == " + "+".join(["a"] * 450) + " else 2)"), r"torch.randn, line 16"),
         (("* 2", "+ torch.randn(4)"), r"torch.randn, line 16"),
         (("[width, rate]", "[torch.eye(width), rate]"), "torch.eye"),
-        (("def forward", "def forward("), "does not parse"),
     ],
 )
 def test_what_cannot_be_judged_says_why(change: tuple[str, str], reason: str) -> None:
     assert change[0] in PLAIN
     problem = parsed(PLAIN.replace(*change))
     assert re.search(reason, problem.unsupported), problem.unsupported
+
+
+def test_a_model_file_that_does_not_parse_is_an_error_with_its_line() -> None:
+    with pytest.raises(ProblemError, match=r"does not parse as Python: .* \(line \d+\)"):
+        parsed(PLAIN.replace("def forward", "def forward("))
 
 
 @pytest.mark.parametrize(

@@ -209,3 +209,45 @@ def test_nothing_of_an_archive_stays_on_the_disk(stage, browser, tmp_path: Path,
     send(browser(stage.olga), packed())
     send(browser(stage.olga), packed({"a.yaml": "name: {", "../x": ""}))
     assert list(tmp_path.iterdir()) == []
+
+
+MODEL = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+def get_inputs():
+    return [torch.rand(8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("folder", ["", "KernelBench/", "checkout-1234/KernelBench/"])
+def test_kernelbench_is_imported_by_web_and_scored_by_fast_p(stage, browser, folder: str) -> None:
+    data = packed({f"{folder}level1/1_Double.py": MODEL, f"{folder}level2/7_Other.py": MODEL})
+    client = browser(stage.olga)
+    refused = send(client, data)
+    assert refused.status_code == 400
+    assert "KernelBench names no hardware: fill in the field Hardware" in refused.content.decode()
+    sent = client.post("/sets", {"archive": SimpleUploadedFile("kb.zip", data), "hardware": "H200"})
+    assert "kb2-007-other" in client.get(sent["Location"]).content.decode()
+    done = client.post(sent["Location"] + "/apply", follow=True)
+    check(done)
+    assert set(Board.objects.filter(slug__startswith="kb").values_list("slug", "hardware")) == {
+        ("kb1-001-double", "H200"),
+        ("kb2-007-other", "H200"),
+    }
+    assert Competition.objects.get(slug="kernelbench").scoring == "fast_p"
+
+
+def test_a_reference_that_does_not_parse_is_refused_on_its_line(stage, browser) -> None:
+    broken = FILES | {"c/scale/reference.py": "def generate_input(:\n"}
+    shown = browser(stage.olga).get(send(browser(stage.olga), packed(broken))["Location"]).content.decode()
+    assert "does not parse as Python" in shown
+    assert "(line 1)" in shown
+    assert ">refused<" in shown
