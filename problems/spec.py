@@ -78,6 +78,13 @@ _word = partial(as_name, pattern=_WORD, what="a single word of letters, digits a
 as_timeout = partial(as_number, least=1.0, most=MAX_TIMEOUT_S)
 _body = partial(as_text, most=MAX_BUNDLE_BYTES)
 
+GPU_LANGUAGES: Final = ("cuda", "triton", "hip", "cute", "cutlass", "tilelang", "thunderkittens")
+
+
+def needs_gpu(language: str) -> bool:
+    """Does starter code in this language run on a GPU alone?"""
+    return language.lower().startswith(GPU_LANGUAGES)
+
 
 @dataclass(frozen=True)
 class Problem:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_expression, as_list, as_number, shown
+from problems.fields import Fields, as_bool, as_expression, as_list, as_number, shown
 
 MAX_LEGAL: Final = 16
 FORMATS: Final = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8", "fp4")
@@ -40,27 +40,33 @@ class Precision:
 
     `reduction`: about how many terms are added up behind one output element, as arithmetic over the case's arguments
     ("rows * cols"); "" where the judge is to find out. An error model needs it where no tolerance is declared.
+    `strict`: the admission test refuses the problem where its own tolerance accepts half precision.
     """
 
     legal: tuple[str, ...]
     max_relative_l2: float | None = None
     reduction: str = ""
+    strict: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Without a reduction there is no such key: problems that declare none keep their digest."""
-        declared = {"reduction": self.reduction} if self.reduction else {}
+        """Keys that a problem does not declare are left out, so that its digest stays."""
+        declared: dict[str, Any] = {"reduction": self.reduction} if self.reduction else {}
+        declared |= {"strict": True} if self.strict else {}
         return {"legal": list(self.legal), "max_relative_l2": self.max_relative_l2, **declared}
 
     @classmethod
     def from_json(cls, data: object, where: str = "precision") -> Precision:
         fields = Fields(data, where, prefix=f"{where}.")
-        fields.only(frozenset({"legal", "max_relative_l2", "reduction"}))
+        fields.only(frozenset({"legal", "max_relative_l2", "reduction", "strict"}))
         legal = fields.required("legal", _names)
         if not legal:
             raise ProblemError(f"{where}.legal", "is empty; name at least one format, such as fp32")
         limit = fields.optional("max_relative_l2", partial(as_number, least=1e-12, most=1.0), default=None)
         return cls(
-            legal=legal, max_relative_l2=limit, reduction=fields.optional("reduction", as_expression, default="")
+            legal=legal,
+            max_relative_l2=limit,
+            reduction=fields.optional("reduction", as_expression, default=""),
+            strict=fields.optional("strict", as_bool, default=False),
         )
 
 

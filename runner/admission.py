@@ -57,6 +57,11 @@ TF32: Final = "tf32"
 NO_ROOM: Final = (
     "with these inputs and outputs too little of this hardware's memory is left for the judge; choose smaller sizes"
 )
+ACCEPTS_HALF: Final = "accepts_half"
+HALF_ACCEPTED: Final = (
+    "The problem's own tolerance accepts half the inputs' precision. That is no fault, and its page says it. Write "
+    "precision.strict: true to have the test refuse it."
+)
 LIKE_TF32: Final = "TF32 is legal here, and keeps as few digits as half precision does."
 ACCEPTED: Final = "A problem that accepts this is refused: its cases or its check cannot tell it from an answer."
 TOO_MUCH: Final = (
@@ -256,11 +261,20 @@ def conclude(
         draws.repeatable(drawn),
         draws.plain_stays(drawn),
         *draws.fixed(drawn),
-        *(line(name, tally, tf32=tf32) for name, tally in tallies.items()),
+        *(line(name, tally, tf32=tf32, lenient=_is_lenient(problem, tally)) for name, tally in tallies.items()),
         *(each.lines() if each is not None else ()),
     )
     margin = tallies["margin"].margin if "margin" in tallies else None
-    return Admission(lines, tuple(_marks(problem, tallies)), cases, margin)
+    marks = _marks(problem, tallies)
+    if any(one.explained == HALF_ACCEPTED for one in lines):
+        marks.append(ACCEPTS_HALF)
+    return Admission(lines, tuple(marks), cases, margin)
+
+
+def _is_lenient(problem: Problem, tally: Tally) -> bool:
+    """Is the tolerance the problem's own, by a declaration or a check, and does it not ask for a strict test?"""
+    strict = problem.precision is not None and problem.precision.strict
+    return not strict and (tally.own_check or problem.tolerance is not None)
 
 
 def declared(problem: Problem, drawn: Sequence[draws.Drawn] = (), hard_ns: Mapping[str, float] | None = None) -> Line:
@@ -278,8 +292,9 @@ def declared(problem: Problem, drawn: Sequence[draws.Drawn] = (), hard_ns: Mappi
     )
 
 
-def line(variant: str, tally: Tally, *, tf32: bool = False) -> Line:
-    """What came of one variant, against what must. `tf32`: it is legal, and nothing tells half precision from it."""
+def line(variant: str, tally: Tally, *, tf32: bool = False, lenient: bool = False) -> Line:
+    """What came of one variant, against what must. `tf32`: it is legal, and nothing tells half precision from it.
+    `lenient`: half precision that the problem's own tolerance accepts is a warning."""
     must_pass = variant in (*MUST_PASS, BASELINE)
     name, expected = f"admission/{variant}", "accepted" if must_pass else "wrong"
     figures = {"called": tally.called, "refused": tally.wrong, "margin": tally.margin if variant in MUST_PASS else None}
@@ -292,6 +307,8 @@ def line(variant: str, tally: Tally, *, tf32: bool = False) -> Line:
     is_refused = tally.secret_wrong > 0 if tally.secret else tally.wrong > 0
     if variant == "half" and tf32 and not is_refused:
         return Line(name, expected, _got(variant, tally), None, LIKE_TF32, figures)
+    if variant == "half" and lenient and not is_refused:
+        return Line(name, expected, _got(variant, tally), None, HALF_ACCEPTED, figures)
     good = not tally.wrong and not tally.held if must_pass else is_refused
     return Line(name, expected, _got(variant, tally), good, "" if good else _explained(variant, tally), figures)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.spec import Problem, in_python
+from problems.spec import Problem, in_python, needs_gpu
 from runner import accelerators, admission, config, epochs, prepare
 from runner.judge import limits, plausible, verdict
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
@@ -21,12 +21,15 @@ from runner.judge.schedule import A, B, I
 from runner.judge.telemetry import Blind, Telemetry, company, open_telemetry
 from runner.judge.tenant import Tenant
 from runner.judge.trial import Trial
-from runner.wire import ADMISSION, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
+from runner.line import Line
+from runner.wire import ADMISSION, JUDGE, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
 from sandbox import protocol
 from sandbox.errors import SandboxError
 
 log = logging.getLogger("runner.execute")
 
+STARTER: Final = "starter/"  # of the names of an admission test's lines
+SAID_CHARS: Final = 300
 TIMED_MODES: Final = ("benchmark", "ranked")
 SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that a device's memory may have
 
@@ -212,8 +215,11 @@ def _admit(
     with phases("checking"):
         bounds = _bounds(job, asked, ready, evidence)["limits"]["cases"]
         found = admission.examine(trial, {one["case"]: one["hard"]["ns"] for one in bounds if one["hard"]})
-    ready.sides[B].container.kill()
-    ready.sides[B].container.wait_dead()
+    for side in ready.sides.values():
+        side.container.kill()
+        side.container.wait_dead()
+    with phases("starters"):
+        found = replace(found, lines=(*found.lines, *_starters(job, problem, ready.settings)))
     return replace(
         blank,
         outcome="passed" if found.passed else "wrong",
@@ -223,6 +229,19 @@ def _admit(
         epoch=evidence["epoch"],
         evidence=evidence,
     )
+
+
+def _starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Iterator[Line]:
+    """Send each starter of the problem in test mode. A starter that fails is no fault: it may only show the form."""
+    for language, source in sorted(problem.templates.items()):
+        if job.hardware == "cpu" and needs_gpu(language):
+            continue
+        sent = replace(job, task=JUDGE, mode="test", filename=problem.submission_name, source=source)
+        report = execute(sent, settings, lambda event: None)
+        passed = report.outcome == "passed"
+        got = report.outcome + (f" ({report.reason})" if report.reason else "")
+        explained = "" if passed else report.message[:SAID_CHARS]
+        yield Line(f"{STARTER}{language}", "passed", got, True if passed else None, explained)
 
 
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import host_checks
-from runner.admission import NEAR_CONSTANT
+from runner.admission import ACCEPTS_HALF, NEAR_CONSTANT
 from runner.host_checks import Check
 from runner.judge.ceilings import Ceilings
 from runner.judge.rerun import Difference
@@ -215,6 +215,9 @@ def verified(screen: Console, line: Line) -> None:
 def verification(screen: Console, lines: Sequence[Line], marks: Sequence[str] = ()) -> None:
     if NEAR_CONSTANT in marks:
         said = "Marked near_constant: on every timed case a constant, or the last output, is within 1 % of the answer."
+        screen.print(Text(said, style="yellow"))
+    if ACCEPTS_HALF in marks:
+        said = "Marked accepts_half: the problem's own tolerance accepts half precision; precision.strict refuses that."
         screen.print(Text(said, style="yellow"))
     counted = [line for line in lines if line.good is not None]
     told = [line for line in counted if line.judged]

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Final
 
-from leaderboard.admissions.models import DONE, ERROR, PASSED, AdmissionTest
-from leaderboard.competitions.models import Board
+from leaderboard.admissions.models import ACCEPTS_HALF, DONE, ERROR, PASSED, AdmissionTest
+from leaderboard.competitions.models import Board, BoardQuerySet, ProblemVersion
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Runner
+
+STARTER: Final = "starter/"  # of the names of lines, as a runner writes them
 
 
 def refusal(*, version_id: int, hardware: str) -> str:
@@ -29,6 +32,39 @@ def refusals(boards: Iterable[Board]) -> dict[int, str]:
         found[test.version_id, test.hardware].append(test)
     seen = seen_hardware()
     return {board.pk: _refusal(found[board.version_id, board.hardware], seen, board.hardware) for board in boards}
+
+
+def unadmitted_boards(boards: BoardQuerySet) -> list[tuple[Board, AdmissionTest]]:
+    """Return the boards that an admission test keeps closed, each with its newest test: failed, waiting or running."""
+    found = list(boards.select_related("competition", "problem").order_by("slug", "hardware"))
+    refused = refusals(found)
+    closed = [board for board in found if refused[board.pk]]
+    newest: dict[tuple[int, str], AdmissionTest] = {}
+    for test in AdmissionTest.objects.filter(version__in={board.version_id for board in closed}).order_by("id"):
+        newest[test.version_id, test.hardware] = test
+    return [(board, newest[board.version_id, board.hardware]) for board in closed]
+
+
+def accepts_half(versions: Iterable[ProblemVersion]) -> bool:
+    """Does one of the versions accept half precision, by the newest test that knows?"""
+    return any(ACCEPTS_HALF in test.marks for test in _newest_known(versions))
+
+
+def starter_outcomes(versions: Iterable[ProblemVersion]) -> dict[str, str]:
+    """Return language → outcome of its starter code in the newest test that tried it."""
+    return {
+        line["name"].removeprefix(STARTER): line["got"]
+        for test in _newest_known(versions)
+        for line in test.lines
+        if line["name"].startswith(STARTER)
+    }
+
+
+def _newest_known(versions: Iterable[ProblemVersion]) -> Iterable[AdmissionTest]:
+    """The newest finished test of each version and hardware."""
+    tests = AdmissionTest.objects.filter(version__in=[version.pk for version in versions], state=DONE)
+    newest = {(test.version_id, test.hardware): test for test in tests.exclude(outcome=ERROR).order_by("id")}
+    return newest.values()
 
 
 def seen_hardware() -> set[str]:

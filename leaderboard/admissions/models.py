@@ -22,7 +22,20 @@ ERROR: Final = "error"  # nothing is known: no runner could do it
 OUTCOMES: Final = (PASSED, FAILED, ERROR)
 NEAR_CONSTANT: Final = "near_constant"  # a mark that a runner gives: a constant is nearly right in every timed case
 
-__all__ = ["DONE", "ERROR", "FAILED", "NEAR_CONSTANT", "OUTCOMES", "PASSED", "QUEUED", "RUNNING", "AdmissionTest"]
+ACCEPTS_HALF: Final = "accepts_half"  # a mark: the problem's own tolerance accepts half the inputs' precision
+
+__all__ = [
+    "ACCEPTS_HALF",
+    "DONE",
+    "ERROR",
+    "FAILED",
+    "NEAR_CONSTANT",
+    "OUTCOMES",
+    "PASSED",
+    "QUEUED",
+    "RUNNING",
+    "AdmissionTest",
+]
 
 
 class AdmissionTest(Leased):

@@ -9,10 +9,9 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from leaderboard.competitions.models import ProblemVersion
-from problems.spec import Problem, case_name
+from problems.spec import Problem, case_name, needs_gpu
 
 REFERENCE: Final = "reference.py"
-GPU_LANGUAGES: Final = ("cuda", "triton", "hip", "cute", "cutlass", "tilelang", "thunderkittens")
 
 
 @dataclass(frozen=True)
@@ -28,25 +27,32 @@ def problem_of(version: ProblemVersion) -> Problem:
     return Problem.from_bundle(version.bundle)
 
 
-def starters(problem: Problem, hardware: Iterable[str]) -> list[Tab]:
-    """Return one file for each language that can run on some of the hardware, with the ending of a submission."""
+def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str] | None = None) -> list[Tab]:
+    """Return one file for each language that can run on some of the hardware, with the ending of a submission.
+
+    `found`: language → outcome of its starter in the newest admission test.
+    """
     has_gpu = any(name.lower() != "cpu" for name in hardware)
-    templates = {
-        language: text
-        for language, text in problem.templates.items()
-        if has_gpu or not language.lower().startswith(GPU_LANGUAGES)
-    }
+    templates = {language: text for language, text in problem.templates.items() if has_gpu or not needs_gpu(language)}
     suffix = PurePath(problem.submission_name).suffix
     return [
         Tab(
             id=f"starter-{index}",
             title=f"{language} starter",
-            about=f"A correct, slow beginning in {language}: it passes test mode as it is. Make it fast.",
+            about=_about_starter(language, (found or {}).get(language, "")),
             filename=f"starter_{_file_word(language)}{suffix}",
             text=text,
         )
         for index, (language, text) in enumerate(sorted(templates.items(), key=_python_first))
     ]
+
+
+def _about_starter(language: str, outcome: str) -> str:
+    if outcome == "passed":
+        return f"A correct, slow start in {language}: it passes test mode as it is. Make it fast."
+    if outcome:
+        return f"It shows the form of a submission in {language}. As it is, test mode answers: {outcome}."
+    return f"A start in {language}. No admission test has tried it yet."
 
 
 def _file_word(language: str) -> str:
@@ -58,12 +64,12 @@ def _python_first(item: tuple[str, str]) -> tuple[bool, str]:
     return item[0] != "Python", item[0]
 
 
-def tabs(problem: Problem, hardware: Iterable[str]) -> list[Tab]:
+def tabs(problem: Problem, hardware: Iterable[str], found: Mapping[str, str] | None = None) -> list[Tab]:
     """Starter code first, then the reference, then the other files that a submission or reader may need."""
     files = sorted(problem.files, key=lambda name: (name != REFERENCE, name))
     about = {REFERENCE: "Makes the inputs and says what is right. What you send must agree with it, only sooner."}
     return [
-        *starters(problem, hardware),
+        *starters(problem, hardware, found),
         *(
             Tab(
                 id=f"file-{index}",

@@ -190,7 +190,7 @@ class Oracle:
         self.case, self.timed = name, self.timed + 1 if name == self.case else 0
         if self.timed < TIMED:
             self.watch.start()
-        result, expected = roles.run(self.problem.reference, drawn.node, work, self.places)
+        result, expected = self._run(drawn.node, work)
         if self.timed < TIMED:
             self.eager_ns = self.watch.stop_ns()
         fresh = [tensor for tensor in expected if roles.owner_of(tensor, work) is None]
@@ -208,6 +208,9 @@ class Oracle:
         if self.problem.checks:
             self._remember(number, drawn, layout)
         return layout
+
+    def _run(self, node: tree.Node, work: list[torch.Tensor]) -> roles.Result:
+        return roles.run(self.problem.reference, node, work, self.places, any_float=self.problem.checks)
 
     def _widen(self, request: dict[str, Any], drawn: slots.Drawn, layout: Layout) -> tuple[str, Known]:
         """What is wanted of the outputs in double precision, into `wide`: "" or why not, and what is known."""
@@ -247,7 +250,7 @@ class Oracle:
         """By slot: what the reference makes of `inputs` in double precision, laid out as the slot is."""
         work = drawn.views(dict(zip(drawn.bases, inputs, strict=True)))
         with widen.doubled():
-            result, expected = roles.run(self.problem.reference, drawn.node, work, self.places)
+            result, expected = self._run(drawn.node, work)
         if result != layout["result"]:
             raise widen.NotWidened("the reference returns something of another structure in float64")
         found = [*work, *(tensor for tensor in expected if roles.owner_of(tensor, work) is None)]

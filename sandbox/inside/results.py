@@ -7,6 +7,7 @@ from typing import Any
 import protocol
 import slots
 import torch
+import tree
 
 
 class Refused(Exception):
@@ -69,13 +70,19 @@ def _keep_tensor(node: dict[str, Any], slot: torch.Tensor, returned: Any, path: 
     shape = tuple(node.get("shape", slot.shape))
     if tuple(returned.shape) not in (shape, tuple(slot.shape)):
         raise Refused(protocol.SHAPE, f"{path} has shape {tuple(returned.shape)}, expected {shape}")
-    if returned.dtype != slot.dtype and str(returned.dtype) != f"torch.{node.get('also')}":
+    if not _may_come_as(returned.dtype, slot.dtype, node.get("also", "")):
         raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
     returned = returned.reshape(slot.shape) if "shape" in node else returned
     if returned.dtype != slot.dtype:
         slot.copy_(returned)
     elif returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
         slots.copy(slot, returned.resolve_conj().resolve_neg())
+
+
+def _may_come_as(returned: torch.dtype, expected: torch.dtype, also: str) -> bool:
+    if also == tree.ANY_FLOAT:
+        return returned.is_floating_point
+    return returned == expected or str(returned) == f"torch.{also}"
 
 
 def name_of(value: Any) -> str:

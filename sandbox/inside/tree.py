@@ -3,7 +3,7 @@
 A node is one of
 
     {"kind": "tensor", "slot": n}                      {"kind": "number", "slot": n, "type": "int" | "float" | …}
-    {"kind": "tensor", "slot": n, "shape": of the slot's one element if another, "also": another dtype that may come}
+    {"kind": "tensor", "slot": n, "shape": of the slot's one element if another, "also": another dtype or ANY_FLOAT}
     {"kind": "value", "value": null, true, 3 or "text"}           {"kind": "special", "type": …, "value": text}
     {"kind": "tuple" | "list" | "size", "of": [node…]}            {"kind": "dict" | "ordered", "of": [[key, node]…]}
     {"kind": "namedtuple" | "dataclass", "type": "module:Name", "of": [[field, node]…]}
@@ -30,6 +30,7 @@ from modulestate import TreeError
 Node = dict[str, Any]
 Leaf = Callable[[torch.Tensor, str], int]  # a tensor and its path → the number of its slot
 
+ANY_FLOAT = "any float"  # `also` of a tensor that may come in every floating dtype
 MOST_DEEP = 32  # containers inside each other
 MOST_NODES = 10_000
 MOST_CHARS = 50_000  # of one text

@@ -185,14 +185,14 @@ def test_a_check_that_accepts_anything_is_refused_by_each_variant(tmp_path: Path
     pytest.importorskip("torch")
     found = examined(problem(ANYTHING_GOES, tolerance=None), tmp_path)
     bad = [name for name, good in lines(found).items() if good is False]
-    assert bad == list(admission.MUST_FAIL)
+    assert bad == [name for name in admission.MUST_FAIL if name != "half"], "half precision is a warning here"
 
 
 def test_outputs_that_forget_their_input_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     found = examined(problem(BLIND), tmp_path)
     assert lines(found)["previous"] is False
-    assert found.marks == (NEAR_CONSTANT,)
+    assert NEAR_CONSTANT in found.marks
 
 
 def test_near_constant_outputs_are_marked_though_none_is_accepted(tmp_path: Path) -> None:
@@ -214,7 +214,10 @@ def test_half_precision_passes_a_wide_tolerance(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     wide = problem(SUM, tolerance=Tolerance(rtol=1e-2, atol=1e-2))
     found = examined(wide, tmp_path)
-    assert lines(found)["half"] is False
+    assert (lines(found)["half"], found.passed) == (None, True), "a warning, by the problem's own tolerance"
+    assert found.marks == (admission.ACCEPTS_HALF,)
+    strict = examined(replace(wide, precision=Precision(legal=("fp32",), strict=True)), tmp_path / "strict")
+    assert (lines(strict)["half"], strict.passed, strict.marks) == (False, False, ())
     assert "half" not in admission.variants(replace(wide, precision=Precision(legal=("fp16",))))
 
 
@@ -227,7 +230,7 @@ def test_nor_does_it_count_there_that_only_public_cases_refuse_it() -> None:
 @pytest.mark.parametrize(("legal", "wrong", "good"), [("tf32", 0, None), ("tf32", 1, True), ("fp32", 0, False)])
 def test_half_precision_may_pass_where_tf32_may(legal: str, wrong: int, good: bool | None) -> None:
     tallies = {"half": admission.Tally(called=3, wrong=wrong)}
-    asked = problem(SUM, precision=Precision(legal=("fp64", legal)))
+    asked = problem(SUM, precision=Precision(legal=("fp64", legal), strict=True))
     assert lines(admission.conclude(asked, tallies, cases=3))["half"] is good
 
 
@@ -322,7 +325,7 @@ def ref_kernel(data):
 def test_of_doubles_single_precision_is_half(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     doubles = problem(SUM.replace("generator=generator)", "generator=generator, dtype=torch.float64)"))
-    assert lines(examined(doubles, tmp_path))["half"] is False  # the tolerance is wide enough for it
+    assert examined(doubles, tmp_path).marks == (admission.ACCEPTS_HALF,), "the tolerance is wide enough for it"
     legal = replace(doubles, precision=Precision(legal=("fp32",)))
     assert lines(examined(legal, tmp_path / "legal"))["half"] is None
 

@@ -77,6 +77,23 @@ def test_the_result_has_the_format_of_its_place_and_may_come_in_its_own(inside: 
         inside["results"].keep(node, [X, torch.zeros(3)], torch.ones(3).half())
 
 
+def test_a_result_for_the_problems_own_check_may_come_in_every_floating_dtype(inside: Inside) -> None:
+    node, expected = inside["roles"].run(
+        lambda data: (data.double().cumsum(0), data.long()), {"kind": "tensor", "slot": 0}, [X], any_float=True
+    )
+    floats, whole = node["of"]
+    assert (floats["also"], whole) == (inside["tree"].ANY_FLOAT, {"kind": "tensor", "slot": 2})
+    assert expected[0].dtype == torch.float64
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        slots = [X, torch.zeros(3, dtype=torch.float64), torch.zeros(3, dtype=torch.int64)]
+        inside["results"].keep(node, slots, (X.cumsum(0).to(dtype), X.long()))
+        assert torch.equal(slots[1], X.double().cumsum(0))
+    with pytest.raises(inside["results"].Refused, match=r"dtype torch.int64, expected torch.float64"):
+        inside["results"].keep(node, slots, (X.long(), X.long()))
+    with pytest.raises(inside["results"].Refused, match=r"dtype torch.float32, expected torch.int64"):
+        inside["results"].keep(node, slots, (X, X))
+
+
 def test_one_number_may_be_returned_in_the_references_shape_or_its_places(inside: Inside) -> None:
     _, node, expected = solved(inside, lambda data: data[0].sum(), X, torch.empty(1))
     assert (node, expected[0].shape) == ({"kind": "tensor", "slot": 1, "shape": []}, (1,))

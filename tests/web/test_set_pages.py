@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from leaderboard.admissions.models import DONE, FAILED, AdmissionTest
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import MAX_WAITING, take_upload
@@ -251,3 +253,26 @@ def test_a_reference_that_does_not_parse_is_refused_on_its_line(stage, browser) 
     assert "does not parse as Python" in shown
     assert "(line 1)" in shown
     assert ">refused<" in shown
+
+
+def test_boards_that_fail_their_admission_test_are_listed_after_an_import(stage, browser, capsys) -> None:
+    client = browser(stage.olga)
+    address = send(client, packed())["Location"]
+    client.post(f"{address}/apply")
+    assert "1 admission test of this import still waits for a runner" in client.get(address).content.decode()
+    test = AdmissionTest.objects.get()
+    test.state, test.outcome, test.finished_at = DONE, FAILED, stage.now
+    test.message = "The admission test failed: half."
+    test.save()
+    shown = client.get(address)
+    check(shown)
+    page = shown.content.decode()
+    assert "1 board of this import takes no submissions" in page
+    assert f'<a href="/admission/{test.pk}">scale on cpu</a>' in page
+    assert "The admission test failed: half." in page
+    call_command("list_closed_boards", "course")
+    said = capsys.readouterr().out
+    assert f"scale on cpu: failed: The admission test failed: half. (/admission/{test.pk})" in said
+    assert "1 failed. Fix each problem and import it again, or override its test" in said
+    with pytest.raises(CommandError, match="'nope' is not known; there are course, kernels-101"):
+        call_command("list_closed_boards", "nope")

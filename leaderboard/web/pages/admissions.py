@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard.accounts.models import User
 from leaderboard.admissions import override as override_act
 from leaderboard.admissions.ask import ask_test
-from leaderboard.admissions.door import refusal, refusals
+from leaderboard.admissions.door import STARTER, refusal, refusals
 from leaderboard.admissions.may import boards_of, tests_of
 from leaderboard.admissions.models import DONE, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.competitions.models import Board
@@ -147,7 +147,11 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: i
 
 def _line(line: dict[str, Any]) -> dict[str, Any]:
     """One row: what was tried, what must come of it, what came."""
-    tried, must = TRIED.get(line["name"], (line["name"], line["expected"]))
+    unknown = (line["name"], line["expected"])
+    if line["name"].startswith(STARTER):
+        language = line["name"].removeprefix(STARTER)
+        unknown = (f"The {language} starter, in test mode", "may pass, or only show the form")
+    tried, must = TRIED.get(line["name"], unknown)
     good = line["good"]
     chip = {True: ("ok", "good"), False: ("no", "bad"), None: ("–", "")}[good]
     return {

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.accounts.models import User
-from leaderboard.admissions.door import refusals, seen_hardware
+from leaderboard.admissions.door import accepts_half, refusals, seen_hardware, starter_outcomes
 from leaderboard.competitions.announce import news_for
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
@@ -55,12 +55,13 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "how_ranked": cards.HOW_RANKED,
         "call_limit_s": CALL_LIMIT_S,
         "first_call_limit_s": FIRST_CALL_LIMIT_S,
-        "tabs": sources.tabs(text, card.versions),
+        "tabs": sources.tabs(text, card.versions, starter_outcomes(card.versions.values())),
         "tests": sources.case_names(text.tests),
         "timed": sources.timed_names(card.versions),
         "news": news_for(request.user, timezone.now(), card.competition),
         "refused": refused_places(card.places),
         "unseen": unseen_hardware(card.places),
+        "accepts_half": accepts_half(card.versions.values()),
         "previews": [_preview(place, own_entrant(request.user, card.competition)) for place in card.places],
     }
     return render(request, "web/problem.html", context)

@@ -13,7 +13,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import CLOSED, SetUpload
+from leaderboard.admissions.door import unadmitted_boards
+from leaderboard.admissions.models import DONE
+from leaderboard.competitions.models import CLOSED, Board, SetUpload
 from leaderboard.competitions.sync import CREATED
 from leaderboard.competitions.uploads import take_upload
 from leaderboard.errors import UserError
@@ -59,7 +61,14 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     for one in sets:
         has_new_boards = any(line["change"] == CREATED for line in one["problems"])
         one["shows_at_once"] = has_new_boards and one["visibility"] not in ("", CLOSED) and one["status"] != CREATED
-    context = {"upload": upload, "has_changes": bool(changes & {"created", "updated"})}
+    applied = [one["competition"] for one in sets if upload.applied_at and one["competition"]]
+    closed = unadmitted_boards(Board.objects.filter(competition__slug__in=applied))
+    context = {
+        "failed": [(board, test) for board, test in closed if test.state == DONE],
+        "waiting": sum(test.state != DONE for _, test in closed),
+        "upload": upload,
+        "has_changes": bool(changes & {"created", "updated"}),
+    }
     return render(request, "web/set_upload.html", context)
 
 

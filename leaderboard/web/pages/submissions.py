@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard import pipeline
+from leaderboard.admissions.door import starter_outcomes
 from leaderboard.competitions.licences import LICENCES
 from leaderboard.entrants.enter import has_accepted
 from leaderboard.errors import UserError
@@ -136,7 +137,9 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
     refused = refused_places(card.places)
-    templates = sources.starters(sources.problem_of(card.version), [place.hardware for place in card.places])
+    templates = sources.starters(
+        sources.problem_of(card.version), card.versions, starter_outcomes(card.versions.values())
+    )
     context = {
         "card": card,
         "form": form,

@@ -98,6 +98,8 @@ def lines_of(report: Report) -> Iterator[str]:
         yield from _set_lines(one)
     counts = ", ".join(f"{count} {status}" for status, count in report.counts.items()) or "nothing to do"
     yield counts + (" (dry run: nothing was written)" if report.dry_run else "")
+    if report.has_changes and not report.dry_run:
+        yield "Boards whose admission test fails stay closed: `list_closed_boards` names them once runners have tested."
 
 
 def _set_lines(one: SetReport) -> Iterator[str]:
