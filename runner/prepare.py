@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from problems import sizes
 from runner import config, gpus, hosts
 from runner.errors import ConfigError
 from runner.judge import contexts, hostfit, schedule
@@ -27,9 +28,11 @@ from runner.judge.tenant import Tenant
 from sandbox import container, policy
 from sandbox.errors import SandboxError
 
-ARENA_BYTES: Final = 256 << 20  # inputs and outputs each; only what is used is ever touched
+ARENA_BYTES: Final = sizes.CPU_INPUT_BYTES  # inputs and outputs each; only what is used is ever touched
 COMPARED_S: Final = 60.0  # so long what containers differ by is known to stay; of longer nobody has measured it
-GPU_INPUTS: Final = 16  # a sixteenth of a device's memory, three times: both tenants' and the oracle's
+GPU_INPUTS: Final = (
+    sizes.GPU_INPUT_SHARE
+)  # a sixteenth of a device's memory, three times: both tenants' and the oracle's
 GPU_OUTPUTS: Final = 17  # four times, and once more up to 4 GiB. Beside them and the judge's own 24 GiB a third of an
 # H200's memory is left for what all code needs; a quarter where an incumbent runs along
 

@@ -23,6 +23,7 @@ from leaderboard.competitions.origin import check_is_of, slug_of
 from leaderboard.competitions.plain import plain
 from leaderboard.errors import UserError
 from problems.formats.gpumode import ProblemSet, SetEntry
+from problems.sizes import too_large
 from problems.spec import Problem as Specification
 
 CREATED: Final = "created"
@@ -159,8 +160,14 @@ def _line(competition: Competition, entry: SetEntry, act: Import) -> Line:
         reason=unsupported or ("; ".join(said) if change == UPDATED else ""),
         hardware=tuple(changes),
         digest=entry.problem.on(entry.gpus[0]).digest,
-        warnings=(*renamed, *kept, *entry.problem.warnings),
+        warnings=(*renamed, *kept, *_sizes(entry), *entry.problem.warnings),
     )
+
+
+def _sizes(entry: SetEntry) -> Iterator[str]:
+    """Warn of hardware without room for the problem's inputs, before a runner finds out."""
+    if not entry.problem.unsupported:
+        yield from (sentence for hardware in entry.gpus if (sentence := too_large(entry.problem, hardware)))
 
 
 def _named(competition: Competition, entry: SetEntry) -> SetEntry:

@@ -37,8 +37,9 @@ def level(tmp_path: Path) -> Path:
     ],
 )
 def test_a_kernelbench_option_that_no_set_could_have_is_named(level: Path, option: str, value: str, says: str) -> None:
+    hardware = () if option == "--hardware" else ("--hardware", "cpu")
     with pytest.raises(CommandError, match=says):
-        call_command("import_kernelbench", str(level), "--levels", "1", option, value, stdout=StringIO())
+        call_command("import_kernelbench", str(level), "--levels", "1", *hardware, option, value, stdout=StringIO())
     assert not Board.objects.exists()
     assert not Competition.objects.exists()
 

@@ -45,7 +45,8 @@ def checkout(tmp_path: Path) -> Path:
 
 def imported(checkout: Path, *options: str) -> dict[str, Any]:
     said = StringIO()
-    call_command("import_kernelbench", str(checkout), "--json", *options, stdout=said)
+    hardware = () if "--hardware" in options else ("--hardware", "cpu")
+    call_command("import_kernelbench", str(checkout), "--json", *hardware, *options, stdout=said)
     found: dict[str, Any] = json.loads(said.getvalue())
     return found
 
@@ -87,6 +88,17 @@ def test_again_changes_nothing_and_a_changed_file_is_a_new_version(checkout: Pat
     assert ProblemVersion.objects.filter(problem__slug="kb2-001-other").count() == 2
 
 
+def test_import_kernelbench_names_hardware_and_warns_of_sizes_before_it_imports(checkout: Path) -> None:
+    with pytest.raises(CommandError, match="--hardware"):
+        call_command("import_kernelbench", str(checkout), stdout=StringIO())
+    large = PLAIN.replace("torch.rand(8)", "torch.rand(1024, 1024, 512)")
+    (checkout / "KernelBench/level2/1_Other.py").write_text(large)
+    report = imported(checkout, "--dry-run", "--hardware", "cpu,H200")
+    warned = {line["problem"]: line["warnings"] for line in report["sets"][0]["problems"] if line["warnings"]}
+    assert list(warned) == ["kb2-001-other"]
+    assert "cpu: its inputs take about 2,048 MiB, and a judge there has room for 256 MiB" in warned["kb2-001-other"][0]
+
+
 def test_a_dry_run_says_the_same_and_keeps_nothing(checkout: Path) -> None:
     assert imported(checkout, "--dry-run")["counts"] == {"created": 2, "unsupported": 1}
     assert not Board.objects.exists()
@@ -96,11 +108,11 @@ def test_a_dry_run_says_the_same_and_keeps_nothing(checkout: Path) -> None:
 def test_a_file_that_cannot_be_read_leaves_the_others(checkout: Path) -> None:
     (checkout / "KernelBench/level1/3_Bytes.py").write_bytes(b"\xff\xfe")
     with pytest.raises(CommandError, match="1 refused"):
-        call_command("import_kernelbench", str(checkout), stdout=StringIO())
+        call_command("import_kernelbench", str(checkout), "--hardware", "cpu", stdout=StringIO())
     assert Board.objects.count() == 3
 
 
 @pytest.mark.parametrize(("options", "said"), [(["--levels", "7"], "level7"), (["--levels", "one"], "list of levels")])
 def test_a_wrong_option_is_named(checkout: Path, options: list[str], said: str) -> None:
     with pytest.raises(CommandError, match=said):
-        call_command("import_kernelbench", str(checkout), *options)
+        call_command("import_kernelbench", str(checkout), "--hardware", "cpu", *options)

@@ -35,7 +35,12 @@ class Command(BaseCommand):
             metavar="1,2",
             help=f"only these; without it {LEVELS[0]} to {LEVELS[-1]}",
         )
-        parser.add_argument("--hardware", default="cpu", metavar="A,B", help="a board on each of these (default: cpu)")
+        parser.add_argument(
+            "--hardware",
+            required=True,
+            metavar="A,B",
+            help="a board on each of these, such as H200; most files are too large for cpu, and the dry run names them",
+        )
         parser.add_argument("--name", default=NAME, help=f"of the competition (default: {NAME})")
         add_admission(parser)
         add_publish(parser)

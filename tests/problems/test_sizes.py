@@ -1,0 +1,83 @@
+"""Sizes of inputs are read from a reference's text, so that an import can warn before a runner tries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from problems.formats import kernelbench
+from problems.sizes import room_for_inputs, too_large
+from problems.spec import Problem
+
+MODEL = """
+import torch
+import torch.nn as nn
+batch, width = 64, 1024 * 4
+shape = (width, 512)
+class Model(nn.Module):
+    def forward(self, x):
+        return x
+def get_inputs():
+    x = torch.rand(batch, *shape)
+    return [x, torch.randint(0, 9, (batch,)), torch.ones(7, dtype=torch.float16)]
+def get_init_inputs():
+    return []
+"""
+REFERENCE = """
+import torch
+def generate_input(size, seed, channels=3):
+    generator = torch.Generator(device="cuda").manual_seed(seed)
+    half = size // 2
+    unknown = size if seed else 1
+    torch.empty(unknown, 10**9)
+    return torch.rand(size, size, channels, generator=generator), torch.empty(half, 2 * half, dtype=torch.int8)
+def ref_kernel(data):
+    return data
+"""
+
+
+def problem(reference: str = REFERENCE, *sizes: int) -> Problem:
+    cases = tuple({"size": size, "seed": 1} for size in sizes)
+    return Problem(
+        slug="p",
+        title="P",
+        description="",
+        files={"reference.py": reference},
+        benchmarks=cases,
+        ranking_by="geom",
+        gpus=("cpu",),
+    )
+
+
+def test_sizes_of_a_model_files_inputs_are_read_from_its_constants() -> None:
+    found = kernelbench.parse(MODEL, "1_Wide.py", 1)
+    assert too_large(found, "cpu").startswith(
+        "cpu: its inputs take about 513 MiB, and a judge there has room for 256 MiB"
+    )
+    assert too_large(found, "H200") == ""
+    assert too_large(found, "unheard-of") == "", "nothing is said of a memory that nobody knows"
+
+
+def test_sizes_of_a_case_follow_its_arguments() -> None:
+    said = too_large(problem(REFERENCE, 64, 8192, 16384), "cpu")
+    assert "the inputs of the case size=16384 take about 3,200 MiB" in said
+    assert "(and 1 more such cases)" in said
+    assert too_large(problem(REFERENCE, 64), "cpu") == ""
+    assert too_large(problem(REFERENCE, 16384), "T4") != ""
+    assert too_large(problem(REFERENCE, 16384), "H200") == ""
+
+
+@pytest.mark.parametrize(
+    "body", ["torch.rand(9 ** 9 ** 9)", "torch.rand(" + "(" * 500, "torch.rand(*[size] * 10**9)", "1"]
+)
+def test_sizes_that_cannot_be_read_are_not_guessed(body: str) -> None:
+    source = f"import torch\ndef generate_input(size, seed):\n    return {body}\ndef ref_kernel(data): ...\n"
+    assert too_large(problem(source, 4), "cpu") == ""
+
+
+def test_room_for_inputs_is_a_share_of_a_gpus_memory() -> None:
+    assert room_for_inputs("h100") == (80 << 30) // 16
+    assert room_for_inputs("cpu") == 256 << 20
+    assert room_for_inputs("abacus") is None
+    assert too_large(replace(problem(REFERENCE, 16384), files={}), "cpu") == ""
