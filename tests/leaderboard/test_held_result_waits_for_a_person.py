@@ -66,7 +66,7 @@ def test_a_held_result_is_invisible_and_under_review_to_its_owner(stage: Stage) 
     result = hold(stage)
     assert entries_of(stage.board) == []
     submission = result.attempt.submission
-    for seen in (status_of(submission, now=stage.now), statuses_of([submission], now=stage.now)[submission.pk]):
+    for seen in (status_of(submission, now=stage.now), statuses_of([submission])[submission.pk]):
         assert (seen.status, seen.outcome, seen.review, seen.published) == ("done", "passed", "under_review", False)
     assert list(held_results()) == [result]
 
