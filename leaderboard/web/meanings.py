@@ -45,8 +45,8 @@ MEANINGS: Final = (
     ),
     Meaning(
         "Tied",
-        f"Two kernels are tied when they differ by less than {100 * TIE:g} %, by no more than the clock's tolerance, or "
-        "by no more than chance could do. They share a rank, and whoever was that fast first stands first.",
+        f"Two kernels are tied when they differ by less than {100 * TIE:g} %, by no more than the clock's tolerance, "
+        "or by no more than chance could do. They share a rank, and whoever was that fast first stands first.",
     ),
     Meaning(
         "Telemetry",

@@ -60,12 +60,20 @@ class FakeSite:
         ]
         self.entries: list[dict[str, Any]] = [
             {
-                **{"rank": 1, "user": "cleo", "submitted_at": "2026-01-01T00:00:00Z"},
-                **{"ratio": 0.4, "half_width": 0.004, "score_us": 900.0},
+                "rank": 1,
+                "user": "cleo",
+                "ratio": 0.4,
+                "half_width": 0.004,
+                "score_us": 900.0,
+                "submitted_at": "2026-01-01T00:00:00Z",
             },
             {
-                **{"rank": 2, "user": "ada", "submitted_at": "2026-01-02T03:04:05Z"},
-                **{"ratio": 0.5, "half_width": None, "score_us": 1234.5},
+                "rank": 2,
+                "user": "ada",
+                "ratio": 0.5,
+                "half_width": None,
+                "score_us": 1234.5,
+                "submitted_at": "2026-01-02T03:04:05Z",
             },
         ]
         self.competitions: list[dict[str, Any]] = []

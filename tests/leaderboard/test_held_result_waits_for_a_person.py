@@ -44,7 +44,7 @@ def test_a_finding_says_what_was_found_in_figures(stage: Stage) -> None:
     hold(stage)
     finding = Finding.objects.get()
     assert finding.rule == "faster_than_best"
-    assert "2.50× faster than the baseline" in finding.sentence
+    assert "2.50× as fast as the baseline" in finding.sentence
     assert finding.figures["ratio"] == 0.4
 
 

@@ -157,7 +157,7 @@ def test_tracks_and_prizes_are_made_changed_and_removed(stage, owner) -> None:
     address = made["Location"]
     page = owner.get(address)
     check(page)
-    assert "the first to be 2.000× as fast as the baseline of softmax on cpu" in page.content.decode()
+    assert "the first to be 2.00× as fast as the baseline of softmax on cpu" in page.content.decode()
     owner.post(f"{address}/prizes", {"place": "1", "amount": "1000", "currency": "eur", "text": "a GPU"})
     assert "EUR\u202f1,000 and a GPU" in owner.get("/organise/kernels-101/tracks").content.decode()
     assert b"Give the three letters" in owner.post(f"{address}/prizes", {"place": "2", "amount": "5"}).content
