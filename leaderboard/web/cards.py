@@ -14,9 +14,8 @@ from leaderboard.standings.boards import BoardEpoch, Look, RankedEntry, leaders_
 from leaderboard.standings.collection import problems_by_collection
 
 HOW_RANKED: Final = (
-    "Ranked by speedup: how many times as fast as the baseline that was timed beside it in the same run, as the mean "
-    "over all ranked runs of the same kernel. The time is what those runs measured. It ranks nothing, since the "
-    "machine may be slower in one run than in another."
+    "Ranked by speedup: how many times as fast as the baseline that was timed beside it, as the mean over all ranked "
+    "runs of the same kernel. The time is what those runs measured; it ranks nothing."
 )
 RANKINGS: Final = {
     "geom": "Geometric mean over the timing cases",

@@ -29,6 +29,7 @@ def test_a_board_marks_ties_and_runs_and_puts_no_clock_tolerance_beside_a_name(s
     assert "≤\N{NARROW NO-BREAK SPACE}3.2" not in text, "it stands on the page of each entry"
     entry = page(browser(None), re.search(r"/entries/[0-9]+", text)[0])
     assert "<dt>clock tolerance</dt><dd>≤\N{NARROW NO-BREAK SPACE}3.2" in entry
+    assert "The judge&#x27;s clock confirms all of the time but for this share at most" in entry
     assert "What these numbers mean" in text
 
 
