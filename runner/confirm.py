@@ -108,7 +108,7 @@ def _is_no_evidence(run: JSON) -> bool:
 
 
 def _median_run(passed: list[Report]) -> Report:
-    ordered = sorted(passed, key=lambda made: made.score_us or 0.0)
+    ordered = sorted(passed, key=lambda made: made.ratio or 0.0)
     return ordered[len(ordered) // 2]
 
 

@@ -253,5 +253,7 @@ def _shown(decided: Verdict) -> JSON:
     return {
         **{name: getattr(decided, name) for name in COMPARED},
         "flags": list(decided.flags),
-        "cases": [{"case": time.case, "ratio": time.ratio, "score_us": time.score_ns / 1e3} for time in decided.times],
+        "cases": [
+            {"case": time.case, "ratio": time.ratio, "measured_us": time.candidate_ns / 1e3} for time in decided.times
+        ],
     }

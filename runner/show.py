@@ -85,9 +85,9 @@ def report(screen: Console, report: Report) -> None:
     if timed:
         screen.print(_times(timed, bounds(report)))
         width = 100 * (report.half_width or 0)
-        speed = 1 / (report.ratio or 1)
+        speedup = 1 / (report.ratio or 1)
         screen.print(
-            Text(f"{report.score_us:.4g} µs, {speed:.3g}× the baseline's speed, ± {width:.2g} %", style="bold")
+            Text(f"{speedup:.4g}× as fast as the baseline, ± {width:.2g} %; {report.score_us:.4g} µs", style="bold")
         )
     for sentence in _remarks(report):
         screen.print(Text(sentence, style="yellow"))
@@ -128,7 +128,8 @@ def _remarks(report: Report) -> Iterator[str]:
     if report.telemetry in TELEMETRY:
         yield TELEMETRY[report.telemetry]
     if report.forgeable:
-        yield f"At most {100 * report.forgeable:.2g} % of a time could be forged unseen; smaller differences are ties."
+        missing = f"{100 * report.forgeable:.2g} %"
+        yield f"The judge's clock confirms all but {missing} of the time; smaller differences are ties."
     for finding in report.evidence.get("findings", ()):
         yield f"A site would hold this for review ({finding['rule']}): {finding['sentence']}"
 
@@ -262,12 +263,12 @@ def replayed(screen: Console, found: Replayed) -> None:
 
 def _replayed_times(decided: Verdict) -> Table:
     table = Table(box=None, header_style="dim")
-    for heading in ("case", "score, µs", "speed", "±, %", "forgeable, %"):
+    for heading in ("case", "measured, µs", "speedup", "±, %", "forgeable, %"):
         table.add_column(heading, justify="left" if heading == "case" else "right")
     for time in decided.times:
         table.add_row(
             seen(time.case),
-            f"{time.score_ns / 1e3:.4g}",
+            f"{time.candidate_ns / 1e3:.4g}",
             f"{1 / time.ratio:.3f}×",
             f"{100 * time.estimate.half_width:.2f}",
             f"{100 * time.forgeable:.2g}",

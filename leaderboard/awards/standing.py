@@ -117,12 +117,12 @@ def _scored(line: OverallLine, scoring: str) -> str:
         return f"{line.score:g} points"
     if scoring == FAST_P:
         return f"faster than the baseline on {100 * line.score:.0f} % of boards"
-    return f"{line.score:.3f} × as fast as the baseline in the geometric mean"
+    return f"{line.score:.3f}× as fast as the baseline in the geometric mean"
 
 
 def _said(value: Value, board: Board) -> str:
     runs = f", mean of {len(value.submissions)} runs" if len(value.submissions) > 1 else ""
     return (
-        f"{1 / value.ratio:.3f} × as fast as the baseline of {board.title} on {board.hardware}{runs}, "
+        f"{1 / value.ratio:.3f}× as fast as the baseline of {board.title} on {board.hardware}{runs}, "
         f"sent {value.submitted_at:%Y-%m-%d %H:%M:%S} UTC"
     )

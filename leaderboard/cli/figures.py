@@ -1,7 +1,7 @@
 """How numbers and moments are said: as the site's pages say them. Whatever the site sent, something can be printed.
 
-A ratio is candidate / baseline, so below 1 is faster; people read its inverse, "2.41×". A half-width is relative:
-0.012 is "±1.2 %".
+A ratio is candidate / baseline, so below 1 is faster. People read its inverse, the speedup: "2.410×" is 2.41 times as
+fast as the baseline. A half-width is relative: 0.012 is "±1.2 %".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def speedup(ratio: object) -> str:
     number = _number(ratio)
     if number is None or number <= 0 or not math.isfinite(1 / number):
         return NONE
-    return f"{_significant(1 / number, 3 if 1 / number < 1000 else 4)}×"
+    return f"{_significant(1 / number, 3 if 1 / number < 1 else 4)}×"
 
 
 def interval(half_width: object) -> str:

@@ -153,14 +153,18 @@ def board(
         (
             f"{entry.get('rank', '')}{'=' if entry.get('tied') else ''}",
             entry.get("user", ""),
-            figures.microseconds(entry.get("score_us")),
             figures.speedup(entry.get("ratio")),
+            figures.interval(entry.get("half_width")),
+            figures.microseconds(entry.get("score_us")),
             figures.moment(entry.get("submitted_at")),
         )
         for entry in entries
     ]
-    columns = ("rank", "who", "time", "vs baseline", "submitted")
-    screen.table(columns, rows, numbers=("rank", "time", "vs baseline"), least=("submitted", "vs baseline"))
+    columns = ("rank", "who", "speedup", "interval", "time", "submitted")
+    screen.table(
+        columns, rows, numbers=("rank", "speedup", "interval", "time"), least=("submitted", "time", "interval")
+    )
+    screen.note("speedup: how many times as fast as the baseline that was timed beside it")
 
 
 @app.command()
@@ -253,12 +257,15 @@ def list_submissions(
             item.get("hardware", ""),
             item.get("mode", ""),
             render.headline(item),
+            figures.speedup(item.get("ratio")),
             figures.microseconds(item.get("score_us")),
         )
         for item in found
     ]
-    columns = ("id", "when", "board", "hardware", "mode", "verdict", "time")
-    screen.table(columns, rows, numbers=("time",), least=("hardware", "when", "mode", "time", "board"))
+    columns = ("id", "when", "board", "hardware", "mode", "verdict", "speedup", "time")
+    screen.table(
+        columns, rows, numbers=("speedup", "time"), least=("time", "hardware", "when", "mode", "speedup", "board")
+    )
 
 
 def _site(context: typer.Context) -> AbstractContextManager[Api]:

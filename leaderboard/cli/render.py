@@ -170,12 +170,14 @@ def is_pass(submission: JSON) -> bool:
 
 
 def _passed(submission: JSON) -> Iterator[RenderableType]:
+    if submission.get("ratio"):
+        yield Text(f"speedup      {speedup(submission['ratio'])} as fast as the baseline{_within(submission)}")
     if submission.get("score_us") is not None:
         yield Text(f"time         {microseconds(submission['score_us'])}")
-    if submission.get("ratio"):
-        yield Text(f"vs baseline  {speedup(submission['ratio'])}{_within(submission)}")
     if submission.get("forgeable"):
-        yield Text(f"forgeable    at most {share(submission['forgeable'])} of the time")
+        yield Text(
+            f"tolerance    the judge's clock confirms all but at most {share(submission['forgeable'])} of the time"
+        )
     if submission.get("unranked"):
         yield Text(f"board        not ranked: {words.unranked(line(submission['unranked'], 64))}", style="yellow")
     elif submission.get("review") == "under_review":
@@ -231,7 +233,11 @@ def _together(submission: JSON) -> str:
         return ""
     runs = len(_list(value.get("submissions")))
     shared = ", tied within the noise" if value.get("tied") else ""
-    mean = f", by the mean of {runs} runs of this kernel: {speedup(value.get('ratio'))}" if runs > 1 else ""
+    mean = (
+        f", by the mean of {runs} runs of this kernel: {speedup(value.get('ratio'))} as fast as the baseline"
+        if runs > 1
+        else ""
+    )
     return shared + mean
 
 

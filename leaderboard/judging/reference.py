@@ -1,4 +1,4 @@
-"""The baseline's time of a case in an epoch: learned from its first jobs, then frozen, so scores stay comparable.
+"""The baseline's time of a case in an epoch: learned from its first jobs, then frozen, for comparison in later reports.
 
 The site's worker does it after each timed report. It is computed anew from stored results each time, so it may run
 twice or late, and a request that the broker lost is made good by the next. What is in the shadow teaches nothing.

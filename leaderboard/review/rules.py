@@ -97,7 +97,7 @@ def _faster_than_best(reported: Reported, known: Known) -> Measure:
     return Measure(
         "faster_than_best",
         faster,
-        f"{faster:.2f}× faster than {whom}, over all cases.",
+        f"{faster:.2f}× as fast as {whom}, over all cases.",
         figures={"ratio": reported.ratio, "incumbent_ratio": others, "best_ratio": best if faster else None},
     )
 

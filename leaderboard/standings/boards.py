@@ -1,4 +1,4 @@
-"""What pages and the API read of the standings: Entry and nothing else. Times are on the scale of their board.
+"""What pages and the API read of the standings: Entry and nothing else.
 
 A board is ranked within one stage of its competition and one timing epoch, and nothing here ever mixes two. Which lines
 are counted at a moment is said by windows.py. The current epoch is that of the board's hardware which became current
@@ -18,7 +18,7 @@ from leaderboard.judging.models import Epoch
 from leaderboard.standings.field import Field
 from leaderboard.standings.history import Record
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking import Place, Run, Value, pool
+from leaderboard.standings.ranking import Place, Run, Value, mean_time_us, pool
 from leaderboard.standings.table import COLUMNS, NO_LINES, Table, Tables, read, run_of
 from leaderboard.standings.windows import inside, is_shown, stage_at, window
 from leaderboard.submissions.models import Submission
@@ -39,7 +39,7 @@ class RankedEntry:
     is_tied: bool  # shares its rank, within the noise, with others
     value: Value  # of all runs of this kernel
     entry: Entry  # of the first of them
-    score_us: float  # the value on the board's scale
+    score_us: float  # its measured time: the geometric mean over the value's runs
     telemetry: str  # the least that was watched in any run
 
 
@@ -53,7 +53,7 @@ class Standing:
     is_shown: bool  # False: sent while frozen; it counts, and is seen by others from the reveal on
     stage: Stage
     value: Value
-    score_us: float
+    score_us: float  # the measured time of the kernel: the geometric mean over the value's runs
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _with_entries(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
             is_tied=place.is_tied,
             value=place.value,
             entry=entries[first],
-            score_us=place.value.ratio * table.scale_us,
+            score_us=table.time_us(place.value),
             telemetry=table.telemetry(place.value),
         )
         for first, (table, place) in zip(firsts, places, strict=True)
@@ -151,7 +151,7 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
     seen = is_shown(board, submission.created_at, now)
     is_current = not shown.epochs or epoch == shown.epochs[0].name
     place = next((place for place in table.places if submission.pk in place.value.submissions), None)
-    value, scale_us = _own_value(submission, epoch, window(board, stage, now, in_full=not seen))
+    value, time_us = _own_value(submission, epoch, window(board, stage, now, in_full=not seen))
     return Standing(
         rank=place.rank if place and is_current else None,
         is_tied=place.is_tied if place and is_current else False,
@@ -159,23 +159,15 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
         is_shown=seen,
         stage=stage,
         value=value,
-        score_us=value.ratio * (table.scale_us or scale_us),
+        score_us=time_us,
     )
 
 
-def published_times(submissions: Iterable[int], *, now: datetime) -> dict[int, float]:
-    """Submission id → its time on its board's scale; absent: not published. As many queries as there are stages."""
-    published = Entry.objects.filter(submission__in=list(submissions)).select_related("board__competition")
-    by_stage: dict[Stage, list[Entry]] = defaultdict(list)
-    for entry in published:
-        by_stage[stage_at(entry.board, entry.submitted_at)].append(entry)
-    times = {}
-    for stage, entries in by_stage.items():
-        seen = looks({entry.board_id: entry.board for entry in entries}.values(), now=now, stage=stage)
-        for entry in entries:
-            scale_us = seen[entry.board_id].tables.get(entry.epoch, NO_LINES).scale_us
-            times[entry.submission_id] = entry.ratio * scale_us if scale_us else entry.score_us
-    return times
+def published_among(submissions: Iterable[int]) -> set[int]:
+    """Those of the submissions that have a line. One query."""
+    return set(
+        Entry.objects.filter(submission__in=list(submissions)).order_by().values_list("submission_id", flat=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -212,11 +204,11 @@ def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> d
 
 
 def _own_value(submission: Submission, epoch: str, counted: Window) -> tuple[Value, float]:
-    """Of the runs of its kernel, and the scale of the first: what times are told on where nobody's are shown yet."""
+    """Of the runs of its kernel, and their measured time."""
     same = {"board": submission.board_id, "entrant": submission.entrant_id, "code_digest": submission.kernel}
     runs = list(Entry.objects.filter(inside(counted), epoch=epoch, **same).order_by("submitted_at", "submission_id"))
     [value] = pool(map(run_of, runs))
-    return value, runs[0].score_us / runs[0].ratio
+    return value, mean_time_us([run.score_us for run in runs])
 
 
 def _epochs(tables: Tables, opened: Mapping[str, datetime]) -> tuple[BoardEpoch, ...]:

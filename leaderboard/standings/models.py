@@ -27,7 +27,7 @@ class Entry(models.Model):
     entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="entries")  # who ranks
     submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="entry")
     attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="entry")
-    score_us = models.FloatField()  # as reported, on the scale of its own run; boards show `RankedEntry.score_us`
+    score_us = models.FloatField()  # the measured time of its run: the problem's ranking_by over its cases
     ratio = models.FloatField()  # candidate / baseline of the same run; what ranks is the mean over a kernel's runs
     half_width = models.FloatField(null=True)
     epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # lines of two epochs never rank together

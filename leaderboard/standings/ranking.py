@@ -1,8 +1,9 @@
-"""Pure: what a kernel's value is, who is tied with whom, the order of a board and the times it shows.
+"""Pure: what a kernel's value is, who is tied with whom, and the order of a board.
 
-A run is compared only with the baseline that was timed beside it, so what ranks is that ratio. The microseconds that a
-report tells are on the scale of its own run, and two runs' scales differ; a board therefore shows every ratio on one
-scale, and order and times always agree.
+A run is compared only with the baseline that was timed beside it, so what ranks is that ratio. A measured time ranks
+nothing: the machine may have been slower in one run than in another. A board shows the time of a kernel as the
+geometric mean of its own runs' times, so that no other entrant's run changes it; a kernel with the shorter time may
+stand behind, where its machine was faster.
 
 A value is the geometric mean over all ranked runs of near-identical code of one entrant, never the best of them:
 keeping the best would pay for sending the same thing twenty times. The mean is geometric because the runs are ratios:
@@ -21,7 +22,6 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
-from statistics import median
 from typing import Final, NamedTuple
 
 TIE: Final = 0.005  # relative difference below which two jobs of one kernel may differ
@@ -116,9 +116,9 @@ def reach(leader: Value, lines: Sequence[Value], first: int, same: frozenset[fro
     return end - first
 
 
-def scale_us(bases_us: Iterable[float]) -> float:
-    """The microseconds of ratio 1 on a board: the median of its runs' baselines (score_us / ratio); there is one."""
-    return median(bases_us)
+def mean_time_us(times_us: Sequence[float]) -> float:
+    """The measured time of a kernel: the geometric mean of its runs' times. A single run's comes back unchanged."""
+    return times_us[0] if len(times_us) == 1 else math.exp(_mean(map(math.log, times_us)))
 
 
 def value_of(runs: Sequence[Run]) -> Value:

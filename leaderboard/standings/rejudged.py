@@ -77,8 +77,8 @@ class Difference:
 
     @property
     def change(self) -> float | None:
-        """Relative change of the time; below 0 is faster now."""
-        return None if self.factor is None else self.factor - 1
+        """Relative change of the speedup; above 0 is faster now."""
+        return None if self.factor is None else 1 / self.factor - 1
 
     @property
     def beyond_noise(self) -> bool:

@@ -1,7 +1,7 @@
 """What the owner of a submission sees of it: derived from its current attempt, its result, its review and its line.
 
-It lives up here because it reads judging, review and standings; nothing is stored. The time of a published submission
-is that of its board, so both pages say the same; any other's is on the scale of its own run.
+It lives up here because it reads judging, review and standings; nothing is stored. Time and ratio are those of the
+submission's own run; what ranks, the value of all runs of its kernel, is in `standing`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from leaderboard.judging.models import Attempt, AttemptEvent, Result
 from leaderboard.review.standing import reviews_of
 from leaderboard.standings.admission import refusal
-from leaderboard.standings.boards import Standing, published_times, standing_of
+from leaderboard.standings.boards import Standing, published_among, standing_of
 from leaderboard.submissions.models import Submission
 
 
@@ -52,7 +52,7 @@ def status_of(submission: Submission, *, now: datetime) -> SubmissionStatus:
         attempt,
         result,
         review=reviews_of([attempt.pk]).get(attempt.pk),
-        board_us=published_times([submission.pk], now=now).get(submission.pk),
+        published=bool(published_among([submission.pk])),
         message=result.message if result else _last_message(attempt),
     )
     if result is None:
@@ -65,7 +65,7 @@ def status_of(submission: Submission, *, now: datetime) -> SubmissionStatus:
     )
 
 
-def statuses_of(submissions: Iterable[Submission], *, now: datetime) -> dict[int, SubmissionStatus]:
+def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus]:
     """Submission id → what a list shows, in as many queries however many there are of a board."""
     attempts = list(
         Attempt.objects.current()
@@ -74,7 +74,7 @@ def statuses_of(submissions: Iterable[Submission], *, now: datetime) -> dict[int
         .defer("result__report", "submission__source")
     )
     reviews = reviews_of([attempt.pk for attempt in attempts])
-    times = published_times([attempt.submission_id for attempt in attempts], now=now)
+    published = published_among(attempt.submission_id for attempt in attempts)
     statuses = {}
     for attempt in attempts:
         result = _result_of(attempt)
@@ -82,7 +82,7 @@ def statuses_of(submissions: Iterable[Submission], *, now: datetime) -> dict[int
             attempt,
             result,
             review=reviews.get(attempt.pk),
-            board_us=times.get(attempt.submission_id),
+            published=attempt.submission_id in published,
             message=result.message if result else "",
         )
     return statuses
@@ -93,7 +93,7 @@ def _status(
     result: Result | None,
     *,
     review: str | None,
-    board_us: float | None,
+    published: bool,
     message: str,
 ) -> SubmissionStatus:
     status = SubmissionStatus(
@@ -102,7 +102,7 @@ def _status(
         outcome=attempt.outcome,
         reason=attempt.reason,
         message=message,
-        published=board_us is not None,
+        published=published,
         review=review,
     )
     if result is None:
@@ -110,7 +110,7 @@ def _status(
     passed_ranked = result.outcome == "passed" and attempt.submission.mode == "ranked"
     return replace(
         status,
-        score_us=board_us or result.score_us,
+        score_us=result.score_us,
         ratio=result.ratio,
         half_width=result.half_width,
         forgeable=result.forgeable,

@@ -9,7 +9,6 @@ Confirmations, which can tie two lines, are looked at each time. Four queries at
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from leaderboard.standings.field import Field
 from leaderboard.standings.history import Record, records
 from leaderboard.standings.level import Pair, level_pairs
 from leaderboard.standings.models import Change, Entry, Revision
-from leaderboard.standings.ranking import Place, Run, Value, scale_us
+from leaderboard.standings.ranking import Place, Run, Value, mean_time_us
 from leaderboard.standings.windows import inside_each
 
 COLUMNS: Final = ("ratio", "half_width", "forgeable", "submitted_at", "submission_id", "entrant_id", "code_digest")
@@ -45,7 +44,7 @@ class Table:
     """Of one board, stage and epoch."""
 
     places: tuple[Place, ...]
-    scale_us: float  # of ratio 1; 0 where there is no line
+    times_us: Mapping[int, float]  # the measured time of a submission's run
     watched: Mapping[int, str]  # how a submission's run was
     runs: Mapping[int, Run]  # by submission
     level: Sequence[Pair]
@@ -55,13 +54,17 @@ class Table:
         """Who stood first from when on; found once, when somebody asks."""
         return tuple(records(self.runs.values(), self.level))
 
+    def time_us(self, value: Value) -> float:
+        """The measured time of a kernel, over its own runs."""
+        return mean_time_us([self.times_us[pk] for pk in value.submissions])
+
     def telemetry(self, value: Value) -> str:
         """The least that was watched in any of its runs."""
         levels = {self.watched[pk] for pk in value.submissions}
         return next(level for level in ("", "none", "mask_only", "full") if level in levels)
 
 
-NO_LINES: Final = Table((), 0.0, {}, {}, ())
+NO_LINES: Final = Table((), {}, {}, {}, ())
 Tables = Mapping[str, Table]  # by epoch; only those that have lines
 Wanted = Mapping[int, Window]  # board → which of its lines
 
@@ -75,7 +78,7 @@ class State(NamedTuple):
 
 class _Line(NamedTuple):
     run: Run
-    base_us: float  # of its baseline
+    time_us: float
     telemetry: str
 
 
@@ -85,32 +88,29 @@ class _Lines:
     def __init__(self, lines: Iterable[_Line]) -> None:
         listed = list(lines)
         self.field = Field(line.run for line in listed)
-        self._bases_us = {line.run.submission_id: line.base_us for line in listed}
-        self._sorted_us = sorted(self._bases_us.values())
+        self._times_us = {line.run.submission_id: line.time_us for line in listed}
         self._watched = {line.run.submission_id: line.telemetry for line in listed}
 
     def copy(self) -> _Lines:
         same = _Lines(())
-        same.field, same._sorted_us = self.field.copy(), self._sorted_us.copy()
-        same._bases_us, same._watched = self._bases_us.copy(), self._watched.copy()
+        same.field = self.field.copy()
+        same._times_us, same._watched = self._times_us.copy(), self._watched.copy()
         return same
 
     def put(self, line: _Line) -> None:
         pk = line.run.submission_id
         self.drop(pk)
         self.field.put(line.run)
-        self._bases_us[pk], self._watched[pk] = line.base_us, line.telemetry
-        insort(self._sorted_us, line.base_us)
+        self._times_us[pk], self._watched[pk] = line.time_us, line.telemetry
 
     def drop(self, submission_id: int) -> None:
-        base_us = self._bases_us.pop(submission_id, None)
-        if base_us is not None:
-            del self._sorted_us[bisect_left(self._sorted_us, base_us)], self._watched[submission_id]
+        if self._times_us.pop(submission_id, None) is not None:
+            del self._watched[submission_id]
             self.field.drop(submission_id)
 
     def table(self, level: Sequence[Pair]) -> Table:
         places = tuple(self.field.places(level))
-        return Table(places, scale_us(self._sorted_us), self._watched, self.field.runs, level)
+        return Table(places, self._times_us, self._watched, self.field.runs, level)
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _changed(
 def _line(row: Sequence[Any]) -> _Line:
     """Of COLUMNS and TOLD."""
     *run, score_us, telemetry = row
-    return _Line(Run(*run), score_us / run[0], telemetry)
+    return _Line(Run(*run), score_us, telemetry)
 
 
 class _Shelf:

@@ -14,8 +14,8 @@ from leaderboard.standings.boards import BoardEpoch, Look, RankedEntry, leaders_
 from leaderboard.standings.collection import problems_by_collection
 
 HOW_RANKED: Final = (
-    "Ranked by time relative to the baseline in the same run, the mean over all ranked runs of the same kernel; "
-    "times are on the scale of the board's median baseline run."
+    "Ranked by speedup: how many times as fast as the baseline that was timed beside it, as the mean over all ranked "
+    "runs of the same kernel. The time is what those runs measured; it ranks nothing."
 )
 RANKINGS: Final = {
     "geom": "Geometric mean over the timing cases",

@@ -85,9 +85,9 @@ def record_plot(lines: Sequence[RecordLine], now: datetime) -> RecordPlot | None
     last = 1 / lines[-1].record.value.ratio
     return RecordPlot(
         path=f"M{x:.1f} {y:.1f}{steps}H{RIGHT:.1f}",
-        up=tuple(Tick(_y(share), f"{share * best:.2g}×") for share in SHARES),
+        up=tuple(Tick(_y(share), f"{share * best:.3g}×") for share in SHARES),
         across=(Tick(LEFT, f"{start:%-d %b %Y}"), Tick(RIGHT, "now")),
-        said=f"{len(lines)} times somebody came to stand first; the last with {last:.3g} times the baseline's speed.",
+        said=f"{len(lines)} times somebody came to stand first; the last {last:.4g}× as fast as the baseline.",
     )
 
 

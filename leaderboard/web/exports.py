@@ -160,7 +160,7 @@ def _results(competition: Competition, after: int) -> Page:
 
 def _result(result: Result) -> Row:
     attempt = result.attempt
-    figures = ("outcome", "reason", "flags", "score_us", "ratio", "half_width", "forgeable", "telemetry", "epoch")
+    figures = ("outcome", "reason", "flags", "ratio", "half_width", "score_us", "forgeable", "telemetry", "epoch")
     return {
         "result": result.pk,
         "submission": attempt.submission_id,
@@ -206,9 +206,9 @@ def _standing_row(board: Board, stage: Stage, epoch: BoardEpoch, line: RankedEnt
         "shown_name": line.entry.entrant.shown_name,
         "submission": line.entry.submission_id,
         "submitted_at": line.entry.submitted_at,
-        "score_us": line.score_us,
         "ratio": line.value.ratio,
         "half_width": line.value.half_width,
+        "score_us": line.score_us,
         "forgeable": line.value.forgeable,
         "runs": len(line.value.submissions),
     }
@@ -265,10 +265,10 @@ _ALL: Final = (
     ),
     Export(
         "results",
-        "Every report of a runner: verdict, time, interval, what was watched.",
+        "Every report of a runner: verdict, ratio to the baseline, interval, measured time, what was watched.",
         _columns(
-            "result submission board hardware attempt is_current cause version runner outcome reason flags score_us"
-            " ratio half_width forgeable telemetry epoch created_at"
+            "result submission board hardware attempt is_current cause version runner outcome reason flags ratio"
+            " half_width score_us forgeable telemetry epoch created_at"
         ),
         _results,
     ),
@@ -277,7 +277,7 @@ _ALL: Final = (
         "Every board as it ranks now, by timing epoch.",
         _columns(
             "board hardware stage epoch is_current_epoch rank is_tied entrant shown_name submission submitted_at"
-            " score_us ratio half_width forgeable runs"
+            " ratio half_width score_us forgeable runs"
         ),
         _standings,
     ),

@@ -1,7 +1,7 @@
 """How numbers are said: times, speedups, intervals, spans. Pure; the one place that rounds for people.
 
-A ratio is candidate / baseline, so below 1 is faster; people read its inverse, "2.41×". A half-width is relative: 0.012
-is "±1.2 %".
+A ratio is candidate / baseline, so below 1 is faster. People read its inverse, the speedup: "2.410×" is 2.41 times as
+fast as the baseline. A half-width is relative: 0.012 is "±1.2 %".
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def duration_us(value: float | None) -> str:
 
 
 def speedup(ratio: float | None) -> str:
-    """How many times as fast as the baseline."""
+    """How many times as fast as the baseline, so finely that two kernels of one figure are tied."""
     if ratio is None or ratio <= 0:
         return "–"
     value = 1 / ratio
-    return f"{significant(value, 3) if value < 1000 else significant(value, 4)}×"
+    return f"{significant(value, 3 if value < 1 else 4)}×"
 
 
 def interval(half_width: float | None) -> str:

@@ -56,10 +56,7 @@ def cases_shown(item: Shown) -> Cases:
 
 
 def _case(case: dict[str, Any], item: Shown) -> dict[str, Any]:
-    """A case of a report; what the verdict says already is not said again.
-
-    Times are those that were measured side by side in this run; a report's `time_us` is on the scale of its score.
-    """
+    """A case of a report; what the verdict says already is not said again."""
     outcome = "passed" if case.get("good", True) else str(case.get("outcome") or item.outcome)
     message = str(case.get("message") or "")
     times = {name: _positive(case.get(name)) for name in ("measured_us", "baseline_us", "ratio", "half_width")}

@@ -16,10 +16,15 @@ class Meaning:
 
 MEANINGS: Final = (
     Meaning(
-        "Time and “vs baseline”",
-        "What is measured is how your kernel compares with a baseline that ran beside it, turn by turn, in the same "
-        "minute on the same device: that comparison ranks. The time is the same thing in microseconds, on a scale that "
-        "is common to the whole board.",
+        "Speedup",
+        "How many times as fast as the baseline, which ran beside your kernel, turn by turn, in the same minute on the "
+        "same device: above 1× is faster than the baseline, below 1× slower. The speedup ranks.",
+    ),
+    Meaning(
+        "Time",
+        "What the judge measured in this run, over its timed cases. On a board it is the geometric mean over the "
+        "kernel's own runs, so only another run of that kernel changes it. It does not rank: between two runs the "
+        "machine's speed may change, and the baseline's time changes with it.",
     ),
     Meaning(
         "95 % interval",
@@ -27,11 +32,11 @@ MEANINGS: Final = (
         "hold the true value.",
     ),
     Meaning(
-        "Forgeable share",
+        "Clock tolerance",
         "A GPU's fine stopwatch runs in the sandbox, in reach of the code that it times; the judge's own clock is out "
-        "of reach and a little coarser. The share is what lies between the two: a cheat could make the time look "
-        "shorter by that much, and not by more, before the judge's clock gives it away. It says nothing about honesty, "
-        "and it is small where kernels run long. On hardware where the judge's clock alone counts it is zero.",
+        "of reach and a little coarser. The judge's clock confirms all of the time but for this share at most. The "
+        "share is a property of the measurement and not of the code: it is larger for short kernels, and zero on "
+        "hardware where the judge's clock alone counts. Differences that it could explain are ties.",
     ),
     Meaning(
         "Runs",
@@ -40,8 +45,8 @@ MEANINGS: Final = (
     ),
     Meaning(
         "Tied",
-        f"Two kernels are tied when they differ by less than {100 * TIE:g} %, by no more than may have been forged, or "
-        "by no more than chance could do. They share a rank, and whoever was that fast first stands first.",
+        f"Two kernels are tied when they differ by less than {100 * TIE:g} %, by no more than the clock's tolerance, "
+        "or by no more than chance could do. They share a rank, and whoever was that fast first stands first.",
     ),
     Meaning(
         "Telemetry",

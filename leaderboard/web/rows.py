@@ -21,12 +21,15 @@ NO_MARKS: Final[Mapping[int, str]] = {}
 
 @dataclass(frozen=True)
 class Strip:
-    """Where things are on a line's strip, in per cent of the slowest time shown."""
+    """Positions on a line's strip, in per cent of its length.
+
+    The scale is the ratio to the baseline, so the baseline's mark is at the same place on every line.
+    """
 
     run: float
     band_start: float
     band_width: float
-    base: float | None
+    base: float
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,8 @@ def own_entrant(viewer: User | AnonymousUser, competition: Competition) -> int |
 
 
 def _extent(ranked: RankedEntry) -> float:
-    """The slowest thing to be drawn for a line: itself with its interval, or its baseline."""
-    return max(ranked.score_us * (1 + (ranked.value.half_width or 0)), ranked.score_us / ranked.value.ratio)
+    """The largest ratio to be drawn for a line: its own with the interval, or the baseline's, which is 1."""
+    return max(ranked.value.ratio * (1 + (ranked.value.half_width or 0)), 1.0)
 
 
 def _line(ranked: RankedEntry, own: int | None, scale: float, record: str) -> Line:
@@ -90,11 +93,11 @@ def _line(ranked: RankedEntry, own: int | None, scale: float, record: str) -> Li
 
 
 def _strip(ranked: RankedEntry, scale: float) -> Strip:
-    run, half_width = ranked.score_us * scale, ranked.value.half_width or 0
+    run, half_width = ranked.value.ratio * scale, ranked.value.half_width or 0
     width = max(MIN_BAND, 2 * run * half_width) if half_width else 0.0
     return Strip(
         run=round(run, 2),
         band_start=round(run - width / 2, 2),
         band_width=round(width, 2),
-        base=round(run / ranked.value.ratio, 2),
+        base=round(scale, 2),
     )

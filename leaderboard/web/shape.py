@@ -133,7 +133,7 @@ def shown(submission: Submission) -> Shown:
 
 def shown_list(submissions: Iterable[Submission]) -> list[Shown]:
     found = list(submissions)
-    statuses = statuses_of(found, now=timezone.now())
+    statuses = statuses_of(found)
     return [Shown(submission, statuses[submission.pk]) for submission in found]
 
 

@@ -156,7 +156,7 @@ def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float,
                 raise RunFailed("incumbent", f"Case {case}: the incumbent was in too few valid blocks.")
             difference, shared = ours[case].estimate.value - theirs[case].estimate.value, False
         ratios.append(math.exp(difference))
-        weights.append(ours[case].score_ns / math.exp(difference))  # the incumbent's own score
+        weights.append(ours[case].candidate_ns / math.exp(difference))  # the incumbent's own time
     return _combine(ratios, weights, run["ranking_by"]), shared
 
 
@@ -195,7 +195,7 @@ def _has_all(quad: Evidence) -> bool:
 
 
 def _combine(ratios: list[float], weights: list[float], ranking_by: str) -> float:
-    """ln of the ratio of the two scores. `weights`: the incumbent's score of each case."""
+    """ln of the ratio of the two scores. `weights`: the incumbent's time of each case."""
     if ranking_by == "geom":
         return math.log(stats.geometric_mean(ratios))
     if ranking_by == "last":

@@ -28,7 +28,6 @@ class CaseTime:
     baseline_ns: float
     candidate_ns: float
     estimate: stats.Estimate
-    reference_ns: float
     erratic: bool = False  # its own calls differ that much: `estimate.value` is then the upper end of the interval
     forgeable: float = 0.0  # at most so much of the true time is missing
     spoilt: str = ""  # why quads are void on the candidate's account
@@ -38,15 +37,14 @@ class CaseTime:
     def ratio(self) -> float:
         return math.exp(self.estimate.value)
 
-    @property
-    def score_ns(self) -> float:
-        """The ratio on the scale of the baseline's reference time: comparable between jobs."""
-        return self.ratio * self.reference_ns
-
 
 @dataclass(frozen=True)
 class Verdict:
-    """What Report carries. `score_us`, `ratio` and `half_width` only for a passed, timed run."""
+    """What Report carries. `score_us`, `ratio` and `half_width` only for a passed, timed run.
+
+    `score_us` is the run's own time: `ranking_by` over the measured times of its cases. `ratio` is what ranks, since
+    the times of two runs are not comparable.
+    """
 
     outcome: str
     reason: str = ""
@@ -107,7 +105,7 @@ def _timed(evidence: Evidence) -> Verdict:
     return Verdict(
         "passed",
         flags=tuple(_flags(evidence, times)),
-        score_us=_rank([time.score_ns for time in times], evidence["ranking_by"]) / 1e3,
+        score_us=_rank([time.candidate_ns for time in times], evidence["ranking_by"]) / 1e3,
         ratio=_rank([time.ratio for time in times], evidence["ranking_by"]),
         forgeable=_combined_forgeable(times, evidence["ranking_by"]),
         half_width=_combined_half_width([time.estimate.half_width for time in times], evidence["ranking_by"]),
@@ -191,7 +189,6 @@ def _case_time(timing: Evidence, certified: Certified, *, tick_ns: float) -> Cas
         erratic=erratic,
         spoilt=", ".join(dict.fromkeys(spoilt)),
         resolution=resolution,
-        reference_ns=float(timing.get("reference_ns") or baseline),
         forgeable=certified.spread_ns / (candidate + certified.spread_ns),
     )
 
@@ -240,7 +237,6 @@ def shown_cases(evidence: Mapping[str, Any], decided: Verdict) -> Iterator[dict[
             "name": timed.case,
             "public": True,
             "good": True,
-            "time_us": timed.score_ns / 1e3,
             "measured_us": timed.candidate_ns / 1e3,
             "baseline_us": timed.baseline_ns / 1e3,
             "ratio": timed.ratio,

@@ -59,8 +59,22 @@ class FakeSite:
             {"slug": "matmul", "title": "Matmul", "hardware": ["cpu", "h200"], "deadline": None, "open": False},
         ]
         self.entries: list[dict[str, Any]] = [
-            {"rank": 1, "user": "cleo", "score_us": 900.0, "ratio": 0.4, "submitted_at": "2026-01-01T00:00:00Z"},
-            {"rank": 2, "user": "ada", "score_us": 1234.5, "ratio": 0.5, "submitted_at": "2026-01-02T03:04:05Z"},
+            {
+                "rank": 1,
+                "user": "cleo",
+                "ratio": 0.4,
+                "half_width": 0.004,
+                "score_us": 900.0,
+                "submitted_at": "2026-01-01T00:00:00Z",
+            },
+            {
+                "rank": 2,
+                "user": "ada",
+                "ratio": 0.5,
+                "half_width": None,
+                "score_us": 1234.5,
+                "submitted_at": "2026-01-02T03:04:05Z",
+            },
         ]
         self.competitions: list[dict[str, Any]] = []
         self.quota: list[dict[str, Any]] | None = None  # None: a site that knows no such call

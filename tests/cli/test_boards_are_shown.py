@@ -20,8 +20,8 @@ def test_board_as_json_is_a_list_best_first_and_nothing_else(site: FakeSite, pho
 
 def test_board_in_a_pipe_is_columns_apart_by_tabs(photofinish: Photofinish) -> None:
     rows = [row.split("\t") for row in photofinish("board", "softmax").out.splitlines()]
-    assert rows[0] == ["rank", "who", "time", "vs baseline", "submitted"]
-    assert rows[1] == ["1", "cleo", "900.0 µs", "2.50×", "2026-01-01 00:00 UTC"]
+    assert rows[0] == ["rank", "who", "speedup", "interval", "time", "submitted"]
+    assert rows[1] == ["1", "cleo", "2.500×", "±0.4 %", "900.0 µs", "2026-01-01 00:00 UTC"]
     assert len(rows) == 3
 
 

@@ -42,22 +42,22 @@ def test_long_reason_in_a_pipe_is_one_line(site: FakeSite, photofinish: Photofin
 
 
 def test_narrow_board_leaves_columns_out(terminal: Terminal) -> None:
-    code, seen = terminal(40, "board", "softmax")
+    code, seen = terminal(36, "board", "softmax")
     assert code == 0
     assert [row.split() for row in rows(seen)[:3]] == [
-        ["rank", "who", "time", "vs", "baseline"],
-        ["1", "cleo", "900.0", "µs", "2.50×"],
-        ["2", "ada", "1.234", "ms", "2.00×"],
+        ["rank", "who", "speedup", "interval"],
+        ["1", "cleo", "2.500×", "±0.4", "%"],
+        ["2", "ada", "2.000×", "–"],
     ]
 
 
 def test_narrow_list_leaves_columns_out(site: FakeSite, terminal: Terminal) -> None:
-    site.verdict = {**WRONG, "score_us": 1234.5}
+    site.verdict = {**WRONG, "ratio": 0.5}
     code, seen = terminal(50, "list")
     assert code == 0
     assert [row.split() for row in rows(seen)[:2]] == [
-        ["id", "board", "verdict", "time"],
-        ["7", "softmax", "Wrong", "result", "(mismatch)", "1.234", "ms"],
+        ["id", "board", "verdict", "speedup"],
+        ["7", "softmax", "Wrong", "result", "(mismatch)", "2.000×"],
     ]
 
 

@@ -146,7 +146,7 @@ def test_from_sign_up_to_a_ranked_entry(chrome, site, rex, tmp_path: Path, schem
     text = row.inner_text()
     assert "ada" in text
     assert "1.870\u202fms" in text
-    assert "1.61×" in text
+    assert "1.613×" in text
     watched.fits()
     watched.holds("tr.own td.extra")
     watched.is_calm()

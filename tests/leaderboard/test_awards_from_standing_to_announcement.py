@@ -72,7 +72,7 @@ def test_the_whole_way(stage: Stage) -> None:
     made = track(stage, 1000, 500)
     award = propose_award(track=made, actor=stage.olga, now=stage.now)
     assert names(award) == [(1, "ada", "1000.00"), (2, "ben", "500.00")]
-    assert "1.667 × as fast as the baseline" in award.winners[0]["why"]
+    assert "1.667× as fast as the baseline" in award.winners[0]["why"]
     pairs = [(pair["candidate"], pair["incumbent"]) for pair in award.content["pairs"]]
     assert pairs == [([lines["ada"].pk], [lines["ben"].pk]), ([lines["ben"].pk], [lines["cleo"].pk])]
     assert confirm_award(award=award, actor=stage.olga, now=stage.now) == 1, "the record is confirmed already"

@@ -40,23 +40,22 @@ def test_the_board_shows_the_best_of_each_and_equals_share_a_rank(stage: Stage) 
     assert [it.rank for it in standings if it] == [None, 1, 1, 3]
 
 
-def test_a_faster_kernel_on_a_slow_day_still_ranks_first(stage: Stage) -> None:
-    """Each run is scored on the scale of its own baseline: 1000 µs, then 2000 µs, then 1000 µs."""
+def test_the_ratio_ranks_and_the_time_is_the_measured_one(stage: Stage) -> None:
+    """The baseline took 1000 µs, then 2000 µs, then 1000 µs: the machine was slow in the second run."""
     runs = ((stage.ada, 900.0, 0.9), (stage.ben, 1200.0, 0.6), (stage.cleo, 800.0, 0.8))
     for owner, score_us, ratio in runs:
         stage.judge(stage.submit(owner), score_us=score_us, ratio=ratio)
     shown = [(line.entry.owner.username, line.score_us) for line in entries_of(stage.board)]
-    assert shown == [("ben", 600.0), ("cleo", 800.0), ("ada", 900.0)]
-    assert stage.ben.entries.get().score_us == 1200.0, "the entry stays as it was reported"
+    assert shown == [("ben", 1200.0), ("cleo", 800.0), ("ada", 900.0)]
 
 
-def test_a_submission_tells_the_time_of_its_board(stage: Stage) -> None:
+def test_a_submission_says_the_measured_time_of_its_own_run(stage: Stage) -> None:
     submissions = [stage.submit(owner) for owner in (stage.ada, stage.ben, stage.cleo)]
     for submission, baseline_us in zip(submissions, (1000.0, 2000.0, 1000.0), strict=True):
         stage.judge(submission, score_us=0.75 * baseline_us, ratio=0.75)
     timed = stage.submit(stage.ada, mode="benchmark")
     stage.judge(timed, score_us=1500.0, ratio=0.75)
-    told = statuses_of([*submissions, timed], now=stage.now)
-    assert [told[it.pk].score_us for it in submissions] == [750.0] * 3
-    assert status_of(submissions[1], now=stage.now).score_us == 750.0
+    told = statuses_of([*submissions, timed])
+    assert [told[it.pk].score_us for it in submissions] == [750.0, 1500.0, 750.0]
+    assert status_of(submissions[1], now=stage.now).score_us == 1500.0
     assert (told[timed.pk].score_us, told[timed.pk].published) == (1500.0, False)

@@ -12,7 +12,7 @@ from leaderboard.audit.models import Row
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.judging.epochs import choose_epoch
 from leaderboard.judging.models import Epoch
-from leaderboard.standings.boards import board_entries, board_epochs, incumbent_ratio, published_times, standing_of
+from leaderboard.standings.boards import board_entries, board_epochs, incumbent_ratio, standing_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.status import status_of
 from leaderboard.submissions.models import Submission
@@ -78,14 +78,6 @@ def test_a_runner_that_was_not_updated_yet_does_not_bring_the_old_one_back(stage
 def test_the_same_kernel_has_a_value_in_each(stage: Stage) -> None:
     old, new = judged(stage, OLD, 0.6, kernel=1), judged(stage, NEW, 0.9, kernel=1)
     assert [standing_of(it, now=stage.now).value.ratio for it in (old, new)] == [0.6, 0.9]  # type: ignore[union-attr]
-
-
-def test_times_are_on_the_scale_of_their_epoch(stage: Stage) -> None:
-    old = stage.submit()
-    stage.judge(old, epoch=OLD, ratio=0.9, score_us=900.0)
-    new = stage.submit()
-    stage.judge(new, epoch=NEW, ratio=0.9, score_us=1800.0)
-    assert published_times([old.pk, new.pk], now=stage.now) == {old.pk: 900.0, new.pk: 1800.0}
 
 
 def test_a_result_is_held_by_what_is_published_in_its_own_epoch(stage: Stage) -> None:

@@ -44,7 +44,7 @@ def test_a_finding_says_what_was_found_in_figures(stage: Stage) -> None:
     hold(stage)
     finding = Finding.objects.get()
     assert finding.rule == "faster_than_best"
-    assert "2.50× faster than the baseline" in finding.sentence
+    assert "2.50× as fast as the baseline" in finding.sentence
     assert finding.figures["ratio"] == 0.4
 
 
@@ -66,7 +66,7 @@ def test_a_held_result_is_invisible_and_under_review_to_its_owner(stage: Stage) 
     result = hold(stage)
     assert entries_of(stage.board) == []
     submission = result.attempt.submission
-    for seen in (status_of(submission, now=stage.now), statuses_of([submission], now=stage.now)[submission.pk]):
+    for seen in (status_of(submission, now=stage.now), statuses_of([submission])[submission.pk]):
         assert (seen.status, seen.outcome, seen.review, seen.published) == ("done", "passed", "under_review", False)
     assert list(held_results()) == [result]
 

@@ -29,7 +29,7 @@ def test_what_was_watched_ranks_and_says_how_much(stage: Stage, level: str) -> N
 def test_none_cannot_rank_nor_be_published(stage: Stage, ratio: float) -> None:
     submission = stage.submit()
     result = stage.judge(submission, telemetry="none", ratio=ratio)
-    for seen in (status_of(submission, now=stage.now), statuses_of([submission], now=stage.now)[submission.pk]):
+    for seen in (status_of(submission, now=stage.now), statuses_of([submission])[submission.pk]):
         assert (seen.outcome, seen.published, seen.unranked, seen.review) == ("passed", False, "no_telemetry", None)
     assert not Finding.objects.exists()
     with pytest.raises(UserError, match="never held"):

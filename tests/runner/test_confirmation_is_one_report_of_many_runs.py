@@ -94,8 +94,8 @@ def test_five_runs_and_one_report() -> None:
     assert report.confirmation["accepted"] is True
     assert report.confirmation["incumbent"] == "1"
     assert report.confirmation["median_gain"] == pytest.approx(0.02, abs=0.003)
-    scores = [replay.replay(one).runs[0].score_us for one in report.evidence["runs"]]
-    assert report.score_us == sorted(score or 0 for score in scores)[2]
+    ratios = [replay.replay(one).runs[0].ratio for one in report.evidence["runs"]]
+    assert report.ratio == sorted(ratio or 0 for ratio in ratios)[2]
 
 
 def test_it_can_be_replayed() -> None:

@@ -33,7 +33,7 @@ def test_a_pass_shows_its_figures() -> None:
     assert text.startswith("passed\n")
     assert "1 of 1 checked cases are right (1 public, 0 secret)" in text
     assert "2.0" in text.split("n=1")[1].splitlines()[0]
-    assert "2× the baseline's speed" in text
+    assert "2× as fast as the baseline" in text
     assert "on a site, its hardware and seeds of its own count" in text
 
 
@@ -54,9 +54,9 @@ def test_what_bears_on_trust_is_said(changes: dict[str, Any], says: str) -> None
     assert says not in shown(made())
 
 
-def test_the_forgeable_share_is_said_where_there_is_one() -> None:
-    assert "At most 2.5 % of a time could be forged" in shown(replace(made(), forgeable=0.025))
-    assert "forged" not in shown(replace(made(), forgeable=0.0))
+def test_the_share_that_the_clock_does_not_confirm_is_said_where_there_is_one() -> None:
+    assert "The judge's clock confirms all but 2.5 % of the time" in shown(replace(made(), forgeable=0.025))
+    assert "confirms" not in shown(replace(made(), forgeable=0.0))
 
 
 def test_the_share_of_the_speed_of_light_is_shown_where_it_is_known() -> None:

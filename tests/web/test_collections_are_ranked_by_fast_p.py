@@ -78,7 +78,7 @@ def test_failures_count_and_what_cannot_be_judged_does_not(stage, browser, board
 def test_an_entrants_page_has_a_line_a_problem(stage, browser, boards) -> None:
     race(stage, boards[0], 0.6, 0.4, 0.8)
     text = page(browser, "/collections/kernelbench/ada")
-    assert "2.50×" in text, "the best kernel of a problem"
+    assert "2.500×" in text, "the best kernel of a problem"
     assert text.count("not solved") == 2
     assert text.count(">yes<") == 3
     assert browser(None).get("/collections/kernelbench/cleo").status_code == 404
@@ -99,8 +99,8 @@ def test_torch_compile_is_a_baseline_where_its_template_was_sent(stage, browser,
     )
     stage.judge(sent, ratio=0.625, half_width=0.01)
     eager, compiled = (page(browser, f"/collections/kernelbench/ada?baseline={name}") for name in ("eager", "compile"))
-    assert "2.00×" in eager
-    assert "1.25×" in compiled
+    assert "2.000×" in eager
+    assert "1.250×" in compiled
     assert "no baseline" in compiled, "the other problem has no such time"
     assert "torch.compile of the reference, sent like any kernel, was timed on 1" in page(
         browser, "/collections/kernelbench"

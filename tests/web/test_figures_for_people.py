@@ -44,7 +44,7 @@ def test_a_longer_time_never_reads_shorter(microseconds, factor) -> None:
 
 
 def test_speedup_is_the_inverse_of_the_ratio() -> None:
-    assert [speedup(ratio) for ratio in (0.5, 1.0, 2.0, 0.001, None)] == ["2.00×", "1.00×", "0.500×", "1,000×", "–"]
+    assert [speedup(ratio) for ratio in (0.5, 1.0, 2.0, 0.001, None)] == ["2.000×", "1.000×", "0.500×", "1,000×", "–"]
 
 
 def test_interval_is_in_per_cent_and_never_nothing() -> None:

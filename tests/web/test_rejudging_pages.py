@@ -126,7 +126,7 @@ def test_its_page_says_what_differs_and_settles_it(stage, browser) -> None:
     page = client.get(address)
     check(page)
     text = page.content.decode()
-    assert "+5.6\N{NARROW NO-BREAK SPACE}%" in text
+    assert "−5.3\N{NARROW NO-BREAK SPACE}%" in text, "the change of the speedup, from 1 / 0.9 to 1 / 0.95"
     assert "1 line would be left behind" in text
     shown = client.get(f"{address}?show=other verdict")
     assert [row["difference"].item.submission_id for row in shown.context["rows"]] == [wrong.pk]

@@ -65,7 +65,7 @@ def test_a_case_shows_its_evidence_side_by_side(stage, browser) -> None:
     Finding.objects.create(result=result, rule="similar", sentence="like it", figures=figures, created_at=stage.now)
     seen = page(browser(reviewer(stage)), f"/review/{result.pk}")
     assert "faster_than_best" in seen
-    assert "2.00×" in seen, "against the incumbent: 0.25 / 0.5"
+    assert "2.000×" in seen, "against the incumbent: 0.25 / 0.5"
     assert "50\N{NARROW NO-BREAK SPACE}%" in seen, "of the speed of light: 100 µs / 200 µs"
     assert "on the judge&#x27;s clock. baseline: 12 calls" in seen
     assert "on the tenant&#x27;s clock" in seen

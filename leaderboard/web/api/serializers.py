@@ -91,8 +91,8 @@ class Entry(serializers.Serializer[Any]):
     model_name = serializers.CharField(source="entrant.model_name", allow_blank=True)
     affiliation = serializers.CharField(source="entrant.affiliation", allow_blank=True)
     team = serializers.BooleanField(source="entrant.is_team")
-    score_us = serializers.FloatField()
     ratio = serializers.FloatField(help_text="Candidate / baseline, the geometric mean over `runs` of one kernel.")
+    score_us = serializers.FloatField(help_text="Measured time, the geometric mean over `runs`; it does not rank.")
     half_width = serializers.FloatField(allow_null=True)
     forgeable = serializers.FloatField(help_text="Share of the true time that may be missing at most.")
     telemetry = serializers.CharField(allow_blank=True)
@@ -171,8 +171,8 @@ class SubmissionSummary(Sent):
     outcome = serializers.CharField(allow_blank=True)
     reason = serializers.CharField(allow_blank=True)
     message = serializers.CharField(allow_blank=True)
-    score_us = serializers.FloatField(allow_null=True)
-    ratio = serializers.FloatField(allow_null=True)
+    ratio = serializers.FloatField(allow_null=True, help_text="Candidate / baseline of this run; below 1 is faster.")
+    score_us = serializers.FloatField(allow_null=True, help_text="Measured time of this run, by `ranking_by`.")
     half_width = serializers.FloatField(allow_null=True)
     forgeable = serializers.FloatField(allow_null=True)
     telemetry = serializers.ChoiceField(choices=TELEMETRY)
@@ -184,8 +184,8 @@ class SubmissionSummary(Sent):
 
 
 class Value(serializers.Serializer[Any]):
-    ratio = serializers.FloatField()
-    score_us = serializers.FloatField()
+    ratio = serializers.FloatField(help_text="Candidate / baseline, the geometric mean over the kernel's runs.")
+    score_us = serializers.FloatField(help_text="Measured time, the geometric mean over the kernel's runs.")
     half_width = serializers.FloatField(allow_null=True)
     forgeable = serializers.FloatField()
     submissions = serializers.ListField(child=serializers.IntegerField())

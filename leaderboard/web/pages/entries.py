@@ -20,6 +20,7 @@ from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.release import release_code
 from leaderboard.web import cards, curves, shape
+from leaderboard.web.meanings import MEANINGS
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.published import published
 
@@ -31,7 +32,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     if found is None:
         raise Http404
     may = request.user.is_authenticated and may_retract(user_of(request), found.submission, now)
-    return render(request, "web/published.html", {"found": found, "may_retract": may})
+    return render(request, "web/published.html", {"found": found, "may_retract": may, "meanings": MEANINGS})
 
 
 @require_safe

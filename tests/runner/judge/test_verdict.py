@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import asdict
+from operator import itemgetter
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -59,9 +62,18 @@ def test_the_constant_is_taken_off_before_the_ratio() -> None:
     assert found.score_us == pytest.approx(2000, rel=0.01)
 
 
-def test_the_reference_time_sets_the_scale() -> None:
+def test_score_us_is_the_measured_time_whatever_the_reference_time_is() -> None:
     timings = [timing("a", 0.5) | {"reference_ns": 10e6}]
-    assert verdict.decide(evidence(timing=timings)).score_us == pytest.approx(5000, rel=0.01)
+    found = verdict.decide(evidence(timing=timings))
+    assert found.score_us == pytest.approx(found.times[0].candidate_ns / 1e3) == pytest.approx(2000, rel=0.01)
+
+
+@pytest.mark.parametrize(("by", "rule"), [("geom", stats.geometric_mean), ("mean", fmean), ("last", itemgetter(-1))])
+def test_score_us_combines_the_measured_times_as_the_problem_ranks(
+    by: str, rule: Callable[[list[float]], float]
+) -> None:
+    found = verdict.decide(evidence(ranking_by=by))
+    assert found.score_us == pytest.approx(rule([time.candidate_ns / 1e3 for time in found.times]))
 
 
 @pytest.mark.parametrize(("by", "expected"), [("geom", 0.5), ("mean", 0.625), ("last", 0.25)])
