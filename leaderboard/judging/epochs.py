@@ -22,7 +22,8 @@ from leaderboard.competitions.calendar import Stage, stage_of, window_of
 from leaderboard.competitions.models import Board, Competition, Prize, Role
 from leaderboard.competitions.roles import check_role
 from leaderboard.errors import UserError
-from leaderboard.judging.models import EPOCH_CHARS, Epoch, EpochPin, Result
+from leaderboard.judging.models import EPOCH_CHARS, Epoch, EpochPin, Result, Runner
+from leaderboard.submissions.models import Submission
 
 MOST_PROPOSED: Final = 50  # of one hardware: a runner that says another epoch each time fills no table
 UNREADABLE: Final = "unknown"  # a runner's word for a part of its host that it could not read
@@ -159,6 +160,16 @@ class RankedEpochs:
         if stage is not Stage.CONTEST:
             return current
         return self._pins.get((board.competition_id, board.hardware), current)
+
+
+def waits_for_epoch(submission: Submission) -> bool:
+    """Whether there are runners of its hardware, and none that measures in the epoch that its board ranks."""
+    board = submission.board
+    if submission.mode == "test":
+        return False
+    stage = stage_of(board.competition.schedule, submission.created_at, board_deadline=board.deadline)
+    runners = Runner.objects.filter(hardware=board.hardware)
+    return runners.exists() and not runners.filter(epoch=RankedEpochs([board]).of(board, stage)).exists()
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,18 @@ def test_proposed_epoch_waits_on_organise_and_runners_with_its_differences(stage
         for part in ("1 timing epoch waits for a decision", "driver 535.1 → 550.2", "Make current", "Dismiss", "(tex)"):
             assert part in text, (address, part)
     assert "waits for a decision</span>" in text
-    assert "Gets tests only" in text
+    assert "Gets tests, and timed work only of contests" in text
+
+
+def test_submission_that_no_runner_of_its_epoch_can_take_says_why_it_waits(stage, browser) -> None:
+    two_epochs(stage)
+    timed, test = stage.submit(), stage.submit(mode="test")
+    told = "No runner measures in the timing epoch"
+    pages = [text_of(browser(stage.ada), f"/submissions/{one.pk}") for one in (timed, test)]
+    assert [told in page for page in pages] == [False, False]
+    greet(runner=stage.rex, fingerprint=NEW, epoch="driver-550", now=stage.now)
+    pages = [text_of(browser(stage.ada), f"/submissions/{one.pk}") for one in (timed, test)]
+    assert [told in page for page in pages] == [True, False]
 
 
 def test_an_organiser_of_the_hardware_reads_the_decision_and_may_not_take_it(stage, browser) -> None:

@@ -1,10 +1,14 @@
 """An epoch has a state, and a contest pins one. What boards ranked until now stays current."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import django.db.models.deletion
 from django.db import migrations, models
 
 
-def _give_states(apps, schema_editor):
+def _give_states(apps: Any, schema_editor: Any) -> None:
     """The newest epoch that something was ranked in is current; newer ones wait, older ones were current once."""
     Epoch, Result, Runner = (apps.get_model("judging", name) for name in ("Epoch", "Result", "Runner"))
     for hardware in Epoch.objects.order_by().values_list("hardware", flat=True).distinct():

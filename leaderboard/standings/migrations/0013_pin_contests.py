@@ -1,10 +1,14 @@
 """Contests that have ranked lines pin the epoch that their boards rank: of those with lines, the latest current one."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from django.db import migrations
 from django.db.models import Q
 
 
-def _pin(apps, schema_editor):
+def _pin(apps: Any, schema_editor: Any) -> None:
     Board = apps.get_model("competitions", "Board")
     Entry = apps.get_model("standings", "Entry")
     Epoch, EpochPin = (apps.get_model("judging", name) for name in ("Epoch", "EpochPin"))

@@ -20,14 +20,10 @@ def index(request: HttpRequest) -> HttpResponse:
         raise Http404
     held = dict(Attempt.objects.filter(state__in=RUNNING).values_list("runner_id", "submission_id"))
     epochs = {(epoch.hardware, epoch.name): epoch for epoch in Epoch.objects.all()}
-    rows = [
-        {
-            "runner": runner,
-            "submission": held.get(runner.pk),
-            "epoch": epochs.get((runner.hardware, runner.epoch)),
-            "title": title_of(runner.fingerprint),
-        }
-        for runner in Runner.objects.order_by("name")
-    ]
+    rows = []
+    for runner in Runner.objects.order_by("name"):
+        epoch = epochs.get((runner.hardware, runner.epoch))
+        title = title_of(epoch.fingerprint if epoch and epoch.fingerprint else runner.fingerprint)
+        rows.append({"runner": runner, "submission": held.get(runner.pk), "epoch": epoch, "title": title})
     decisions = waiting_decisions(user_of(request))
     return render(request, "web/runners.html", {"rows": rows, "decisions": decisions, "explained": EXPLAINED})

@@ -25,8 +25,8 @@ class Command(BaseCommand):
         found = Competition.objects.filter(slug=competition).first()
         if found is None:
             raise CommandError(f"competition: {competition!r}: no such competition; its address is the slug")
-        told = {"actor": None, "reason": reason, "now": timezone.now()}
+        now = timezone.now()
         try:
-            move_pin(competition=found, hardware=hardware, name=name, **told)
+            move_pin(competition=found, hardware=hardware, name=name, actor=None, reason=reason, now=now)
         except UserError as error:
             raise CommandError(str(error)) from None
