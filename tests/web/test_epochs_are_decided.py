@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leaderboard.competitions.models import Role
+from leaderboard.judging.live import EPOCH_WHY, hosts
 from leaderboard.judging.models import Epoch, EpochPin
 from leaderboard.judging.runners import greet
 from leaderboard.web.timing_epochs import differences, title_of
@@ -85,6 +86,7 @@ def test_owner_moves_the_pin_of_a_contest_on_its_state_page(stage, browser) -> N
     Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=Role.VIEWER)
     text = text_of(browser(stage.ben), f"{base}/state")
     assert "follows the current epoch" in text
+    assert [host.why for host in hosts(["cpu"], now=stage.now)] == ["", EPOCH_WHY["proposed"]]
     assert "Move the contest to another epoch" in text
     sent = {"hardware": "cpu", "epoch": "driver-550", "reason": "the old host burned"}
     assert browser(stage.cleo).post(f"{base}/epochs", sent).status_code == 403
