@@ -37,7 +37,7 @@ from deploy.site import (
 )
 
 RUNNER: Final = "runner-cpu"
-RUNNER_TIMEOUT_S: Final = 30.0
+RUNNER_TIMEOUT_S: Final = 200.0  # a judge is prepared first: torch is imported in three containers
 RUNNER_HINT: Final = (
     "Where another copy's runner holds the device: `make down` there, or give this one locks of its own with "
     "RUNNER_LOCKS=/some/folder (both then disturb each other's timings)."
@@ -95,6 +95,9 @@ def _start_and_fill(site: Site, supervisor: Supervisor, services: list[Program],
         remember_port(site)
         if supervisor.pid(RUNNER) != ran or not ran:
             _wait_for_runner(supervisor, seen)
+            if '"epoch_not_current"' in supervisor.log_since(RUNNER, seen):
+                changed = "cores, software or the judge changed since boards were ranked here"
+                note(f"{changed}: only tests are judged until olga decides at {site.url}/organise")
     with step("sample submissions"):
         tokens = json.loads((site.secrets / "sample-tokens.json").read_text())
         submit_all(site, plan(site.code / LIBRARY), tokens)

@@ -16,6 +16,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import RECORD
+from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.evidence import with_reports
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.remeasure import is_spoiled
@@ -162,7 +163,10 @@ def _publish(result: Result, now: datetime) -> None:
 
 
 def _leader(result: Result) -> Value | None:
+    """A first place in an epoch that the contest does not rank is no record."""
     submission = result.attempt.submission
+    if RankedEpochs([submission.board]).of(submission.board, Stage.CONTEST) != result.epoch:
+        return None
     return contest_leader(board=submission.board, epoch=result.epoch, submitted_at=submission.created_at)
 
 

@@ -12,7 +12,7 @@ from leaderboard import line
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import UserError
-from leaderboard.judging.epochs import open_epoch
+from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
 from leaderboard.judging.rejudge_select import Selection, select
 from leaderboard.judging.rejudge_sets import begin_applying, end_applying, lock_currents
@@ -78,7 +78,7 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     sound = line.all_that_may_rank(ranked)
     bring_to_light(attempts, now=now)
     for hardware, epoch in sorted({(result.attempt.hardware, result.epoch) for result in results}):
-        open_epoch(hardware=hardware, name=epoch, now=now)
+        propose_epoch(hardware=hardware, name=epoch, fingerprint={}, now=now)
     leaders = line.leaders(result for result in ranked if result.pk in sound)
     published = publish_all(results=[result for result in ranked if result.pk in sound], lights=lights, now=now)
     withdraw_all(submissions=[result.attempt.submission for result in ranked if result.pk not in published])

@@ -11,13 +11,12 @@ import hashlib
 import json
 import os
 import platform
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from runner.errors import ConfigError, DeviceBusy
 from runner.judge import nvml
@@ -83,14 +82,15 @@ def _open_shared(path: Path) -> int:
         raise ConfigError(f"RUNNER_LOCKS: cannot open {path}: {error.strerror}") from None
 
 
-def fingerprint(hardware: str, index: int = 0, torch: str = "") -> dict[str, str | int]:
+def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
     """What this host is, for the site to keep beside results: small, public, free of names of people and machines.
 
-    `torch`: the version that containers have from this host (gpus.host_torch), which decides times, too. Where an image
-    brings torch along, the image's digest stands beside the fingerprint in each report.
+    Raises ConfigError where the device cannot be read: times of an unknown device belong to no epoch. The versions
+    that containers have come from runner/inside.py.
     """
     host: dict[str, str | int] = {
         "hardware": hardware,
+        "timing_version": TIMING_VERSION,
         "cpu": _cpu_model(),
         "cpus": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
@@ -99,32 +99,23 @@ def fingerprint(hardware: str, index: int = 0, torch: str = "") -> dict[str, str
         "python": platform.python_version(),
         "photofinish": _own_version(),
     }
-    stack = {"torch": torch} if torch else {}
-    return {**host, **stack} if hardware == "cpu" else {**host, **stack, **_gpu(index)}
+    return host if hardware == "cpu" else {**host, **_gpu(index)}
 
 
-def torch_of(interpreter: str) -> str:
-    """The version that this Python has, without importing it; "unknown" where it does not tell."""
-    asked = [interpreter, "-I", "-c", ASK_TORCH]
-    try:
-        done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ASK_TORCH_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return done.stdout.strip()[:64] if done.returncode == 0 else "unknown"
-
-
-# What decides how long a kernel takes and how it is timed. Another value opens a new epoch; epochs never rank together.
+# What decides how long a kernel takes and how it is timed. Another value is another epoch; epochs never rank together.
+# The power limit is the configured one. What is enforced may fall below it for a while (a rack's cap, heat): that is
+# telemetry of a run (runner/judge/nvml.py), as clocks and temperatures are.
 TIMING_VERSION: Final = 11  # of the way a call is timed (runner/judge): raised when times change by it
-EPOCH_FIELDS: Final = ("hardware", "cpu", "cpus", "gpu", "driver", "power_limit_w", "max_sm_mhz", "torch")
-ASK_TORCH: Final = "from importlib.metadata import version; print(version('torch'))"
-ASK_TORCH_S: Final = 30.0  # an interpreter on a cold disk
+EPOCH_FIELDS: Final = (
+    *("timing_version", "hardware", "cpu", "cpus", "gpu", "driver", "cuda", "power_limit_w", "max_sm_mhz"),
+    *("torch", "torch_cuda"),
+)
 
 
 def epoch(fingerprint: Mapping[str, str | int]) -> str:
     """Sixteen hexadecimal digits, the same for hosts whose times may be compared."""
     decisive = {name: fingerprint[name] for name in EPOCH_FIELDS if name in fingerprint}
-    text = json.dumps([TIMING_VERSION, decisive], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class GpuNames(NamedTuple):
@@ -148,23 +139,36 @@ def gpu_names(index: int) -> GpuNames:
 
 def _gpu(index: int) -> dict[str, str | int]:
     """A GPU, its driver and its limits, then which one it is and how it is attached, as far as NVML tells."""
+    reading = "the library"
     try:
         library = nvml.load_nvml()
         device = nvml.Device(library, index)
-        cuda = int(library.nvmlSystemGetCudaDriverVersion_v2())
-        found: dict[str, str | int] = {
-            "gpu": str(library.nvmlDeviceGetName(device.handle)),
-            "driver": str(library.nvmlSystemGetDriverVersion()),
-            "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}",  # that this driver can run
-            "power_limit_w": int(library.nvmlDeviceGetEnforcedPowerLimit(device.handle)) // 1000,
-            "max_sm_mhz": int(library.nvmlDeviceGetMaxClockInfo(device.handle, nvml.SM)),
-        }
+        reading = "the GPU's name"
+        found: dict[str, str | int] = {"gpu": str(library.nvmlDeviceGetName(device.handle))}
+        reading = "the driver's version"
+        found["driver"] = str(library.nvmlSystemGetDriverVersion())
+        reading = "the highest clock"
+        found["max_sm_mhz"] = int(library.nvmlDeviceGetMaxClockInfo(device.handle, nvml.SM))
+        reading = "the power limit"
+        found |= _power_limit(library, device)
     except Exception as error:  # NVML raises its own tree, and ImportError where it is not installed
-        return {"gpu": "unknown", "nvml": type(error).__name__}
+        text = f"NVML does not tell {reading} of GPU {index} ({type(error).__name__}: {error})"
+        remedy = "times of a device that cannot be read belong to no epoch; `nvidia-smi -q` must work on this host"
+        raise ConfigError(f"RUNNER_GPU: {text}; {remedy}") from None
     uuid, lanes = device.ask("nvmlDeviceGetUUID"), device.ask("nvmlDeviceGetCurrPcieLinkWidth")
     generation = device.ask("nvmlDeviceGetMaxPcieLinkGeneration")  # the present one falls while the device is idle
     asked = {"gpu_uuid": uuid, "pcie": None if None in (generation, lanes) else f"gen {generation} x{lanes}"}
     return found | {name: str(value) for name, value in asked.items() if value is not None}
+
+
+def _power_limit(library: Any, device: nvml.Device) -> dict[str, int]:
+    """The configured limit; nothing on a virtual GPU, which has none of its own."""
+    try:
+        return {"power_limit_w": int(library.nvmlDeviceGetPowerManagementLimit(device.handle)) // 1000}
+    except Exception as error:
+        if getattr(error, "value", None) == nvml.NOT_SUPPORTED:
+            return {}
+        raise
 
 
 def _cpu_model() -> str:
@@ -176,7 +180,7 @@ def _cpu_model() -> str:
                     return value.strip()[:128]
     except OSError:
         pass
-    return platform.processor()[:128] or "unknown"
+    return platform.processor()[:128] or platform.machine()
 
 
 def _own_version() -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from problems.formats.gpumode import load_problem
 from problems.spec import Case, Problem, case_name
-from runner import accelerators, ending, gpus, once, prepare
+from runner import accelerators, ending, once, prepare
 from runner.config import JudgeSettings
 from runner.epochs import device_name, keep_ceilings, make_room, stored_ceilings
 from runner.errors import RunnerError
@@ -92,7 +92,7 @@ def measure_ceilings(
     Raises BenchFailed where no container could be prepared or memory not be timed, ConfigError, DeviceBusy.
     """
     hardware = settings.runner_hardware
-    fingerprint = accelerators.fingerprint(hardware, settings.runner_gpu, gpus.host_torch(settings))
+    fingerprint, epoch = accelerators.fingerprint(hardware, settings.runner_gpu), ""
     device = device_name(hardware, fingerprint)
     judge = judge or judge_of(settings)
     found: dict[str, float] = {}
@@ -104,6 +104,7 @@ def measure_ceilings(
             load_problem(FOLDER / calibration.problem), benchmarks=tuple(timed.case for timed in calibration.timed)
         )
         report = judge(problem, FOLDER / calibration.problem / "baseline.py")
+        epoch = epoch or report.epoch
         rates = rates_of(calibration, report.evidence)
         found |= rates
         if not rates:
@@ -115,7 +116,7 @@ def measure_ceilings(
     bare = Ceilings(
         hardware=hardware,
         device=device,
-        epoch=accelerators.epoch(fingerprint),
+        epoch=epoch or accelerators.epoch(fingerprint),
         when=when,
         how="runner bench: the library's own kernels in the judge's containers, fastest block of each case",
         swept=hardware != "cpu",

@@ -37,6 +37,7 @@ class Welcome:
     hardware: str
     lease_s: float
     renew_s: float
+    epoch_state: str  # proposed, current, retired or dismissed; "": of a site that does not say
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class SiteClient:
             hardware=str(_field(answer, "hardware")),
             lease_s=_seconds(answer, "lease_s"),
             renew_s=_seconds(answer, "renew_s"),
+            epoch_state=str((answer or {}).get("epoch_state", "")),
         )
 
     def claim(self, hardware: str) -> Job | None:

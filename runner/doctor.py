@@ -6,7 +6,6 @@ reason and its remedy.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 import docker.errors
 
-from runner import accelerators, config, container_probe, gpus, hosts
+from runner import accelerators, config, container_probe, gpus, hosts, inside
 from runner.container_checks import Engine, check_engine
 from runner.errors import ConfigError, DeviceBusy
 from runner.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, check_fitness, check_host
@@ -26,7 +25,6 @@ from sandbox.errors import SandboxError
 
 PROBE: Final = Path(container_probe.__file__).read_text()
 LEAST_DISK_BYTES: Final = 1_000_000_000
-PROBE_S: Final = 60.0  # from the start of the container until it has said what it sees
 
 
 def examine(settings: config.JudgeSettings, host: Host, engine: Engine) -> Iterator[Check]:
@@ -107,7 +105,7 @@ class DockerEngine:
         try:
             with container.Container(client, self._policy(cpus), self._settings.runner_id) as box:
                 box.start()
-                seen = self._await_word(box)
+                seen = inside.await_line(box)
                 return {**seen, **_try_freezer(box)}
         finally:
             client.close()
@@ -119,18 +117,6 @@ class DockerEngine:
             made = policy.with_gpu(made, gpu)
         interpreter, harness = made.command[0], str(Path(made.command[-1]).parent)
         return replace(made, command=(interpreter, "-I", "-c", PROBE, harness))
-
-    @staticmethod
-    def _await_word(box: container.Container) -> dict[str, Any]:
-        give_up = time.monotonic() + PROBE_S
-        while time.monotonic() < give_up:
-            said = box.logs()["stdout"]
-            if said.endswith("\n"):
-                return dict(json.loads(said))
-            if not box.alive():
-                raise SandboxError(f"it died at once: {box.logs()['stderr'][-500:] or box.wait_exit()}")
-            time.sleep(0.02)
-        raise SandboxError(f"it said nothing within {PROBE_S:g} s")
 
 
 def gpu_policy(settings: config.JudgeSettings) -> policy.Gpu | None:

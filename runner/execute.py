@@ -246,15 +246,13 @@ def _starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Ite
 
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
     """What a later reader must know to compare this run with another."""
-    cpus = len(ready.cores.oracle)  # this process itself has one
-    fingerprint = {**accelerators.fingerprint(job.hardware, ready.settings.runner_gpu, ready.torch), "cpus": cpus}
     return {
-        "epoch": accelerators.epoch(fingerprint),
+        "epoch": accelerators.epoch(ready.fingerprint),
         "hardware": job.hardware,
         "problem_digest": job.problem_digest,
         "image": ready.image,
         "cores": {"judge": list(ready.cores.judge), "tenant": list(ready.cores.tenant)},
-        "fingerprint": fingerprint,
+        "fingerprint": ready.fingerprint,
         "left_out": ready.hardware.steps.left_out,
         "certified": all(side.certified for side in ready.sides.values()),
     }

@@ -17,18 +17,6 @@ def gpu_of(settings: config.JudgeSettings) -> policy.Gpu:
     )
 
 
-def host_python(settings: config.JudgeSettings) -> str:
-    """The Python of this host that containers have torch from; "" where their image brings one along."""
-    on_host = settings.runner_hardware != "cpu" and settings.runner_gpu_stack == policy.HOST
-    return settings.runner_gpu_interpreter if on_host else ""
-
-
-def host_torch(settings: config.JudgeSettings) -> str:
-    """The version of that one; "" where there is none."""
-    python = host_python(settings)
-    return accelerators.torch_of(python) if python else ""
-
-
 def own(settings: config.JudgeSettings) -> None:
     """From now on this process's first device is its runner's; before anything of CUDA begins. Raises ConfigError."""
     config.show_cuda(accelerators.gpu_names(settings.runner_gpu).uuid)

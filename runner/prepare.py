@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from problems import sizes
-from runner import config, gpus, hosts
+from runner import accelerators, config, gpus, hosts
 from runner.errors import ConfigError
+from runner.inside import versions_inside
 from runner.judge import contexts, hostfit, schedule
 from runner.judge.clock import WallClock
 from runner.judge.memory import HostMemory, Memory
@@ -104,8 +105,21 @@ class Prepared:
         for name in random.SystemRandom().sample(list(sides), len(sides)):
             self.start_side(name)
         self.oracle = self._start_oracle()
-        self.torch = gpus.host_torch(settings)
         self.image = container.image_id(self._client, settings.sandbox_image)
+        self._read = self._fingerprint()
+        self.fingerprint = self._read | self._versions()
+
+    def _fingerprint(self) -> dict[str, str | int]:
+        """This process itself has one core."""
+        settings = self.settings
+        host = accelerators.fingerprint(settings.runner_hardware, settings.runner_gpu)
+        return {**host, "cpus": len(self.cores.oracle)}
+
+    def _versions(self) -> dict[str, str | int]:
+        """Asked while the containers import torch."""
+        driver = str(self._read.get("driver", ""))
+        cpus = self._cpus("oracle")
+        return {**versions_inside(self._client, self.settings, gpu=self.hardware.gpu, cpus=cpus, driver=driver)}
 
     def connect(self) -> None:
         """Wait until torch is imported everywhere. In an order that is drawn: on a device the same kernel takes up to
@@ -161,7 +175,9 @@ class Prepared:
         try:
             if container.image_id(self._client, settings.sandbox_image) != self.image:
                 return f"{settings.sandbox_image} is another image now"
-        except SandboxError as err:
+            if accelerators.epoch(self._fingerprint()) != accelerators.epoch(self._read):
+                return "the device, its driver or its limits changed"
+        except (SandboxError, ConfigError) as err:
             return str(err)
         return _wrong_with(settings.runner_gpu) if self.hardware.gpu is not None else ""
 

@@ -1,8 +1,9 @@
 """The judge as a process: prepared ahead, then a Job goes in on stdin, events and one Report come out on stdout.
 
-    {"ready": true}     once, when everything that needs no job is done; then it waits for stdin
-    {"event": …}        while it judges
-    {"report": …}       once; what follows is clearing away
+    {"ready": {"fingerprint": {…}, "epoch": "…"}}    once, when everything that needs no job is done; then it waits for
+                                                    stdin. It says which host and timing epoch it judges in
+    {"event": …}                                     while it judges
+    {"report": …}                                    once; what follows is clearing away
 
 The process gets a scrubbed environment, a session of its own, wall-clock limits, limits on what it may say, and dies
 with us (runner/child.py). What it says is parsed into the wire's types or refused. `prepare` and `run` return what
@@ -23,6 +24,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import IO, Final
 
 from runner.errors import STALE_EXIT, JudgeFault, JudgeStale, JudgeStopped
@@ -46,6 +48,24 @@ CLEAN_EXITS: Final = (0, 128 + signal.SIGTERM, STALE_EXIT)  # its containers are
 _SPAWNER: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
 
+@dataclass(frozen=True)
+class Host:
+    """What a judge says of the host that it judges on, for the site."""
+
+    fingerprint: dict[str, str | int]
+    epoch: str
+
+    @classmethod
+    def from_json(cls, data: object) -> Host:
+        """Raises WireError."""
+        if not isinstance(data, dict) or data.keys() != {"fingerprint", "epoch"}:
+            raise WireError("ready", "expected a fingerprint and an epoch")
+        fingerprint, epoch = data["fingerprint"], data["epoch"]
+        if not isinstance(fingerprint, dict) or not isinstance(epoch, str) or not epoch:
+            raise WireError("ready", "expected an object and the name of an epoch")
+        return cls(fingerprint, epoch)
+
+
 class JudgeProcess:
     """One judge: `prepare`, `run` one job, `finish`. `stop` may be called from any thread, before, during and after."""
 
@@ -67,6 +87,12 @@ class JudgeProcess:
         """Is it prepared, alive and without a job?"""
         with self._guard:
             return self._process is not None and self._output.waiting and not self._has_ended(self._process)
+
+    @property
+    def host(self) -> Host:
+        """Of a judge that is prepared."""
+        assert self._output.host is not None
+        return self._output.host
 
     def stop(self, why: str) -> None:
         """Asks the judge to end now; it is killed after the grace."""
@@ -232,7 +258,7 @@ class _Output:
     def __init__(self) -> None:
         self.report: Report | None = None
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
-        self._ready = False
+        self.host: Host | None = None
         self._job: Job | None = None
         self._on_event: Callable[[Event], None] = lambda event: None
         self._line = bytearray()
@@ -243,7 +269,7 @@ class _Output:
 
     @property
     def waiting(self) -> bool:
-        return self._ready and self._job is None
+        return self.host is not None and self._job is None
 
     @property
     def attempt_id(self) -> str:
@@ -290,7 +316,7 @@ class _Output:
                 raise WireError("line", 'expected {"ready": …}, {"event": …} or {"report": …}')
             ((kind, value),) = data.items()
             if kind == "ready":
-                self._take_ready()
+                self._take_ready(Host.from_json(value))
             elif kind == "event":
                 self._take_event(Event.from_json(value))
             elif kind == "report":
@@ -300,10 +326,10 @@ class _Output:
         except (ValueError, RecursionError) as error:  # JSON's, the wire's, and unicode's
             raise JudgeFault("judge_protocol", f"the judge wrote a line that does not fit: {error}") from None
 
-    def _take_ready(self) -> None:
-        if self._ready:
+    def _take_ready(self, host: Host) -> None:
+        if self.host is not None:
             raise WireError("ready", "a second time")
-        self._ready = True
+        self.host = host
 
     def _take_event(self, event: Event) -> None:
         if self._job is None or self.report is not None:

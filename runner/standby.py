@@ -1,7 +1,8 @@
 """The judge's end of runner/process.py: prepare containers, wait for a job, judge it, say so, clear away.
 
-    python -m runner.standby         {"ready": true} on stdout; then a Job as JSON on stdin, up to its end → JSON lines
-                                     {"event": …}, at last {"report": …}; only then the containers are removed
+    python -m runner.standby         {"ready": {"fingerprint", "epoch"}} on stdout; then a Job as JSON on stdin, up to
+                                     its end → JSON lines {"event": …}, at last {"report": …}; only then the containers
+                                     are removed
     python -m runner.standby --reap  removes the containers that an earlier judge of this runner left behind
 
 Holds no token and no secret but the seeds of the cases. Exit codes: 0 after a report or when no job came, 75 where what
@@ -20,7 +21,7 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Final
 
-from runner import config
+from runner import accelerators, config
 from runner.confirm import confirm
 from runner.ending import Terminated
 from runner.errors import STALE_EXIT, ConfigError
@@ -41,7 +42,7 @@ def stand_by(settings: config.JudgeSettings) -> None:
     above."""
     with ExitStack() as stack:
         ready = stack.enter_context(prepared(settings))
-        _say("ready", True)
+        _say("ready", {"fingerprint": ready.fingerprint, "epoch": accelerators.epoch(ready.fingerprint)})
         job = _await_job(ready)
         if job is None:
             return

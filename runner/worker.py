@@ -20,9 +20,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from runner import canary, config, gpus
-from runner.accelerators import Device, DeviceLock, device_of, epoch, fingerprint
-from runner.client import SiteClient, Welcome, backoff_s, persist
+from runner import canary, config
+from runner.accelerators import Device, DeviceLock, device_of
+from runner.client import SiteClient, backoff_s, persist
 from runner.config import DaemonSettings
 from runner.doorbell import listening
 from runner.errors import (
@@ -39,7 +39,7 @@ from runner.errors import (
 from runner.feed import EventFeed
 from runner.lease import Lease
 from runner.log import configure, get_logger
-from runner.process import JudgeProcess
+from runner.process import Host, JudgeProcess
 from runner.spool import Spool, Spooled
 from runner.wire import Job, Report
 
@@ -53,6 +53,10 @@ IDLE_TICK_S: Final = 1.0  # how often an idle daemon looks whether its judge sti
 REAP_LIMIT_S: Final = 60.0
 PROBLEM_FAULT: Final = "problem"  # the judge's code for an organiser's broken problem: no reason to slow down
 
+EPOCH_REMEDY: Final = (
+    "the site gives this runner tests, and timed work only of contests that pin this epoch, until an administrator "
+    "makes the epoch current on /organise, or this host gets the driver, limits and software of the others"
+)
 FAULT_MESSAGE: Final = (
     "The machine that judged this had a fault. Nothing is held against the submission, and the operators can see what "
     "happened."
@@ -70,6 +74,7 @@ class Daemon:
         self._stopping = threading.Event()
         self._one_at_a_time = threading.Lock()
         self._judge: JudgeProcess | None = None
+        self._host: Host | None = None  # as the site knows it
         self._renew_s = 15.0
         self._faults = 0
         self._no_canary_before = 0.0
@@ -88,11 +93,10 @@ class Daemon:
 
     def run(self) -> None:
         """Works until stopped. Raises RunnerError where there is no point in going on (a wrong token, say)."""
-        welcome = self._greet()
-        if welcome is None:
-            return
         self._reap()
         try:
+            if not self._greet():
+                return
             with listening(self._settings.broker_url.get_secret_value(), self._settings.runner_hardware, self.drain):
                 while not self._stopping.is_set():
                     self.drain()
@@ -109,9 +113,8 @@ class Daemon:
                     self._send_leftovers()
                     if not self._is_fit():
                         return
-                    if self._owes_hello:
+                    if self._prepared().host != self._host or self._owes_hello:
                         self._hello()
-                    self._prepared()
                     job = self._client.claim(self._settings.runner_hardware)
                 except JudgeStopped:
                     return
@@ -198,20 +201,30 @@ class Daemon:
             self._reap()
         self._judge = None
 
-    def _greet(self) -> Welcome | None:
-        try:
-            return persist(self._hello, self._wait_for_site)
-        except SiteUnreachable:  # only when stopping
-            return None
+    def _greet(self) -> bool:
+        """Says hello once a judge is prepared, which alone knows the epoch; False when stopping."""
+        failures = 0
+        while not self._stopping.is_set():
+            try:
+                persist(self._hello, self._wait_for_site)
+            except (SiteUnreachable, JudgeStopped):  # only when stopping
+                return False
+            except JudgeFault as fault:
+                log.error("judge_not_prepared", reason=fault.reason, error=str(fault))
+                self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0**failures))
+                failures += 1
+            else:
+                return True
+        return False
 
-    def _hello(self) -> Welcome:
-        """One try. Raises SiteUnreachable, Unauthorised, SiteRefused."""
-        hardware = self._settings.runner_hardware
-        host = fingerprint(hardware, self._settings.runner_gpu, gpus.host_torch(self._settings))
-        welcome = self._client.hello(hardware, host, epoch(host))
-        self._renew_s, self._owes_hello = welcome.renew_s, False
+    def _hello(self) -> None:
+        """One try. Raises SiteUnreachable, Unauthorised, SiteRefused; JudgeFault, JudgeStopped."""
+        hardware, host = self._settings.runner_hardware, self._prepared().host
+        welcome = self._client.hello(hardware, host.fingerprint, host.epoch)
+        self._host, self._renew_s, self._owes_hello = host, welcome.renew_s, False
         log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)
-        return welcome
+        if welcome.epoch_state not in ("", "current"):
+            log.warning("epoch_not_current", epoch=host.epoch, state=welcome.epoch_state, remedy=EPOCH_REMEDY)
 
     def _wait_for_site(self, pause_s: float) -> bool:
         log.warning("site_unreachable", again_in_s=round(pause_s, 2))

@@ -9,10 +9,14 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
+from leaderboard.competitions.calendar import Stage
+from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import RECORD, Confirmation
 from leaderboard.judging.claim import frozen_times, longest
+from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.leased import claim
 from leaderboard.judging.models import Runner
+from leaderboard.judging.states import QUEUED
 from runner.wire import Incumbent, Job
 
 RUNS: Final = 5  # the k of docs/records.md
@@ -21,9 +25,9 @@ PAUSE: Final = timedelta(minutes=10)  # between two records of one board: near-t
 
 @transaction.atomic
 def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
-    """The next one of this runner's hardware, or None. `asked_before`: only one that waits since then."""
+    """The next one of this runner's hardware and epoch, or None. `asked_before`: only one that waits since then."""
     busy = Confirmation.objects.filter(cause=RECORD, claimed_at__gt=now - PAUSE).values("board")
-    waiting = Confirmation.objects.filter(created_at__lte=asked_before or now)
+    waiting = Confirmation.objects.filter(created_at__lte=asked_before or now, board__in=_measured_boards(runner))
     found = claim(waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id"), runner=runner, now=now)
     if found is None:
         return None
@@ -31,6 +35,14 @@ def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime 
     found.hard_deadline_at = now + job.most_judged * longest(found.version.bundle)
     found.save(update_fields=["hard_deadline_at"])
     return job
+
+
+def _measured_boards(runner: Runner) -> list[int]:
+    """Those with waiting confirmations whose contest ranks the runner's epoch."""
+    waiting = Confirmation.objects.filter(state=QUEUED, hardware=runner.hardware).values("board")
+    boards = list(Board.objects.filter(pk__in=waiting).select_related("competition"))
+    ranked = RankedEpochs(boards)
+    return [board.pk for board in boards if ranked.of(board, Stage.CONTEST) == runner.epoch]
 
 
 def _job(asked: Confirmation, *, epoch: str) -> Job:

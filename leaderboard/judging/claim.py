@@ -10,12 +10,15 @@ for each other. The order is fair rather than first come first served:
 3. ranked before practice;
 4. then by the time of submission, so an attempt that replaces a lost one keeps its place.
 
+A runner gets timed work of the epoch that it measures in only (epochs.measurable); tests run in any.
+
 What a runner could not measure before, it gets again only where no other one is alive that has not tried; what somebody
 wants judged on another device, only where there is no other.
 """
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -24,6 +27,7 @@ from django.db import connection, transaction
 
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.judging import events
+from leaderboard.judging.epochs import measurable
 from leaderboard.judging.models import Attempt, ReferenceTime, Runner
 from leaderboard.judging.states import CLAIMED, LOST, QUEUED, RUNNING, check_move
 from runner.wire import Job
@@ -63,6 +67,13 @@ UPDATE judging_attempt AS taken
                  FROM judging_runner AS other
                 WHERE other.hardware = attempt.hardware AND other.last_seen_at > %(alive)s AND other.id <> %(runner)s
                   AND other.suspended_at IS NULL AND other.set_aside_at IS NULL))
+       AND (submission.mode = 'test'
+            OR %(by_default)s <> COALESCE(
+                submission.created_at
+                    >= (%(exceptions)s::jsonb #>> ARRAY[submission.board_id::text, '0'])::timestamptz
+                AND submission.created_at
+                    < (%(exceptions)s::jsonb #>> ARRAY[submission.board_id::text, '1'])::timestamptz,
+                false))
      ORDER BY attempt.is_shadow,
               attempt.cause = 'rejudge',
               (SELECT count(*)
@@ -107,7 +118,10 @@ def longest(bundle: dict[str, Any]) -> timedelta:
 
 
 def _take(runner: Runner, now: datetime) -> int | None:
+    timed = measurable(hardware=runner.hardware, epoch=runner.epoch)
     figures: dict[str, Any] = {
+        "by_default": timed.by_default,
+        "exceptions": json.dumps(timed.exceptions),
         "claimed": CLAIMED,
         "queued": QUEUED,
         "lost": LOST,

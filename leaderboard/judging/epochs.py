@@ -1,20 +1,36 @@
-"""Timing epochs of a hardware: opened by the first runner that says one, preferred again by an organiser."""
+"""Timing epochs: proposed by runners, made current by a person, pinned by contests; which epoch a board ranks.
+
+The first epoch of a hardware becomes current by itself, as there is nothing that it could displace. Every later one
+waits for a person: a new driver on one host never empties a board. A contest pins the epoch of its first ranked line.
+"""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from django.db import transaction
+import structlog
+from django.db import IntegrityError, transaction
 
 from leaderboard.accounts.models import User
-from leaderboard.accounts.permissions import check_reason
+from leaderboard.accounts.permissions import check_reason, check_staff
 from leaderboard.audit.record import record
+from leaderboard.competitions.calendar import Stage, stage_of, window_of
+from leaderboard.competitions.models import Board, Competition, Prize, Role
+from leaderboard.competitions.roles import check_role
 from leaderboard.errors import UserError
-from leaderboard.judging.models import EPOCH_CHARS, Epoch
+from leaderboard.judging.models import EPOCH_CHARS, Epoch, EpochPin, Result, Runner
+from leaderboard.submissions.models import Submission
 
+MOST_PROPOSED: Final = 50  # of one hardware: a runner that says another epoch each time fills no table
+UNREADABLE: Final = "unknown"  # a runner's word for a part of its host that it could not read
 _NAME: Final = re.compile(rf"[A-Za-z0-9:._-]{{0,{EPOCH_CHARS}}}")
+_ALWAYS: Final = (datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
+
+log = structlog.get_logger(__name__)
 
 
 def check_epoch(name: str, field: str) -> None:
@@ -22,21 +38,192 @@ def check_epoch(name: str, field: str) -> None:
         raise UserError(field, name, f"use letters, digits, : . _ and - (at most {EPOCH_CHARS})")
 
 
-def open_epoch(*, hardware: str, name: str, now: datetime) -> None:
-    """Nothing happens where it is open already, or the runner said none."""
-    if name:
-        Epoch.objects.get_or_create(hardware=hardware, name=name, defaults={"opened_at": now, "current_since": now})
+def check_readable(fingerprint: Mapping[str, Any], field: str = "fingerprint") -> None:
+    """A host that could not be read has no epoch: nobody knows which times its own may stand beside."""
+    for name, value in sorted(fingerprint.items()):
+        if value == UNREADABLE:
+            text = "the runner could not read it, so its times rank nowhere; run `runner doctor` and `nvidia-smi` on"
+            raise UserError(f"{field}.{name}", value, f"{text} that host, then restart the runner")
+
+
+def propose_epoch(*, hardware: str, name: str, fingerprint: Mapping[str, Any], now: datetime) -> str:
+    """Note that a runner measures in this epoch; answers the epoch's state, "" where the runner says no epoch."""
+    if not name:
+        return ""
+    known = Epoch.objects.filter(hardware=hardware, name=name).first()
+    if known is not None:
+        if fingerprint and not known.fingerprint:
+            Epoch.objects.filter(pk=known.pk).update(fingerprint=dict(fingerprint))
+        return known.state
+    if Epoch.objects.filter(hardware=hardware, state=Epoch.PROPOSED).count() >= MOST_PROPOSED:
+        text = f"{MOST_PROPOSED} epochs of {hardware} wait for a decision; dismiss some on /organise"
+        raise UserError("epoch", name, text, status=409)
+    state = Epoch.CURRENT if _is_first(hardware) else Epoch.PROPOSED
+    try:
+        with transaction.atomic():
+            _open(hardware, name, state, fingerprint, now)
+    except IntegrityError:  # another runner was faster: with this epoch, or with the first of the hardware
+        state = Epoch.objects.filter(hardware=hardware, name=name).values_list("state", flat=True).first() or ""
+        if not state:
+            state = Epoch.PROPOSED
+            _open(hardware, name, state, fingerprint, now)
+    log.info("epoch_opened", hardware=hardware, epoch=name, state=state)
+    return state
 
 
 @transaction.atomic
 def choose_epoch(*, hardware: str, name: str, actor: User | None, reason: str, now: datetime) -> None:
-    """From now on boards of this hardware rank this epoch, until a newer one opens: after a rolled-back driver, say."""
+    """Let every board of the hardware rank this epoch, except those of contests that pin another."""
+    _check_decides(actor, reason)
+    chosen = _locked(hardware, name)
+    if chosen.state == Epoch.CURRENT:
+        raise UserError("epoch", name, f"it is the current epoch of {hardware} already", status=409)
+    former = Epoch.objects.filter(hardware=hardware, state=Epoch.CURRENT).first()
+    before = {"state": chosen.state, "current": former.name if former else ""}
+    Epoch.objects.filter(hardware=hardware, state=Epoch.CURRENT).update(state=Epoch.RETIRED)
+    chosen.state, chosen.current_since = Epoch.CURRENT, now
+    chosen.save(update_fields=["state", "current_since"])
+    record(act="choose_epoch", target=chosen, actor=actor, reason=reason, now=now, before=before)
+
+
+@transaction.atomic
+def dismiss_epoch(*, hardware: str, name: str, actor: User | None, reason: str, now: datetime) -> None:
+    """Decide against a proposed epoch: its runners get no timed work until they measure in a ranked one."""
+    _check_decides(actor, reason)
+    epoch = _locked(hardware, name)
+    if epoch.state != Epoch.PROPOSED:
+        raise UserError("epoch", name, f"it is {epoch.state}; only a proposed epoch can be dismissed", status=409)
+    epoch.state = Epoch.DISMISSED
+    epoch.save(update_fields=["state"])
+    record(act="dismiss_epoch", target=epoch, actor=actor, reason=reason, now=now, before={"state": Epoch.PROPOSED})
+
+
+@transaction.atomic
+def move_pin(
+    *, competition: Competition, hardware: str, name: str, actor: User | None, reason: str, now: datetime
+) -> None:
+    """Let the contest of this competition rank another epoch on one hardware."""
     check_reason(reason)
-    epoch = Epoch.objects.select_for_update().filter(hardware=hardware, name=name).first()
-    if epoch is None:
-        known = ", ".join(Epoch.objects.filter(hardware=hardware).values_list("name", flat=True)[:20]) or "none"
-        raise UserError("epoch", name, f"no such epoch of {hardware}; there are {known}", status=404)
-    before = {"current_since": epoch.current_since.isoformat()}
-    epoch.current_since = now
-    epoch.save(update_fields=["current_since"])
-    record(act="choose_epoch", target=epoch, actor=actor, reason=reason, now=now, before=before)
+    if actor is not None:
+        check_role(actor, competition, Role.OWNER, "move its contest to another timing epoch")
+    _locked(hardware, name)
+    pin, was_made = EpochPin.objects.select_for_update().get_or_create(
+        competition=competition, hardware=hardware, defaults={"epoch": name, "pinned_at": now}
+    )
+    before = {"hardware": hardware, "epoch": None if was_made else pin.epoch}
+    if not was_made and pin.epoch == name:
+        raise UserError("epoch", name, f"the contest ranks this epoch on {hardware} already", status=409)
+    pin.epoch, pin.pinned_at = name, now
+    pin.save(update_fields=["epoch", "pinned_at"])
+    record(act="move_epoch_pin", target=competition, actor=actor, reason=reason, now=now, before=before)
+
+
+def pin_contests(results: Iterable[Result], *, now: datetime) -> None:
+    """Pin the current epoch of each contest whose first ranked line is one of these results.
+
+    A contest is a competition with a deadline or a prize; a board that is open for ever follows the current epoch.
+    """
+    first: dict[tuple[int, str], Competition] = {}
+    for result in results:
+        board, sent_at = result.attempt.submission.board, result.attempt.submission.created_at
+        if stage_of(board.competition.schedule, sent_at, board_deadline=board.deadline) is Stage.CONTEST:
+            first[board.competition_id, board.hardware] = board.competition
+    if not first:
+        return
+    pinned = EpochPin.objects.filter(competition__in={pk for pk, _ in first}).values_list("competition", "hardware")
+    for competition_id, hardware in first.keys() - set(pinned):
+        competition = first[competition_id, hardware]
+        if _is_contest(competition):
+            pin = {"epoch": current_epoch(hardware), "pinned_at": now}
+            EpochPin.objects.get_or_create(competition=competition, hardware=hardware, defaults=pin)
+
+
+def current_epoch(hardware: str) -> str:
+    """The name of the hardware's current epoch; "" where no runner of it has ever said one."""
+    found = Epoch.objects.filter(hardware=hardware, state=Epoch.CURRENT).values_list("name", flat=True)
+    return found.first() or ""
+
+
+class RankedEpochs:
+    """Which epoch each of some boards ranks in a stage: the one place that decides. Two queries for any number."""
+
+    def __init__(self, boards: Sequence[Board]) -> None:
+        known = Epoch.objects.filter(hardware__in={board.hardware for board in boards})
+        self.known = {(epoch.hardware, epoch.name): epoch for epoch in known}
+        self._current = {epoch.hardware: epoch.name for epoch in known if epoch.state == Epoch.CURRENT}
+        pins = EpochPin.objects.filter(competition__in={board.competition_id for board in boards})
+        self._pins = {(pin.competition_id, pin.hardware): pin.epoch for pin in pins}
+
+    def of(self, board: Board, stage: Stage) -> str:
+        """Pins bind the contest alone: practice and submissions after it follow the current epoch."""
+        current = self._current.get(board.hardware, "")
+        if stage is not Stage.CONTEST:
+            return current
+        return self._pins.get((board.competition_id, board.hardware), current)
+
+
+def waits_for_epoch(submission: Submission) -> bool:
+    """Whether there are runners of its hardware, and none that measures in the epoch that its board ranks."""
+    board = submission.board
+    if submission.mode == "test":
+        return False
+    stage = stage_of(board.competition.schedule, submission.created_at, board_deadline=board.deadline)
+    runners = Runner.objects.filter(hardware=board.hardware)
+    return runners.exists() and not runners.filter(epoch=RankedEpochs([board]).of(board, stage)).exists()
+
+
+@dataclass(frozen=True)
+class Measurable:
+    """Which timed submissions a runner may take: `by_default`, but for those sent to a board within its window."""
+
+    by_default: bool
+    exceptions: dict[str, tuple[str, str]]  # board id → since (included), until (excluded), ISO 8601
+
+
+def measurable(*, hardware: str, epoch: str) -> Measurable:
+    """For a runner that measures in this epoch. Three queries at most."""
+    by_default = current_epoch(hardware) == epoch
+    pins = EpochPin.objects.filter(hardware=hardware).values_list("competition", "epoch")
+    others = [competition for competition, pinned in pins if (pinned == epoch) is not by_default]
+    boards = Board.objects.filter(competition__in=others, hardware=hardware).select_related("competition")
+    exceptions = {}
+    for board in boards if others else ():
+        window = window_of(board.competition.schedule, Stage.CONTEST, board_deadline=board.deadline)
+        since, until = window.since or _ALWAYS[0], window.until or _ALWAYS[1]
+        exceptions[str(board.pk)] = (since.isoformat(), until.isoformat())
+    return Measurable(by_default, exceptions)
+
+
+def _check_decides(actor: User | None, reason: str) -> None:
+    """Hardware is shared by competitions, so administrators decide; `None` is the operator's command."""
+    check_reason(reason)
+    if actor is not None:
+        check_staff(actor, "decide on timing epochs")
+
+
+def _is_first(hardware: str) -> bool:
+    """Whether an epoch could displace nothing: no epoch of this hardware, and no time that ranks without one."""
+    if Epoch.objects.filter(hardware=hardware).exists():
+        return False
+    timed = Result.objects.filter(attempt__hardware=hardware, attempt__submission__mode="ranked", epoch="")
+    return not timed.filter(ratio__isnull=False).exists()
+
+
+def _open(hardware: str, name: str, state: str, fingerprint: Mapping[str, Any], now: datetime) -> None:
+    since = now if state == Epoch.CURRENT else None
+    Epoch.objects.create(
+        hardware=hardware, name=name, state=state, fingerprint=dict(fingerprint), opened_at=now, current_since=since
+    )
+
+
+def _locked(hardware: str, name: str) -> Epoch:
+    """All epochs of the hardware are locked: two people who decide at once decide one after the other."""
+    known = {epoch.name: epoch for epoch in Epoch.objects.select_for_update().filter(hardware=hardware)}
+    if name not in known:
+        names = ", ".join(sorted(known)[:20]) or "none"
+        raise UserError("epoch", name, f"no such epoch of {hardware}; there are {names}", status=404)
+    return known[name]
+
+
+def _is_contest(competition: Competition) -> bool:
+    return competition.deadline is not None or Prize.objects.filter(track__competition=competition).exists()

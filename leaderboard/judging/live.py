@@ -12,10 +12,17 @@ from typing import Final
 
 from django.db.models import Count, Min, Q
 
-from leaderboard.judging.models import Attempt, Runner
+from leaderboard.judging.models import Attempt, Epoch, Runner
 from leaderboard.judging.states import QUEUED, RUNNING
 
 SILENT: Final = timedelta(minutes=2)  # a runner that was not heard for so long is not there
+
+
+EPOCH_WHY: Final = {  # why an idle runner may leave timed work alone
+    Epoch.PROPOSED: "measures in a timing epoch that waits for a decision",
+    Epoch.DISMISSED: "measures in a dismissed timing epoch",
+    Epoch.RETIRED: "measures in an earlier timing epoch",
+}
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Host:
     name: str
     hardware: str
     state: str  # suspended, set aside, judging, idle, silent or never seen
-    why: str  # of suspended and set aside
+    why: str  # of suspended and set aside; of idle, where its timing epoch is not the current one
     since: datetime | None  # of this state, where it is known
     seen_at: datetime | None
     epoch: str
@@ -76,11 +83,18 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
         .select_related("submission__board")
         .only("state", "runner", "claimed_at", "submission__board__competition")
     }
-    return [_host(runner, held.get(runner.pk), now) for runner in Runner.objects.filter(hardware__in=hardware)]
+    epochs = Epoch.objects.filter(hardware__in=hardware).values_list("hardware", "name", "state")
+    states = {(kind, name): state for kind, name, state in epochs}
+    return [
+        _host(runner, held.get(runner.pk), EPOCH_WHY.get(states.get((runner.hardware, runner.epoch), ""), ""), now)
+        for runner in Runner.objects.filter(hardware__in=hardware)
+    ]
 
 
-def _host(runner: Runner, attempt: Attempt | None, now: datetime) -> Host:
+def _host(runner: Runner, attempt: Attempt | None, epoch_why: str, now: datetime) -> Host:
     state, why, since = _state(runner, attempt, now)
+    if state == "idle":
+        why = epoch_why
     return Host(
         name=runner.name,
         hardware=runner.hardware,

@@ -1,4 +1,4 @@
-"""Tables of judging: Runner, Attempt, AttemptEvent, Result, Epoch, ReferenceTime, RejudgeSet, RejudgeItem.
+"""Tables of judging: Runner, Attempt, AttemptEvent, Result, Epoch, EpochPin, ReferenceTime, RejudgeSet, RejudgeItem.
 
 Always true, by constraint: a submission has at most one current attempt and at most one unfinished shadow attempt a
 re-judging set, and only these may be unfinished; an attempt has at most one result; one that runs has a runner, a lease
@@ -283,25 +283,56 @@ class Result(models.Model):
 
 
 class Epoch(models.Model):
-    """What may rank together on one hardware: times under the same driver, power limit and harness.
+    """Times that may rank together on one hardware: same device, driver, limits, software and judge (epochs.py)."""
 
-    A board ranks, of the epochs that it has lines of, the one with the latest `current_since`.
-    """
+    PROPOSED: Final = "proposed"  # a runner measures in it; a person has not decided
+    CURRENT: Final = "current"  # ranked by every board that no contest pins to another
+    RETIRED: Final = "retired"  # was current
+    DISMISSED: Final = "dismissed"  # a person decided against it
+    STATES: Final = (PROPOSED, CURRENT, RETIRED, DISMISSED)
 
     hardware = models.CharField(max_length=64)
     name = models.CharField(max_length=EPOCH_CHARS)  # a hash that the runner made
+    state = models.CharField(max_length=16, default=PROPOSED)
+    fingerprint = models.JSONField(default=dict)  # of the runner that proposed it: what the epoch stands for
     opened_at = models.DateTimeField()
-    current_since = models.DateTimeField()  # first seen, or chosen again by an organiser
+    current_since = models.DateTimeField(null=True)  # when it became current last; null: never
 
     class Meta:
-        ordering = ["hardware", "-current_since"]
+        ordering = ["hardware", "-opened_at", "-id"]
         constraints = [
             models.UniqueConstraint(fields=["hardware", "name"], name="one_epoch_a_hardware_and_name"),
+            models.UniqueConstraint(
+                fields=["hardware"], condition=Q(state="current"), name="one_current_epoch_a_hardware"
+            ),
             models.CheckConstraint(condition=~Q(name=""), name="epoch_has_a_name"),
+            models.CheckConstraint(
+                condition=Q(state__in=("current", "retired"), current_since__isnull=False)
+                | Q(state__in=("proposed", "dismissed")),
+                name="epoch_state_is_known",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.name} on {self.hardware}"
+
+
+class EpochPin(models.Model):
+    """The epoch that the contest of a competition ranks on one hardware, whichever becomes current."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="epoch_pins")
+    hardware = models.CharField(max_length=64)
+    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # its name; "": of runners that say none
+    pinned_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["competition_id", "hardware"]
+        constraints = [
+            models.UniqueConstraint(fields=["competition", "hardware"], name="one_epoch_pin_a_competition_and_hardware")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.epoch or 'no epoch'} on {self.hardware} in competition {self.competition_id}"
 
 
 class ReferenceTime(models.Model):

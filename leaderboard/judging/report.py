@@ -13,7 +13,7 @@ from django.db import transaction
 
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging import events, lease, remeasure, suspend
-from leaderboard.judging.epochs import check_epoch, open_epoch
+from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.states import DONE, check_move
 from leaderboard.judging.storable import check_storable
@@ -70,7 +70,10 @@ def note_refused(*, attempt_id: int, runner: Runner, token: int, problem: str, n
 
 def _keep(attempt: Attempt, report: Report, now: datetime, *, epoch: str) -> Result:
     if not attempt.is_shadow:  # else when its set is applied
-        open_epoch(hardware=attempt.hardware, name=epoch, now=now)
+        fingerprint = report.evidence.get("fingerprint")
+        fingerprint = fingerprint if isinstance(fingerprint, dict) else {}
+        if UNREADABLE not in fingerprint.values():
+            propose_epoch(hardware=attempt.hardware, name=epoch, fingerprint=fingerprint, now=now)
     return Result.objects.create(
         attempt=attempt,
         outcome=report.outcome,

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from leaderboard.accounts.secret import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.errors import UserError
-from leaderboard.judging.epochs import check_epoch, open_epoch
+from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoch
 from leaderboard.judging.models import Runner
 from leaderboard.judging.storable import check_storable
 
@@ -46,14 +46,19 @@ def find_runner(text: str) -> Runner | None:
 
 
 @transaction.atomic
-def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datetime) -> None:
-    """The runner is there, says what it is, and by that that its device is fit: it may claim again if it might not."""
+def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datetime) -> str:
+    """Note that the runner is there, what it is and that its device is fit, so that it may claim again.
+
+    Answers the state of its timing epoch.
+    """
     check_storable(fingerprint, "fingerprint")
     check_epoch(epoch, "epoch")
+    check_readable(fingerprint)
     told = {"last_seen_at": now, "fingerprint": fingerprint, "epoch": epoch}
     Runner.objects.filter(pk=runner.pk).update(**told, set_aside_at=None, set_aside_reason="")
-    open_epoch(hardware=runner.hardware, name=epoch, now=now)
+    state = propose_epoch(hardware=runner.hardware, name=epoch, fingerprint=fingerprint, now=now)
     log.info("runner_hello", runner=runner.name, hardware=runner.hardware, epoch=epoch, back=runner.is_set_aside)
+    return state
 
 
 def check_hardware(runner: Runner, hardware: str) -> None:

@@ -1,19 +1,21 @@
 """What pages and the API read of the standings: Entry and nothing else.
 
 A board is ranked within one stage of its competition and one timing epoch, and nothing here ever mixes two. Which lines
-are counted at a moment is said by windows.py. The current epoch is that of the board's hardware which became current
-last among those that it shows lines of. Lines of earlier epochs stay, to be seen when asked for.
+are counted at a moment is said by windows.py. Which epoch a board ranks is decided by judging.epochs.RankedEpochs, and
+never by the lines that it has. Lines of other epochs stay, to be seen when asked for.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from leaderboard.competitions.calendar import Stage, Window, current_stage
 from leaderboard.competitions.models import Board
+from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.field import Field
 from leaderboard.standings.history import Record
@@ -26,11 +28,13 @@ from leaderboard.submissions.models import Submission
 
 @dataclass(frozen=True)
 class BoardEpoch:
-    """A timing epoch that a board has lines of."""
+    """A timing epoch that a board ranks or has lines of."""
 
     name: str  # "": of runners that said none
     since: datetime | None
-    is_current: bool
+    is_current: bool  # the board ranks it
+    state: str = ""  # of Epoch.STATES; "": no runner said this epoch
+    fingerprint: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what it stands for
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Standing:
     rank: int | None  # None: behind a faster kernel of its entrant, of an earlier epoch, or not shown yet
     is_tied: bool
     is_current: bool  # of the epoch that the board ranks
+    is_proposed: bool  # of an epoch that waits for a person's decision
     is_shown: bool  # False: sent while frozen; it counts, and is seen by others from the reveal on
     stage: Stage
     value: Value
@@ -58,7 +63,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Look:
-    """What one sees of a board in a stage: its epochs, the current one first, and the ranking of each."""
+    """What one sees of a board in a stage: its epochs, the one that it ranks first, and the ranking of each."""
 
     stage: Stage
     epochs: tuple[BoardEpoch, ...]
@@ -66,7 +71,7 @@ class Look:
 
     @property
     def current(self) -> Table:
-        return self.tables[self.epochs[0].name] if self.epochs else NO_LINES
+        return self.tables.get(self.epochs[0].name, NO_LINES) if self.epochs else NO_LINES
 
 
 def look(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) -> Look:
@@ -76,22 +81,19 @@ def look(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) ->
 def looks(
     boards: Iterable[Board], *, now: datetime, stage: Stage | None = None, in_full: bool = False
 ) -> dict[int, Look]:
-    """Board → what one sees of it, in this stage or in its current one. Five queries at most for any number."""
+    """Board → what one sees of it, in this stage or in its current one. Six queries at most for any number."""
     listed = list(boards)
     stages = {board.pk: stage or current_stage(board.competition.schedule, now) for board in listed}
     found = read({board.pk: window(board, stages[board.pk], now, in_full=in_full) for board in listed})
-    known = Epoch.objects.filter(hardware__in={board.hardware for board in listed}).order_by("-current_since", "-pk")
-    opened: dict[str, dict[str, datetime]] = defaultdict(dict)
-    for epoch in known if any(found.values()) else ():
-        opened[epoch.hardware][epoch.name] = epoch.opened_at
+    ranked = RankedEpochs(listed if any(found.values()) else [])
     return {
-        board.pk: Look(stages[board.pk], _epochs(found[board.pk], opened[board.hardware]), found[board.pk])
+        board.pk: Look(stages[board.pk], _epochs(board, stages[board.pk], found[board.pk], ranked), found[board.pk])
         for board in listed
     }
 
 
 def board_epochs(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) -> list[BoardEpoch]:
-    """Those that this board shows lines of, the current one first."""
+    """The one that this board ranks, then the others that it shows lines of, the newest first; none without lines."""
     return list(look(board, stage=stage, now=now, in_full=in_full).epochs)
 
 
@@ -149,13 +151,16 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
     shown = look(board, stage=stage, now=now)
     table = shown.tables.get(epoch, NO_LINES)
     seen = is_shown(board, submission.created_at, now)
-    is_current = not shown.epochs or epoch == shown.epochs[0].name
+    of = next((known for known in shown.epochs if known.name == epoch), None)
+    if of is None:  # its line alone is of this epoch, and not shown yet
+        of = _board_epoch(epoch, RankedEpochs([board]), board, stage)
     place = next((place for place in table.places if submission.pk in place.value.submissions), None)
     value, time_us = _own_value(submission, epoch, window(board, stage, now, in_full=not seen))
     return Standing(
-        rank=place.rank if place and is_current else None,
-        is_tied=place.is_tied if place and is_current else False,
-        is_current=is_current,
+        rank=place.rank if place and of.is_current else None,
+        is_tied=place.is_tied if place and of.is_current else False,
+        is_current=of.is_current,
+        is_proposed=of.state == Epoch.PROPOSED,
         is_shown=seen,
         stage=stage,
         value=value,
@@ -211,8 +216,17 @@ def _own_value(submission: Submission, epoch: str, counted: Window) -> tuple[Val
     return value, mean_time_us([run.score_us for run in runs])
 
 
-def _epochs(tables: Tables, opened: Mapping[str, datetime]) -> tuple[BoardEpoch, ...]:
-    """`opened`: of this hardware, the current one first."""
-    found: list[tuple[str, datetime | None]] = [(name, since) for name, since in opened.items() if name in tables]
-    found += [(name, None) for name in sorted(tables) if name not in opened]
-    return tuple(BoardEpoch(name, since, is_current=not place) for place, (name, since) in enumerate(found))
+def _epochs(board: Board, stage: Stage, tables: Tables, ranked: RankedEpochs) -> tuple[BoardEpoch, ...]:
+    if not tables:
+        return ()
+    names = {ranked.of(board, stage), *tables}
+    found = sorted((_board_epoch(name, ranked, board, stage) for name in names), key=lambda epoch: epoch.name)
+    found.sort(key=lambda epoch: (epoch.is_current, epoch.since.timestamp() if epoch.since else 0.0), reverse=True)
+    return tuple(found)
+
+
+def _board_epoch(name: str, ranked: RankedEpochs, board: Board, stage: Stage) -> BoardEpoch:
+    known, is_current = ranked.known.get((board.hardware, name)), name == ranked.of(board, stage)
+    if known is None:
+        return BoardEpoch(name, None, is_current)
+    return BoardEpoch(name, known.opened_at, is_current, known.state, known.fingerprint)

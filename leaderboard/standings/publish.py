@@ -9,6 +9,7 @@ from typing import Final
 from django.db.models import QuerySet
 
 from leaderboard.entrants.models import Entrant
+from leaderboard.judging.epochs import pin_contests
 from leaderboard.judging.models import Result
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.light import light_share
@@ -36,6 +37,7 @@ def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None]
     lock_entrants(submission.entrant_id for submission in submissions)
     retracted = retracted_kernels({submission.board_id for submission in submissions})
     may = [result for result in results if _kernel(result.attempt.submission) not in retracted]
+    pin_contests(may, now=now)
     Entry.objects.bulk_create(
         [_entry(result, lights[result.pk], now) for result in may],
         update_conflicts=True,

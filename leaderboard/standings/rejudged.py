@@ -15,7 +15,8 @@ from django.db.models import QuerySet
 
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board, Competition
-from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet, Result
+from leaderboard.judging.epochs import RankedEpochs
+from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet, Result
 from leaderboard.judging.rejudge_sets import currents_of, fate_of, items_of
 from leaderboard.judging.states import UNFINISHED
 from leaderboard.review.standing import REJECTED, reviews_of
@@ -168,11 +169,8 @@ def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> lis
         line = _line_of(item, boards[item.submission.board_id])
         if line is not None and item.submission_id not in kept_off:
             would[item.submission_id] = line
-    newest, level = (
-        _epochs_newest_first(boards.values()),
-        [pair for pairs in level_pairs(boards).values() for pair in pairs],
-    )
-    before, after = (_tables(found.values(), boards, newest, level) for found in (lines, would))
+    ranked, level = RankedEpochs([*boards.values()]), [pair for pairs in level_pairs(boards).values() for pair in pairs]
+    before, after = (_tables(found.values(), boards, ranked, level) for found in (lines, would))
     changes = []
     for board_id, stage in sorted(before | after):
         old, new = (tables.get((board_id, stage), NO_TABLE) for tables in (before, after))
@@ -190,12 +188,6 @@ def published_in(competition: Competition, board: Board | None) -> QuerySet[Any]
     """The ids of the submissions that have a line."""
     lines = Entry.objects.filter(board__competition=competition)
     return (lines if board is None else lines.filter(board=board)).values("submission_id")
-
-
-def current_epoch(names: Iterable[str], newest_first: Sequence[str]) -> str:
-    """Pure: which of these a board ranks. One that nobody opened yet is newer than all; "" is of before epochs."""
-    known = {name: place for place, name in enumerate(newest_first)}
-    return min(names, key=lambda name: (name == "", known.get(name, -1), name))
 
 
 def _difference(item: RejudgeItem, fate: str, places: Mapping[tuple[int, Stage], BoardChange]) -> Difference:
@@ -257,16 +249,16 @@ def _line_of(item: RejudgeItem, board: Board) -> Line | None:
 def _tables(
     lines: Iterable[Line],
     boards: Mapping[int, Board],
-    newest: Mapping[str, Sequence[str]],
+    ranked: RankedEpochs,
     level: Sequence[tuple[int, int]],
 ) -> dict[tuple[int, Stage], Table]:
     grouped: dict[tuple[int, Stage], dict[str, list[Line]]] = {}
     for line in lines:
         grouped.setdefault((line.board_id, line.stage), {}).setdefault(line.epoch, []).append(line)
     return {
-        where: _table(epoch, epochs[epoch], level)
+        where: _table(epoch, epochs.get(epoch, []), level)
         for where, epochs in grouped.items()
-        for epoch in [current_epoch(epochs, newest.get(boards[where[0]].hardware, ()))]
+        for epoch in [ranked.of(boards[where[0]], where[1])]
     }
 
 
@@ -280,14 +272,6 @@ def _table(epoch: str, lines: Sequence[Line], level: Sequence[tuple[int, int]]) 
 
 def _left_behind(before: Table, after: Table, would: Mapping[int, Line]) -> int:
     return sum(1 for pk in before.submissions if pk in would and would[pk].epoch != after.epoch)
-
-
-def _epochs_newest_first(boards: Iterable[Board]) -> dict[str, list[str]]:
-    newest: dict[str, list[str]] = {}
-    known = Epoch.objects.filter(hardware__in={board.hardware for board in boards}).order_by("-current_since", "-pk")
-    for hardware, name in known.values_list("hardware", "name"):
-        newest.setdefault(hardware, []).append(name)
-    return newest
 
 
 def _rejected(attempt_ids: Iterable[int]) -> set[int]:

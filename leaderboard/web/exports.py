@@ -25,6 +25,7 @@ from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.review.models import Decision
 from leaderboard.standings.boards import BoardEpoch, RankedEntry, lines_of, look
+from leaderboard.standings.table import NO_LINES
 from leaderboard.submissions.models import Submission
 
 PAGE_ROWS: Final = 500
@@ -189,7 +190,7 @@ def _lines(board: Board) -> Iterator[Row]:
     for stage in Stage:
         seen = look(board, stage=stage, now=timezone.now(), in_full=True)
         for epoch in seen.epochs:
-            table = seen.tables[epoch.name]
+            table = seen.tables.get(epoch.name, NO_LINES)
             yield from (_standing_row(board, stage, epoch, line) for line in lines_of(table, table.places))
 
 

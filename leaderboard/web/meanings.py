@@ -55,8 +55,8 @@ MEANINGS: Final = (
     ),
     Meaning(
         "Timing epoch",
-        "Times rank together only under the same driver, power limit and version of the judge. When one of them "
-        "changes a new epoch begins, and earlier results are kept apart.",
+        "Times rank together only under the same driver, limits, software and version of the judge. When one of them "
+        "changes a new epoch is proposed; an organiser decides when boards rank it. A contest keeps its own.",
     ),
 )
 

@@ -195,7 +195,7 @@ def _evidence(result: Result, submission: Submission, user: User) -> dict[str, A
         "drawn": [(one, panels) for one, panels in drawn if panels],
         "not_drawn": len(timed) - len(drawn),
         "strip": heat.strip(timed),
-        "fingerprint": sorted(fingerprint.items())[:16] if isinstance(fingerprint, dict) else [],
+        "fingerprint": sorted(fingerprint.items())[:24] if isinstance(fingerprint, dict) else [],
         "compared": _compared(result, submission, user),
         "history": _history(submission),
     }

@@ -80,10 +80,9 @@ class Hello(RunnerView):
         hardware = _text(sent, "hardware")
         check_hardware(runner, hardware)
         epoch = _text(sent, "epoch") if "epoch" in sent else ""
-        greet(runner=runner, fingerprint=fingerprint, epoch=epoch, now=timezone.now())
-        return Response(
-            {"runner": runner.name, "hardware": hardware, "lease_s": settings.LEASE_S, "renew_s": settings.RENEW_S}
-        )
+        state = greet(runner=runner, fingerprint=fingerprint, epoch=epoch, now=timezone.now())
+        lease = {"lease_s": settings.LEASE_S, "renew_s": settings.RENEW_S}
+        return Response({"runner": runner.name, "hardware": hardware, **lease, "epoch_state": state})
 
 
 class Claim(RunnerView):

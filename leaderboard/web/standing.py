@@ -90,7 +90,7 @@ def show(
     epoch = next((known for known in seen.epochs if asked.epoch in (None, known.name)), None)
     if stage not in stages or (asked.epoch is not None and epoch is None):
         return None
-    table = seen.tables[epoch.name] if epoch else NO_LINES
+    table = seen.tables.get(epoch.name, NO_LINES) if epoch else NO_LINES
     places = _of_division(table, board, asked.division)
     own = own_entrant(viewer, board.competition)
     asked_before = schedule.freeze_at if frozen and not in_full else None

@@ -75,6 +75,9 @@ def verdict(outcome: str, reason: str) -> Verdict:
     return Verdict(tone, title, _BETTER.get((outcome, reason), _ADVICE.get(outcome, "")))
 
 
+EPOCH_WAITS: Final = (
+    "In the queue. No runner measures in the timing epoch that this board ranks, so an administrator must decide."
+)
 SAID: Final[dict[str, str]] = {
     "queued": "Waiting for a free runner.",
     "claimed": "A runner has taken it.",

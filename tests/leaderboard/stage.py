@@ -17,6 +17,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
 from leaderboard.judging.claim import claim_next
+from leaderboard.judging.epochs import choose_epoch, current_epoch
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.runners import create_runner
 from leaderboard.submissions.models import Submission
@@ -60,6 +61,8 @@ class Stage:
         )
 
     def claim(self, runner: Runner | None = None) -> Job:
+        """Rex measures in whichever epoch is current, unless a test gives a runner."""
+        self.rex.epoch = current_epoch(self.rex.hardware)
         job = claim_next(runner=runner or self.rex, now=self.now)
         assert job is not None, "there was nothing to claim"
         return job
@@ -67,6 +70,11 @@ class Stage:
     def report(self, job: Job, *, runner: Runner | None = None, **told: Any) -> bool:
         report = passing(job, **told)
         return pipeline.take_report(runner=runner or self.rex, report=report, now=self.later(1))
+
+    def choose(self, epoch: str, hardware: str = "cpu") -> None:
+        """Olga makes an epoch current."""
+        told = {"actor": self.olga, "reason": "the drivers were updated", "now": self.later(1)}
+        choose_epoch(hardware=hardware, name=epoch, **told)
 
     def judge(self, submission: Submission, **told: Any) -> Result:
         """Claim and report what must be the next in the queue."""

@@ -40,7 +40,7 @@ def owners(stage: Stage, epoch: str) -> list[str]:
 def test_no_ranking_holds_lines_of_two_epochs(stage: Stage, settings) -> None:
     settings.SUBMISSIONS_PER_HOUR = 100
     cast = (stage.ada, stage.ben, stage.cleo)
-    for number, (epoch, owner) in enumerate(itertools.product((OLD, NEW, ""), cast)):
+    for number, (epoch, owner) in enumerate(itertools.product(("", OLD, NEW), cast)):
         judged(stage, epoch, 0.99 - number / 20, owner=owner, kernel=1)
     for epoch in (OLD, NEW, ""):
         lines = board_entries(stage.board, epoch, stage=CONTEST, now=stage.now)
@@ -52,12 +52,16 @@ def test_no_ranking_holds_lines_of_two_epochs(stage: Stage, settings) -> None:
         assert incumbent_ratio(board=stage.board, epoch=epoch, without=stage.submit()) == best
 
 
-def test_the_board_ranks_the_newest_epoch_that_has_lines(stage: Stage) -> None:
+def test_the_board_ranks_the_epoch_that_a_person_made_current(stage: Stage) -> None:
     old = judged(stage, OLD, 0.6)
     assert (names(stage), standing_of(old, now=stage.now).rank) == ([OLD], 1)  # type: ignore[union-attr]
     held = judged(stage, NEW, 0.4)
-    assert names(stage) == [OLD], "a result that is held empties no board"
     pipeline.clear_result(result=held.attempts.get().result, actor=stage.olga, reason="it is sound", now=stage.now)
+    assert names(stage) == [OLD, NEW], "a result of a proposed epoch is kept, and displaces nothing"
+    kept = standing_of(held, now=stage.now)
+    assert kept is not None
+    assert (kept.rank, kept.is_current, kept.is_proposed) == (None, False, True)
+    stage.choose(NEW)
     assert names(stage) == [NEW, OLD]
     new = judged(stage, NEW, 0.9, owner=stage.ben)
     assert [line.entry.owner.username for line in entries_of(stage.board)] == ["ada", "ben"]
@@ -71,6 +75,7 @@ def test_the_board_ranks_the_newest_epoch_that_has_lines(stage: Stage) -> None:
 def test_a_runner_that_was_not_updated_yet_does_not_bring_the_old_one_back(stage: Stage) -> None:
     judged(stage, OLD, 0.9)
     judged(stage, NEW, 0.9)
+    stage.choose(NEW)
     judged(stage, OLD, 0.7, owner=stage.ben)
     assert names(stage) == [NEW, OLD]
 
@@ -91,10 +96,10 @@ def test_a_result_is_held_by_what_is_published_in_its_own_epoch(stage: Stage) ->
 def test_an_organiser_brings_an_epoch_back(stage: Stage) -> None:
     judged(stage, OLD, 0.9)
     judged(stage, NEW, 0.8)
-    stage.later(60)
+    stage.choose(NEW)
     choose_epoch(hardware="cpu", name=OLD, actor=stage.olga, reason="the driver was rolled back", now=stage.now)
     assert names(stage) == [OLD, NEW]
-    assert Row.objects.get(act="choose_epoch").reason == "the driver was rolled back"
+    assert Row.objects.filter(act="choose_epoch").latest("pk").reason == "the driver was rolled back"
     with pytest.raises(CommandError, match="there are driver-1, driver-2"):
         call_command("choose_epoch", "cpu", "driver-3", reason="a slip")
     assert Epoch.objects.count() == 2

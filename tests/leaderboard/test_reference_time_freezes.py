@@ -71,7 +71,8 @@ def test_each_epoch_has_its_own_and_a_runner_gets_that_of_its_epoch(stage: Stage
     assert learn(stage) == 0, "nobody told a time without an epoch"
     for epoch, median_ns in ((old, 1_004_500.0), (new, 2_004_500.0), ("driver-3", None)):
         greet(runner=stage.rex, fingerprint={}, epoch=epoch, now=stage.now)
-        stage.rex.refresh_from_db()
+        if epoch != old:
+            stage.choose(epoch)
         submission = stage.submit()
         job = stage.claim()
         assert job.reference_ns == ({CASE: median_ns} if median_ns else {})

@@ -24,6 +24,7 @@ from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.rejudge_sets import discard_set
+from leaderboard.judging.runners import greet
 from leaderboard.review.models import Decision
 from leaderboard.standings.boards import board_epochs
 from leaderboard.standings.models import Entry
@@ -33,7 +34,7 @@ from leaderboard.standings.status import status_of
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
 from tests.leaderboard.rejudging import apply, everything, heard, judge_shadow, set_of
-from tests.leaderboard.stage import NOON, Stage, current
+from tests.leaderboard.stage import NOON, Stage, current, make_runner
 
 ROW = {"id", "submission_id", "attempt_id", "entrant_id", "published_at"}
 VERDICTS = [  # none is held in one order and not in another: nobody is twice as fast as the best
@@ -223,12 +224,11 @@ def test_a_board_never_mixes_epochs_nor_loses_lines_unasked(stage: Stage) -> Non
     for submission in (one, two):
         judge_shadow(stage, submission, ratio=0.75, epoch="driver-2")
     assert not Epoch.objects.exists()
-    assert compare(chosen).left_behind == 1
-    rows = everything()
-    with pytest.raises(UserError, match="1 lines would stay behind"):
-        apply(stage, chosen)
-    assert everything() == rows
-    apply(stage, chosen, anyway=True)
+    assert compare(chosen).left_behind == 2, "those that would move to an epoch that the board does not rank"
+    greet(runner=make_runner("tex"), fingerprint={}, epoch="driver-2", now=stage.now)
+    stage.choose("driver-2")
+    assert compare(chosen).left_behind == 0, "a person decided that the board ranks the new epoch"
+    apply(stage, chosen)
     epochs = board_epochs(stage.board, stage=CalendarStage.CONTEST, now=stage.now)
     assert [epoch.name for epoch in epochs] == ["driver-2", ""]
     assert [status_of(one, now=stage.now).rank for one in (one, two, three)] == [1, 1, None]
@@ -239,6 +239,10 @@ def test_a_whole_board_moves_to_a_new_epoch_unasked(stage: Stage) -> None:
     chosen = set_of(stage, *submissions)
     for submission in submissions:
         judge_shadow(stage, submission, ratio=0.75, epoch="driver-2")
+    greet(runner=make_runner("tex"), fingerprint={}, epoch="driver-2", now=stage.now)
+    with pytest.raises(UserError, match="2 lines would stay behind"):
+        apply(stage, chosen)
+    stage.choose("driver-2")
     assert apply(stage, chosen)
     assert [status_of(one, now=stage.now).rank for one in submissions] == [1, 1]
 

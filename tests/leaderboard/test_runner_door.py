@@ -56,7 +56,13 @@ def told(answer: HttpResponse) -> dict[str, Any]:
 
 def test_the_whole_way(stage: Stage, door: Door) -> None:
     submission = stage.submit()
-    assert told(door.hello()) == {"runner": "rex-2", "hardware": "cpu", "lease_s": 60.0, "renew_s": 15.0}
+    assert told(door.hello()) == {
+        "runner": "rex-2",
+        "hardware": "cpu",
+        "lease_s": 60.0,
+        "renew_s": 15.0,
+        "epoch_state": "",
+    }
     job = door.claim()
     at = f"attempts/{job.attempt_id}"
     assert told(door.post(f"{at}/renew", {"token": job.token}))["cancel"] is False

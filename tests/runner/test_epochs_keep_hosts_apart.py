@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from runner import gpus
-from runner.accelerators import epoch, fingerprint, torch_of
+from runner import inside
+from runner.accelerators import epoch, fingerprint
 from runner.config import JudgeSettings
+from runner.errors import ConfigError
+from sandbox import container, policy
 from tests.runner.judge.fake_nvml import NOT_SUPPORTED, UNKNOWN, FakeError, FakeNvml
 
+REQUIREMENTS = Path(__file__).parents[2] / "sandbox" / "image" / "requirements.txt"
 HOST: dict[str, str | int] = {"hardware": "H200", "gpu": "NVIDIA H200", "driver": "580.1", "power_limit_w": 700}
 
 
@@ -24,9 +31,6 @@ class Driver(FakeNvml):
 
     def nvmlSystemGetDriverVersion(self) -> str:
         return "580.95.05"
-
-    def nvmlSystemGetCudaDriverVersion_v2(self) -> int:
-        return 13010
 
     def nvmlDeviceGetName(self, handle: str) -> str:
         return "NVIDIA H200"
@@ -56,7 +60,6 @@ def test_what_does_not_change_times_leaves_the_epoch_alone() -> None:
         "memory_bytes": 1,
         "gpu_uuid": "GPU-bb",
         "pcie": "gen 4 x8",
-        "cuda": "9",
     }
     assert epoch(HOST) == epoch(HOST | told)
 
@@ -74,14 +77,13 @@ def test_a_gpu_is_told_with_its_driver_and_its_link(driver: Driver) -> None:
             "gpu": "NVIDIA H200",
             "gpu_uuid": "GPU-aa",
             "driver": "580.95.05",
-            "cuda": "13.1",
             "power_limit_w": 700,
             "max_sm_mhz": 1980,
             "pcie": "gen 5 x16",
         }
         == found
     )
-    assert len(found) <= 16  # as many as a reviewer is shown
+    assert len(found) + 3 <= 24  # with those of the image: as many as a reviewer is shown
 
 
 @pytest.mark.parametrize("silent", ["nvmlDeviceGetUUID", "nvmlDeviceGetMaxPcieLinkGeneration"])
@@ -93,48 +95,113 @@ def test_what_a_virtual_gpu_does_not_tell_is_left_out_and_its_epoch_stays(driver
     assert epoch(found) == epoch(whole)
 
 
-def test_a_host_without_a_driver_says_so(driver: Driver) -> None:
-    driver.broken["nvmlInit"] = FakeError(UNKNOWN)
-    assert fingerprint("H200")["gpu"] == "unknown"
-
-
-# -- the stack that containers mount ---------------------------------------------------------------------------------
-
-
-def python_with(torch: str, folder: Path) -> str:
-    """An interpreter that says so of its torch; what it is asked with is a real one's."""
-    made = folder / "python"
-    made.write_text(f"#!/bin/sh\necho {torch}\n" if torch else "#!/bin/sh\nexit 1\n")
-    made.chmod(0o755)
-    return str(made)
-
-
-def test_a_new_torch_of_the_hosts_stack_opens_a_new_epoch(driver: Driver, tmp_path: Path) -> None:
-    told = [torch_of(python_with(torch, tmp_path)) for torch in ("2.13.0+cu130", "2.14.0+cu130")]
-    old, new = (fingerprint("H200", 0, torch) for torch in told)
-    assert (old["torch"], new["torch"]) == ("2.13.0+cu130", "2.14.0+cu130")
-    assert len({epoch(old), epoch(new), epoch(fingerprint("H200"))}) == 3
-
-
-def test_a_real_interpreter_tells_its_torch() -> None:
-    assert torch_of(sys.executable) == version("torch")
-
-
-def test_an_interpreter_without_torch_and_one_that_is_not_there_are_unknown(tmp_path: Path) -> None:
-    assert torch_of(python_with("", tmp_path)) == "unknown"
-    assert torch_of(str(tmp_path / "none")) == "unknown"
-
-
 @pytest.mark.parametrize(
-    ("hardware", "stack", "found"),
-    [("H200", "host", "/opt/torch/python"), ("H200", "toolkit", ""), ("H200", "cdi", ""), ("cpu", "host", "")],
+    ("silent", "named"),
+    [
+        ("nvmlInit", "the library"),
+        ("nvmlDeviceGetName", "the GPU's name"),
+        ("nvmlSystemGetDriverVersion", "the driver's version"),
+        ("nvmlDeviceGetMaxClockInfo", "the highest clock"),
+        ("nvmlDeviceGetPowerManagementLimit", "the power limit"),
+    ],
 )
-def test_only_where_containers_mount_it(tmp_path: Path, hardware: str, stack: str, found: str) -> None:
-    settings = JudgeSettings(
-        runner_hardware=hardware,
-        runner_gpu_stack=stack,
-        runner_gpu_interpreter="/opt/torch/python",
-        runner_state=tmp_path,
-        runner_locks=tmp_path,
+def test_fingerprint_of_a_device_that_cannot_be_read_is_an_error_that_names_the_part(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, silent: str, named: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise FakeError(UNKNOWN)
+
+    monkeypatch.setattr(driver, silent, fail)
+    with pytest.raises(ConfigError, match=f"NVML does not tell {named} of GPU 0.*nvidia-smi -q"):
+        fingerprint("H200")
+
+
+def test_fingerprint_has_the_configured_power_limit_and_not_the_enforced_one(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = epoch(fingerprint("H200"))
+    monkeypatch.setattr(driver, "nvmlDeviceGetEnforcedPowerLimit", lambda handle: 450_000)  # a rack's cap
+    assert epoch(fingerprint("H200")) == before
+    driver.power_limit_mw = 500_000  # nvidia-smi -pl
+    assert epoch(fingerprint("H200")) != before
+
+
+def test_fingerprint_of_a_virtual_gpu_without_a_power_limit_is_readable(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise FakeError(NOT_SUPPORTED)
+
+    monkeypatch.setattr(driver, "nvmlDeviceGetPowerManagementLimit", fail)
+    assert "power_limit_w" not in fingerprint("H200")
+
+
+# -- versions inside the image ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["torch", "torch_cuda", "cuda", "timing_version"])
+def test_another_version_inside_the_image_or_of_the_judge_opens_a_new_epoch(field: str) -> None:
+    inside: dict[str, str | int] = {"torch": "2.11.0", "torch_cuda": "13.0", "cuda": "13.0", "timing_version": 11}
+    assert epoch(HOST | inside) != epoch(HOST | inside | {field: "2.12.0"})
+    assert epoch(HOST | inside) != epoch(HOST)
+
+
+def test_version_probe_names_torch_without_importing_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", "-X", "importtime", "-c", inside.PROGRAM], capture_output=True, text=True, check=True
     )
-    assert gpus.host_python(settings) == found
+    found = json.loads(done.stdout)
+    assert found["torch"] == version("torch")
+    assert "torch._C" not in done.stderr
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, str]) -> list[str]:
+    """Images whose containers were asked; each answers so."""
+    images: list[str] = []
+
+    def ask(client: object, settings: JudgeSettings, gpu: object, cpus: str) -> dict[str, str]:
+        images.append(settings.sandbox_image)
+        return answer
+
+    monkeypatch.setattr(inside, "_ask", ask)
+    monkeypatch.setattr(inside.container, "image_id", lambda client, name: f"sha256:{name}")
+    return images
+
+
+def settings_of(tmp_path: Path, image: str = "a") -> JudgeSettings:
+    return JudgeSettings(runner_state=tmp_path, runner_locks=tmp_path, sandbox_image=image)
+
+
+def test_versions_inside_are_asked_once_an_image_and_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    images = asked(monkeypatch, {"torch": "2.11.0", "cuda": "13.0"})
+    toolkit = policy.Gpu(stack="toolkit", device_id="GPU-aa", interpreter="/opt/venv/bin/python", library_path="")
+    for image, driver in (("a", "1"), ("a", "1"), ("b", "1"), ("b", "2"), ("b", "2")):
+        told = {"gpu": toolkit, "cpus": "0", "driver": driver}
+        assert inside.versions_inside(None, settings_of(tmp_path, image), **told)["torch"] == "2.11.0"
+    assert images == ["a", "b", "b"]
+    host = replace(toolkit, stack="host")
+    for _ in range(2):
+        inside.versions_inside(None, settings_of(tmp_path), gpu=host, cpus="0", driver="1")
+    assert images[3:] == ["a", "a"], "the host's own stack changes without the image"
+
+
+def test_versions_inside_that_cannot_be_read_are_an_error_and_not_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked(monkeypatch, {})
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="SANDBOX_IMAGE: a: a container of it does not say its version of torch"):
+            inside.versions_inside(None, settings_of(tmp_path), gpu=None, cpus="0", driver="")
+
+
+@pytest.mark.docker
+def test_versions_inside_come_from_the_image_and_not_from_this_host(tmp_path: Path) -> None:
+    image = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
+    client = container.connect()
+    try:
+        found = inside.versions_inside(client, settings_of(tmp_path, image), gpu=None, cpus="0", driver="")
+        assert inside.versions_inside(client, settings_of(tmp_path, image), gpu=None, cpus="0", driver="") == found
+    finally:
+        client.close()
+    [pinned] = [line for line in REQUIREMENTS.read_text().splitlines() if line.startswith("torch==")]
+    assert found["torch"].partition("+")[0] == pinned.removeprefix("torch==").split()[0].partition("+")[0]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.accelerators import epoch
 from runner.worker import Daemon
 from tests.runner.conftest import is_alive
 from tests.runner.fake_site import FakeSite
@@ -185,3 +186,35 @@ def test_judge_outlives_the_thread_that_prepared_it(site: FakeSite, start: Start
     time.sleep(0.3)
     assert judge
     assert waiting(state) == judge
+
+
+def test_hello_comes_from_a_prepared_judge_and_none_is_said_where_none_can_be(
+    site: FakeSite, start: Start, state: Path
+) -> None:
+    """A device that cannot be read lets no judge be prepared: the site hears of no epoch, and nothing is claimed."""
+    daemon = start()
+    (state / "unprepared").write_text("die")
+    site.offer("a1", "pass")
+    with running(daemon):
+        site.await_that(lambda: (state / "lives").exists())
+        time.sleep(0.5)
+        assert (site.hellos, site.claims) == ([], 0)
+        (state / "unprepared").unlink()
+        site.await_that(lambda: site.attempts["a1"].report)
+    assert site.hellos[0]["epoch"] == epoch(site.hellos[0]["fingerprint"])
+
+
+def test_judge_of_another_epoch_is_announced_before_it_takes_a_job(site: FakeSite, start: Start, state: Path) -> None:
+    site.offer("a1", "pass")
+    with running(start()):
+        site.await_that(lambda: site.attempts["a1"].report)
+        (state / "driver").write_text("550.2")
+        first = int((state / "judge.pid").read_text())
+        site.await_that(lambda: waiting(state) not in (0, first))
+        judge = waiting(state)
+        assert judge, "a pid of 0 would be this process's group"
+        os.kill(judge, signal.SIGTERM)  # as a judge gives up whose device changed
+        site.await_that(lambda: len(site.hellos) == 2)
+    old, new = (hello["epoch"] for hello in site.hellos)
+    assert old != new
+    assert site.hellos[1]["fingerprint"]["driver"] == "550.2"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from runner.accelerators import epoch
 from runner.once import find_problem
 from runner.wire import Job, dump
 from sandbox.freezer import find_freezer
@@ -80,7 +81,9 @@ def begin(docker_client: docker.DockerClient) -> Iterator[Callable[..., Judge]]:
 
     def begin(**settings: str) -> Judge:
         judges.append(Judge(docker_client, **settings))
-        assert judges[-1].line() == {"ready": True}
+        host = judges[-1].line()["ready"]
+        assert host["fingerprint"]["torch"], "as the image has it"
+        assert host["epoch"] == epoch(host["fingerprint"])
         return judges[-1]
 
     yield begin

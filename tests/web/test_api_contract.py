@@ -93,6 +93,7 @@ def test_a_submission_says_what_of_it_ranks(stage, tool) -> None:
 def test_earlier_epochs_are_there_when_asked_for(stage, browser) -> None:
     for owner, epoch in ((stage.ada, "sha256:old"), (stage.ben, "sha256:new")):
         stage.judge(stage.submit(owner), epoch=epoch)
+    stage.choose("sha256:new")
     client = browser(None)
     known = client.get("/api/v1/boards/softmax").json()["epochs"]["cpu"]
     assert [(epoch["name"], epoch["current"]) for epoch in known] == [("sha256:new", True), ("sha256:old", False)]

@@ -36,6 +36,7 @@ def test_a_board_marks_ties_and_runs_and_puts_no_clock_tolerance_beside_a_name(s
 def test_a_board_ranks_one_epoch_and_links_the_others(stage, browser) -> None:
     for owner, epoch in ((stage.ada, "driver-1"), (stage.ben, "driver-2")):
         stage.judge(stage.submit(owner), epoch=epoch)
+    stage.choose("driver-2")
     now, before = (page(browser(None), f"/boards/softmax/cpu{query}") for query in ("", "?epoch=driver-1"))
     assert ("ben" in now, ">ada" in now, "?epoch=driver-1" in now) == (True, False, True)
     assert (">ada" in before, "An earlier timing epoch" in before) == (True, True)
@@ -64,7 +65,10 @@ def test_a_submission_says_why_it_does_not_rank(stage, browser) -> None:
 def test_a_submission_of_an_earlier_epoch_says_so(stage, browser) -> None:
     old = stage.submit()
     stage.judge(old, epoch="driver-1")
-    stage.judge(stage.submit(stage.ben), epoch="driver-2")
+    proposed = stage.submit(stage.ben)
+    stage.judge(proposed, epoch="driver-2")
+    assert "waits for an organiser" in page(browser(stage.ben), f"/submissions/{proposed.pk}")
+    stage.choose("driver-2")
     assert "the board of an earlier timing epoch" in page(browser(stage.ada), f"/submissions/{old.pk}")
 
 

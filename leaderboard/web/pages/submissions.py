@@ -18,8 +18,10 @@ from leaderboard.entrants.enter import has_accepted
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.cancel import may_cancel
+from leaderboard.judging.epochs import waits_for_epoch
 from leaderboard.judging.models import AttemptEvent
 from leaderboard.judging.remeasure import is_spoiled
+from leaderboard.judging.states import QUEUED
 from leaderboard.review.access import may_review
 from leaderboard.standings.publish import retraction_of
 from leaderboard.web import cards, lane, shape, sources
@@ -31,7 +33,7 @@ from leaderboard.web.pages.boards import refused_places, unseen_hardware
 from leaderboard.web.quotas import what_is_left
 from leaderboard.web.review_forms import OwnerForm
 from leaderboard.web.review_owner import for_owner
-from leaderboard.web.verdicts import SAID, flags_said
+from leaderboard.web.verdicts import EPOCH_WAITS, SAID, flags_said
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
 PAGE_ROWS: Final = 50
@@ -172,6 +174,9 @@ def detail_page(
     events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
     current = list(AttemptEvent.every.filter(attempt=events[-1].attempt_id).order_by("id")) if events else []
     said = [event.message for event in current if event.message and event.state == item.status]
+    last_message = said[-1] if said else SAID.get(item.status, "")
+    if item.status == QUEUED and waits_for_epoch(item.submission):
+        last_message = EPOCH_WAITS
     retraction = retraction_of(item.submission)
     context = {
         "sub": item,
@@ -180,7 +185,7 @@ def detail_page(
         "may_cancel": may_cancel(item.submission, user_of(request)) and not item.is_finished,
         "stations": lane.stations(item, current),
         "said": SAID,
-        "last_message": said[-1] if said else SAID.get(item.status, ""),
+        "last_message": last_message,
         "last_event": events[-1].pk if events else 0,
         "lost": sum(event.state == "lost" for event in events),
         "cases": lane.cases_shown(item),

@@ -18,6 +18,7 @@ from leaderboard.competitions.roles import competitions_of
 from leaderboard.standings.overall import FAST_P, GEOMETRIC_MEAN, POINTS, Line
 from leaderboard.web import figures, markup, prizes
 from leaderboard.web.phases import PhaseShown, phase_shown
+from leaderboard.web.timing_epochs import title_of
 
 IMPORT_CHIPS: Final = {"created": "good", "updated": "good", "unsupported": "warn", "refused": "bad"}
 
@@ -74,6 +75,7 @@ def general(value: float) -> str:
 
 
 register.filter("span", figures.span)
+register.filter("epoch_title", title_of)
 
 
 @register.filter

@@ -1,4 +1,4 @@
-"""`choose_epoch HARDWARE NAME --reason TEXT`: let boards rank an earlier timing epoch again."""
+"""`choose_epoch HARDWARE NAME --reason TEXT`: make a timing epoch the current one of its hardware."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leaderboard.judging.epochs import choose_epoch
 
 
 class Command(BaseCommand):
-    help = "Let the boards of a hardware rank this timing epoch from now on, until a newer one opens."
+    help = "Let the boards of a hardware rank this timing epoch, except in contests that pin another."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("hardware")

@@ -23,6 +23,7 @@ from leaderboard.web import history, waiting
 from leaderboard.web.organise_forms import CloneForm, NewForm
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.pages.organise.gate import PHASES, managed, shell, tell
+from leaderboard.web.timing_epochs import EXPLAINED, waiting_decisions
 
 HISTORY_ROWS: Final = 8
 HISTORY_FIELDS: Final = 3
@@ -46,7 +47,8 @@ def index(request: HttpRequest) -> HttpResponse:
         raise Http404
     roles = dict(Role.objects.filter(user=user).values_list("competition_id", "role"))
     rows = [_row(one, roles.get(one.pk, "administrator"), now) for one in found]
-    return render(request, "web/organise/index.html", {"rows": rows, "may_create": user.is_staff})
+    context = {"rows": rows, "may_create": user.is_staff, "decisions": waiting_decisions(user), "explained": EXPLAINED}
+    return render(request, "web/organise/index.html", context)
 
 
 @login_required

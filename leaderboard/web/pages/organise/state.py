@@ -10,10 +10,13 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
+from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.live import Host, Queue, hosts, queues
 from leaderboard.web.figures import ago, span
 from leaderboard.web.pages.organise.gate import managed, shell
+from leaderboard.web.timing_epochs import EXPLAINED
 
 TONES: Final = {"suspended": "bad", "set aside": "warn", "silent": "warn", "judging": "running"}
 
@@ -22,7 +25,8 @@ TONES: Final = {"suspended": "bad", "set aside": "warn", "silent": "warn", "judg
 @require_safe
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     competition = managed(request, slug)
-    return shell(request, competition, "state", _told(competition, timezone.now()))
+    told = _told(competition, timezone.now())
+    return shell(request, competition, "state", told | {"epochs": _epochs(competition), "explained": EXPLAINED})
 
 
 @login_required
@@ -47,6 +51,23 @@ def _told(competition: Competition, now: datetime) -> dict[str, Any]:
         "queues": [_queue(line, now) for line in waiting],
         "runners": [_runner(line, competition, now) for line in hosts(hardware, now=now)],
     }
+
+
+def _epochs(competition: Competition) -> list[dict[str, Any]]:
+    """Of each hardware: the epoch that the contest ranks, whether it is pinned, and those that it may be moved to."""
+    boards = {board.hardware: board for board in competition.boards.order_by("-hardware").select_related("competition")}
+    ranked = RankedEpochs([*boards.values()])
+    pins = {pin.hardware: pin for pin in competition.epoch_pins.all()}
+    return [
+        {
+            "hardware": hardware,
+            "epoch": ranked.known.get((hardware, ranked.of(board, Stage.CONTEST))),
+            "pin": pins.get(hardware),
+            "others": [one for one in known if one.name != ranked.of(board, Stage.CONTEST)],
+        }
+        for hardware, board in sorted(boards.items())
+        if (known := [epoch for (of, _), epoch in ranked.known.items() if of == hardware])
+    ]
 
 
 def _queue(line: Queue, now: datetime) -> dict[str, Any]:
