@@ -19,13 +19,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from mdit_py_plugins.dollarmath import dollarmath_plugin
-from pygments import highlight  # type: ignore[import-untyped]
-from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
-from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
-from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
-MAX_HIGHLIGHT_CHARS: Final = 200_000  # longer sources are shown plain: colouring takes about 1 s for each MB
-LEXERS: Final = {"py": "python", "cu": "cuda", "cuh": "cuda", "cpp": "cpp", "hip": "cuda"}
+from leaderboard.web.highlight import highlighted
 
 _MATHML_TAGS: Final = set(
     """
@@ -65,13 +60,8 @@ def markdown(text: str) -> SafeString:
 
 
 def code(source: str, filename: str = "submission.py") -> SafeString:
-    """A source with pygments' class names; the caller puts it into `<pre><code>`."""
-    name = LEXERS.get(filename.rpartition(".")[2].lower(), "python")
-    if len(source) > MAX_HIGHLIGHT_CHARS:
-        return escape(source)
-    lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)  # to the letter: it is also copied from here
-    coloured: str = highlight(source, lexer, HtmlFormatter(nowrap=True))
-    return mark_safe(coloured)  # noqa: S308 - pygments escapes
+    """A source with class names for its colours; the caller puts it into `<pre><code>`."""
+    return mark_safe(highlighted(source, filename.rpartition(".")[2]))  # noqa: S308 - every piece is escaped
 
 
 @lru_cache(maxsize=1)
@@ -106,8 +96,4 @@ def _mathml(latex: str, *, display: str) -> str:
 
 
 def _fence(source: str, language: str, _attributes: str) -> str:
-    try:
-        lexer = get_lexer_by_name(language or "text")
-    except ClassNotFound:
-        return str(escape(source))
-    return str(highlight(source, lexer, HtmlFormatter(nowrap=True)))
+    return highlighted(source, language)
