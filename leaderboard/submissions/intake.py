@@ -23,7 +23,6 @@ from leaderboard.errors import UserError
 from leaderboard.submissions.directives import read_directives
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.source import check_filename, check_language, read_source
-from leaderboard.submissions.tokens import code_digest
 from runner.wire import MODES
 
 SAID_CHARS: Final = 60  # of a wrong value, in a sentence
@@ -37,7 +36,6 @@ class Checked:
     mode: str
     filename: str
     source: str
-    code_digest: str
     licence: str
     created_at: datetime
 
@@ -79,13 +77,12 @@ def check(
         mode=mode,
         filename=filename,
         source=source,
-        code_digest=code_digest(source),
         licence=licence,
         created_at=now,
     )
 
 
-def store(checked: Checked, *, owner: User, entrant: Entrant) -> Submission:
+def store(checked: Checked, *, owner: User, entrant: Entrant, code_digest: str) -> Submission:
     encoded = checked.source.encode()
     return Submission.objects.create(
         owner=owner,
@@ -94,7 +91,7 @@ def store(checked: Checked, *, owner: User, entrant: Entrant) -> Submission:
         mode=checked.mode,
         filename=checked.filename,
         source=checked.source,
-        code_digest=checked.code_digest,
+        code_digest=code_digest,
         licence=checked.licence,
         source_digest="sha256:" + hashlib.sha256(encoded).hexdigest(),
         size_bytes=len(encoded),
