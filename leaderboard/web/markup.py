@@ -22,6 +22,9 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from leaderboard.web.highlight import highlighted
 
+MAX_MARKDOWN_CHARS: Final = 50_000  # some 1.5 s at worst, once in each process; a longer text is shown as it was typed
+MAX_FORMULA_CHARS: Final = 2_000  # the converter's time grows as the square of a formula's depth
+
 _MATHML_TAGS: Final = set(
     """
     math menclose mfrac mi mn mo mover mpadded mphantom mroot mrow ms mspace msqrt mstyle msub msubsup msup
@@ -48,6 +51,8 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
 @lru_cache(maxsize=256)
 def markdown(text: str) -> SafeString:
     """Markdown with $inline$ and $$display$$ math, sanitised."""
+    if len(text) > MAX_MARKDOWN_CHARS:
+        return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
     html = _parser().render(text)
     clean = nh3.clean(
         html,
@@ -89,6 +94,8 @@ def _display_math(
 
 def _mathml(latex: str, *, display: str) -> str:
     """MathML of one formula; LaTeX that the converter does not know is shown as it was typed."""
+    if len(latex) > MAX_FORMULA_CHARS:
+        return f"<code>{escape(latex)}</code>"
     try:
         return latex2mathml.converter.convert(latex.strip(), display=display)
     except Exception:  # the converter raises many kinds for bad LaTeX; a description must still be readable
