@@ -139,7 +139,7 @@ def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | N
         "most": CANDIDATES,
     }
     with transaction.atomic(), connection.cursor() as cursor:
-        # The planner knows nothing of what it costs to unpack an array: it may prefer to unpack every one for each print.
+        # The planner takes an array to cost nothing to unpack: it may choose to unpack all of them for each print.
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(_QUERY, told)
         found = [(pk, similarity.likeness(prints, frozenset(theirs))) for pk, theirs in cursor.fetchall()]
