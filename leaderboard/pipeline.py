@@ -1,7 +1,8 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
     enter           redeem a code → rules accepted → entrant
-    submit          intake.check → admitted? → quota → entrant → store, its cost, fingerprints → enqueue (event, bell)
+    submit          intake.check → admitted? → quota → tokens.read → quota, locked → entrant → store, its cost,
+                    fingerprints → enqueue (event, bell)
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
     take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
                     … and where that takes first place of a contest: a confirmation is asked for
@@ -67,6 +68,7 @@ from leaderboard.submissions import intake
 from leaderboard.submissions.ledger import check_left, spend
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import check_quota
+from leaderboard.submissions.tokens import read
 from runner.wire import Job, Report
 
 PATIENCE: Final = timedelta(minutes=5)  # what waits longer takes turns with attempts
@@ -99,23 +101,29 @@ def submit(
     )
     check_admitted(checked.board)
     suspending.check_not_suspended(owner, checked.board.competition)
-    taken = fingerprints.take(checked.source, checked.board.version)
+    _check_quotas(owner.account, checked, now)  # without a lock: a quota that is used up costs no reading of the source
+    source = read(checked.source)
+    taken = fingerprints.take(source, checked.board.version)
     with transaction.atomic():
         # One at a time, or two could share the last place; and by whichever login, it is the account's.
         owner = User.objects.select_for_update(no_key=True).get(pk=owner.account_id)
-        check_quota(
-            usage_of(owner, now=now),
-            per_hour=settings.SUBMISSIONS_PER_HOUR,
-            unfinished_at_once=settings.UNFINISHED_AT_ONCE,
-            now=now,
-        )
-        check_left(owner=owner, board=checked.board, mode=checked.mode, now=now)
+        _check_quotas(owner, checked, now)
         entrant = entering.enter_by_submitting(user=owner, competition=checked.board.competition, now=now)
-        submission = intake.store(checked, owner=owner, entrant=entrant)
+        submission = intake.store(checked, owner=owner, entrant=entrant, code_digest=source.code_digest)
         spend(submission=submission, now=now)
         fingerprints.keep(taken, submission=submission)
         enqueue(submission=submission, now=now)
     return submission
+
+
+def _check_quotas(owner: User, checked: intake.Checked, now: datetime) -> None:
+    check_quota(
+        usage_of(owner, now=now),
+        per_hour=settings.SUBMISSIONS_PER_HOUR,
+        unfinished_at_once=settings.UNFINISHED_AT_ONCE,
+        now=now,
+    )
+    check_left(owner=owner, board=checked.board, mode=checked.mode, now=now)
 
 
 def enter(

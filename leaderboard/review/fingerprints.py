@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Q
 
 import problems
@@ -24,9 +24,10 @@ from leaderboard.entrants.models import Membership
 from leaderboard.review import rules, similarity
 from leaderboard.review.models import Fingerprint, Measurement
 from leaderboard.submissions.models import Submission
-from leaderboard.submissions.tokens import token_stream
+from leaderboard.submissions.tokens import Read, read
 
 SAMPLES: Final = Path(problems.__file__).parent / "library"  # …/<set>/<problem>/submissions/<verdict>/
+VISITED: Final = 100_000  # pairs of a print and a submission that has it, in each search
 CONSIDERED: Final = 500  # earlier submissions, those that share most
 CANDIDATES: Final = 20  # of these, those of which the largest part is shared; compared in full
 MOST_SAMPLE_BYTES: Final = 100_000
@@ -36,14 +37,21 @@ _SALT: Final = 0x9E3779B97F4A7C15
 _QUERY: Final = """
     SELECT found.submission_id, found.prints
     FROM (
-        SELECT earlier.id, count(*) AS shared
-        FROM unnest(%(asked)s::integer[]) AS asked (print)
-        JOIN review_fingerprint AS earlier ON earlier.prints @> ARRAY[asked.print]
-        WHERE earlier.version = %(version)s AND earlier.submission_id < %(submission)s
-          AND earlier.entrant_id <> %(entrant)s AND earlier.owner_id <> ALL (%(owners)s)
-        GROUP BY earlier.id
-        HAVING count(*) >= %(least)s
-        ORDER BY shared DESC, earlier.id
+        SELECT id, shared
+        FROM (
+            SELECT id, count(*) AS shared, max(max(place)) OVER () AS reached
+            FROM (
+                SELECT asked.place, earlier.*
+                FROM unnest(%(asked)s::integer[]) WITH ORDINALITY AS asked (print, place)
+                JOIN review_fingerprint AS earlier ON earlier.prints @> ARRAY[asked.print]
+                LIMIT %(visited)s
+            ) AS visited
+            WHERE version = %(version)s AND submission_id < %(submission)s
+              AND entrant_id <> %(entrant)s AND owner_id <> ALL (%(owners)s)
+            GROUP BY id
+        ) AS counted
+        WHERE shared >= %(least)s * reached::float / %(asking)s
+        ORDER BY shared DESC, id
         LIMIT %(considered)s
     ) AS likely
     JOIN review_fingerprint AS found USING (id)
@@ -60,13 +68,11 @@ class Taken:
     opaque_chars: int
 
 
-def take(source: str, version: ProblemVersion) -> Taken:
-    """The costly part, without the database: half a second for the longest source."""
-    stream = token_stream(source)
-    found = similarity.fingerprints_of(stream)
+def take(source: Read, version: ProblemVersion) -> Taken:
+    found = similarity.fingerprints_of(source.tokens)
     prints = sorted({_salted(value, version.problem_id) for value in found - _given(version.digest)})
     is_whole = len(found) < similarity.MOST_PRINTS
-    return Taken(prints, similarity.opaque_chars_of(stream, len(source)) if is_whole else len(source))
+    return Taken(prints, similarity.opaque_chars_of(source.tokens, source.size) if is_whole else source.size)
 
 
 def keep(taken: Taken, *, submission: Submission) -> Fingerprint:
@@ -84,7 +90,7 @@ def source_of(submission: Submission) -> rules.Source:
     """What the rules want to know of a submission's source; its fingerprints are taken now where they were not yet."""
     own = Fingerprint.objects.filter(submission=submission, version=similarity.VERSION).first()
     if own is None:
-        taken = take(submission.source, submission.board.version)
+        taken = take(read(submission.source), submission.board.version)
         prints, opaque_chars = taken.prints, taken.opaque_chars
     else:
         prints, opaque_chars = own.prints, own.opaque_chars
@@ -121,19 +127,23 @@ def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | N
     if not prints:
         return None
     told: dict[str, int | list[int]] = {
-        "asked": list(prints),
+        "asked": sorted(prints),  # they are hashes: whatever is not visited is a fair sample of them
         "asking": len(prints),
         "least": similarity.LEAST_STATEMENTS,
         "version": similarity.VERSION,
         "submission": submission.pk,
         "entrant": submission.entrant_id,
         "owners": _company(submission),
+        "visited": VISITED,
         "considered": CONSIDERED,
         "most": CANDIDATES,
     }
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
+        # The planner takes an array to cost nothing to unpack: it may choose to unpack all of them for each print.
+        cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(_QUERY, told)
         found = [(pk, similarity.likeness(prints, frozenset(theirs))) for pk, theirs in cursor.fetchall()]
+        cursor.execute("SET LOCAL enable_seqscan = DEFAULT")
     found = [(pk, like) for pk, like in found if like.share]
     if not found:
         return None

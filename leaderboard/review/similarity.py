@@ -27,7 +27,7 @@ from itertools import chain, count, groupby
 from typing import Final
 
 from leaderboard.submissions.ctokens import Token, is_source, lex_c
-from leaderboard.submissions.tokens import LAYOUT, token_stream
+from leaderboard.submissions.tokens import LAYOUT, read
 
 VERSION: Final = 1  # of the way of making fingerprints; others are not compared
 K: Final = 12  # tokens of a gram: the least that counts as shared
@@ -67,7 +67,7 @@ class Likeness:
 
 def fingerprints(source: str) -> frozenset[int]:
     """Whole numbers of 62 bits, odd ones of statements; none where the source is shorter than a gram."""
-    return fingerprints_of(token_stream(source))
+    return fingerprints_of(read(source).tokens)
 
 
 def fingerprints_of(stream: Sequence[Token]) -> frozenset[int]:
@@ -157,7 +157,7 @@ def mixed(value: int) -> int:
 
 
 def opaque_chars(source: str) -> int:
-    return opaque_chars_of(token_stream(source), len(source))
+    return opaque_chars_of(read(source).tokens, len(source))
 
 
 def opaque_chars_of(tokens: Sequence[Token], size: int) -> int:

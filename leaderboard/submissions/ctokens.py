@@ -22,8 +22,8 @@ class Token(NamedTuple):
 
 _TOKEN: Final = re.compile(
     r"(?P<blank>\s+|\\\n|//[^\n]*|/\*.*?(?:\*/|\Z))"
-    r"|(?P<string>\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?)"
-    r"|(?P<number>\.?[0-9](?:[eEpP][+-]|[\w.]|'(?=\w))*)"
+    r"|(?P<string>\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?)"
+    r"|(?P<number>\.?[0-9](?:[eEpP][+-]|[\w.]|'(?=\w))*+)"
     r"|(?P<name>[^\W\d]\w*)"
     r"|(?P<operator>::|->|.)",
     re.DOTALL,
@@ -97,8 +97,7 @@ def number(text: str) -> str:
 def own_names(tokens: Sequence[Token]) -> tuple[set[str], set[str]]:
     """What the author named in the embedded sources: every name, and the functions among them."""
     declared, functions, foreign = set(), set(), set()
-    befores, afters = [_NOTHING, *tokens[:-1]], [*tokens[1:], _NOTHING]
-    for before, token, after in zip(befores, tokens, afters, strict=True):
+    for before, token, after in zip([_NOTHING, *tokens], tokens, [*tokens[1:], _NOTHING], strict=False):
         if token.kind != "c name":
             continue
         if _declares(before, after):

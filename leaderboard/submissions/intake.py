@@ -22,7 +22,6 @@ from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.source import check_filename, check_language, read_source
-from leaderboard.submissions.tokens import code_digest
 from problems.directives import DirectiveError, read_directives
 from runner.wire import MODES
 
@@ -37,7 +36,6 @@ class Checked:
     mode: str
     filename: str
     source: str
-    code_digest: str
     licence: str
     created_at: datetime
 
@@ -82,13 +80,12 @@ def check(
         mode=mode,
         filename=filename,
         source=source,
-        code_digest=code_digest(source),
         licence=licence,
         created_at=now,
     )
 
 
-def store(checked: Checked, *, owner: User, entrant: Entrant) -> Submission:
+def store(checked: Checked, *, owner: User, entrant: Entrant, code_digest: str) -> Submission:
     encoded = checked.source.encode()
     return Submission.objects.create(
         owner=owner,
@@ -97,7 +94,7 @@ def store(checked: Checked, *, owner: User, entrant: Entrant) -> Submission:
         mode=checked.mode,
         filename=checked.filename,
         source=checked.source,
-        code_digest=checked.code_digest,
+        code_digest=code_digest,
         licence=checked.licence,
         source_digest="sha256:" + hashlib.sha256(encoded).hexdigest(),
         size_bytes=len(encoded),

@@ -12,9 +12,12 @@ from leaderboard.errors import UserError
 from runner.wire import MAX_SOURCE_BYTES
 
 MAX_FILENAME_CHARS: Final = 100
+MAX_WORD_CHARS: Final = 10_000  # letters, digits, _ and . in a row: Python's tokenizer takes 500 bytes for each of them
+MAX_LINE_ESCAPES: Final = 10_000  # backslashes, which cost it as much
 LANGUAGES: Final = {".py": "Python", ".cu": "CUDA C++"}
 _FILENAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. +-]*\.(py|cu)")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_LONG_WORD: Final = re.compile(rf"(?<![\w.])[\w.]{{{MAX_WORD_CHARS + 1}}}")
 _MAGIC: Final = {
     b"\x7fELF": "a compiled program (ELF)",
     b"MZ": "a Windows program",
@@ -82,4 +85,26 @@ def _check_text(source: str) -> str:
     if odd:
         line = source.count("\n", 0, odd.start()) + 1
         raise UserError("code", None, f"control character 0x{ord(odd.group()):02x} in line {line}; not Python source")
+    _check_words(source)
     return source
+
+
+def _check_words(source: str) -> None:
+    """Raises UserError for a text that would take hundreds of megabytes to read."""
+    long = _LONG_WORD.search(source)
+    if long:
+        line, column = source.count("\n", 0, long.start()) + 1, long.start() - source.rfind("\n", 0, long.start())
+        raise UserError(
+            "code",
+            long.group()[:40] + "…",
+            f"a word or number of more than {MAX_WORD_CHARS:,} characters in line {line}, column {column}; "
+            "break a long text into strings on several lines",
+        )
+    for number, text in enumerate(source.splitlines(), start=1):
+        if text.count("\\") > MAX_LINE_ESCAPES:
+            raise UserError(
+                "code",
+                text[:40] + "…",
+                f"{text.count(chr(92)):,} backslashes in line {number}; at most {MAX_LINE_ESCAPES:,} in a line, "
+                "so break a long text into strings on several lines",
+            )

@@ -18,9 +18,10 @@ import keyword
 import math
 import re
 import tokenize
-from collections.abc import Iterator
-from itertools import count
-from typing import Final
+from collections.abc import Iterable, Iterator
+from itertools import count, groupby
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from leaderboard.submissions.ctokens import Token, is_source, lex_c
 from leaderboard.submissions.renaming import rendered
@@ -45,26 +46,34 @@ class _TooLongError(Exception):
     """More tokens than anybody writes."""
 
 
-def code_digest(source: str) -> str:
+class Read(NamedTuple):
+    """A source, read once for all who ask about it."""
+
+    code_digest: str
+    tokens: list[Token]  # with their names; of C++ where the source is no Python; none where it is too long
+    size: int  # characters of the source
+
+
+def read(source: str) -> Read:
     try:
-        parts, kind = list(rendered(_unwrapped(_tidied(_lexed(source))))), "tokens"
-    except (tokenize.TokenError, SyntaxError, _TooLongError):
-        parts, kind = source.split(), "text"
+        tokens = _unwrapped(_tidied(_lexed(source)))
+    except _TooLongError:
+        return Read(_digest("text", source.split()), [], len(source))
+    except (tokenize.TokenError, SyntaxError):
+        return Read(_digest("text", source.split()), _c_tokens(source), len(source))
+    return Read(_digest("tokens", rendered(tokens)), tokens, len(source))
+
+
+def code_digest(source: str) -> str:
+    return read(source).code_digest
+
+
+def _digest(kind: str, parts: Iterable[str]) -> str:
     text = "\x1f".join(parts).encode("utf-8", "backslashreplace")
     return f"{kind}{VERSION}:{hashlib.sha256(text).hexdigest()}"
 
 
-def token_stream(source: str) -> list[Token]:
-    """What near-identical sources differ in as little as possible, names as they are; of C++ where it is no Python.
-
-    Nothing where it is too long.
-    """
-    try:
-        return _unwrapped(_tidied(_lexed(source)))
-    except (tokenize.TokenError, SyntaxError):
-        pass
-    except _TooLongError:
-        return []
+def _c_tokens(source: str) -> list[Token]:
     try:
         return list(_bounded(lex_c(source, count(1))))
     except _TooLongError:
@@ -192,11 +201,8 @@ class _Reader:
 def _tidied(tokens: Iterator[Token]) -> Iterator[Token]:
     """Adjacent strings become one; strings that stand alone, empty lines and trailing commas go."""
     kept = [_LINE]
-    for token in _bounded(tokens):
+    for token in _joined(_bounded(tokens)):
         last = kept[-1]
-        if token.kind == last.kind and token.kind in ("string", "bytes"):
-            kept[-1] = Token(token.kind, last.text + token.text)
-            continue
         if token == _LINE and last.kind in ("string", "format") and kept[-2].kind == LAYOUT:
             kept.pop()
         elif token == _LINE and last.kind == LAYOUT:
@@ -206,6 +212,15 @@ def _tidied(tokens: Iterator[Token]) -> Iterator[Token]:
                 kept.pop()
             kept.append(token)
     yield from kept
+
+
+def _joined(tokens: Iterator[Token]) -> Iterator[Token]:
+    """Adjacent strings become one, in time that is linear in their sum."""
+    for kind, run in groupby(tokens, key=attrgetter("kind")):
+        if kind in ("string", "bytes"):
+            yield Token(kind, "".join(token.text for token in run))
+        else:
+            yield from run
 
 
 def _unwrapped(tokens: Iterator[Token]) -> list[Token]:

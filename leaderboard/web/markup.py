@@ -19,13 +19,11 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from mdit_py_plugins.dollarmath import dollarmath_plugin
-from pygments import highlight  # type: ignore[import-untyped]
-from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
-from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
-from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
-MAX_HIGHLIGHT_CHARS: Final = 200_000  # longer sources are shown plain: colouring takes about 1 s for each MB
-LEXERS: Final = {"py": "python", "cu": "cuda", "cuh": "cuda", "cpp": "cpp", "hip": "cuda"}
+from leaderboard.web.highlight import highlighted
+
+MAX_MARKDOWN_CHARS: Final = 50_000  # some 1.5 s at worst, once in each process; a longer text is shown as it was typed
+MAX_FORMULA_CHARS: Final = 2_000  # the converter's time grows as the square of a formula's depth
 
 _MATHML_TAGS: Final = set(
     """
@@ -53,6 +51,8 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
 @lru_cache(maxsize=256)
 def markdown(text: str) -> SafeString:
     """Markdown with $inline$ and $$display$$ math, sanitised."""
+    if len(text) > MAX_MARKDOWN_CHARS:
+        return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
     html = _parser().render(text)
     clean = nh3.clean(
         html,
@@ -65,13 +65,8 @@ def markdown(text: str) -> SafeString:
 
 
 def code(source: str, filename: str = "submission.py") -> SafeString:
-    """A source with pygments' class names; the caller puts it into `<pre><code>`."""
-    name = LEXERS.get(filename.rpartition(".")[2].lower(), "python")
-    if len(source) > MAX_HIGHLIGHT_CHARS:
-        return escape(source)
-    lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)  # to the letter: it is also copied from here
-    coloured: str = highlight(source, lexer, HtmlFormatter(nowrap=True))
-    return mark_safe(coloured)  # noqa: S308 - pygments escapes
+    """A source with class names for its colours; the caller puts it into `<pre><code>`."""
+    return mark_safe(highlighted(source, filename.rpartition(".")[2]))  # noqa: S308 - every piece is escaped
 
 
 @lru_cache(maxsize=1)
@@ -99,6 +94,8 @@ def _display_math(
 
 def _mathml(latex: str, *, display: str) -> str:
     """MathML of one formula; LaTeX that the converter does not know is shown as it was typed."""
+    if len(latex) > MAX_FORMULA_CHARS:
+        return f"<code>{escape(latex)}</code>"
     try:
         return latex2mathml.converter.convert(latex.strip(), display=display)
     except Exception:  # the converter raises many kinds for bad LaTeX; a description must still be readable
@@ -106,8 +103,4 @@ def _mathml(latex: str, *, display: str) -> str:
 
 
 def _fence(source: str, language: str, _attributes: str) -> str:
-    try:
-        lexer = get_lexer_by_name(language or "text")
-    except ClassNotFound:
-        return str(escape(source))
-    return str(highlight(source, lexer, HtmlFormatter(nowrap=True)))
+    return highlighted(source, language)

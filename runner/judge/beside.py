@@ -14,7 +14,7 @@ from problems.spec import MODEL, Problem
 BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
 REFERENCE: Final = "reference.py"
 NOT_THE_TENANTS: Final = (REFERENCE, "eval.py")  # but for a reference that is asked for
-_ASKS: Final = re.compile(r"^\s*(from|import)\s+reference\b", re.MULTILINE)
+_ASKS: Final = re.compile(r"^[^\S\n]*+(from|import)[^\S\n]++reference\b", re.MULTILINE)  # within a line: linear
 _DEFINES: Final = re.compile(r"^class\s|namedtuple|make_dataclass", re.MULTILINE)
 
 

@@ -21,6 +21,7 @@ from leaderboard.review.models import Finding, Fingerprint
 from leaderboard.standings.status import status_of
 from leaderboard.submissions import intake
 from leaderboard.submissions.models import Submission
+from leaderboard.submissions.tokens import code_digest
 from tests.leaderboard.stage import NOON, Stage, make_board, make_problem
 from tests.leaderboard.test_a_copy_is_seen import CUDA, TRITON, renamed
 
@@ -147,7 +148,7 @@ def test_a_submission_from_before_fingerprints_is_compared_as_well(stage: Stage)
         now=stage.later(1),
     )
     entrant = enter_alone(user=stage.ben, competition=stage.board.competition, now=stage.now)
-    second = intake.store(checked, owner=stage.ben, entrant=entrant)
+    second = intake.store(checked, owner=stage.ben, entrant=entrant, code_digest=code_digest(checked.source))
     likeness = source_of(second).likeness
     assert likeness is not None
     assert likeness.share > 0.9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -130,6 +131,27 @@ def test_what_a_competitor_wrote_stays_text(stage, browser) -> None:
     assert "&lt;script&gt;alert(1)" in seen
     assert "<script>alert" not in seen
     assert "<b>How" not in page(browser(stage.ada), f"/submissions/{submission.pk}")
+
+
+def test_the_case_of_a_padded_source_opens(stage, browser) -> None:
+    """Each of the two paddings kept Pygments busy for minutes; the page shows the source and the diff with another."""
+    padded = "".join(["x = 1\n", "\n " * 100_000, "\n#/**//**/" + "/**/" * 50_000, "\ny = 2  # the end\n"])
+    stage.judge(stage.submit(stage.ben))
+    submission = pipeline.submit(
+        owner=stage.ada,
+        board_slug=stage.board.slug,
+        hardware="cpu",
+        mode="ranked",
+        filename="kernel.py",
+        data=padded.encode(),
+        now=stage.later(1),
+    )
+    result = stage.judge(submission, **HELD)
+    began = time.thread_time()
+    seen = page(browser(stage.olga), f"/review/{result.pk}")
+    assert time.thread_time() - began < 5  # half a second where nothing else runs
+    assert '<span class="c"># the end</span>' in seen
+    assert '<span class="c"># the end</span>' in page(browser(stage.ada), f"/submissions/{submission.pk}")
 
 
 def test_the_queue_is_filtered_and_oldest_first(stage, browser) -> None:

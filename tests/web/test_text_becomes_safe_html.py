@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,3 +60,25 @@ def test_code_is_coloured_by_class_and_kept_to_the_letter() -> None:
     assert "<b>" not in html
     assert html.startswith("\n\n")
     assert html.endswith("\n\n")
+
+
+def test_code_gives_each_kind_of_word_its_class() -> None:
+    python = code('import torch\n@jit\ndef f(x):\n    """Doc."""\n    return max(0x1F, x.max)  # end', "a.py")
+    for kind, text in (("k", "import"), ("nn", "torch"), ("nd", "@jit"), ("nf", "f"), ("nb", "max"), ("m", "0x1F")):
+        assert f'<span class="{kind}">{text}</span>' in python
+    assert '<span class="s">&quot;&quot;&quot;Doc.&quot;&quot;&quot;</span>' in python
+    assert python.count(">max<") == 1  # an attribute is no builtin
+    cuda = code("#include <a.h>\n__global__ void f() { /* a */ x[threadIdx.x] = 1.f; } // b", "a.cu")
+    for kind, text in (("cp", "#include &lt;a.h&gt;"), ("k", "void"), ("nb", "threadIdx"), ("m", "1.f"), ("c", "// b")):
+        assert f'<span class="{kind}">{text}</span>' in cuda
+
+
+@given(st.text(alphabet="a1 .\"'\\\n#/*@<&fr"))
+def test_code_keeps_every_letter(text: str) -> None:
+    for filename in ("a.py", "a.cu"):
+        assert unescape(re.sub("<[^>]*>", "", code(text, filename))) == text
+
+
+def test_long_markdown_and_long_formulas_are_shown_as_typed() -> None:
+    assert "<math" not in markdown("$" + "x" * 3_000 + "$")
+    assert markdown("*a*" * 20_000).startswith("<pre>*a*")

@@ -1,0 +1,137 @@
+"""Colours for Python and C++ sources of strangers, in time that is linear in their length.
+
+Pygments takes minutes for a hostile source of 200 kB: some of its expressions read the rest of the text again from
+every place. Each language here is a single regular expression without backtracking: its repetitions are possessive,
+and a comment or string matches without its end, too. Class names are those of Pygments; static/photofinish/code.css
+gives them colours.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import keyword
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from html import escape
+from threading import Lock
+from typing import Final, NamedTuple
+
+MAX_TOKENS: Final = 100_000  # read of one source, some 80 ms; the text after them is shown plain
+MAX_KEPT_BYTES: Final = 32_000_000  # of coloured sources, in each process
+
+
+class _Language(NamedTuple):
+    token: re.Pattern[str]  # each group is named by the class of its span; "n" is a name, looked up in `words`
+    words: Mapping[str, str]  # name → class
+
+
+_PYTHON: Final = _Language(
+    re.compile(
+        r"""
+        (?P<c>\#[^\n]*+)
+        | (?P<s>(?:(?<!\w)[bfruBFRU]{1,2}+)?+(?:
+              \"\"\"[^\"\\]*+(?:(?:\\.|\"(?!\"\"))[^\"\\]*+)*+(?:\"\"\")?+
+              | '''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+(?:''')?+
+              | \"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?+
+              | '[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?+))
+        | (?P<nd>^[ \t]*+@[\w.]++)
+        | (?P<nf>(?<=\bdef\ )\w++)
+        | (?P<nc>(?<=\bclass\ )\w++)
+        | (?P<nn>(?:(?<=\bimport\ )|(?<=\bfrom\ ))[\w.]++)
+        | (?P<m>(?<![\w.])\.?+[0-9](?:[eE][+-]|[\w.])*+)
+        | (?P<n>(?<![\w.])[^\W\d]\w*+)
+        """,
+        re.VERBOSE | re.MULTILINE | re.DOTALL,
+    ),
+    {
+        **{name: "nb" for name in (*dir(builtins), "self", "cls") if name.islower() and name[0] != "_"},
+        **dict.fromkeys(keyword.kwlist, "k"),
+    },
+)
+_CPP: Final = _Language(
+    re.compile(
+        r"""
+        (?P<c>//[^\n]*+ | /\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/)?+)
+        | (?P<s>\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?+ | '[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?+)
+        | (?P<cp>^[ \t]*+\#[ \t]*+\w*+(?:[ \t]*+<[^<>\n]*+>)?+)
+        | (?P<nc>(?:(?<=\bclass\ )|(?<=\bstruct\ ))\w++)
+        | (?P<m>(?<![\w.])\.?+[0-9](?:[eEpP][+-]|[\w.]|'(?=\w))*+)
+        | (?P<n>(?<![\w.])[^\W\d]\w*+)
+        """,
+        re.VERBOSE | re.MULTILINE | re.DOTALL,
+    ),
+    dict.fromkeys(
+        """
+        __constant__ __device__ __forceinline__ __global__ __host__ __launch_bounds__ __managed__ __noinline__
+        __restrict__ __shared__ alignas alignof asm auto bool break case catch char char16_t char32_t char8_t class
+        co_await co_return co_yield concept const const_cast consteval constexpr constinit continue decltype default
+        delete do double dynamic_cast else enum explicit extern false final float for friend goto half if inline int
+        int16_t int32_t int64_t int8_t long mutable namespace new noexcept nullptr operator override private protected
+        public register reinterpret_cast requires return short signed size_t sizeof static static_assert static_cast
+        struct switch template this thread_local throw true try typedef typeid typename uint16_t uint32_t uint64_t
+        uint8_t union unsigned using virtual void volatile wchar_t while
+        """.split(),  # noqa: SIM905 - a list to read
+        "k",
+    )
+    | dict.fromkeys(("blockDim", "blockIdx", "gridDim", "threadIdx", "warpSize"), "nb"),
+)
+_LANGUAGES: Final = {  # by the ending of a file, or by the word after a fence of Markdown
+    **dict.fromkeys(("py", "python", "python3"), _PYTHON),
+    **dict.fromkeys(("c", "cc", "cpp", "c++", "cu", "cuda", "cuh", "h", "hip", "hpp"), _CPP),
+}
+
+
+def highlighted(source: str, language: str) -> str:
+    """HTML of a source, to the letter. A language that is not known has no colours."""
+    known = _LANGUAGES.get(language.lower())
+    if known is None:
+        return escape(source)
+    key = hashlib.sha256(f"{known is _PYTHON}:{source}".encode("utf-8", "surrogatepass")).hexdigest()
+    html = _kept.get(key)
+    if html is None:
+        html = "".join(_pieces(source, known)).encode("utf-8", "surrogatepass")
+        _kept.put(key, html)
+    return html.decode("utf-8", "surrogatepass")
+
+
+def _pieces(source: str, language: _Language) -> Iterator[str]:
+    plain_from = 0
+    for number, found in enumerate(language.token.finditer(source)):
+        if number >= MAX_TOKENS:
+            break
+        kind, text = found.lastgroup, found.group()
+        if kind == "n":
+            kind = language.words.get(text)
+        if kind is None:
+            continue
+        yield escape(source[plain_from : found.start()])
+        yield f'<span class="{kind}">{escape(text)}</span>'
+        plain_from = found.end()
+    yield escape(source[plain_from:])
+
+
+class _Kept:
+    """The coloured sources that were asked for last, by digest, at most MAX_KEPT_BYTES of them."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._html: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: str) -> bytes | None:
+        with self._lock:
+            if key in self._html:
+                self._html.move_to_end(key)
+            return self._html.get(key)
+
+    def put(self, key: str, html: bytes) -> None:
+        with self._lock:
+            self._bytes += len(html) - len(self._html.pop(key, b""))
+            self._html[key] = html
+            while self._bytes > MAX_KEPT_BYTES:
+                self._bytes -= len(self._html.popitem(last=False)[1])
+
+
+_kept: Final = _Kept()

@@ -1,0 +1,167 @@
+"""Every reader of strangers' text is linear: twice the text takes at most 2.5 times as long.
+
+Processor time is compared, not the time on the wall. A reader that looks slow is measured again, and the shortest times
+count: other work on the machine makes a run longer and never shorter.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from leaderboard.cli import directives as cli_directives
+from leaderboard.cli import text as cli_text
+from leaderboard.cli.errors import Misuse
+from leaderboard.errors import UserError
+from leaderboard.review import similarity
+from leaderboard.submissions import ctokens, renaming, tokens
+from leaderboard.submissions.directives import read_directives
+from leaderboard.submissions.source import read_source
+from leaderboard.web import diffs, markup
+from problems import fields
+from problems.errors import ProblemError
+from problems.formats.text import parse_yaml
+from runner.judge.beside import files_beside
+from sandbox.protocol import clean_text, cut
+
+GROWTH = 2.5
+SLACK_S = 0.003  # below this, times are the machine's and not the reader's
+TRIES = 5
+
+PIECES = (
+    *("\n", " ", "\t", "\\", "\\\n", '"', "'", '"""', "'''", "#", "/", "/*", "*/", "//", "#/**//**/", "(", ")", "["),
+    *("]", "{", "}", "<", ">", "&", "@", "$", "$$", "`", "```", "~~", "*", "_", "|", "-", ":", ",", ";", "!", ".", "a"),
+    *(
+        "é",
+        "1",
+        "0x",
+        "1_",
+        "e",
+        "f'",
+        "rb'",
+        "def a():",
+        "import a",
+        "from ",
+        "class ",
+        "#include <",
+        "#!POPCORN ",
+        "\r",
+    ),
+    *("\\text{", "\\frac{", "](", "![", "&#", "- ", "> ", "1. ", "x = 1\n", "a b(c);", "if 1:\n "),
+)
+KNOWN = (
+    ("", "\n "),
+    ("", "\n"),
+    ("", "#/**//**/"),
+    ("", "("),
+    ("", "[{("),
+    ("", "\\"),
+    ("", "a"),
+    ("x = '", "\\\n"),
+    ("x = '''", "\n"),
+    ('x = """(;', "'a"),
+    ("x = '''(;\"", "\\a"),
+    ("x = '", "a"),
+    ("x = (", '"a"\n'),
+    ("x = 0x", "f"),
+    ("x = 1", "_1"),
+    ("$", "\\text{"),
+    ("", "[a]("),
+    ("", "```\n"),
+)
+PREFIXES = ("", "x = '", "x = '''(;", "x = (", "x = 1", "$", "/*", '"', "```python\n", "#!POPCORN gpu ")
+
+
+def coloured(filename: str) -> Callable[[str], object]:
+    return lambda text: markup.code(text, filename)
+
+
+def read_embedded(text: str) -> None:
+    list(renaming.rendered(list(ctokens.lex_c(text, count(1)))))
+
+
+def read_fingerprints(text: str) -> None:
+    stream = tokens.read(text).tokens
+    similarity.fingerprints_of(stream)
+    similarity.opaque_chars_of(stream, len(text))
+
+
+READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the shorter text, reader
+    "highlight python": (20_000, coloured("a.py")),
+    "highlight cuda": (20_000, coloured("a.cu")),
+    "markdown": (4_000, markup.markdown),
+    "markdown fence": (4_000, lambda text: markup.markdown(f"```python\n{text}")),
+    "tokens": (5_000, tokens.read),
+    "ctokens and renaming": (5_000, read_embedded),
+    "similarity": (5_000, read_fingerprints),
+    "source": (50_000, lambda text: read_source(text.encode())),
+    "directives": (50_000, read_directives),
+    "cli directives": (50_000, cli_directives.read),
+    "cli text": (50_000, cli_text.clean),
+    "diffs": (50_000, lambda text: diffs.unified(text, f"{text[1:]}\nb")),
+    "files_beside": (20_000, lambda text: files_beside(text, {})),
+    "clean_text": (20_000, lambda text: clean_text(text.encode())),
+    "cut": (50_000, lambda text: cut(text, len(text) - 50)),
+    "parse_yaml": (2_000, lambda text: parse_yaml(text, "task.yml")),
+    "fields.said": (20_000, fields.said),
+}
+_numbers: Iterator[int] = count()
+
+
+def seconds(reader: Callable[[str], Any], text: str) -> float:
+    gc.disable()
+    try:
+        began = time.thread_time()
+        with suppress(UserError, Misuse, ProblemError):
+            reader(f"{text}\n{next(_numbers)}")  # never the same twice: some answers are kept
+        return time.thread_time() - began
+    finally:
+        gc.enable()
+
+
+def check_linear(name: str, prefix: str, unit: str, size: int | None = None) -> None:
+    usual, reader = READERS[name]
+    size = size or usual
+    short, long = (prefix + (unit * (chars // len(unit) + 1))[:chars] for chars in (size, 2 * size))
+    once, twice = [], []
+    for _ in range(TRIES):
+        once.append(seconds(reader, short))
+        twice.append(seconds(reader, long))
+        if min(twice) <= GROWTH * min(once) + SLACK_S:
+            return
+    pytest.fail(f"{name}: {prefix!r} + {unit!r} × {size}: {min(once):.4f} s, twice that {min(twice):.4f} s")
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_reader_is_linear_in_the_length_of_known_hostile_texts(name: str) -> None:
+    for prefix, unit in KNOWN:
+        check_linear(name, prefix, unit)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_reader_is_linear_in_the_length_of_any_repeated_text(name: str) -> None:
+    @settings(max_examples=12, deadline=None, database=None, phases=[Phase.generate])  # a slow text is not shrunk
+    @given(st.sampled_from(PREFIXES), st.lists(st.sampled_from(PIECES), min_size=1, max_size=3).map("".join))
+    def check(prefix: str, unit: str) -> None:
+        check_linear(name, prefix, unit)
+
+    check()
+
+
+def test_tokens_join_adjacent_strings_in_linear_time() -> None:
+    check_linear("tokens", "x = (", f'"{"a" * 30}"\n', 500_000)
+
+
+@pytest.mark.parametrize("filename", ["a.py", "a.cu"])
+@pytest.mark.parametrize("unit", ["\n ", "#/**//**/", "'", '"\\\n', "/*", "1 ", "a", " ", "<"])
+def test_highlight_of_a_megabyte_takes_less_than_a_second(filename: str, unit: str) -> None:
+    text = (unit * 1_000_000)[:1_000_000]
+    assert min(seconds(coloured(filename), text) for _ in range(2)) < 1  # 0.3 s where nothing else runs
