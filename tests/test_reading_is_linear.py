@@ -17,16 +17,15 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from leaderboard.cli import directives as cli_directives
 from leaderboard.cli import text as cli_text
 from leaderboard.cli.errors import Misuse
 from leaderboard.errors import UserError
 from leaderboard.review import similarity
 from leaderboard.submissions import ctokens, renaming, tokens
-from leaderboard.submissions.directives import read_directives
 from leaderboard.submissions.source import read_source
 from leaderboard.web import diffs, markup
 from problems import fields
+from problems.directives import read_directives
 from problems.errors import ProblemError
 from problems.formats.text import parse_yaml
 from runner.judge.beside import files_beside
@@ -104,7 +103,6 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "similarity": (5_000, read_fingerprints),
     "source": (50_000, lambda text: read_source(text.encode())),
     "directives": (50_000, read_directives),
-    "cli directives": (50_000, cli_directives.read),
     "cli text": (50_000, cli_text.clean),
     "diffs": (50_000, lambda text: diffs.unified(text, f"{text[1:]}\nb")),
     "files_beside": (20_000, lambda text: files_beside(text, {})),

@@ -7,7 +7,6 @@ never by the lines that it has. Lines of other epochs stay, to be seen when aske
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

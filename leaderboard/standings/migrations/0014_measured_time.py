@@ -35,6 +35,6 @@ class Migration(migrations.Migration):
     dependencies = [
         ("competitions", "0007_code_opens_all"),
         ("judging", "0013_away_from"),
-        ("standings", "0010_changes"),
+        ("standings", "0013_pin_contests"),
     ]
     operations = [migrations.RunSQL(UNLOCK + MEASURED + LOCK, migrations.RunSQL.noop)]
