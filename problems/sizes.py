@@ -108,12 +108,11 @@ def _made_by_torch(function: ast.FunctionDef) -> Iterator[ast.Call]:
 
 def _bytes_of(call: ast.Call, known: Mapping[str, Any]) -> int:
     """Return 0 where the shape cannot be read."""
-    name, given = call.func.attr, list(call.args)  # type: ignore[attr-defined]
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    given: list[ast.expr] = list(call.args)
     keywords = {word.arg: word.value for word in call.keywords}
-    if name == "randint":  # low and high, or high alone, stand before the size
-        given = [part for part in given if isinstance(part, ast.Tuple | ast.List)][:1]
-    if name in ("full", "normal"):
-        given = [part for part in given if isinstance(part, ast.Tuple | ast.List)][:1]
+    if name in ("randint", "full", "normal"):  # numbers may stand before or after the shape
+        given = [*(part for part in given if isinstance(part, ast.Tuple | ast.List))][:1]
     parts = [keywords["size"]] if "size" in keywords else given
     count = 1
     for part in parts:
