@@ -112,7 +112,7 @@ def _bytes_of(call: ast.Call, known: Mapping[str, Any]) -> int:
     given: list[ast.expr] = list(call.args)
     keywords = {word.arg: word.value for word in call.keywords}
     if name in ("randint", "full", "normal"):  # numbers may stand before or after the shape
-        given = [*(part for part in given if isinstance(part, ast.Tuple | ast.List))][:1]
+        given = [part for part in given if not isinstance(part, ast.Constant)][:1]
     parts = [keywords["size"]] if "size" in keywords else given
     count = 1
     for part in parts:
