@@ -32,9 +32,14 @@ def measure_again(*, attempt: Attempt, now: datetime) -> Attempt | None:
     tried = spoiled_tries(attempt).count()
     if tried > MOST:
         return None
-    message = f"Timed again soon: {WHY.get(attempt.reason, DISTURBED)} (try {tried + 1} of {MOST + 1})"
+    message = f"Timed again soon: {next_try(attempt.reason, tried)}"
     wait = timedelta(seconds=settings.REMEASURE_AFTER_S) * 2 ** (tried - 1)
     return follow(attempt, now=now, cause=REMEASURE, message=message, not_before=now + wait)
+
+
+def next_try(reason: str, tried: int) -> str:
+    """Why there is a further try after so many, of which the last was spoiled for this reason, and its number."""
+    return f"{WHY.get(reason, DISTURBED)} (try {tried + 1} of {MOST + 1})"
 
 
 def spoiled_tries(attempt: Attempt) -> QuerySet[Attempt]:

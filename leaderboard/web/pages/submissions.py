@@ -18,7 +18,6 @@ from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.cancel import may_cancel
 from leaderboard.judging.models import AttemptEvent
-from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.review.access import may_review
 from leaderboard.standings.publish import retraction_of
 from leaderboard.web import cards, lane, shape, sources
@@ -29,6 +28,7 @@ from leaderboard.web.pages.account import user_of
 from leaderboard.web.quotas import what_is_left
 from leaderboard.web.review_forms import OwnerForm
 from leaderboard.web.review_owner import for_owner
+from leaderboard.web.tries import tries_of
 from leaderboard.web.verdicts import SAID, flags_said
 
 PAGE_ROWS: Final = 50
@@ -160,9 +160,7 @@ def detail_page(
         "lost": sum(event.state == "lost" for event in events),
         "cases": lane.cases_shown(item),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
-        "spoiled": sum(
-            is_spoiled(attempt.outcome, attempt.reason) for attempt in item.submission.attempts.in_the_open()
-        ),
+        "tries": tries_of(item.submission, timezone.now()),
         "history": judged_again(item.submission),
         "flags": flags_said(item.flags),
         "meanings": MEANINGS,
