@@ -1,8 +1,8 @@
 """Every submission of the attack corpus gets the verdict of its table; the controls are accepted at honest times.
 
 wrong and rejected are interchangeable; `flagged` may rank only at an honest time, and gains nothing where a busy
-machine could not time it at all; after a `contained` one the honest control must pass as if nothing had happened, as far as the
-two runs' intervals can tell.
+machine could not time it at all; after a `contained` one the honest control must pass as if nothing had happened, as
+far as the two runs' intervals can tell.
 """
 
 from __future__ import annotations
