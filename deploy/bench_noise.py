@@ -82,7 +82,7 @@ def judge(sample: Sample) -> dict[str, Any]:
 
 
 def is_noise(report: dict[str, Any]) -> bool:
-    return report["outcome"] == "unmeasurable"
+    return str(report["outcome"]) == "unmeasurable"
 
 
 def run(sample: Sample, number: int, *, tries: int, out: Path | None) -> Judged:

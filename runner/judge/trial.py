@@ -39,6 +39,7 @@ CHANGED_IN_PLACE: Final = (
 )
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
 MOST_IDLE: Final = 8  # times the profile's idle calls, where most are disturbed
+IDLE_S: Final = 3.0  # and for no longer, since the stage's time limit runs
 IDLE_REST_S: Final = 0.05  # before more of them: another program's turn passes
 COMPILE_S: Final = 120.0  # for the compiler, where a submission is compiled before it is loaded
 
@@ -358,12 +359,12 @@ class Trial:
         is taken off every time of the case."""
         samples: list[list[int]] = []
         given: list[Input] = []
-        wanted = self.profile.idle_calls
+        wanted, ends = self.profile.idle_calls, time.monotonic() + IDLE_S
         while len(samples) < wanted:
             side.make_ready(min(wanted - len(samples), self._most_calls(self._each_bytes)))
             samples += side.run_block(idle=True)
             given += side.drop()
-            is_last = wanted >= MOST_IDLE * self.profile.idle_calls
+            is_last = wanted >= MOST_IDLE * self.profile.idle_calls or time.monotonic() > ends
             if len(samples) >= wanted and not is_last and self._idle_is_disturbed(samples):
                 time.sleep(IDLE_REST_S)
                 wanted += self.profile.idle_calls
