@@ -55,8 +55,9 @@ class Profile:
     # Noise. The defaults are the rules of reports that say nothing of them.
     unsteady: float = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
     believed: float = 0.0  # a ratio stands at most so far below the upper end of its interval; 0: it may stand anywhere
-    noisy_quads: int = 0  # instead of most_quads while the half-width is above `believed`
-    noisy_budget_s: float = 0.0  # instead of case_budget_s then
+    noisy: float = 0.0  # half-width above which a case is measured longer; 0: never
+    noisy_quads: int = 0  # instead of most_quads then
+    noisy_budget_s: float = 0.0  # and instead of case_budget_s
     load_voids: int = 0  # after so many quads voided by other programs' load it voids no more; 0: it always does
 
     def within(self, stage_s: float, cases: int) -> Profile:
@@ -81,7 +82,8 @@ CPU: Final = Profile(
     slowed=0.25,
     wavering=NOISE_FACTOR,
     unsteady=0.50,
-    believed=0.10,
+    believed=0.03,
+    noisy=0.10,
     noisy_quads=48,
     noisy_budget_s=30.0,
     load_voids=VOIDS_TO_GIVE_UP,
@@ -301,7 +303,7 @@ class Schedule:
             return End(VOIDS, void[-1].void)
         if len(valid) < profile.first_look:
             return None
-        noisy = profile.believed > 0 and any(self._half_width(side) > profile.believed for side in self._timed)
+        noisy = profile.noisy > 0 and any(self._half_width(side) > profile.noisy for side in self._timed)
         if len(valid) >= (max(profile.most_quads, profile.noisy_quads) if noisy else profile.most_quads):
             return End(QUADS)
         if self.spent_s >= (max(profile.case_budget_s, profile.noisy_budget_s) if noisy else profile.case_budget_s):

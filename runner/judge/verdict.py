@@ -257,7 +257,8 @@ def _case_time(timing: Evidence, certified: Certified, evidence: Evidence) -> Ca
     scatter = UNSTEADY if rules == 1 else estimate.half_width
     erratic = UNSTEADY < estimate.half_width < math.inf and steady.half_width < scatter / OWN_DOING
     least = estimate.high - profile.get("believed", 0.0)
-    noisy = bool(profile.get("believed")) and not erratic and estimate.value < least < math.inf
+    could_rank = not erratic and estimate.half_width <= profile.get("unsteady", UNSTEADY)
+    noisy = bool(profile.get("believed")) and could_rank and estimate.value < least
     baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
     candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
     if min(baseline, candidate) <= 0:

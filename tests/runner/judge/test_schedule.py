@@ -91,7 +91,7 @@ def test_a_schedule_measures_longer_on_cpu_only_while_the_interval_is_wide() -> 
     between = Schedule(CPU)
     assert play(between, ratio=0.8, noise=0.2) == End(schedule.QUADS)
     assert CPU.most_quads < len(between.valid) < CPU.noisy_quads
-    assert between._half_width(schedule.B) <= CPU.believed
+    assert between._half_width(schedule.B) <= CPU.noisy
 
 
 def test_a_schedule_gives_noise_no_more_than_half_of_the_stage() -> None:

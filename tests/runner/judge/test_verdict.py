@@ -155,7 +155,7 @@ def test_disturbed_idle_calls_do_not_make_a_kernel_fast() -> None:
 
 
 def test_a_wide_interval_is_said() -> None:
-    wide = timing("a", 1.0, spread=0.03)
+    wide = timing("a", 1.0, spread=0.01) | {"ended": "budget"}
     assert verdict.decide(evidence(timing=[wide])).flags == ("not_converged",)
     assert verdict.decide(evidence(timing=[wide | {"ended": "converged"}])).flags == (), (
         "a hair beyond what it stopped at"
@@ -274,7 +274,7 @@ def test_a_noisy_time_stands_near_the_upper_end_of_its_interval() -> None:
     found = verdict.decide(evidence(timing=[noisy]))
     assert (found.outcome, found.flags) == ("passed", ("noisy", "not_converged"))
     (time,) = found.times
-    assert 0.1 < time.estimate.half_width < 0.5
+    assert schedule.CPU.believed < time.estimate.half_width < schedule.CPU.unsteady
     assert time.estimate.value == pytest.approx(time.estimate.high - schedule.CPU.believed)
     narrow = verdict.decide(evidence(timing=[scattered("a", 0.02, (1, 2, 3))]))
     assert narrow.ratio == pytest.approx(1.0, rel=0.03)
