@@ -37,6 +37,7 @@ DEFAULT_PORT: Final = 8000
 HEALTH_TIMEOUT_S: Final = 60.0
 COMMAND_TIMEOUT_S: Final = 300.0
 PASSED_TO_RUNNER: Final = ("DOCKER_HOST", "XDG_RUNTIME_DIR", "RUNNER_LOCKS")
+QUICK_REMEASURE_S: Final = "15"  # a laptop's other programs come and go: nobody waits minutes for a calmer moment
 RUNNER_TOKEN: Final = re.compile(r"\bpfr_[A-Za-z0-9_-]+")
 
 
@@ -131,6 +132,7 @@ def write_site_environment(site: Site, database_url: str, broker_url: str) -> No
         "STATIC_ROOT": str(static),
         "DEBUG": "0",
         "LOG_LEVEL": os.environ.get("LOG_LEVEL", "INFO"),
+        "REMEASURE_AFTER_S": os.environ.get("REMEASURE_AFTER_S", QUICK_REMEASURE_S),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     write_private(site.env_file, environment_text(values), site.party)

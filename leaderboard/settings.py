@@ -186,6 +186,7 @@ if RENEW_S * 2 > LEASE_S:
     )
 ATTEMPT_OVERHEAD_S = env.seconds("ATTEMPT_OVERHEAD_S", 900, least=1, most=86_400)  # beyond a problem's own timeouts
 HINT_COMMAND = env.words("HINT_COMMAND", ())  # such as `kernelguard --api-mode`: review/hint.py; none: nobody is asked
+REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  # the first wait for a calmer machine
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
 
 # --- logs: one JSON object a line, the same from Django, the worker and the sweeper ---

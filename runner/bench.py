@@ -229,7 +229,15 @@ def judge_of(settings: JudgeSettings) -> Judge:
 
 def _brief(profile: Profile) -> Profile:
     return replace(
-        profile, first_look=4, most_quads=4, least_calls=2, most_calls=5, most_windows=2, idle_calls=3, most_void=1.0
+        profile,
+        first_look=4,
+        most_quads=4,
+        noisy_quads=0,
+        least_calls=2,
+        most_calls=5,
+        most_windows=2,
+        idle_calls=3,
+        most_void=1.0,
     )
 
 

@@ -22,6 +22,7 @@ TITLES: Final = {
 
 FLAGS: Final = {
     "erratic": "its times vary while the baseline's are steady; the upper end of the interval counts",
+    "noisy": "the machine was disturbed; the time stands near the upper end of its wide interval",
     "not_converged": "the interval is wider than asked for: the machine was noisy",
     "not_certified": "the runner could not freeze the containers, so work outside the timed calls is not excluded",
     "bimodal": "the times fall into two groups, as if some calls did other work than the rest",

@@ -8,7 +8,8 @@ for each other. The order is fair rather than first come first served:
    sends ten at once takes turns with everybody else even where a single runner does all the work; what an organiser
    has judged again in the shadow is not served to its owner, so it costs them no turn;
 3. ranked before practice;
-4. then by the time of submission, so an attempt that replaces a lost one keeps its place.
+4. then by the time of submission, so an attempt that replaces a lost one keeps its place. An attempt that waits for a
+   calmer machine (`not_before`) counts as sent when its wait is over: at the end of the queue.
 
 A runner gets timed work of the epoch that it measures in only (epochs.measurable); tests run in any.
 
@@ -44,6 +45,7 @@ UPDATE judging_attempt AS taken
       FROM judging_attempt AS attempt
       JOIN submissions_submission AS submission ON submission.id = attempt.submission_id
      WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s
+       AND (attempt.not_before IS NULL OR attempt.not_before <= %(now)s)
        AND (NOT EXISTS (
                SELECT 1
                  FROM judging_attempt AS mine
@@ -83,7 +85,7 @@ UPDATE judging_attempt AS taken
                   AND NOT other.is_shadow
                   AND (other.state = ANY(%(running)s) OR (other.claimed_at > %(since)s AND other.state <> %(lost)s))),
               submission.mode <> 'ranked',
-              submission.created_at,
+              COALESCE(attempt.not_before, submission.created_at),
               attempt.id
      LIMIT 1
        FOR UPDATE OF attempt SKIP LOCKED)

@@ -21,11 +21,13 @@ def enqueue(
     losses: int = 0,
     message: str = "",
     away_from: Runner | None = None,
+    not_before: datetime | None = None,
 ) -> Attempt:
     """The submission's new current attempt, queued, for the board's current version of the problem.
 
     `away_from`: that runner gets it only where no other is alive; what replaces a lost attempt keeps to that. The
     attempt that was current must be finished and locked by the caller; the database refuses a second current one.
+    `not_before`: until then nobody claims it, and the sweeper rings for it afterwards.
     """
     board = submission.board
     last = submission.attempts.in_the_open().order_by("-number").first()
@@ -40,9 +42,11 @@ def enqueue(
         away_from=last.away_from if last is not None and losses else away_from,
         version_id=board.version_id,
         created_at=now,
+        not_before=not_before,
     )
     events.append_state(attempt, now=now, message=message)
-    transaction.on_commit(lambda: ring_for(attempt))
+    if not_before is None or not_before <= now:
+        transaction.on_commit(lambda: ring_for(attempt))
     return attempt
 
 

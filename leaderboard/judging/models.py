@@ -135,6 +135,7 @@ class Attempt(models.Model):
     lease_expires_at = models.DateTimeField(null=True)
     hard_deadline_at = models.DateTimeField(null=True)  # of the claim; no renewal passes it
     created_at = models.DateTimeField()
+    not_before = models.DateTimeField(null=True)  # nobody claims it earlier; it then stands at the end of the queue
     claimed_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 

@@ -1,18 +1,26 @@
-"""A machine that was disturbed or unfit has measured nothing: another attempt follows, elsewhere where possible.
+"""A machine that was disturbed or unfit has measured nothing: another attempt follows by itself, later and elsewhere.
 
-It costs the owner nothing: the submission counts once, however often it is measured.
+Noise is the site's problem. The next attempt waits, each time twice as long as the last time, then stands at the end of
+the queue; another runner of the hardware takes it where there is one. It costs the owner nothing: the submission counts
+once, and after the last try its token comes back (usage.py). Nobody can ask for a further attempt: it follows from a
+verdict that the judge reaches only where the baseline beside the kernel scattered too. A pass ends the tries.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
+
+from django.conf import settings
+from django.db.models import QuerySet
 
 from leaderboard.judging.models import FIRST, REJUDGE, REMEASURE, Attempt
 from leaderboard.judging.shadow import follow
 
-SPOILED: Final = ("voids", "device_unfit")  # reasons of `unmeasurable` that are the machine's
-MOST: Final = 2  # further attempts; then it is shown as it is
+SPOILED: Final = ("voids", "device_unfit", "unsteady")  # reasons of `unmeasurable` that are the machine's
+MOST: Final = 3  # further attempts; then the submission is shown as it is, with what was measured
+WHY: Final = {"device_unfit": "the machine was not fit"}
+DISTURBED: Final = "the machine was disturbed"
 
 
 def is_spoiled(outcome: str, reason: str) -> bool:
@@ -21,9 +29,21 @@ def is_spoiled(outcome: str, reason: str) -> bool:
 
 def measure_again(*, attempt: Attempt, now: datetime) -> Attempt | None:
     """The next attempt after this one that was spoiled; None once it was tried often enough."""
+    tried = spoiled_tries(attempt).count()
+    if tried > MOST:
+        return None
+    message = f"Timed again soon: {next_try(attempt.reason, tried)}"
+    wait = timedelta(seconds=settings.REMEASURE_AFTER_S) * 2 ** (tried - 1)
+    return follow(attempt, now=now, cause=REMEASURE, message=message, not_before=now + wait)
+
+
+def next_try(reason: str, tried: int) -> str:
+    """Why there is a further try after so many, of which the last was spoiled for this reason, and its number."""
+    return f"{WHY.get(reason, DISTURBED)} (try {tried + 1} of {MOST + 1})"
+
+
+def spoiled_tries(attempt: Attempt) -> QuerySet[Attempt]:
+    """Those of the judging that this attempt belongs to: since it was sent, or since an organiser asked again."""
     row = Attempt.objects.of_line(attempt)
     began = row.filter(cause__in=(FIRST, REJUDGE)).order_by("-number").values_list("number", flat=True)[0]
-    if row.filter(number__gte=began, outcome="unmeasurable", reason__in=SPOILED).count() > MOST:
-        return None
-    message = "The machine was not steady enough to time this; it is measured again, on another one if there is one"
-    return follow(attempt, now=now, cause=REMEASURE, message=message)
+    return row.filter(number__gte=began, outcome="unmeasurable", reason__in=SPOILED)

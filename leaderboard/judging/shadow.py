@@ -20,22 +20,34 @@ from leaderboard.judging.states import CANCELLED, QUEUED, UNFINISHED, check_move
 from leaderboard.submissions.models import Submission
 
 
-def follow(attempt: Attempt, *, now: datetime, cause: str, losses: int = 0, message: str = "") -> Attempt | None:
+def follow(
+    attempt: Attempt,
+    *,
+    now: datetime,
+    cause: str,
+    losses: int = 0,
+    message: str = "",
+    not_before: datetime | None = None,
+) -> Attempt | None:
     """The next attempt after a finished one that the caller has locked: in the open, or within its set.
 
     None where the set was stopped meanwhile.
     """
     if not attempt.is_shadow:
-        return enqueue(submission=attempt.submission, now=now, cause=cause, losses=losses, message=message)
+        submission = attempt.submission
+        return enqueue(
+            submission=submission, now=now, cause=cause, losses=losses, message=message, not_before=not_before
+        )
     assert attempt.rejudge_set is not None
     if attempt.rejudge_set.stopped_at is not None:
         return None
     fresh = _shadow(attempt.submission, attempt.rejudge_set, attempt.number + 1, now)
-    fresh.cause, fresh.losses = cause, losses
+    fresh.cause, fresh.losses, fresh.not_before = cause, losses, not_before
     fresh.save()
     RejudgeItem.objects.filter(after=attempt).update(after=fresh)
     events.append_state(fresh, now=now, message=message)
-    transaction.on_commit(lambda: ring_for(fresh))
+    if not_before is None or not_before <= now:
+        transaction.on_commit(lambda: ring_for(fresh))
     return fresh
 
 

@@ -12,7 +12,8 @@ from typing import Final
 
 import structlog
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Q
+from django.db.models.functions import Now
 
 from leaderboard import broker
 from leaderboard.audit.record import record
@@ -43,7 +44,8 @@ def expire_leases(*, now: datetime) -> int:
 def ring_idle() -> int:
     """Ring for queued work: as often as there are idle runners that could take it and have no ring waiting."""
     rung = 0
-    queued = Attempt.objects.filter(state=QUEUED).values("hardware").annotate(waiting=Count("id"))
+    due = Attempt.objects.filter(Q(not_before=None) | Q(not_before__lte=Now()), state=QUEUED)
+    queued = due.values("hardware").annotate(waiting=Count("id"))
     for row in queued.order_by("hardware"):
         hardware = row["hardware"]
         able = Runner.objects.filter(hardware=hardware, suspended_at=None, set_aside_at=None)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from leaderboard.judging.models import AttemptEvent
+from leaderboard.judging.models import Attempt, AttemptEvent, Result
 from leaderboard.web.shape import Shown
+
+NOT_RANKED: Final = "not ranked"  # of a case that was timed while the machine was too disturbed
 
 STATIONS: Final = ("queued", "claimed", "building", "checking", "timing", "done")
 
@@ -48,28 +50,43 @@ class Cases:
     def is_timed(self) -> bool:
         return any(row["measured_us"] for row in self.rows)
 
+    @property
+    def is_unranked(self) -> bool:
+        return any(row["outcome"] == NOT_RANKED for row in self.rows)
+
 
 def cases_shown(item: Shown) -> Cases:
-    rows = sorted((_case(case, item) for case in item.cases), key=lambda row: not row["failed"])
+    rows = sorted((_case(case, item.outcome, item.message) for case in item.cases), key=lambda row: not row["failed"])
     loud = [row for row in rows if row["failed"] or row["measured_us"]]
     return Cases(loud, [row for row in rows if row not in loud])
 
 
-def _case(case: dict[str, Any], item: Shown) -> dict[str, Any]:
-    """A case of a report; what the verdict says already is not said again."""
-    outcome = "passed" if case.get("good", True) else str(case.get("outcome") or item.outcome)
+def measured_so_far(tried: Sequence[Attempt]) -> Cases:
+    """The timed cases of the newest of these attempts that told some: what a disturbed machine measured."""
+    for result in Result.objects.filter(attempt__in=tried).order_by("-attempt__number"):
+        rows = [_case(case, result.outcome, "") for case in result.report.get("cases", [])]
+        if timed := [row for row in rows if row["measured_us"]]:
+            return Cases(timed, [])
+    return Cases([], [])
+
+
+def _case(case: dict[str, Any], verdict: str, said: str) -> dict[str, Any]:
+    """Return the row of one case of a report with this verdict; a sentence of the verdict itself is not repeated."""
+    outcome = "passed" if case.get("good", True) else str(case.get("outcome") or verdict)
     message = str(case.get("message") or "")
     times = {name: _positive(case.get(name)) for name in ("measured_us", "baseline_us", "ratio", "half_width")}
     if times["ratio"] is None and times["measured_us"] and times["baseline_us"]:
         times["ratio"] = times["measured_us"] / times["baseline_us"]
+    if verdict == "unmeasurable" and times["measured_us"]:
+        outcome = NOT_RANKED
     return {
         "name": str(case.get("name", "")),
         "kind": "public" if case.get("public", True) else "secret",
         "outcome": outcome.replace("_", " "),
-        "tone": "good" if outcome == "passed" else "bad",
-        "failed": outcome != "passed",
+        "tone": {"passed": "good", NOT_RANKED: "warn"}.get(outcome, "bad"),
+        "failed": outcome not in ("passed", NOT_RANKED),
         "reason": str(case.get("reason") or ""),
-        "message": "" if message in item.message else message,
+        "message": "" if message in said else message,
         **times,
     }
 

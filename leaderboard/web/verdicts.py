@@ -37,11 +37,15 @@ _ADVICE: Final[dict[str, str]] = {
     "timeout": "Run the named case on your machine. Compile outside the call, and look for a loop that never ends.",
     "out_of_memory": "Free intermediate results, or work in pieces; the limit counts everything your process holds.",
     "policy": "If you did nothing of the kind, tell an organiser; a person can overturn it.",
-    "unmeasurable": "Every output was right, but the times scattered too much to rank. Send it again; if they "
-    "still do, look for work that varies from call to call.",
+    "unmeasurable": "Every output was right, but it could not be timed well enough to rank.",
     "infra_error": "It counts neither against you nor against your quota. Send it again; an operator has been told.",
     "cancelled": "Send it again if you still want it judged.",
 }
+
+NOISE: Final = (
+    "the machine was disturbed whenever we timed it, on every try. That is not your kernel's doing: it is not ranked, "
+    "and it cost you nothing."
+)
 
 _BETTER: Final[dict[tuple[str, str], str]] = {
     ("wrong", "nan"): "Look for 0/0, an overflow in exp, or memory that was never written.",
@@ -56,15 +60,17 @@ _BETTER: Final[dict[tuple[str, str], str]] = {
     ("build_error", "missing_entry"): "Name the function exactly as the problem says, at the top level of the file.",
     ("runtime_error", "crashed"): "Mostly an index outside a buffer: check the last block of odd sizes.",
     ("runtime_error", "exited"): "Return from the function; never call exit or _exit.",
-    ("unmeasurable", "below_resolution"): "Every output was right, but a call is shorter than the clock can tell. "
-    "Send it again; a less busy machine resolves more.",
+    ("unmeasurable", "below_resolution"): "Every output was right, but a call is shorter than the cost of handing it "
+    "over. The problem's sizes are too small for this hardware; tell its organiser.",
     (
         "unmeasurable",
-        "voids",
-    ): "Every output was right, but the machine was disturbed or throttled whenever we timed it, "
-    "on every try. That is not your kernel's doing. It is not ranked; send it again later.",
+        "self_disturbed",
+    ): "Every output was right, but what your code does spoils the measuring, so it "
+    "is not timed again by itself. Finish all work before you return, and start no more threads than there are cores.",
+    ("unmeasurable", "unsteady"): f"Every output was right, but {NOISE} The figures below are what was measured.",
+    ("unmeasurable", "voids"): f"Every output was right, but {NOISE}",
     ("unmeasurable", "device_unfit"): "Every output was right, but the devices that tried to time it turned out unfit. "
-    "That is not your kernel's doing; operators were told. It is not ranked; send it again later.",
+    "That is not your kernel's doing; operators were told. It is not ranked, and it cost you nothing.",
     ("policy", "output_limit"): "Remove prints; stdout and stderr are kept up to 64 kB from either end.",
     ("timeout", "import"): "Loading includes compiling: build fewer variants, or for one architecture only.",
 }
@@ -92,6 +98,8 @@ _FLAGS: Final[dict[str, str]] = {
     "not_certified": "The runner could not freeze the containers between calls, so work outside the timed calls is not "
     "excluded. That is the runner's doing, not yours; a person looks at the result before it ranks.",
     "erratic": "Your kernel's times vary while the baseline's are steady; the upper end of the interval counts.",
+    "noisy": "The machine was disturbed, so the interval is wide; the time stands near its upper end, where luck gains "
+    "nothing.",
     "not_converged": "The times scattered until the measuring ended, so the interval is wide. It may be the machine.",
     "bimodal": "The times fall into two groups, as if some calls did other work than the rest.",
 }

@@ -25,6 +25,8 @@ WALL, EVENT = "wall", "event"
 BASELINE, CANDIDATE = "baseline", "candidate"
 MISMATCH_SPREADS: Final = 3.0  # events this many spreads under the wall clock's time are no accident
 
+CALM: Final = 1.5  # times the fastest idle call: what takes longer met somebody else's work
+
 Sample = Sequence[float]
 Timing = dict[str, Any]  # one entry of the evidence's `timing`
 
@@ -81,6 +83,12 @@ def constant_ns(timing: Timing, *, certified: bool) -> float:
     could make any kernel look fast.
     """
     return stats.lower_quartile([spent_ns(sample, certified=certified) for sample in timing["idle"]])
+
+
+def is_constant_known(idle: Sequence[Sample], *, certified: bool) -> bool:
+    """Were enough idle calls left alone? Then a quarter of them took little longer than the fastest."""
+    spent = [spent_ns(sample, certified=certified) for sample in idle]
+    return stats.lower_quartile(spent) <= CALM * min(spent)
 
 
 def _wall(quads: list[list[Timing]], timing: Timing, *, certified: bool) -> Certified:

@@ -15,6 +15,7 @@ from runner.judge.schedule import Profile
 def blank(problem: Problem, mode: str, profile: Profile) -> dict[str, Any]:
     return {
         "version": report.VERSION,
+        "rules": report.RULES,
         "mode": mode,
         "ranking_by": problem.ranking_by,
         "profile": asdict(profile),

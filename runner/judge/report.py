@@ -24,6 +24,7 @@ from runner.judge.schedule import Profile
 from runner.judge.window import Window
 
 VERSION: Final = 3
+RULES: Final = 2  # by which a verdict is reached from the same evidence; 1 in reports that name none: verdict.py
 MOST_SHOWN: Final = 5  # errors in one message
 PLACE_CHARS: Final = 80  # of a key, which is anybody's
 COUNTED: Final = ("least_calls", "most_calls", "first_look", "look_every", "most_quads", "most_windows")
@@ -218,6 +219,7 @@ class Evidence(_Strict):
     """One attempt: everything that its verdict was decided from."""
 
     version: Literal[3]
+    rules: Literal[1, 2] = Field(default=1, description="by which the verdict was reached: verdict.py")
     mode: Literal["test", "benchmark", "ranked"]
     ranking_by: Literal["geom", "mean", "last"]
     clock: Literal["wall", "event"] = Field(description="which time counts: the judge's, or the device's raised to it")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from runner.judge import stats
 from runner.judge.certificate import BASELINE, CANDIDATE, EVENT, WALL, block_ns
-from runner.judge.throttle import SET_ASIDE, VOID, WARM_AGAIN, Ruling
+from runner.judge.throttle import LOAD, SET_ASIDE, VOID, WARM_AGAIN, Ruling
 
 A, B, I = BASELINE, CANDIDATE, "incumbent"  # noqa: E741  the letters of the orders below
 ABBA: Final = (A, B, B, A)
@@ -52,6 +52,17 @@ class Profile:
     agree_ns: float = 0.0  # a half-width of so many ns is narrow enough, where that is more
     widest_half_width: float = 0.0  # up to this one
     wavering: float = 0.0  # `slowed` besides: its difference lies below the others' by so many absolute deviations
+    # Noise. The defaults are the rules of reports that say nothing of them.
+    unsteady: float = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
+    believed: float = 0.0  # a ratio stands at most so far below the upper end of its interval; 0: it may stand anywhere
+    noisy: float = 0.0  # half-width above which a case is measured longer; 0: never
+    noisy_quads: int = 0  # instead of most_quads then
+    noisy_budget_s: float = 0.0  # and instead of case_budget_s
+    load_voids: int = 0  # after so many quads voided by other programs' load it voids no more; 0: it always does
+
+    def within(self, stage_s: float, cases: int) -> Profile:
+        """The same for a run of so many cases: noise takes no more than half of the stage's time limit."""
+        return replace(self, noisy_budget_s=min(self.noisy_budget_s, stage_s / 2 / max(cases, 1)))
 
 
 CPU: Final = Profile(
@@ -70,6 +81,12 @@ CPU: Final = Profile(
     most_void=0.5,  # a virtual machine has neighbours
     slowed=0.25,
     wavering=NOISE_FACTOR,
+    unsteady=0.50,
+    believed=0.03,
+    noisy=0.10,
+    noisy_quads=48,
+    noisy_budget_s=30.0,
+    load_voids=VOIDS_TO_GIVE_UP,
 )
 GPU: Final = Profile(
     clock=EVENT,
@@ -161,6 +178,10 @@ class Schedule:
         return tuple(dict.fromkeys(self.order))
 
     @property
+    def _timed(self) -> list[str]:
+        return [side for side in self._sides if side != A]
+
+    @property
     def valid(self) -> list[Quad]:
         return [quad for quad in self.quads if quad.complete and not quad.void]
 
@@ -230,7 +251,7 @@ class Schedule:
 
     def _took(self, side: str, times_ns: Sequence[float], ruling: Ruling, charged: str) -> None:
         quad = self.quads[-1]
-        if ruling.action in (VOID, WARM_AGAIN):
+        if ruling.action in (VOID, WARM_AGAIN) and not self._is_company(ruling):
             self._void(ruling.reason, charged)
             if ruling.action == VOID:
                 self._queue.append(Rest(ruling.reason))
@@ -240,6 +261,12 @@ class Schedule:
         self._ours += times_ns if side == A else []
         if quad.complete and self._baseline_slowed(quad):
             self._void("baseline_slowed", "")
+
+    def _is_company(self, ruling: Ruling) -> bool:
+        """Other programs that came after the warm-up and stay cannot be waited out: like those that were there before
+        they fall on both sides and widen the interval."""
+        seen = sum(quad.void in LOAD for quad in self.quads)
+        return ruling.action == VOID and ruling.reason in LOAD and 0 < self.profile.load_voids <= seen
 
     def _void(self, reason: str, charged: str) -> None:
         """The open quad, if any; what was still to be run of it is not."""
@@ -276,13 +303,14 @@ class Schedule:
             return End(VOIDS, void[-1].void)
         if len(valid) < profile.first_look:
             return None
-        if len(valid) >= profile.most_quads:
+        noisy = profile.noisy > 0 and any(self._half_width(side) > profile.noisy for side in self._timed)
+        if len(valid) >= (max(profile.most_quads, profile.noisy_quads) if noisy else profile.most_quads):
             return End(QUADS)
-        if self.spent_s >= profile.case_budget_s:
+        if self.spent_s >= (max(profile.case_budget_s, profile.noisy_budget_s) if noisy else profile.case_budget_s):
             return End(BUDGET)
         if (len(valid) - profile.first_look) % profile.look_every:
             return None
-        narrow = all(self._half_width(side) <= self._goal(side) for side in self._sides if side != A)
+        narrow = all(self._half_width(side) <= self._goal(side) for side in self._timed)
         return End(CONVERGED) if narrow else None
 
     def _goal(self, side: str) -> float:

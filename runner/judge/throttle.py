@@ -60,6 +60,8 @@ BROKEN: Final = frozenset({"device_lost", "ecc"})
 COOLER_C: Final = 5.0  # margin under the temperature of a voided block
 COOL_S: Final = 10.0  # the longest wait for it
 CALM_S: Final = 0.5  # wait after a void that has nothing to do with heat
+STEAL, FOREIGN_LOAD = "steal", "foreign_load"
+LOAD: Final = frozenset({STEAL, FOREIGN_LOAD})  # reasons of a void: what others took of a CPU
 HEAT: Final = frozenset({"hw_thermal", "sw_thermal", "cpu_throttled", "slow_clock"})
 
 
@@ -224,8 +226,8 @@ def _by_load(window: Window, warm: Window | None) -> Iterator[Ruling]:
     if throttled > THROTTLED_SHARE * length:
         yield Ruling(VOID, "cpu_throttled", charged=True, figures={"throttled_share": throttled / length})
     for reason, share, grain_ns in (
-        ("steal", _steal_share, after.steal_grain_ns),
-        ("foreign_load", _foreign_share, after.foreign_grain_ns),
+        (STEAL, _steal_share, after.steal_grain_ns),
+        (FOREIGN_LOAD, _foreign_share, after.foreign_grain_ns),
     ):
         usual = share(warm) if warm else 0.0
         if share(window) - grain_ns / length > TAKEN_SHARE + usual:

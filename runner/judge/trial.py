@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 import random
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -18,6 +19,7 @@ from runner.judge import certificate, compare, contexts, evidence, own_check, se
 from runner.judge.beside import baseline_files, files_beside
 from runner.judge.call import Call, Input
 from runner.judge.cases import fresh_seed, plan_checks
+from runner.judge.certificate import WALL
 from runner.judge.clock import Stopwatch, WallClock
 from runner.judge.copies import Copies
 from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
@@ -36,6 +38,9 @@ CHANGED_IN_PLACE: Final = (
     "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
 )
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
+MOST_IDLE: Final = 8  # times the profile's idle calls, where most are disturbed
+IDLE_S: Final = 3.0  # and for no longer, since the stage's time limit runs
+IDLE_REST_S: Final = 0.05  # before more of them: another program's turn passes
 COMPILE_S: Final = 120.0  # for the compiler, where a submission is compiled before it is loaded
 
 log = logging.getLogger("runner.trial")
@@ -66,7 +71,7 @@ class Trial:
         self.oracle = oracle
         self.another_oracle = another_oracle
         self.sides = sides
-        self.profile = profile
+        self.profile = profile.within(problem.ranked_timeout_s, len(problem.benchmarks))
         self.emit = emit
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
@@ -76,7 +81,7 @@ class Trial:
         self._called: set[tuple[str, str]] = set()  # side and case
         self._each_bytes = 0  # that the judge keeps of a call, at the most so far
         self._cancels = False  # is an output so near nothing that only double precision tells right from wrong?
-        self.evidence = evidence.blank(problem, mode, profile)
+        self.evidence = evidence.blank(problem, mode, self.profile)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -306,7 +311,9 @@ class Trial:
                     return unlike
 
         def tell(quads: int) -> None:
-            self.emit("timing", entry["case"], {**progress, "quads": quads, "quads_at_most": self.profile.most_quads})
+            most = self.profile.most_quads
+            most = most if quads <= most else max(quads, self.profile.noisy_quads)
+            self.emit("timing", entry["case"], {**progress, "quads": quads, "quads_at_most": most})
 
         run = timing.CaseTiming(
             plan,
@@ -348,15 +355,24 @@ class Trial:
 
     def _idle(self, side: TimedSide) -> tuple[list[list[int]], list[Input]]:
         """Calls before anything is timed, and their inputs. As many at a time as there is room for inputs as large as
-        the largest that was checked."""
+        the largest that was checked. More, with rests between, while the machine disturbs most of them: what they cost
+        is taken off every time of the case."""
         samples: list[list[int]] = []
         given: list[Input] = []
-        while len(samples) < self.profile.idle_calls:
-            left = self.profile.idle_calls - len(samples)
-            side.make_ready(min(left, self._most_calls(self._each_bytes)))
+        wanted, ends = self.profile.idle_calls, time.monotonic() + IDLE_S
+        while len(samples) < wanted:
+            side.make_ready(min(wanted - len(samples), self._most_calls(self._each_bytes)))
             samples += side.run_block(idle=True)
             given += side.drop()
+            is_last = wanted >= MOST_IDLE * self.profile.idle_calls or time.monotonic() > ends
+            if len(samples) >= wanted and not is_last and self._idle_is_disturbed(samples):
+                time.sleep(IDLE_REST_S)
+                wanted += self.profile.idle_calls
         return samples, given
+
+    def _idle_is_disturbed(self, samples: list[list[int]]) -> bool:
+        certified = self.evidence["certified"]
+        return self.profile.clock == WALL and not certificate.is_constant_known(samples, certified=certified)
 
     def _most_calls(self, each_bytes: int) -> int:
         """How many calls of a block the judge's memory holds."""

@@ -89,10 +89,16 @@ class Attack:
             return True
         times = [case["measured_us"] for case in report.cases if case["stage"] == "time"]
         if self.cost_ms:
-            return bool(times) and min(times) >= HONEST_SHARE * self.cost_ms * 1e3
+            return not fooled_the_clock(report, self.cost_ms)
         if self.least_us and not (times and min(times) >= self.least_us):
             return False
         return report.ratio >= HONEST_RATIO * (1 - (report.forgeable or 0.0))
+
+
+def fooled_the_clock(report: Report, cost_ms: float) -> bool:
+    """Is it ranked by less time than it really takes? What a busy machine could not time is not ranked at all."""
+    times = [case["measured_us"] for case in report.cases if case["stage"] == "time"]
+    return report.score_us is not None and not (times and min(times) >= HONEST_SHARE * cost_ms * 1e3)
 
 
 def steering(report: Report) -> set[str]:

@@ -12,7 +12,7 @@ from problems.spec import case_name
 from runner.judge.steps import Steps
 from runner.once import find_problem
 from runner.wire import Report
-from tests.attacks.attack import Attack
+from tests.attacks.attack import Attack, fooled_the_clock
 
 HERE = Path(__file__).parent
 FILES = [*sorted((HERE / "own").glob("*.py")), *sorted((HERE / "gpu").glob("*.py"))]
@@ -65,6 +65,16 @@ def test_a_time_below_the_least_is_a_gain_however_much_could_be_forged() -> None
     assert not bounded.gained(replace(report, cases=({"stage": "time", "measured_us": 31.5},)))
     assert bounded.gained(replace(report, cases=({"stage": "time", "measured_us": 30.5},)))
     assert bounded.gained(replace(report, cases=()))
+
+
+def test_a_clock_is_fooled_only_by_what_ranks() -> None:
+    told = ({"stage": "time", "measured_us": 14_000.0},)
+    fooled = replace(PASSED, ratio=0.7, logs=SILENT, cases=told)
+    assert fooled_the_clock(fooled, 20.0)
+    assert fooled_the_clock(replace(fooled, cases=()), 20.0)
+    assert not fooled_the_clock(replace(fooled, cases=({"stage": "time", "measured_us": 15_100.0},)), 20.0)
+    busy = replace(fooled, outcome="unmeasurable", reason="unsteady", score_us=None, ratio=None)
+    assert not fooled_the_clock(busy, 20.0)
 
 
 def test_a_run_that_was_cancelled_is_a_gain() -> None:

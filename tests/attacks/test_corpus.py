@@ -1,11 +1,13 @@
 """Every submission of the attack corpus gets the verdict of its table; the controls are accepted at honest times.
 
-wrong and rejected are interchangeable; `flagged` may pass only at an honest time; after a `contained` one the honest
-control must pass as if nothing had happened.
+wrong and rejected are interchangeable; `flagged` may rank only at an honest time, and gains nothing where a busy
+machine could not time it at all; after a `contained` one the honest control must pass as if nothing had happened, as
+far as the two runs' intervals can tell.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,13 +17,13 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from runner.wire import Report
+from tests.attacks.attack import fooled_the_clock
 from tests.attacks.conftest import Judge
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
-HONEST_SHARE = 0.75  # of TRUE_COST_MS: reporting less means that the clock was fooled
 NEIGHBOURLY = 0.25  # by so much may the honest control's ratio move after a contained attack, on cpu
 
 
@@ -34,8 +36,8 @@ def effects(report: Report) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def honest_ratio() -> dict[str, float]:
-    """The honest control's ratio to the baseline, by problem, measured when first asked for."""
+def honest_runs() -> dict[str, Report]:
+    """The honest control beside the baseline, by problem, measured when first asked for."""
     return {}
 
 
@@ -61,7 +63,7 @@ def test_it_gets_the_verdict_of_its_table(
     problem: str,
     judge: Judge,
     owner: str,
-    honest_ratio: dict[str, float],
+    honest_runs: dict[str, Report],
     docker_client: docker.DockerClient,
 ) -> None:
     source = path.read_text()
@@ -79,28 +81,28 @@ def test_it_gets_the_verdict_of_its_table(
             assert report.outcome in REJECTED, seen
             assert report.score_us is None
         case "flagged":
-            honest = report.outcome == "passed" and all(t >= HONEST_SHARE * cost_ms for t in measured_ms(report))
-            assert honest or report.outcome in REJECTED, (seen, measured_ms(report))
+            assert report.outcome in ("passed", "unmeasurable", *REJECTED), seen
+            assert not fooled_the_clock(report, cost_ms), (seen, measured_ms(report))
         case "contained":
             forbidden = [line for line in effects(report) if "fork refused" not in line]
             assert not forbidden
             assert not docker_client.containers.list(all=True, filters={"label": f"photofinish.runner={owner}"})
             if path.stem == "s11_kill_evaluator":
                 assert report.outcome != "passed", seen
-            _expect_good_neighbourhood(judge, problem, honest_ratio)
+            _expect_good_neighbourhood(judge, problem, honest_runs)
         case other:
             pytest.fail(f"the table says {other!r}, which this test does not know")
     if problem == "softmax" and expected in ("wrong", "rejected"):
         assert not [line for line in effects(report) if "forged" not in line], "an abuse primitive worked"
 
 
-def _expect_good_neighbourhood(judge: Judge, problem: str, honest_ratio: dict[str, float]) -> None:
+def _expect_good_neighbourhood(judge: Judge, problem: str, honest_runs: dict[str, Report]) -> None:
     control = (Path(__file__).parent / "corpus" / "control_honest.py").read_text()
-    if problem not in honest_ratio:
-        before = judge(control, problem, "ranked")
-        assert before.ratio is not None
-        honest_ratio[problem] = before.ratio
+    before = honest_runs.get(problem) or judge(control, problem, "ranked")
+    honest_runs[problem] = before
     after = judge(control, problem, "ranked")
     assert after.outcome == "passed", (after.outcome, after.message)
+    assert before.ratio is not None
     assert after.ratio is not None
-    assert after.ratio == pytest.approx(honest_ratio[problem], rel=NEIGHBOURLY)
+    noise = math.hypot(before.half_width or 0.0, after.half_width or 0.0)
+    assert abs(math.log(after.ratio / before.ratio)) <= math.log1p(NEIGHBOURLY) + noise

@@ -17,7 +17,7 @@ from tests.e2e.test_browser_first_race import sign_up
 pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(480)]
 
 SAMPLES = Path("problems/library/kernels101/softmax/submissions")
-TRIES = 6  # a disturbed machine ("could not be timed") may be quiet next time
+TRIES = 2  # the site itself times again what a disturbed machine could not time, up to three times each
 
 
 def test_a_kernel_is_submitted_judged_and_ranked(stage: Stage, tmp_path: Path) -> None:

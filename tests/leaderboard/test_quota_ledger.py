@@ -12,6 +12,7 @@ from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import RateLimited
 from leaderboard.judging.cancel import cancel
 from leaderboard.judging.rejudge import rejudge
+from leaderboard.judging.remeasure import MOST
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.submissions import ledger
 from leaderboard.submissions.models import QuotaLine
@@ -82,8 +83,8 @@ def test_a_spoiled_measurement_costs_once_and_nothing_where_it_never_succeeds(st
     submission = stage.submit()
     stage.judge(submission, **SPOILED)
     assert left(stage) == 1, "it is measured again"
-    stage.judge(submission, **SPOILED)
-    stage.judge(submission, **SPOILED)
+    for _ in range(MOST):
+        stage.judge(submission, **SPOILED)
     assert left(stage) == 2
 
 

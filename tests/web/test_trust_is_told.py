@@ -81,6 +81,44 @@ def test_a_spoiled_measurement_is_not_held_against_anybody(stage, browser) -> No
     assert "not your kernel&#x27;s doing" in text
 
 
+def test_a_page_of_what_is_timed_again_says_so_with_what_was_measured(stage, browser, settings) -> None:
+    settings.REMEASURE_AFTER_S = 120
+    submission = stage.submit()
+    check_case = {"stage": "check", "name": "n=1", "public": True, "good": True, "reason": "", "message": ""}
+    timed = {"stage": "time", "name": "n=5", "public": True, "good": True, "measured_us": 2024.0, "baseline_us": 2400.0}
+    cases = (check_case, timed | {"ratio": 0.843, "half_width": 0.77})
+    stage.judge(submission, outcome="unmeasurable", reason="unsteady", message="± 77 %", cases=cases)
+    text = page(browser(stage.ada), f"/submissions/{submission.pk}")
+    assert "Timed again soon: the machine was disturbed (try 2 of 4)" in text
+    assert "Submit again" not in text
+    assert "Send it again" not in text
+    shown = text.partition("Measured so far, not ranked")[2]
+    for figure in ("2.024 ms", "1.19×", "±77 %"):
+        assert figure in shown
+    stage.later(120)
+    stage.claim()
+    assert "Timed again now: the machine was disturbed (try 2 of 4)" in page(
+        browser(stage.ada), f"/submissions/{submission.pk}"
+    )
+
+
+def test_a_page_of_what_no_try_could_time_shows_the_figures_as_not_ranked(stage, browser) -> None:
+    submission = stage.submit()
+    timed = {"stage": "time", "name": "n=5", "public": True, "good": True, "measured_us": 2024.0, "baseline_us": 2400.0}
+    for _ in range(MOST + 1):
+        stage.judge(
+            submission,
+            outcome="unmeasurable",
+            reason="unsteady",
+            message="the machine was disturbed.",
+            cases=(timed | {"ratio": 0.843, "half_width": 0.77},),
+        )
+    text = page(browser(stage.ada), f"/submissions/{submission.pk}")
+    for said in ("2.024 ms", "Not ranked", "not ranked", "it cost you nothing"):
+        assert said in text
+    assert "Measured so far" not in text
+
+
 def test_lost_runners_are_told_too(stage, browser) -> None:
     from leaderboard.judging.sweep import expire_leases
 

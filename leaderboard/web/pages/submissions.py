@@ -20,7 +20,6 @@ from leaderboard.judging.cancel import cancel as cancel_attempt
 from leaderboard.judging.cancel import may_cancel
 from leaderboard.judging.epochs import waits_for_epoch
 from leaderboard.judging.models import AttemptEvent
-from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.states import QUEUED
 from leaderboard.review.access import may_review
 from leaderboard.standings.publish import retraction_of
@@ -33,6 +32,7 @@ from leaderboard.web.pages.boards import refused_places, unseen_hardware
 from leaderboard.web.quotas import what_is_left
 from leaderboard.web.review_forms import OwnerForm
 from leaderboard.web.review_owner import for_owner
+from leaderboard.web.tries import tries_of
 from leaderboard.web.verdicts import EPOCH_WAITS, SAID, flags_said
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
@@ -190,9 +190,7 @@ def detail_page(
         "lost": sum(event.state == "lost" for event in events),
         "cases": lane.cases_shown(item),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
-        "spoiled": sum(
-            is_spoiled(attempt.outcome, attempt.reason) for attempt in item.submission.attempts.in_the_open()
-        ),
+        "tries": tries_of(item.submission, timezone.now()),
         "history": judged_again(item.submission),
         "notes": overruled_directives(
             item.submission.source, board=item.submission.board.slug, hardware=item.submission.board.hardware

@@ -66,6 +66,7 @@ class Race:
     rests: list[str] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
     level: str = "full"
+    rules: int = 2
     most_calls: int = 1 << 20  # of a block: what the judge's memory holds
     timing: dict[str, Any] = field(default_factory=dict)
 
@@ -81,8 +82,7 @@ class Race:
 
     def run(self) -> verdict.Verdict:
         self.timing = timing.blank("n=1", {"n": 1}, None)
-        idle = FakeSide(self, A, 1.0)
-        self.timing["idle"] = [self.call(idle) for _ in range(self.profile.idle_calls)]
+        self.timing["idle"] = self.idle(FakeSide(self, A, 1.0))
         self.timing["probe_limit_ns"] = timing.probe_limit_ns(self.timing["idle"])
         constant = certificate.constant_ns(self.timing, certified=True)
         plan = Schedule(self.profile, self.order, most_calls=self.most_calls)
@@ -100,9 +100,13 @@ class Race:
         assert run.run() is None
         return verdict.decide(self.evidence())
 
+    def idle(self, side: FakeSide) -> list[list[float]]:
+        return [self.call(side) for _ in range(self.profile.idle_calls)]
+
     def evidence(self) -> dict[str, Any]:
         return {
             "version": 3,
+            "rules": self.rules,
             "mode": "ranked",
             "ranking_by": "geom",
             "profile": asdict(self.profile),

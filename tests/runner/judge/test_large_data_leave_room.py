@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from problems.spec import Problem
-from runner.judge import schedule
+from runner.judge import certificate, schedule
 from runner.judge.clock import Stopwatch
 from runner.judge.faults import Fault, OracleFailed
 from runner.judge.memory import NoMemory
-from runner.judge.trial import Trial
+from runner.judge.trial import MOST_IDLE, Trial
 from sandbox.errors import SandboxError
 
 SNAPSHOTS = 1000
@@ -21,15 +22,17 @@ SNAPSHOTS = 1000
 class Side:
     """What a trial asks of a timed side; remembers how many calls it was to make at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, took_ns: Callable[[int], int] = lambda number: 250_000) -> None:
         self.blocks: list[int] = []
+        self.took_ns = took_ns
 
     def make_ready(self, calls: int) -> None:
         self.blocks.append(calls)
 
     def run_block(self, *, idle: bool) -> list[list[int]]:
         assert idle
-        return [[1]] * self.blocks[-1]
+        made = sum(self.blocks)
+        return [[self.took_ns(number), 0, 0, 1, 0, 0, 0] for number in range(made - self.blocks[-1], made)]
 
     def drop(self) -> list[str]:
         return ["given"] * self.blocks[-1]
@@ -49,6 +52,19 @@ def test_idle_calls_are_made_in_as_few_blocks_as_there_is_room_for(each_bytes: i
     side = Side()
     samples, given = trial(each_bytes)._idle(side)
     assert (side.blocks, len(samples), len(given)) == (blocks, 7, 7)
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "blocks", "known"),
+    [(range(4), 1, True), (range(1, 14), 3, True), (range(1, 60), MOST_IDLE, False)],
+    ids=["half of them", "all but one of two blocks", "all but one"],
+)
+def test_idle_calls_go_on_while_the_machine_disturbs_most_of_them(disturbed: range, blocks: int, known: bool) -> None:
+    """What they cost is taken off every time, so too much of it would make a slow kernel look fast."""
+    side = Side(lambda number: 8_000_000 if number in disturbed else 250_000)
+    samples, _ = trial(1)._idle(side)
+    assert len(side.blocks) == blocks
+    assert certificate.is_constant_known(samples, certified=False) == known
 
 
 def test_memory_that_small_data_leave_was_taken_by_the_submission() -> None:

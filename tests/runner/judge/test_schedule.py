@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.judge import schedule
+from runner.judge import schedule, throttle
 from runner.judge.schedule import ABBA, ABIIBA, CPU, GPU, A, B, End, I, Rest, Run, Schedule, narrow_at
 from runner.judge.throttle import SET_ASIDE, VALID, VOID, WARM_AGAIN, Ruling
 
@@ -79,8 +79,40 @@ def test_it_stops_early_when_quiet_and_at_the_most_when_noisy() -> None:
     quiet, noisy = Schedule(CPU), Schedule(CPU)
     assert play(quiet, ratio=0.8, noise=0.001) == End(schedule.CONVERGED)
     assert len(quiet.quads) == CPU.first_look
-    assert play(noisy, ratio=0.8, noise=0.2) == End(schedule.QUADS)
+    assert play(noisy, ratio=0.8, noise=0.05) == End(schedule.QUADS)
     assert len(noisy.valid) == CPU.most_quads
+
+
+def test_a_schedule_measures_longer_on_cpu_only_while_the_interval_is_wide() -> None:
+    wide = Schedule(CPU)
+    assert play(wide, ratio=0.8, noise=0.6) == End(schedule.QUADS)
+    assert len(wide.valid) == CPU.noisy_quads
+    assert wide._half_width(schedule.B) < CPU.unsteady
+    between = Schedule(CPU)
+    assert play(between, ratio=0.8, noise=0.2) == End(schedule.QUADS)
+    assert CPU.most_quads < len(between.valid) < CPU.noisy_quads
+    assert between._half_width(schedule.B) <= CPU.noisy
+
+
+def test_a_schedule_gives_noise_no_more_than_half_of_the_stage() -> None:
+    assert CPU.within(120, 2).noisy_budget_s == 30
+    assert CPU.within(120, 5).noisy_budget_s == 12
+    assert replace(CPU, noisy_budget_s=0).within(120, 1).noisy_budget_s == 0
+
+
+def test_a_schedule_stops_voiding_for_programs_that_stay() -> None:
+    """A profile of before, which knows no such bound, voids until it gives up, so that its reports replay."""
+    load = Ruling(throttle.VOID, throttle.FOREIGN_LOAD)
+    ends = {}
+    for profile in (CPU, replace(CPU, load_voids=0)):
+        plan = Schedule(profile)
+        while not isinstance(command := plan.next(), End):
+            if isinstance(command, Rest):
+                plan.rested()
+            else:
+                plan.ran([1e6] * max(command.calls, 1), 0.001, FINE if command.warm else load)
+        ends[profile.load_voids] = (command.how, sum(quad.void == throttle.FOREIGN_LOAD for quad in plan.quads))
+    assert ends == {CPU.load_voids: (schedule.CONVERGED, CPU.load_voids), 0: (schedule.VOIDS, 4)}
 
 
 def test_it_stops_when_the_budget_is_spent_but_not_before_the_first_look() -> None:

@@ -18,6 +18,7 @@ from runner.judge import schedule, stats, verdict
 def evidence(**changes: Any) -> dict[str, Any]:
     return {
         "mode": "ranked",
+        "rules": 2,
         "ranking_by": "geom",
         "profile": asdict(schedule.CPU),
         "set_aside": "",
@@ -166,7 +167,7 @@ def test_disturbed_idle_calls_do_not_make_a_kernel_fast() -> None:
 
 
 def test_a_wide_interval_is_said() -> None:
-    wide = timing("a", 1.0, spread=0.05)
+    wide = timing("a", 1.0, spread=0.01) | {"ended": "budget"}
     assert verdict.decide(evidence(timing=[wide])).flags == ("not_converged",)
     assert verdict.decide(evidence(timing=[wide | {"ended": "converged"}])).flags == (), (
         "a hair beyond what it stopped at"
@@ -237,5 +238,85 @@ def test_who_spoils_too_much_is_told_so() -> None:
     spoilt = timing("a", 0.5)
     spoilt["quads"] += [{"blocks": [], "void": "cpu_throttled", "charged": "candidate"}]
     found = verdict.decide(evidence(timing=[spoilt]))
-    assert (found.outcome, found.reason) == ("unmeasurable", "unsteady")
+    assert (found.outcome, found.reason) == ("unmeasurable", "self_disturbed")
     assert "for what your code did (cpu_throttled)" in found.message
+    before = verdict.decide(evidence(timing=[spoilt], rules=1))
+    assert (before.reason, before.message) == ("unsteady", found.message), "an older report replays as it was decided"
+
+
+def test_who_spoils_one_case_is_not_excused_by_a_machine_that_disturbed_another() -> None:
+    """The site repeats for nothing what the machine spoilt."""
+    spoilt = timing("spoilt", 0.5)
+    spoilt["quads"] += [{"blocks": [], "void": "cpu_throttled", "charged": "candidate"}]
+    voids = timing("voids", 1.0) | {"ended": "voids", "ended_why": "foreign_load"}
+    for timings in ([spoilt, voids], [voids, spoilt], [scattered("b", 0.8, (3,)), spoilt]):
+        assert verdict.decide(evidence(timing=timings)).reason == "self_disturbed"
+
+
+@pytest.mark.parametrize(("own", "reason"), [(4, "self_disturbed"), (3, "voids")])
+def test_voids_that_the_candidate_caused_are_its_own(own: int, reason: str) -> None:
+    given = timing("a", 0.5) | {"ended": "voids", "ended_why": "memory_clock"}
+    sides = ["candidate"] * own + ["baseline"] * (5 - own)
+    given["quads"] += [{"blocks": [], "void": "memory_clock", "charged": side} for side in sides]
+    assert verdict.decide(evidence(timing=[given])).reason == reason
+    assert verdict.decide(evidence(timing=[given], rules=1)).reason == "voids"
+
+
+def two_ms(idle_us: tuple[int, ...]) -> dict[str, Any]:
+    """A kernel of 2 ms beside a baseline of 2.4 ms; a call costs 0.25 ms by itself, and idle calls took so long."""
+    found = timing("a", 2.0 / 2.4, constant=0.25e6, baseline=2.4e6)
+    return found | {"idle": [[us * 1e3, 0, 0, 1, 0, 0, 0] for us in idle_us]}
+
+
+def test_below_resolution_is_never_said_of_a_kernel_of_2_ms() -> None:
+    """Idle calls as they were on a busy machine: most took longer than the kernel."""
+    disturbed = two_ms((3259, 7369, 7686, 8078, 12678, 12903, 10031, 9962, 8846))
+    found = verdict.decide(evidence(timing=[disturbed]))
+    assert (found.outcome, found.reason) == ("unmeasurable", "unsteady")
+    assert "the machine was so disturbed that its idle calls took longer than the work" in found.message
+    before = verdict.decide(evidence(timing=[disturbed], rules=1))
+    assert before.reason == "below_resolution", "an older report replays as it was decided"
+    calm = verdict.decide(evidence(timing=[two_ms((3259, 260, 7686, 250, 255, 9962, 8846))]))
+    assert (calm.outcome, calm.ratio) == ("passed", pytest.approx(2.0 / 2.4, rel=0.02))
+
+
+def test_a_noisy_time_stands_near_the_upper_end_of_its_interval() -> None:
+    """Nobody wins by luck: what is believed of a wide interval is little more than its upper end."""
+    noisy = scattered("a", 0.12, (1, 2, 3)) | {"ended": "budget"}
+    found = verdict.decide(evidence(timing=[noisy]))
+    assert (found.outcome, found.flags) == ("passed", ("noisy", "not_converged"))
+    (time,) = found.times
+    assert schedule.CPU.believed < time.estimate.half_width < schedule.CPU.unsteady
+    assert time.estimate.value == pytest.approx(time.estimate.high - schedule.CPU.believed)
+    narrow = verdict.decide(evidence(timing=[scattered("a", 0.02, (1, 2, 3))]))
+    assert narrow.ratio == pytest.approx(1.0, rel=0.03)
+    profile = {name: value for name, value in asdict(schedule.CPU).items() if name not in ("believed", "unsteady")}
+    before = verdict.decide(evidence(timing=[noisy], profile=profile, rules=1))
+    assert before.ratio == pytest.approx(1.0, rel=0.01), "a report of before stands where it was decided"
+
+
+def test_a_run_that_cannot_rank_shows_what_was_measured() -> None:
+    given = evidence(timing=[timing("a", 0.5), scattered("b", 0.5, (3,))])
+    found = verdict.decide(given)
+    assert (found.reason, found.score_us, found.ratio, found.half_width) == ("unsteady", None, None, None)
+    shown = [case for case in verdict.shown_cases(given, found) if case["stage"] == "time"]
+    assert [case["name"] for case in shown] == ["a", "b"]
+    assert [case["ratio"] for case in shown] == pytest.approx([0.5, 1.0], rel=0.8)
+    assert shown[1]["half_width"] > 0.5
+    json.dumps(shown, allow_nan=False)
+    assert verdict.decide(given | {"rules": 1}).times == ()
+
+
+@pytest.mark.parametrize(("candidate", "baseline", "outcome"), [(0.5, 0.5, "unmeasurable"), (0.5, 0.12, "passed")])
+def test_a_kernel_that_scatters_far_more_than_its_baseline_gets_no_excuse(
+    candidate: float, baseline: float, outcome: str
+) -> None:
+    """On a noisy machine as well: else whoever sees that it goes badly could scatter, and be measured again."""
+    given = scattered("a", candidate, (1, 2))
+    for number, quad in enumerate(given["quads"]):
+        quad["blocks"][3] = block("baseline", 1e6 + 4e6 * math.exp(baseline * (number - 2.5)))
+    found = verdict.decide(evidence(timing=[given]))
+    assert found.outcome == outcome
+    if outcome == "passed":
+        assert "erratic" in found.flags
+        assert found.times[0].estimate.value == found.times[0].estimate.high
