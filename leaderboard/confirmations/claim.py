@@ -9,13 +9,13 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from leaderboard.confirmations.models import RECORD, Confirmation
+from leaderboard.confirmations.models import RECORD, RUNS, Confirmation
+from leaderboard.confirmations.report import give_back
+from leaderboard.judging import leased
 from leaderboard.judging.claim import frozen_times, longest
-from leaderboard.judging.leased import claim
 from leaderboard.judging.models import Runner
 from runner.wire import Incumbent, Job
 
-RUNS: Final = 5  # the k of docs/records.md
 PAUSE: Final = timedelta(minutes=10)  # between two records of one board: near-ties that take turns fill no queue
 
 
@@ -24,9 +24,23 @@ def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime 
     """The next one of this runner's hardware, or None. `asked_before`: only one that waits since then."""
     busy = Confirmation.objects.filter(cause=RECORD, claimed_at__gt=now - PAUSE).values("board")
     waiting = Confirmation.objects.filter(created_at__lte=asked_before or now)
-    found = claim(waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id"), runner=runner, now=now)
-    if found is None:
+    waiting = waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id")
+    found = leased.claim(waiting, runner=runner, now=now)
+    return None if found is None else _handed_out(found, runner, now)
+
+
+def claim_confirmation_again(*, runner: Runner, now: datetime) -> Job | None:
+    """The one that this runner holds, where the answer to its claim was lost; a loss where its process is gone."""
+    asked = leased.held_by(Confirmation, runner)
+    if asked is None:
         return None
+    if leased.claim_again(asked, runner=runner, now=now) is None:
+        give_back(asked, why=leased.RESTARTED, now=now)
+        return None
+    return _handed_out(asked, runner, now)
+
+
+def _handed_out(found: Confirmation, runner: Runner, now: datetime) -> Job:
     job = _job(found, epoch=runner.epoch)
     found.hard_deadline_at = now + job.most_judged * longest(found.version.bundle)
     found.save(update_fields=["hard_deadline_at"])

@@ -50,7 +50,7 @@ def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datet
     """The runner is there, says what it is, and by that that its device is fit: it may claim again if it might not."""
     check_storable(fingerprint, "fingerprint")
     check_epoch(epoch, "epoch")
-    told = {"last_seen_at": now, "fingerprint": fingerprint, "epoch": epoch}
+    told = {"last_seen_at": now, "greeted_at": now, "fingerprint": fingerprint, "epoch": epoch}
     Runner.objects.filter(pk=runner.pk).update(**told, set_aside_at=None, set_aside_reason="")
     open_epoch(hardware=runner.hardware, name=epoch, now=now)
     log.info("runner_hello", runner=runner.name, hardware=runner.hardware, epoch=epoch, back=runner.is_set_aside)

@@ -16,6 +16,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
+from leaderboard.judging import outages
 from leaderboard.judging.models import Attempt, Runner
 from leaderboard.judging.states import DONE, LOST
 
@@ -52,9 +53,11 @@ def set_aside(*, runner: Runner, reason: str, now: datetime) -> None:
 
 
 def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
-    """Suspend a runner that lost LOSSES different submissions since it last finished one."""
+    """Suspend a runner that lost LOSSES different submissions since it last finished one, an outage of the site
+    aside."""
     runner = Runner.objects.select_for_update().get(pk=runner.pk)
-    since = max(moment for moment in (now - WINDOW, runner.resumed_at, _last_finished(runner)) if moment is not None)
+    known = (now - WINDOW, runner.resumed_at, _last_finished(runner), outages.forgiven_until())
+    since = max(moment for moment in known if moment is not None)
     lost = Attempt.objects.filter(runner=runner, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
     submissions = lost.order_by().values("submission").distinct().count()
     if runner.is_suspended or submissions < LOSSES:

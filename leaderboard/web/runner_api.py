@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.announce import announce
-from leaderboard.judging.lease import renew
+from leaderboard.judging.lease import release, renew
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import note_refused
 from leaderboard.judging.runners import check_hardware, find_runner, greet
@@ -99,6 +99,13 @@ class Renew(RunnerView):
         runner, sent = self.runner_of(request), self.read(request)
         renewal = renew(attempt_id=attempt_id, runner=runner, token=token_of(sent), now=timezone.now())
         return Response({"expires_in_s": renewal.expires_in_s, "cancel": renewal.cancel})
+
+
+class Release(RunnerView):
+    def post(self, request: Request, attempt_id: int) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        release(attempt_id=attempt_id, runner=runner, token=token_of(sent), now=timezone.now())
+        return Response({"released": True})
 
 
 class Events(RunnerView):
