@@ -51,6 +51,7 @@ from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.leased import QUEUED
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.report import record_report
+from leaderboard.judging.runners import lock_held
 from leaderboard.judging.usage import give_back_if_ours, usage_of
 from leaderboard.judging.verdicts import kernel_runs
 from leaderboard.review import appeal, decide, fingerprints
@@ -163,6 +164,7 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     A runner that holds something gets that again, so a claim whose answer was lost may be repeated. The lock on its row
     lets one claim of a runner follow another, whatever kind of work they find.
     """
+    lock_held(runner)
     locked = Runner.objects.select_for_update().get(pk=runner.pk)
     for again in (claim_again, claim_test_again, claim_confirmation_again):
         if job := again(runner=locked, now=now):

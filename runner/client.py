@@ -126,7 +126,7 @@ class SiteClient:
         )
 
     def claim(self, hardware: str) -> Job | None:
-        """The next job, or None; `standing` says why. Safe to repeat: where the answer was lost, the job comes again."""
+        """The next job, or None; `standing` says why. Safe to repeat: a job whose answer was lost comes again."""
         headers, answer = self._exchange("/claim", {"hardware": hardware})
         self.standing = headers.get(STANDING, "")[:64]
         try:

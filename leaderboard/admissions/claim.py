@@ -60,5 +60,6 @@ def _job(test: AdmissionTest) -> Job:
         source="",
         problem=test.version.bundle,
         problem_digest=test.version.digest,
+        deadline_s=longest(test).total_seconds(),
         task=ADMISSION,
     )

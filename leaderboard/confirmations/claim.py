@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -42,9 +43,10 @@ def claim_confirmation_again(*, runner: Runner, now: datetime) -> Job | None:
 
 def _handed_out(found: Confirmation, runner: Runner, now: datetime) -> Job:
     job = _job(found, epoch=runner.epoch)
-    found.hard_deadline_at = now + job.most_judged * longest(found.version.bundle)
+    held_for = job.most_judged * longest(found.version.bundle)
+    found.hard_deadline_at = now + held_for
     found.save(update_fields=["hard_deadline_at"])
-    return job
+    return replace(job, deadline_s=held_for.total_seconds())
 
 
 def _job(asked: Confirmation, *, epoch: str) -> Job:

@@ -174,5 +174,6 @@ def _job(attempt: Attempt, *, epoch: str) -> Job:
         source=submission.source,
         problem=version.bundle,
         problem_digest=version.digest,
+        deadline_s=longest(version.bundle).total_seconds(),
         reference_ns=frozen_times(version, hardware=attempt.hardware, epoch=epoch),
     )

@@ -44,6 +44,11 @@ class Leased(models.Model):
     class Meta:
         abstract = True
 
+    @property
+    def attempt_id(self) -> str:
+        """As the wire names it: no attempt has such a name."""
+        raise NotImplementedError
+
 
 def rules(name: str) -> list[models.BaseConstraint]:
     """Constraints of a table of leased work; `name` begins their names."""

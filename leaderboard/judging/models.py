@@ -2,8 +2,8 @@
 
 Always true, by constraint: a submission has at most one current attempt and at most one unfinished shadow attempt a
 re-judging set, and only these may be unfinished; an attempt has at most one result; one that runs has a runner, a lease
-and a hard deadline; a runner holds at most one attempt; it has an outcome exactly when it is done. Events and results are append-only by trigger. Who
-writes: the acts beside this file, one module each.
+and a hard deadline; a runner holds at most one attempt; an attempt has an outcome exactly when it is done. Events and
+results are append-only by trigger. Who writes: the acts beside this file, one module each.
 
 A shadow attempt is judged like any other and changes nothing that anybody sees, until its set is applied.
 """
@@ -42,7 +42,7 @@ class Runner(models.Model):
     hardware = models.CharField(max_length=64)
     token_prefix = models.CharField(max_length=16)
     token_digest = models.CharField(max_length=64, unique=True)
-    old_token_digest = models.CharField(max_length=64, null=True, unique=True)  # before the last rotation
+    old_token_digest = models.CharField(max_length=64, blank=True, db_index=True)  # before the last rotation
     old_token_until = models.DateTimeField(null=True)  # until then the old token opens the door, too
     revoked_at = models.DateTimeField(null=True)  # since then no token of it opens the door
     revoked_reason = models.TextField(blank=True)
@@ -82,6 +82,17 @@ class Runner(models.Model):
     @property
     def is_draining(self) -> bool:
         return self.draining_at is not None
+
+    @property
+    def standing(self) -> str:
+        """Why it gets no work, in a word or two; "" where it may."""
+        if self.is_revoked:
+            return "revoked"
+        if self.is_suspended:
+            return "suspended"
+        if self.is_set_aside:
+            return "set aside"
+        return "draining" if self.is_draining else ""
 
     def has_greeted_since(self, moment: datetime) -> bool:
         """Whether the process that claimed at `moment` is gone: a new one has said hello."""

@@ -9,6 +9,7 @@ from leaderboard.web import runner_api, work_door
 urlpatterns = [
     path("hello", runner_api.Hello.as_view()),
     path("claim", runner_api.Claim.as_view()),
+    path("drain", runner_api.Drain.as_view()),
     path("attempts/<int:attempt_id>/renew", runner_api.Renew.as_view()),
     path("attempts/<int:attempt_id>/release", runner_api.Release.as_view()),
     path("attempts/<int:attempt_id>/events", runner_api.Events.as_view()),

@@ -49,7 +49,7 @@ def hello(stage: Stage, runner: Runner) -> None:
     greet(runner=runner, fingerprint={}, epoch="", now=stage.later(1))
 
 
-# A pause of the site or of the sweeper ---------------------------------------------------------------------------------
+# A pause of the site or of the sweeper ----------------------------------------------------------------------------
 
 
 def test_sweep_after_a_pause_of_the_sweeper_takes_nothing_from_two_runners(stage: Stage, sweep: Any) -> None:
@@ -143,7 +143,7 @@ def test_sweepers_share_one_watch(live_stage: Stage) -> None:
     call_command("sweep")
 
 
-# A runner that is restarted --------------------------------------------------------------------------------------------
+# A runner that is restarted ---------------------------------------------------------------------------------------
 
 
 def test_release_queues_the_attempt_in_its_old_place_and_counts_no_loss(stage: Stage) -> None:
@@ -201,7 +201,7 @@ def test_release_of_an_admission_test_counts_no_loss(stage: Stage) -> None:
         leased.release(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.now)
 
 
-# One runner, one piece of work -----------------------------------------------------------------------------------------
+# One runner, one piece of work ------------------------------------------------------------------------------------
 
 
 def work(stage: Stage, now: datetime | None = None) -> Job:
@@ -287,7 +287,7 @@ def test_claim_constraint_keeps_a_second_attempt_from_a_runner(stage: Stage) -> 
         claim_next(runner=stage.rex, now=stage.now)
 
 
-# The heartbeat of a web process ----------------------------------------------------------------------------------------
+# The heartbeat of a web process -----------------------------------------------------------------------------------
 
 
 def test_heartbeat_of_a_web_process_lasts_from_startup_to_shutdown(live_stage: Stage) -> None:

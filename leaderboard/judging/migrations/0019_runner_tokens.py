@@ -5,7 +5,12 @@ class Migration(migrations.Migration):
     dependencies = [("judging", "0018_outages_release_drain")]
 
     operations = [
-        migrations.AddField("runner", "old_token_digest", models.CharField(max_length=64, null=True, unique=True)),
+        migrations.AddField(
+            "runner",
+            "old_token_digest",
+            models.CharField(max_length=64, blank=True, db_index=True, default=""),
+            preserve_default=False,
+        ),
         migrations.AddField("runner", "old_token_until", models.DateTimeField(null=True)),
         migrations.AddField("runner", "revoked_at", models.DateTimeField(null=True)),
         migrations.AddField(
