@@ -145,11 +145,17 @@ def release(kind: type[Leased], *, pk: int, runner: Runner, token: int, now: dat
     """The runner ends before it is done: the work is queued again, and no loss is counted."""
     work = lock(kind, pk=pk, runner=runner, token=token)
     check_live(work, now=now)
+    hand_back(work)
+
+
+def hand_back(work: Leased) -> None:
+    """As if it had never been claimed. The caller holds the row."""
+    work.claimed_at = None
     requeue(work)
 
 
 def requeue(work: Leased) -> None:
-    """Nobody's again, in its old place. The caller holds the row and has counted the loss, if it was one."""
+    """Nobody's again. The caller holds the row and has counted the loss, if it was one."""
     work.state, work.runner, work.lease_expires_at, work.hard_deadline_at = QUEUED, None, None, None
     work.save()
     transaction.on_commit(lambda: broker.ring(hardware=work.hardware, hint=HINT))

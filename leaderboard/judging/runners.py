@@ -99,7 +99,7 @@ def revoke(*, runner: Runner, actor: User | None, reason: str, now: datetime) ->
         lease.hand_back(attempt, now=now, message=REVOKED)
     for kind in leased.kinds():
         if work := leased.held_by(kind, runner):
-            leased.requeue(work)
+            leased.hand_back(work)
     record(act="revoke_runner", target=runner, actor=actor, reason=reason, now=now)
     log.warning("runner_revoked", runner=runner.name, reason=reason)
 
