@@ -48,7 +48,8 @@ class RunnerToken(BaseAuthentication):
         now = timezone.now()
         runner = find_runner(text.strip(), now=now) if kind.lower() == "bearer" else None
         if runner is None or runner.is_revoked:
-            if wait_s := limits.take(limits.RUNNER_GUESS_IP, limits.address(request)):
+            guess = bool(text.strip())  # without a token nothing was guessed, and nothing is counted
+            if guess and (wait_s := limits.take(limits.RUNNER_GUESS_IP, limits.address(request))):
                 raise Throttled(wait_s)
             raise AuthenticationFailed(UNKNOWN if runner is None else REVOKED.format(runner=runner.name))
         note_seen(runner, address=limits.address(request), now=now)

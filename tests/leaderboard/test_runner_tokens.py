@@ -139,6 +139,7 @@ def test_refused_tokens_are_limited_by_address_and_good_ones_are_not(
     statuses = [post("pfr_guess", "claim", {}).status_code for _ in range(5)]
     assert statuses == [401, 401, 401, 429, 429]
     assert post("pfr_guess", "claim", {}, address="203.0.113.9").status_code == 401
+    assert post("", "claim", {}).status_code == 401
     assert post(token, "claim", {"hardware": "cpu"}).status_code == 204
 
 

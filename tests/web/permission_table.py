@@ -288,10 +288,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
             (f"/api/runner/v1/{route}".replace("<int:attempt_id>", "1").replace("<int:pk>", "1"), RUNNERS, RUNNERS)
         ]
         for route in (
-            *("hello", "claim"),
-            *(f"attempts/<int:attempt_id>/{act}" for act in ("renew", "events", "report")),
-            *(f"attempts/admission-<int:pk>/{act}" for act in ("renew", "events", "report")),
-            *(f"attempts/confirmation-<int:pk>/{act}" for act in ("renew", "events", "report")),
+            *("hello", "claim", "drain"),
+            *(f"attempts/<int:attempt_id>/{act}" for act in ("renew", "release", "events", "report")),
+            *(f"attempts/admission-<int:pk>/{act}" for act in ("renew", "release", "events", "report")),
+            *(f"attempts/confirmation-<int:pk>/{act}" for act in ("renew", "release", "events", "report")),
         )
     },
     r"^api(?:/.*)?\Z": [("/api/nothing", "N", "N")],
