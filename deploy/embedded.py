@@ -52,7 +52,8 @@ RUNNER_COMMANDS: Final = (
     *("zadd", "zrem", "zrangebyscore", "sadd", "srem", "smembers", "scard", "lpop", "rpush"),
     *("hset", "hget", "hmget", "hdel", "hexists", "hlen", "del", "keys"),
 )
-RUNNER_KEYS: Final = ("dramatiq", "dramatiq:gpu.*", "dramatiq:__heartbeats__", "dramatiq:__acks__.*")
+# Of the acknowledgements only those for `gpu.…` queues: a runner cannot make the site's worker forget its messages.
+RUNNER_KEYS: Final = ("dramatiq", "dramatiq:gpu.*", "dramatiq:__heartbeats__", "dramatiq:__acks__.*.gpu.*")
 
 
 @dataclass(frozen=True)

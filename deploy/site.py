@@ -150,6 +150,7 @@ def write_runner_environment(site: Site, broker_url: str, image: str) -> None:
         "RUNNER_TOKEN": token,
         "BROKER_URL": broker_url,
         "RUNNER_HARDWARE": "cpu",
+        "RUNNER_DRAIN_S": "20",  # within the supervisor's stop_wait_s of processes.runner_program
         "RUNNER_STATE": str(own_folder(site.state / "runner", myself())),
         "SANDBOX_IMAGE": image,
         "LOG_LEVEL": os.environ.get("LOG_LEVEL", "INFO"),

@@ -87,7 +87,10 @@ def _declared(scope: dict[str, Any]) -> int:
 
 
 env.choose_settings("leaderboard.settings")
-application = LimitBody(get_asgi_application(), settings.REQUEST_LIMIT_BYTES)
+_limited = LimitBody(get_asgi_application(), settings.REQUEST_LIMIT_BYTES)
+from leaderboard.web.heartbeat import WithHeartbeat  # noqa: E402  (Django must be set up first)
+
+application = WithHeartbeat(_limited)
 import_module(settings.ROOT_URLCONF)
 # What is there by now lives as long as the process: looking through it whenever garbage is collected took 0.1 s a time.
 gc.collect()

@@ -33,7 +33,7 @@ from django.db.models import Max
 from leaderboard import broker, line
 from leaderboard.accounts.link import unlink
 from leaderboard.accounts.models import User
-from leaderboard.admissions.claim import claim_test
+from leaderboard.admissions.claim import claim_test, claim_test_again
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.imported import ask_for_added, ask_for_imported
 from leaderboard.admissions.models import AdmissionTest
@@ -41,17 +41,18 @@ from leaderboard.competitions import edit_boards
 from leaderboard.competitions.invites import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
-from leaderboard.confirmations.claim import claim_confirmation
+from leaderboard.confirmations.claim import claim_confirmation, claim_confirmation_again
 from leaderboard.confirmations.models import FAILED, Confirmation
 from leaderboard.confirmations.report import record_confirmation
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants import one_person
 from leaderboard.entrants.models import Entrant
-from leaderboard.judging.claim import claim_next
+from leaderboard.judging.claim import claim_again, claim_next
 from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.leased import QUEUED
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.report import record_report
+from leaderboard.judging.runners import lock_held
 from leaderboard.judging.usage import give_back_if_ours, usage_of
 from leaderboard.judging.verdicts import kernel_runs
 from leaderboard.review import appeal, decide, fingerprints
@@ -163,9 +164,19 @@ def add_board(*, competition: Competition, actor: User, now: datetime, **setting
     return board
 
 
+@transaction.atomic
 def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     """An attempt if there is one; other work where there is none. What has waited for longer than PATIENCE takes turns
-    with attempts: an import of a whole set keeps nobody waiting for all of it."""
+    with attempts: an import of a whole set keeps nobody waiting for all of it.
+
+    A runner that holds something gets that again, so a claim whose answer was lost may be repeated. The lock on its row
+    lets one claim of a runner follow another, whatever kind of work they find.
+    """
+    lock_held(runner)
+    locked = Runner.objects.select_for_update().get(pk=runner.pk)
+    for again in (claim_again, claim_test_again, claim_confirmation_again):
+        if job := again(runner=locked, now=now):
+            return job
     waited = now - PATIENCE
     overdue = None
     if _is_others_turn(runner, asked_before=waited):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +18,13 @@ from urllib.parse import quote
 
 import httpx
 
-from runner.errors import SiteRefused, SiteUnreachable, StaleLease, Unauthorised
+from runner.config import DaemonSettings
+from runner.errors import ConfigError, SiteRefused, SiteUnreachable, StaleLease, Unauthorised
 from runner.wire import JSON, MAX_REPORT_BYTES, WIRE_VERSION, Event, Job, Report, WireError, dump
 
 TIMEOUT = httpx.Timeout(15.0, connect=5.0)  # seconds
 MAX_ANSWER_BYTES: Final = 8_000_000  # a Job: a source of 1 MB, a problem of 1 MB, both escaped
+STANDING: Final = "Photofinish-Runner"  # header of an answer without a job: draining, suspended, set aside
 BACKOFF_BASE_S: Final = 0.25
 BACKOFF_CAP_S: Final = 10.0
 
@@ -46,6 +49,30 @@ class Renewal:
     cancel: bool
 
 
+@dataclass(frozen=True)
+class Draining:
+    """How the site treats this runner now."""
+
+    runner: str
+    draining: bool
+    holds: str  # the attempt that it judges; "": none
+
+
+def client_of(settings: DaemonSettings) -> SiteClient:
+    """The client of this runner's site. Raises ConfigError where RUNNER_CA_FILE cannot be used."""
+    trusted = None
+    if settings.runner_ca_file is not None:
+        try:
+            trusted = ssl.create_default_context(cafile=settings.runner_ca_file)
+        except OSError as error:  # no such file, or no certificate in it (SSLError)
+            raise ConfigError(
+                f"RUNNER_CA_FILE: {str(settings.runner_ca_file)!r} is no file of certificates in PEM form "
+                f"({error.strerror or error}); name the file of your certificate authority, or leave it empty"
+            ) from None
+    proxy = settings.runner_proxy.get_secret_value() or None
+    return SiteClient(settings.photofinish_url, settings.runner_token.get_secret_value(), trusted=trusted, proxy=proxy)
+
+
 def backoff_s(failures: int, asked_s: float | None = None) -> float:
     """How long to wait after so many failures in a row: full jitter under a doubling, capped ceiling."""
     ceiling = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures, 16))
@@ -53,10 +80,7 @@ def backoff_s(failures: int, asked_s: float | None = None) -> float:
 
 
 def persist(call: Callable[[], T], wait: Callable[[float], bool], patience_s: float = math.inf) -> T:
-    """Calls until the site answers. Raises SiteUnreachable once patience is over, or `wait` answers True (stop).
-
-    Safe for every call but a claim, which takes another attempt each time that it arrives: see `SiteClient.claim`.
-    """
+    """Calls until the site answers. Raises SiteUnreachable once patience is over, or `wait` answers True (stop)."""
     give_up_at = time.monotonic() + patience_s
     failures = 0
     while True:
@@ -72,8 +96,15 @@ def persist(call: Callable[[], T], wait: Callable[[float], bool], patience_s: fl
 class SiteClient:
     """Talks to one site as one runner."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(
+        self, url: str, token: str, *, trusted: ssl.SSLContext | None = None, proxy: str | None = None
+    ) -> None:
+        """`trusted`: the certificates to believe instead of the usual ones. No other setting of the environment
+        counts: a token must not take a way that nobody chose for it."""
+        self.standing = ""  # why the site gave no work at the last claim; "": there was none, or there was a job
         self._http = httpx.Client(
+            verify=True if trusted is None else trusted,
+            proxy=proxy,
             base_url=f"{url}/api/runner/v1",
             headers={"Authorization": f"Bearer {token}", "User-Agent": f"photofinish-runner/wire-{WIRE_VERSION}"},
             timeout=TIMEOUT,
@@ -97,8 +128,9 @@ class SiteClient:
         )
 
     def claim(self, hardware: str) -> Job | None:
-        """The next job, or None. Where the answer gets lost, an attempt was taken that must expire."""
-        answer = self._post("/claim", {"hardware": hardware})
+        """The next job, or None; `standing` says why. Safe to repeat: a job whose answer was lost comes again."""
+        headers, answer = self._exchange("/claim", {"hardware": hardware})
+        self.standing = headers.get(STANDING, "")[:64]
         try:
             return None if answer is None else Job.from_json(answer)
         except WireError as error:
@@ -107,6 +139,15 @@ class SiteClient:
     def renew(self, job: Job) -> Renewal:
         answer = self._post(f"/attempts/{quote(job.attempt_id, safe='')}/renew", {"token": job.token})
         return Renewal(_seconds(answer, "expires_in_s"), bool(_field(answer, "cancel")))
+
+    def release(self, job: Job) -> None:
+        """Hands the job back unjudged. Raises StaleLease where it is not ours, as after a replay."""
+        self._post(f"/attempts/{quote(job.attempt_id, safe='')}/release", {"token": job.token})
+
+    def drain(self, on: bool) -> Draining:
+        """Asks the site to give this runner no more work, or to give it work again. Safe to repeat."""
+        answer = self._post("/drain", {"draining": on})
+        return Draining(str(_field(answer, "runner")), bool(_field(answer, "draining")), str(_field(answer, "holds")))
 
     def send_events(self, job: Job, events: list[Event]) -> None:
         body = {"token": job.token, "events": [event.to_json() for event in events]}
@@ -121,6 +162,9 @@ class SiteClient:
         return bool(_field(answer, "recorded"))
 
     def _post(self, path: str, body: JSON | bytes) -> JSON | None:
+        return self._exchange(path, body)[1]
+
+    def _exchange(self, path: str, body: JSON | bytes) -> tuple[httpx.Headers, JSON | None]:
         content = body if isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
         try:
             with self._http.stream(
@@ -131,11 +175,11 @@ class SiteClient:
             raise SiteUnreachable(f"POST {path}: {type(error).__name__}: {error}") from None
         _raise_for(response, path, text)
         if response.status_code == 204:
-            return None
+            return response.headers, None
         answer = _decode(text)
         if answer is None:
             raise SiteUnreachable(f"POST {path}: the answer is not a JSON object; is PHOTOFINISH_URL the site?")
-        return answer
+        return response.headers, answer
 
 
 def _read_capped(response: httpx.Response) -> bytes:

@@ -65,6 +65,13 @@ def _site_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _proxy(value: SecretStr) -> SecretStr:
+    parts = urlsplit(value.get_secret_value())
+    if value.get_secret_value() and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise ValueError("expected an address such as http://proxy.example:3128")
+    return value
+
+
 def _locks_folder() -> Path:
     shared = Path("/run/lock")
     return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
@@ -120,7 +127,10 @@ class DaemonSettings(JudgeSettings):
     photofinish_url: Annotated[str, AfterValidator(_site_url)]
     runner_token: SecretStr = Field(min_length=8)
     broker_url: SecretStr = Field(min_length=1)
-    runner_insecure: bool = False  # allow a token over plain http to another machine (inside a private network)
+    runner_insecure: bool = False  # allow secrets in the clear to another machine (inside a private network)
+    runner_ca_file: Path | None = None  # certificates to believe instead of the usual ones, for a private authority
+    runner_proxy: Annotated[SecretStr, AfterValidator(_proxy)] = SecretStr("")  # the only way to the site
+    runner_drain_s: float = Field(default=40.0, ge=0, le=86_400)  # from SIGTERM until an attempt is handed back
     runner_poll_s: float = Field(default=60.0, ge=0.1, le=3_600)  # claims this often even if nobody rings
     runner_judge_limit_s: float = Field(
         default=1_800.0, ge=1, le=86_400
@@ -154,8 +164,16 @@ def load() -> DaemonSettings:
             "PHOTOFINISH_URL: the token would travel in the clear over http; use https, or RUNNER_INSECURE=1 where the "
             "network between runner and site is yours alone"
         )
-    if urlsplit(settings.broker_url.get_secret_value()).scheme not in ("redis", "rediss", "unix"):
+    broker = urlsplit(settings.broker_url.get_secret_value())
+    if broker.scheme not in ("redis", "rediss", "unix"):
         raise ConfigError("BROKER_URL: expected redis://, rediss:// or unix://")
+    if broker.scheme == "redis" and not (settings.runner_insecure or _is_loopback(broker.hostname or "")):
+        account, at, host = broker.netloc.rpartition("@")
+        shown = f"redis://{account.partition(':')[0]}{':…' if ':' in account else ''}{at}{host}{broker.path}"
+        raise ConfigError(
+            f"BROKER_URL: {shown[:SAID_CHARS]!r}: the password would travel in the clear; use rediss://, a tunnel that "
+            "ends on 127.0.0.1, or RUNNER_INSECURE=1 where the network between runner and broker is yours alone"
+        )
     return settings
 
 
@@ -167,9 +185,12 @@ def load_judge() -> JudgeSettings:
 def is_private(url: str) -> bool:
     """Whether what is sent to `url` can be read on no wire: https, or this machine."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
+    return parts.scheme == "https" or _is_loopback(parts.hostname or "")
+
+
+def _is_loopback(host: str) -> bool:
     try:
-        return parts.scheme == "https" or ip_address(host).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
 

@@ -61,7 +61,8 @@ class SiteRefused(SiteError):
 
 
 class JudgeFault(RunnerError):
-    """The judge process died, hung, or spoke nonsense. `reason` is a code: judge_died, judge_hung, judge_protocol."""
+    """The judge process died, hung, spoke nonsense or ran out of the site's time. `reason` is a code: judge_died,
+    judge_hung, judge_protocol, out_of_time."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)

@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -36,6 +37,7 @@ from runner.errors import RunnerError
 from runner.line import Line
 from runner.wire import MODES, MOST_RUNS, Report
 
+DRAIN_LOOK_S: Final = 2.0
 NOT_WRITTEN: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -52,6 +54,36 @@ def work() -> None:
     from runner import worker  # the daemon's packages: judging once needs none of them
 
     raise typer.Exit(worker.main())
+
+
+@app.command("drain")
+def drain(
+    off: Annotated[bool, typer.Option("--off", help="Claim work again.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Return only when it judges nothing any more.")] = False,
+) -> None:
+    """Let this host's runner finish its attempt and claim nothing more, while it stays up: before an update.
+
+    It reads the settings of `runner work`. The site keeps this state, also over a restart, until `--off`.
+    """
+    from runner import client  # the daemon's packages
+
+    screen = Console(stderr=True)
+    try:
+        site = client.client_of(config.load())
+        with contextlib.closing(site):
+            found = site.drain(not off)
+            if wait and not off and found.holds:
+                screen.print(f"Runner {found.runner} still judges {found.holds}; waiting.", highlight=False)
+            while wait and not off and found.holds:
+                time.sleep(DRAIN_LOOK_S)
+                found = site.drain(True)
+    except RunnerError as err:
+        _refuse(screen, str(err))
+    if off:
+        typer.echo(f"Runner {found.runner} claims work again.")
+    else:
+        rest = f"It still judges {found.holds}." if found.holds else "It judges nothing: it may be stopped."
+        typer.echo(f"Runner {found.runner} claims nothing from now on. {rest}")
 
 
 @app.command("once")

@@ -42,6 +42,7 @@ READ_BYTES: Final = 1 << 16
 TICK_S: Final = 0.5  # how often limits are looked at while the judge is silent
 CLEAR_LIMIT_S: Final = 30.0  # from the report to the end of the process
 
+OUT_OF_TIME: Final = "out_of_time"
 CLEAN_EXITS: Final = (0, 128 + signal.SIGTERM, STALE_EXIT)  # its containers are removed
 
 # A judge gets SIGKILL when the thread that started it ends: this one ends with the whole process only.
@@ -105,11 +106,16 @@ class JudgeProcess:
         self._start()
         self._follow_or_end(lambda: self._output.waiting, limit_s)
 
-    def run(self, job: Job, on_event: Callable[[Event], None]) -> Report:
-        """Hands over the job; returns with the report, while the judge is still clearing away."""
+    def run(self, job: Job, on_event: Callable[[Event], None], within_s: float = float("inf")) -> Report:
+        """Hands over the job; returns with the report, while the judge is still clearing away.
+
+        `within_s`: the time that the site leaves for it. Raises JudgeFault `out_of_time` where that is over first.
+        """
         self._output.expect(job, on_event)
         self._feed(dump(job).encode())
-        self._follow_or_end(lambda: self._output.report is not None, self._limit_s * job.most_judged)
+        own_s = self._limit_s * job.most_judged
+        reason = OUT_OF_TIME if within_s < own_s else "judge_hung"
+        self._follow_or_end(lambda: self._output.report is not None, min(own_s, within_s), reason)
         assert self._output.report is not None
         return self._output.report
 
@@ -124,10 +130,10 @@ class JudgeProcess:
             self._end()
         return self._in_peace
 
-    def _follow_or_end(self, enough: Callable[[], bool], limit_s: float) -> None:
+    def _follow_or_end(self, enough: Callable[[], bool], limit_s: float, too_late: str = "judge_hung") -> None:
         """`enough` is true when this returns; when it raises, the judge is gone."""
         try:
-            self._follow(enough, limit_s)
+            self._follow(enough, limit_s, too_late)
         except JudgeFault:
             self._terminate()
             self._end()
@@ -195,7 +201,7 @@ class JudgeProcess:
         os.set_blocking(self._process.stdin.fileno(), False)
         self._selector.register(self._process.stdin, selectors.EVENT_WRITE, write)
 
-    def _follow(self, enough: Callable[[], bool], limit_s: float) -> None:
+    def _follow(self, enough: Callable[[], bool], limit_s: float, too_late: str = "judge_hung") -> None:
         """Until `enough`, or until the judge has ended. Limits are checked at least every TICK_S."""
         process = self._process
         assert process is not None
@@ -208,7 +214,7 @@ class JudgeProcess:
             if now > self._kill_at:
                 return
             if now > deadline:
-                raise JudgeFault("judge_hung", f"the judge was not done within {limit_s:g} s")
+                raise JudgeFault(too_late, f"the judge was not done within {limit_s:g} s")
             if not ready and self._has_ended(process):  # a grandchild may hold the pipes open
                 return
 

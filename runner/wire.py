@@ -38,6 +38,7 @@ MAX_EVENTS_PER_CALL: Final = 100
 MAX_CONFIRMATION_BYTES: Final = 64_000
 MAX_ADMISSION_BYTES: Final = 64_000
 MOST_RUNS: Final = 9  # of a confirmation
+MOST_DEADLINE_S: Final = 10_000_000.0
 SPARE_RUNS: Final = 2  # of one, instead of runs that could not be measured
 TELEMETRY: Final = ("", "full", "mask_only", "none")  # how much of the device's state was seen; "": nobody said
 LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: below it nothing was measured
@@ -88,6 +89,7 @@ class Job:
     reference_ns: dict[str, float] = field(default_factory=dict)  # case name -> the baseline's frozen time
     incumbent: Incumbent | None = None  # set: a confirmation, with this one in the blocks
     runs: int = 1  # independent ones, one after the other; more than one only with an incumbent
+    deadline_s: float = 0.0  # from the claim on; a report that comes later is refused. 0: the site did not say
     task: str = JUDGE  # ADMISSION: the problem itself is tested; mode is "test", source and submission_id are empty
     wire: int = WIRE_VERSION
 
@@ -123,6 +125,7 @@ class Job:
             reference_ns=fields.numbers("reference_ns"),
             incumbent=None if incumbent is None else Incumbent.from_json(incumbent),
             runs=fields.whole("runs", 1, 1 if incumbent is None else MOST_RUNS, default=1),
+            deadline_s=fields.number("deadline_s", 0, MOST_DEADLINE_S, default=0.0),
             task=task,
         )
 
@@ -258,8 +261,8 @@ class _Fields:
             raise self._fail(key, f"expected a whole number {span}")
         return value
 
-    def number(self, key: str, least: float, most: float) -> float:
-        return self._number(key, self._get(key, _REQUIRED), least, most)
+    def number(self, key: str, least: float, most: float, default: float | None = None) -> float:
+        return self._number(key, self._get(key, _REQUIRED if default is None else default), least, most)
 
     def _number(self, key: str, value: object, least: float, most: float) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:

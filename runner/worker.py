@@ -10,6 +10,7 @@ is judged as if nothing had happened.
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from typing import Final
 
 from runner import canary, config
 from runner.accelerators import Device, DeviceLock, device_of
-from runner.client import SiteClient, backoff_s, persist
+from runner.client import SiteClient, backoff_s, client_of, persist
 from runner.config import DaemonSettings
 from runner.doorbell import listening
 from runner.errors import (
@@ -31,6 +32,7 @@ from runner.errors import (
     JudgeStale,
     JudgeStopped,
     RunnerError,
+    SiteError,
     SiteRefused,
     SiteUnreachable,
     StaleLease,
@@ -39,7 +41,7 @@ from runner.errors import (
 from runner.feed import EventFeed
 from runner.lease import Lease
 from runner.log import configure, get_logger
-from runner.process import Host, JudgeProcess
+from runner.process import OUT_OF_TIME, Host, JudgeProcess
 from runner.spool import Spool, Spooled
 from runner.wire import Job, Report
 
@@ -51,11 +53,17 @@ FAULT_PAUSE_CAP_S: Final = 60.0  # between attempts of a judge that keeps failin
 PREPARE_LIMIT_S: Final = 180.0  # from the start of a judge until it waits for a job
 IDLE_TICK_S: Final = 1.0  # how often an idle daemon looks whether its judge still waits
 REAP_LIMIT_S: Final = 60.0
-PROBLEM_FAULT: Final = "problem"  # the judge's code for an organiser's broken problem: no reason to slow down
+NOT_THE_HOSTS: Final = ("problem", OUT_OF_TIME)  # an organiser's broken or too slow problem: no reason to slow down
+HAND_IN_S: Final = 20.0  # before the site's deadline the judge is ended: it clears away, and its report travels
+RELEASE_PATIENCE_S: Final = 5.0  # a daemon that ends asks the site for so long to take its attempt back
 
 EPOCH_REMEDY: Final = (
     "the site gives this runner tests, and timed work only of contests that pin this epoch, until an administrator "
     "makes the epoch current on /organise, or this host gets the driver, limits and software of the others"
+)
+OUT_OF_TIME_MESSAGE: Final = (
+    "Judging this took longer than the site allows for one attempt. Nothing is held against the submission; the "
+    "problem's time limits and its reference do not fit together, and its organiser can change them."
 )
 FAULT_MESSAGE: Final = (
     "The machine that judged this had a fault. Nothing is held against the submission, and the operators can see what "
@@ -75,13 +83,20 @@ class Daemon:
         self._one_at_a_time = threading.Lock()
         self._judge: JudgeProcess | None = None
         self._host: Host | None = None  # as the site knows it
+        self._has_job = False  # or may be about to: it asks for one
         self._renew_s = 15.0
         self._faults = 0
         self._no_canary_before = 0.0
         self._owes_hello = False  # the site gives a device that was set aside no work until it hears of it again
 
+    def wind_down(self) -> None:
+        """Ends the daemon once the attempt that it judges is reported; nothing more is claimed."""
+        self._stopping.set()
+        if not self._has_job:
+            self._stop_judge("shutdown")
+
     def stop(self) -> None:
-        """Ends the daemon soon: the judge is stopped, its attempt is left for its lease to run out."""
+        """Ends the daemon soon: the judge is stopped, and its attempt is handed back to the site."""
         self._stopping.set()
         self._stop_judge("shutdown")
 
@@ -109,12 +124,14 @@ class Daemon:
         with self._one_at_a_time:
             failures = unprepared = 0
             while not self._stopping.is_set():
+                self._has_job = False
                 try:
                     self._send_leftovers()
                     if not self._is_fit():
                         return
                     if self._prepared().host != self._host or self._owes_hello:
                         self._hello()
+                    self._has_job = True
                     job = self._client.claim(self._settings.runner_hardware)
                 except JudgeStopped:
                     return
@@ -129,10 +146,14 @@ class Daemon:
                     failures += 1
                     continue
                 except (Unauthorised, SiteRefused) as error:
+                    self._has_job = False
                     log.error("claim_refused", error=str(error))
                     return
                 failures = 0
                 if job is None:
+                    self._has_job = False
+                    if self._client.standing:
+                        log.warning("no_work_for_this_runner", why=self._client.standing)
                     return
                 self._work_on(job)
 
@@ -251,31 +272,44 @@ class Daemon:
         with Lease(self._client, job, renew_s=self._renew_s, on_lost=self._stop_judge) as lease:
             report = self._run_judge(job, lease)
             if report is None:
+                if not lease.lost:  # then it was us who stopped the judge
+                    self._release(job, lease)
                 return False
             if report.set_aside:  # noted before anybody hears of it, so that a crash does not forget it
                 canary.set_aside(self._settings.runner_state, report.set_aside)
             self._deliver(self._spool.put(report), lease)
-        return report.outcome == "infra_error" and report.reason != PROBLEM_FAULT
+        return report.outcome == "infra_error" and report.reason not in NOT_THE_HOSTS
+
+    def _release(self, job: Job, lease: Lease) -> None:
+        """Hands back what was begun. Where that fails, the lease runs out, and the site counts a loss."""
+        try:
+            persist(lambda: self._client.release(job), lease.wait, RELEASE_PATIENCE_S)
+            log.info("released", attempt=job.attempt_id)
+        except SiteError as error:
+            log.warning("not_released", attempt=job.attempt_id, error=str(error))
 
     def _run_judge(self, job: Job, lease: Lease) -> Report | None:
         """The judge's report, or ours about a judge that failed; None where the attempt is no longer ours to report.
 
         With the report the judge is not gone yet: `_clear_away` waits for that.
         """
+        ends_at = time.monotonic() + (job.deadline_s - HAND_IN_S if job.deadline_s else math.inf)
         try:
             with EventFeed(self._client, job, lease) as feed:
                 try:
-                    return self._prepared().run(job, feed.add)
+                    return self._prepared().run(job, feed.add, ends_at - time.monotonic())
                 except JudgeStale:  # it went while we claimed
                     judge = self._prepared()
                     if lease.lost:
                         raise JudgeStopped(lease.lost) from None
-                    return judge.run(job, feed.add)
+                    return judge.run(job, feed.add, ends_at - time.monotonic())
         except JudgeStopped as stopped:
             log.info("judge_stopped", attempt=job.attempt_id, why=str(stopped))
             return None
         except JudgeFault as fault:
             log.error("judge_fault", attempt=job.attempt_id, reason=fault.reason, error=str(fault))
+            if self._stopping.is_set():  # a service manager may have ended the judge along with us
+                return None
             return _fault_report(job.attempt_id, job.token, fault.reason)
 
     def _deliver(self, item: Spooled, lease: Lease) -> None:
@@ -331,11 +365,12 @@ class Daemon:
 
 
 def _fault_report(attempt_id: str, token: int, reason: str) -> Report:
-    return Report(attempt_id=attempt_id, token=token, outcome="infra_error", reason=reason, message=FAULT_MESSAGE)
+    message = OUT_OF_TIME_MESSAGE if reason == OUT_OF_TIME else FAULT_MESSAGE
+    return Report(attempt_id=attempt_id, token=token, outcome="infra_error", reason=reason, message=message)
 
 
 def main() -> int:
-    """`runner work`, until SIGTERM or SIGINT. Exit code: 0 when told to end, 2 when it cannot work at all."""
+    """`runner work`, until a signal. Exit code: 0 when told to end, 2 when it cannot work at all."""
     signals = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # waited for below; runner/child.py unblocks them for the judge
     try:
@@ -365,8 +400,12 @@ def _hold(device: Device, folder: Path, signals: set[signal.Signals]) -> Iterato
 
 
 def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
-    """Runs the daemon in a thread of its own, so that this one is free to wait for signals."""
-    client = SiteClient(settings.photofinish_url, settings.runner_token.get_secret_value())
+    """Runs the daemon in a thread of its own, so that this one is free to wait for signals.
+
+    SIGTERM: the attempt at hand is finished, or handed back after RUNNER_DRAIN_S. SIGINT, or a second SIGTERM: it is
+    handed back at once.
+    """
+    client = client_of(settings)
     daemon = Daemon(settings, client, Spool(settings.runner_state, settings.runner_spool_bytes))
     failures: list[RunnerError] = []
 
@@ -378,9 +417,14 @@ def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
 
     thread = threading.Thread(target=work, name="daemon")
     thread.start()
+    stop_at = math.inf
     while thread.is_alive():
-        if signal.sigtimedwait(signals, 0.5):
-            log.info("stopping")
+        if told := signal.sigtimedwait(signals, 0.5):
+            at_once = told.si_signo == signal.SIGINT or stop_at < math.inf
+            stop_at = time.monotonic() + (0.0 if at_once else settings.runner_drain_s)
+            log.info("stopping", within_s=0.0 if at_once else settings.runner_drain_s)
+            daemon.wind_down()
+        if time.monotonic() >= stop_at:
             daemon.stop()
     client.close()
     for error in failures:

@@ -9,7 +9,8 @@ from django.conf import settings
 from django.db import transaction
 
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.judging.leased import claim
+from leaderboard.admissions.report import give_back
+from leaderboard.judging import leased
 from leaderboard.judging.models import Runner
 from runner.wire import ADMISSION, Job
 
@@ -20,9 +21,22 @@ VARIANTS: Final = 8  # at most, on every case: so many times a problem's own lim
 def claim_test(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
     """The next test of this runner's hardware, or None. `asked_before`: only one that waits since then."""
     waiting = AdmissionTest.objects.filter(created_at__lte=asked_before or now).order_by("losses", "id")
-    test = claim(waiting, runner=runner, now=now)
+    test = leased.claim(waiting, runner=runner, now=now)
+    return None if test is None else _handed_out(test, now)
+
+
+def claim_test_again(*, runner: Runner, now: datetime) -> Job | None:
+    """The test that this runner holds, where the answer to its claim was lost; a loss where its process is gone."""
+    test = leased.held_by(AdmissionTest, runner)
     if test is None:
         return None
+    if leased.claim_again(test, runner=runner, now=now) is None:
+        give_back(test, why=leased.RESTARTED, now=now)
+        return None
+    return _handed_out(test, now)
+
+
+def _handed_out(test: AdmissionTest, now: datetime) -> Job:
     test.hard_deadline_at = now + longest(test)
     test.save(update_fields=["hard_deadline_at"])
     return _job(test)
@@ -46,5 +60,6 @@ def _job(test: AdmissionTest) -> Job:
         source="",
         problem=test.version.bundle,
         problem_digest=test.version.digest,
+        deadline_s=longest(test).total_seconds(),
         task=ADMISSION,
     )

@@ -30,7 +30,7 @@ def record_test(*, pk: int, runner: Runner, report: Report, now: datetime) -> bo
     test = leased.lock(AdmissionTest, pk=pk, runner=runner, token=report.token)
     if test.state == DONE:
         return False
-    leased.check_reportable(test, now=now)
+    leased.check_live(test, now=now)
     check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
     if report.set_aside:
         suspend.set_aside(runner=runner, reason=report.set_aside, now=now)

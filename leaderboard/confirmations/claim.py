@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,15 +12,15 @@ from django.db.models import Q
 
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board
-from leaderboard.confirmations.models import RECORD, Confirmation
+from leaderboard.confirmations.models import RECORD, RUNS, Confirmation
+from leaderboard.confirmations.report import give_back
+from leaderboard.judging import leased
 from leaderboard.judging.claim import frozen_times, longest
 from leaderboard.judging.epochs import RankedEpochs
-from leaderboard.judging.leased import claim
 from leaderboard.judging.models import Runner
 from leaderboard.judging.states import QUEUED
 from runner.wire import Incumbent, Job
 
-RUNS: Final = 5  # the k of docs/records.md
 PAUSE: Final = timedelta(minutes=10)  # between two records of one board: near-ties that take turns fill no queue
 
 
@@ -28,13 +29,28 @@ def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime 
     """The next one of this runner's hardware and epoch, or None. `asked_before`: only one that waits since then."""
     busy = Confirmation.objects.filter(cause=RECORD, claimed_at__gt=now - PAUSE).values("board")
     waiting = Confirmation.objects.filter(created_at__lte=asked_before or now, board__in=_measured_boards(runner))
-    found = claim(waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id"), runner=runner, now=now)
-    if found is None:
+    waiting = waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id")
+    found = leased.claim(waiting, runner=runner, now=now)
+    return None if found is None else _handed_out(found, runner, now)
+
+
+def claim_confirmation_again(*, runner: Runner, now: datetime) -> Job | None:
+    """The one that this runner holds, where the answer to its claim was lost; a loss where its process is gone."""
+    asked = leased.held_by(Confirmation, runner)
+    if asked is None:
         return None
+    if leased.claim_again(asked, runner=runner, now=now) is None:
+        give_back(asked, why=leased.RESTARTED, now=now)
+        return None
+    return _handed_out(asked, runner, now)
+
+
+def _handed_out(found: Confirmation, runner: Runner, now: datetime) -> Job:
     job = _job(found, epoch=runner.epoch)
-    found.hard_deadline_at = now + job.most_judged * longest(found.version.bundle)
+    held_for = job.most_judged * longest(found.version.bundle)
+    found.hard_deadline_at = now + held_for
     found.save(update_fields=["hard_deadline_at"])
-    return job
+    return replace(job, deadline_s=held_for.total_seconds())
 
 
 def _measured_boards(runner: Runner) -> list[int]:

@@ -22,6 +22,8 @@ RECORD: Final = "record"  # it took first place of a board in a contest
 AWARD: Final = "award"  # a prize depends on it
 CAUSES: Final = (RECORD, AWARD)
 
+RUNS: Final = 5  # the k of docs/records.md
+
 CONFIRMED: Final = "confirmed"
 REFUSED: Final = "refused"  # the runs show no gain: the two cannot be told apart
 FAILED: Final = "failed"  # the candidate failed on fresh seeds: a person looks at it

@@ -9,8 +9,7 @@ from typing import Any, Final
 import structlog
 from django.db import transaction
 
-from leaderboard.confirmations.claim import RUNS
-from leaderboard.confirmations.models import CONFIRMED, ERROR, FAILED, HELD, REFUSED, Confirmation, Found
+from leaderboard.confirmations.models import CONFIRMED, ERROR, FAILED, HELD, REFUSED, RUNS, Confirmation, Found
 from leaderboard.errors import UserError
 from leaderboard.judging import leased, suspend
 from leaderboard.judging.epochs import check_epoch
@@ -36,7 +35,7 @@ def record_confirmation(*, pk: int, runner: Runner, report: Report, now: datetim
     asked = leased.lock(Confirmation, pk=pk, runner=runner, token=report.token)
     if asked.is_done:
         return None
-    leased.check_reportable(asked, now=now)
+    leased.check_live(asked, now=now)
     check_epoch(report.epoch, "report.epoch")
     check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
     told = _parsed(asked, report)

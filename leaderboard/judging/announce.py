@@ -14,7 +14,7 @@ from leaderboard.judging.models import AttemptEvent, Runner
 from leaderboard.judging.states import check_move
 from runner.wire import Event
 
-MAX_EVENTS: Final = 10_000  # of one attempt
+MAX_EVENTS: Final = 10_000  # of one claim
 
 
 @transaction.atomic
@@ -23,7 +23,8 @@ def announce(*, attempt_id: int, runner: Runner, token: int, announced: Sequence
     attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
     lease.check_live(attempt, now=now)
     numbers = [event.seq for event in announced]
-    known = set(AttemptEvent.every.filter(attempt=attempt, seq__in=numbers).values_list("seq", flat=True))
+    same_claim = AttemptEvent.every.filter(attempt=attempt, token=token)
+    known = set(same_claim.filter(seq__in=numbers).values_list("seq", flat=True))
     fresh = {event.seq: event for event in announced if event.seq not in known}
     began, rows = attempt.state, []
     for seq, event in sorted(fresh.items()):

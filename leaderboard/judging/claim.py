@@ -29,8 +29,10 @@ from django.db import connection, transaction
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.judging import events
 from leaderboard.judging.epochs import measurable
+from leaderboard.judging.leased import next_token
 from leaderboard.judging.models import Attempt, ReferenceTime, Runner
 from leaderboard.judging.states import CLAIMED, LOST, QUEUED, RUNNING, check_move
+from leaderboard.judging.sweep import lose
 from runner.wire import Job
 
 FAIR_WINDOW: Final = timedelta(minutes=10)
@@ -57,6 +59,7 @@ UPDATE judging_attempt AS taken
                  FROM judging_runner AS spare
                 WHERE spare.hardware = attempt.hardware AND spare.last_seen_at > %(alive)s
                   AND spare.suspended_at IS NULL AND spare.set_aside_at IS NULL
+                  AND spare.draining_at IS NULL AND spare.revoked_at IS NULL
                   AND NOT EXISTS (
                      SELECT 1
                        FROM judging_attempt AS tried
@@ -68,7 +71,8 @@ UPDATE judging_attempt AS taken
                SELECT 1
                  FROM judging_runner AS other
                 WHERE other.hardware = attempt.hardware AND other.last_seen_at > %(alive)s AND other.id <> %(runner)s
-                  AND other.suspended_at IS NULL AND other.set_aside_at IS NULL))
+                  AND other.suspended_at IS NULL AND other.set_aside_at IS NULL
+                  AND other.draining_at IS NULL AND other.revoked_at IS NULL))
        AND (submission.mode = 'test'
             OR %(by_default)s <> COALESCE(
                 submission.created_at
@@ -97,13 +101,37 @@ RETURNING taken.id
 @transaction.atomic
 def claim_next(*, runner: Runner, now: datetime) -> Job | None:
     """The next attempt for this runner's hardware as a Job, or None: nothing to do, or the runner may not work now."""
-    if not Runner.objects.filter(pk=runner.pk, suspended_at=None, set_aside_at=None).update(last_seen_at=now):
+    if not Runner.objects.able().filter(pk=runner.pk).update(last_seen_at=now):
         return None
     check_move(QUEUED, CLAIMED)
     attempt_id = _take(runner, now)
     if attempt_id is None:
         return None
-    attempt = Attempt.objects.select_related("submission", "version").get(pk=attempt_id)
+    return _handed_out(Attempt.objects.select_related("submission", "version").get(pk=attempt_id), runner, now)
+
+
+def claim_again(*, runner: Runner, now: datetime) -> Job | None:
+    """What this runner has claimed and heard nothing of: the same attempt under a new token, and no loss.
+
+    A runner judges one attempt at a time. Where it asks for work and holds an attempt that its process had begun with,
+    or where it has said hello since, that process is gone: the attempt is lost now rather than when its lease runs out,
+    and the loss counts, so that a submission that kills its runner is not handed to it for ever. Call it with the
+    runner's row locked.
+    """
+    held = Attempt.objects.select_for_update(of=("self",)).filter(runner=runner, state__in=RUNNING)
+    attempt = held.select_related("submission__board", "version", "runner").first()
+    if attempt is None:
+        return None
+    assert attempt.claimed_at is not None
+    if attempt.state != CLAIMED or runner.has_greeted_since(attempt.claimed_at):
+        lose(attempt, now=now)
+        return None
+    attempt.token, attempt.claimed_at = next_token(), now
+    attempt.save(update_fields=["token", "claimed_at"])
+    return _handed_out(attempt, runner, now)
+
+
+def _handed_out(attempt: Attempt, runner: Runner, now: datetime) -> Job:
     attempt.hard_deadline_at = now + longest(attempt.version.bundle)
     attempt.lease_expires_at = min(attempt.hard_deadline_at, now + timedelta(seconds=settings.LEASE_S))
     attempt.save(update_fields=["hard_deadline_at", "lease_expires_at"])
@@ -162,5 +190,6 @@ def _job(attempt: Attempt, *, epoch: str) -> Job:
         source=submission.source,
         problem=version.bundle,
         problem_digest=version.digest,
+        deadline_s=longest(version.bundle).total_seconds(),
         reference_ns=frozen_times(version, hardware=attempt.hardware, epoch=epoch),
     )

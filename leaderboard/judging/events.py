@@ -56,6 +56,7 @@ def append_announced(attempt: Attempt, announced: Iterable[tuple[Event, str]], *
         AttemptEvent(
             submission_id=attempt.submission_id,
             attempt=attempt,
+            token=attempt.token,
             seq=event.seq,
             kind=event.kind,
             state=state,

@@ -1,19 +1,30 @@
-"""Hold a lease: lock an attempt for the runner that has it, and renew.
+"""Hold a lease: lock an attempt for the runner that has it, renew it, or hand the attempt back.
 
-A runner's word counts only while its fencing token is the attempt's, the attempt runs and the lease has not expired.
+A runner's word counts only while its fencing token is the attempt's and the attempt runs before its hard deadline. A
+lease that ran out ends nothing by itself: a sweep does, and until then the runner may renew it. So an outage of the
+site that no sweep has punished costs no work.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 
 from leaderboard.errors import StaleLease
+from leaderboard.judging import events
+from leaderboard.judging.enqueue import ring_for
 from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.states import CANCELLED
+from leaderboard.judging.shadow import call_off
+from leaderboard.judging.states import CANCELLED, QUEUED, check_move
+
+RELEASED: Final = "The machine that judged this is being restarted; it is queued again, in its old place"
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -30,11 +41,13 @@ def lock(*, attempt_id: int, runner: Runner, token: int) -> Attempt:
     return attempt
 
 
-def check_live(attempt: Attempt, *, now: datetime) -> None:
+def check_live(attempt: Attempt, *, now: datetime) -> datetime:
+    """The hard deadline of its claim, which lies ahead. Raises StaleLease."""
     if not attempt.is_running:
         raise StaleLease(f"attempt {attempt.pk} is {attempt.state}")
-    if attempt.lease_expires_at is None or attempt.lease_expires_at <= now:
-        raise StaleLease(f"the lease of attempt {attempt.pk} expired at {attempt.lease_expires_at}")
+    if attempt.hard_deadline_at is None or attempt.hard_deadline_at <= now:
+        raise StaleLease(f"attempt {attempt.pk} reached the hard deadline of its claim")
+    return attempt.hard_deadline_at
 
 
 @transaction.atomic
@@ -43,10 +56,30 @@ def renew(*, attempt_id: int, runner: Runner, token: int, now: datetime) -> Rene
     attempt = lock(attempt_id=attempt_id, runner=runner, token=token)
     if attempt.state == CANCELLED:
         return Renewal(expires_in_s=0.0, cancel=True)
-    check_live(attempt, now=now)
-    if attempt.hard_deadline_at is None or attempt.hard_deadline_at <= now:
-        raise StaleLease(f"attempt {attempt_id} reached the hard deadline of its claim")
-    attempt.lease_expires_at = min(now + timedelta(seconds=settings.LEASE_S), attempt.hard_deadline_at)
+    deadline = check_live(attempt, now=now)
+    attempt.lease_expires_at = min(now + timedelta(seconds=settings.LEASE_S), deadline)
     attempt.save(update_fields=["lease_expires_at"])
     Runner.objects.filter(pk=runner.pk).update(last_seen_at=now)
     return Renewal(expires_in_s=(attempt.lease_expires_at - now).total_seconds(), cancel=False)
+
+
+@transaction.atomic
+def release(*, attempt_id: int, runner: Runner, token: int, now: datetime) -> None:
+    """The runner ends before it is done: the attempt is queued again, and no loss is counted."""
+    attempt = lock(attempt_id=attempt_id, runner=runner, token=token)
+    check_live(attempt, now=now)
+    hand_back(attempt, now=now, message=RELEASED)
+
+
+def hand_back(attempt: Attempt, *, now: datetime, message: str) -> None:
+    """Queue an attempt again that the caller has locked, in its old place: the place goes by its submission."""
+    log.info("attempt_handed_back", attempt=attempt.pk, runner=str(attempt.runner))
+    if attempt.rejudge_set is not None and attempt.is_shadow and attempt.rejudge_set.stopped_at is not None:
+        call_off([attempt], now=now, message="Called off with its re-judging set")
+        return
+    check_move(attempt.state, QUEUED)
+    attempt.state, attempt.runner, attempt.token = QUEUED, None, 0
+    attempt.lease_expires_at = attempt.hard_deadline_at = attempt.claimed_at = None
+    attempt.save(update_fields=["state", "runner", "token", "lease_expires_at", "hard_deadline_at", "claimed_at"])
+    events.append_state(attempt, now=now, message=message)
+    transaction.on_commit(lambda: ring_for(attempt))

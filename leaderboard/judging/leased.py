@@ -24,6 +24,7 @@ RUNNING: Final = "running"
 DONE: Final = "done"
 STATES: Final = (QUEUED, RUNNING, DONE)
 HINT: Final = "sweep"
+RESTARTED: Final = "its runner was started again without having finished it"
 
 
 class Leased(models.Model):
@@ -43,6 +44,11 @@ class Leased(models.Model):
     class Meta:
         abstract = True
 
+    @property
+    def attempt_id(self) -> str:
+        """As the wire names it: no attempt has such a name."""
+        raise NotImplementedError
+
 
 def rules(name: str) -> list[models.BaseConstraint]:
     """Constraints of a table of leased work; `name` begins their names."""
@@ -53,6 +59,7 @@ def rules(name: str) -> list[models.BaseConstraint]:
             | Q(runner__isnull=False, token__gt=0, lease_expires_at__isnull=False, hard_deadline_at__isnull=False),
             name=f"{name}_runs_under_a_lease",
         ),
+        models.UniqueConstraint(fields=["runner"], condition=Q(state=RUNNING), name=f"one_running_{name}_a_runner"),
     ]
 
 
@@ -64,19 +71,37 @@ def claim(queued: QuerySet[W], *, runner: Runner, now: datetime) -> W | None:
 
     What another claim is taking at this moment is skipped. Call it inside a transaction.
     """
-    if not Runner.objects.filter(pk=runner.pk, suspended_at=None, set_aside_at=None).update(last_seen_at=now):
+    if not Runner.objects.able().filter(pk=runner.pk).update(last_seen_at=now):
         return None
     waiting = queued.filter(state=QUEUED, hardware=runner.hardware)
     work = waiting.select_for_update(skip_locked=True, of=("self",)).first()
     if work is None:
         return None
-    work.state, work.runner, work.token, work.claimed_at = RUNNING, runner, _next_token(), now
+    work.state, work.runner = RUNNING, runner
+    return _under_a_new_token(work, now)
+
+
+def held_by(kind: type[W], runner: Runner) -> W | None:
+    """The work of this kind that the runner holds, locked until the transaction ends."""
+    running = _all(kind).select_for_update(of=("self",))
+    return running.filter(state=RUNNING, runner=runner).first()
+
+
+def claim_again(work: W, *, runner: Runner, now: datetime) -> W | None:
+    """The same work under a new token, since the answer to its claim was lost; None where its process is gone."""
+    if work.claimed_at is None or runner.has_greeted_since(work.claimed_at):
+        return None
+    return _under_a_new_token(work, now)
+
+
+def _under_a_new_token(work: W, now: datetime) -> W:
+    work.token, work.claimed_at = next_token(), now
     work.lease_expires_at = work.hard_deadline_at = now + timedelta(seconds=settings.LEASE_S)
     work.save()
     return work
 
 
-def _next_token() -> int:
+def next_token() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval('judging_fencing_token')")
         return int(cursor.fetchone()[0])
@@ -90,17 +115,13 @@ def lock(kind: type[W], *, pk: int, runner: Runner, token: int) -> W:
     return work
 
 
-def check_live(work: Leased, *, now: datetime) -> None:
+def check_live(work: Leased, *, now: datetime) -> datetime:
+    """The hard deadline of its claim, which lies ahead; a lease that ran out ends nothing before a sweep does."""
     if work.state != RUNNING:
         raise StaleLease(f"{work} runs no more")
-    if work.lease_expires_at is None or work.lease_expires_at <= now:
-        raise StaleLease(f"the lease of {work} expired at {work.lease_expires_at}")
-
-
-def check_reportable(work: Leased, *, now: datetime) -> None:
-    """A report counts until a sweep has taken the work away, or the claim's hard deadline is reached."""
-    if work.state != RUNNING or (work.hard_deadline_at is not None and work.hard_deadline_at <= now):
-        raise StaleLease(f"{work} is {work.state}")
+    if work.hard_deadline_at is None or work.hard_deadline_at <= now:
+        raise StaleLease(f"{work} reached the hard deadline of its claim")
+    return work.hard_deadline_at
 
 
 @transaction.atomic
@@ -112,17 +133,29 @@ def check_held(kind: type[Leased], *, pk: int, runner: Runner, token: int, now: 
 def renew(kind: type[Leased], *, pk: int, runner: Runner, token: int, now: datetime) -> Renewal:
     """Prolong the lease, never past the hard deadline of the claim."""
     work = lock(kind, pk=pk, runner=runner, token=token)
-    check_live(work, now=now)
-    if work.hard_deadline_at is None or work.hard_deadline_at <= now:
-        raise StaleLease(f"{work} reached the hard deadline of its claim")
-    work.lease_expires_at = min(now + timedelta(seconds=settings.LEASE_S), work.hard_deadline_at)
+    deadline = check_live(work, now=now)
+    work.lease_expires_at = min(now + timedelta(seconds=settings.LEASE_S), deadline)
     work.save(update_fields=["lease_expires_at"])
     Runner.objects.filter(pk=runner.pk).update(last_seen_at=now)
     return Renewal(expires_in_s=(work.lease_expires_at - now).total_seconds(), cancel=False)
 
 
+@transaction.atomic
+def release(kind: type[Leased], *, pk: int, runner: Runner, token: int, now: datetime) -> None:
+    """The runner ends before it is done: the work is queued again, and no loss is counted."""
+    work = lock(kind, pk=pk, runner=runner, token=token)
+    check_live(work, now=now)
+    hand_back(work)
+
+
+def hand_back(work: Leased) -> None:
+    """As if it had never been claimed. The caller holds the row."""
+    work.claimed_at = None
+    requeue(work)
+
+
 def requeue(work: Leased) -> None:
-    """Nobody's again. The caller holds the row and has counted the loss."""
+    """Nobody's again. The caller holds the row and has counted the loss, if it was one."""
     work.state, work.runner, work.lease_expires_at, work.hard_deadline_at = QUEUED, None, None, None
     work.save()
     transaction.on_commit(lambda: broker.ring(hardware=work.hardware, hint=HINT))
@@ -141,9 +174,14 @@ def ring_idle(kind: type[Leased]) -> int:
 
 
 def _ring(hardware: str) -> bool:
-    able = Runner.objects.filter(hardware=hardware, suspended_at=None, set_aside_at=None)
+    able = Runner.objects.able().filter(hardware=hardware)
     idle = able.exclude(attempts__state__in=JUDGING).exists()
     return idle and broker.rings_waiting(hardware) == 0 and broker.ring(hardware=hardware, hint=HINT)
+
+
+def kinds() -> list[type[Leased]]:
+    """All tables of leased work; the rooms above this one define them."""
+    return list(Leased.__subclasses__())
 
 
 def _all(kind: type[W]) -> QuerySet[W]:

@@ -40,7 +40,7 @@ class Queue:
 class Host:
     name: str
     hardware: str
-    state: str  # suspended, set aside, judging, idle, silent or never seen
+    state: str  # suspended, set aside, judging, draining, idle, silent or never seen
     why: str  # of suspended and set aside; of idle, where its timing epoch is not the current one
     since: datetime | None  # of this state, where it is known
     seen_at: datetime | None
@@ -65,9 +65,7 @@ def queues(hardware: Collection[str], *, competition_id: int, now: datetime) -> 
             oldest_at=Min("created_at", filter=waits),
         )
     }
-    able = Runner.objects.filter(
-        hardware__in=hardware, suspended_at=None, set_aside_at=None, last_seen_at__gt=now - SILENT
-    )
+    able = Runner.objects.able().filter(hardware__in=hardware, last_seen_at__gt=now - SILENT)
     there = dict(able.order_by().values_list("hardware").annotate(count=Count("pk")))
     none = {"queued": 0, "running": 0, "own_queued": 0, "own_running": 0, "oldest_at": None}
     return [
@@ -116,6 +114,8 @@ def _state(runner: Runner, attempt: Attempt | None, now: datetime) -> tuple[str,
         return "set aside", runner.set_aside_reason, runner.set_aside_at
     if attempt is not None:
         return "judging", "", attempt.claimed_at
+    if runner.is_draining:
+        return "draining", "it claims nothing until it is resumed", runner.draining_at
     if runner.last_seen_at is None:
         return "never seen", "", None
     return ("silent" if runner.last_seen_at < now - SILENT else "idle"), "", runner.last_seen_at

@@ -1,15 +1,17 @@
-"""Tables of judging: Runner, Attempt, AttemptEvent, Result, Epoch, EpochPin, ReferenceTime, RejudgeSet, RejudgeItem.
+"""Tables of judging: Runner, Watch, Attempt, AttemptEvent, Result, Epoch, EpochPin, ReferenceTime, RejudgeSet,
+RejudgeItem.
 
 Always true, by constraint: a submission has at most one current attempt and at most one unfinished shadow attempt a
 re-judging set, and only these may be unfinished; an attempt has at most one result; one that runs has a runner, a lease
-and a hard deadline; it has an outcome exactly when it is done. Events and results are append-only by trigger. Who
-writes: the acts beside this file, one module each.
+and a hard deadline; a runner holds at most one attempt; an attempt has an outcome exactly when it is done. Events and
+results are append-only by trigger. Who writes: the acts beside this file, one module each.
 
 A shadow attempt is judged like any other and changes nothing that anybody sees, until its set is applied.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from django.conf import settings
@@ -30,11 +32,22 @@ CAUSES: Final = (FIRST, REPLACEMENT, REJUDGE, REMEASURE)
 EPOCH_CHARS: Final = 64
 
 
+class RunnerQuerySet(models.QuerySet["Runner"]):
+    def able(self) -> RunnerQuerySet:
+        """Runners that may claim work: in service, with a fit device and a valid token."""
+        return self.filter(suspended_at=None, set_aside_at=None, draining_at=None, revoked_at=None)
+
+
 class Runner(models.Model):
     name = models.SlugField(max_length=64, unique=True)
     hardware = models.CharField(max_length=64)
     token_prefix = models.CharField(max_length=16)
     token_digest = models.CharField(max_length=64, unique=True)
+    old_token_digest = models.CharField(max_length=64, blank=True, db_index=True)  # before the last rotation
+    old_token_until = models.DateTimeField(null=True)  # until then the old token opens the door, too
+    revoked_at = models.DateTimeField(null=True)  # since then no token of it opens the door
+    revoked_reason = models.TextField(blank=True)
+    seen_from = models.GenericIPAddressField(null=True)  # address of its last request
     fingerprint = models.JSONField(default=dict)  # what the host said of itself in `hello`
     epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # its timing epoch, as of `hello`; "": it said none
     last_seen_at = models.DateTimeField(null=True)
@@ -43,7 +56,11 @@ class Runner(models.Model):
     resumed_at = models.DateTimeField(null=True)  # losses before it are forgiven
     set_aside_at = models.DateTimeField(null=True)  # its device is unfit until its canary passed; `hello` clears it
     set_aside_reason = models.TextField(blank=True)
+    draining_at = models.DateTimeField(null=True)  # since then it finishes what it holds and claims nothing
+    greeted_at = models.DateTimeField(null=True)  # its last `hello`: a new process began then
     created_at = models.DateTimeField(default=timezone.now)
+
+    objects = RunnerQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
@@ -58,6 +75,43 @@ class Runner(models.Model):
     @property
     def is_set_aside(self) -> bool:
         return self.set_aside_at is not None
+
+    @property
+    def is_revoked(self) -> bool:
+        return self.revoked_at is not None
+
+    @property
+    def is_draining(self) -> bool:
+        return self.draining_at is not None
+
+    @property
+    def standing(self) -> str:
+        """Why it gets no work, in a word or two; "" where it may."""
+        if self.is_revoked:
+            return "revoked"
+        if self.is_suspended:
+            return "suspended"
+        if self.is_set_aside:
+            return "set aside"
+        return "draining" if self.is_draining else ""
+
+    def has_greeted_since(self, moment: datetime) -> bool:
+        """Whether the process that claimed at `moment` is gone: a new one has said hello."""
+        return self.greeted_at is not None and self.greeted_at > moment
+
+
+class Watch(models.Model):
+    """When the site and a sweeper were last seen at work: one row (pk 1) for all of them; see outages.py."""
+
+    site_at = models.DateTimeField(null=True)  # last heartbeat of any web process; null: none ever sent one
+    swept_at = models.DateTimeField(null=True)  # last sweep during which the site was there
+    back_at = models.DateTimeField(null=True)  # end of the last pause
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(pk=1), name="one_watch")]
+
+    def __str__(self) -> str:
+        return f"watch (swept at {self.swept_at})"
 
 
 class RejudgeSet(models.Model):
@@ -168,6 +222,9 @@ class Attempt(models.Model):
                 condition=Q(is_shadow=True),
                 name="shadow_attempt_numbers_are_unique",
             ),
+            models.UniqueConstraint(
+                fields=["runner"], condition=Q(state__in=RUNNING), name="one_running_attempt_a_runner"
+            ),
             models.CheckConstraint(condition=Q(state__in=STATES), name="attempt_state_is_known"),
             models.CheckConstraint(condition=Q(cause__in=CAUSES), name="attempt_cause_is_known"),
             models.CheckConstraint(
@@ -222,7 +279,8 @@ class AttemptEvent(models.Model):
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="events")
     attempt = models.ForeignKey(Attempt, on_delete=models.PROTECT, related_name="events")
-    seq = models.BigIntegerField(null=True)  # the runner's own count; null where the site speaks
+    token = models.BigIntegerField(default=0)  # of the claim under which the runner spoke; 0 where the site speaks
+    seq = models.BigIntegerField(null=True)  # the runner's own count in that claim; null where the site speaks
     kind = models.CharField(max_length=16)
     state = models.CharField(max_length=16)  # that the attempt is in from this event on
     message = models.CharField(max_length=500, blank=True)
@@ -236,7 +294,7 @@ class AttemptEvent(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["attempt", "seq"], name="one_event_a_runner_seq"),
+            models.UniqueConstraint(fields=["attempt", "token", "seq"], name="one_event_a_claim_and_seq"),
             models.CheckConstraint(condition=Q(kind__in=("state", "progress")), name="event_kind_is_known"),
             models.CheckConstraint(condition=Q(state__in=STATES), name="event_state_is_known"),
         ]

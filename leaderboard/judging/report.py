@@ -11,7 +11,7 @@ from datetime import datetime
 import structlog
 from django.db import transaction
 
-from leaderboard.errors import StaleLease, UserError
+from leaderboard.errors import UserError
 from leaderboard.judging import events, lease, remeasure, suspend
 from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
 from leaderboard.judging.models import Attempt, Result, Runner
@@ -31,8 +31,7 @@ def record_report(*, runner: Runner, report: Report, now: datetime) -> Result | 
     attempt = lease.lock(attempt_id=int(report.attempt_id), runner=runner, token=report.token)
     if Result.objects.filter(attempt=attempt).exists():
         return None
-    if not attempt.is_running or (attempt.hard_deadline_at is not None and attempt.hard_deadline_at <= now):
-        raise StaleLease(f"attempt {attempt.pk} is {attempt.state}")
+    lease.check_live(attempt, now=now)
     check_report(report, mode=attempt.submission.mode)
     result = _keep(attempt, report, now, epoch=report.epoch or runner.epoch)
     _finish(attempt, report, now)

@@ -1,21 +1,32 @@
-"""Runners: make one with its token, recognise it, greet it."""
+"""Runners: make one with its token, recognise it, greet it, give it another token, and take its tokens away."""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
+from ipaddress import ip_address
 from typing import Any, Final
 
 import structlog
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
 from leaderboard.accounts.secret import MAX_SECRET_CHARS, digest_of, make_secret
+from leaderboard.audit.record import record
 from leaderboard.errors import UserError
+from leaderboard.judging import lease, leased
 from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoch
-from leaderboard.judging.models import Runner
+from leaderboard.judging.models import Attempt, Runner
+from leaderboard.judging.states import RUNNING
 from leaderboard.judging.storable import check_storable
 
 KIND: Final = "pfr_"
+GRACE: Final = timedelta(minutes=15)  # in which an operator puts the new token on the host and restarts the runner
+MOST_GRACE: Final = timedelta(days=7)
+SEEN_EVERY: Final = timedelta(seconds=10)
+REVOKED: Final = "The machine that judged this was taken out of service; it is queued again, in its old place"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HARDWARE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -39,10 +50,77 @@ def create_runner(*, name: str, hardware: str, now: datetime) -> tuple[Runner, s
     return runner, secret.text
 
 
-def find_runner(text: str) -> Runner | None:
+def find_runner(text: str, *, now: datetime) -> Runner | None:
+    """The runner of this token, also a revoked one: the caller refuses that by name."""
     if not text.startswith(KIND) or len(text) > MAX_SECRET_CHARS:
         return None
-    return Runner.objects.filter(token_digest=digest_of(text)).first()
+    digest = digest_of(text)
+    return Runner.objects.filter(Q(token_digest=digest) | Q(old_token_digest=digest, old_token_until__gt=now)).first()
+
+
+def note_seen(runner: Runner, *, address: str, now: datetime) -> None:
+    """Remember when and from where its token was used last; at most once every SEEN_EVERY from one address."""
+    try:
+        seen_from = str(ip_address(address))
+    except ValueError:  # a unix socket
+        seen_from = None
+    last = runner.last_seen_at
+    if last is None or runner.seen_from != seen_from or now - last > SEEN_EVERY:
+        Runner.objects.filter(pk=runner.pk).update(last_seen_at=now, seen_from=seen_from)
+
+
+@transaction.atomic
+def rotate(*, runner: Runner, actor: User | None, reason: str, now: datetime, grace: timedelta = GRACE) -> str:
+    """A new token's text, which nothing can show again. The token of until now opens the door for `grace` longer."""
+    check_reason(reason)
+    if not timedelta(0) <= grace <= MOST_GRACE:
+        most = int(MOST_GRACE.total_seconds())
+        raise UserError("grace", grace.total_seconds(), f"expected 0 to {most:,} seconds; 0 ends the old token at once")
+    runner = Runner.objects.select_for_update().get(pk=runner.pk)
+    if runner.is_revoked:
+        raise UserError("runner", runner.name, "was revoked; make another runner with create_runner", status=409)
+    secret = make_secret(KIND)
+    runner.old_token_digest, runner.old_token_until = runner.token_digest, now + grace
+    runner.token_prefix, runner.token_digest = secret.prefix, secret.digest
+    runner.save(update_fields=["old_token_digest", "old_token_until", "token_prefix", "token_digest"])
+    after = {"token": secret.prefix, "old_token_until": runner.old_token_until.isoformat()}
+    record(act="rotate_runner", target=runner, actor=actor, reason=reason, now=now, after=after)
+    return secret.text
+
+
+@transaction.atomic
+def revoke(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
+    """No token of this runner opens the door again; the work that it held is queued again, and no loss is counted."""
+    check_reason(reason)
+    lock_held(runner)
+    if not Runner.objects.filter(pk=runner.pk, revoked_at=None).update(revoked_at=now, revoked_reason=reason):
+        raise UserError("runner", runner.name, "is revoked already", status=409)
+    for attempt in Attempt.objects.select_for_update(of=("self",)).filter(runner=runner, state__in=RUNNING):
+        lease.hand_back(attempt, now=now, message=REVOKED)
+    for kind in leased.kinds():
+        if work := leased.held_by(kind, runner):
+            leased.hand_back(work)
+    record(act="revoke_runner", target=runner, actor=actor, reason=reason, now=now)
+    log.warning("runner_revoked", runner=runner.name, reason=reason)
+
+
+def lock_held(runner: Runner) -> None:
+    """Lock the work that a runner holds, before its own row is locked: reports and sweeps go in this order, too."""
+    list(Attempt.objects.select_for_update(of=("self",)).filter(runner=runner, state__in=RUNNING).values_list("pk"))
+    for kind in leased.kinds():
+        leased.held_by(kind, runner)
+
+
+def held_by(runner: Runner) -> str:
+    """The `attempt_id`, as the wire names it, of the work that this runner holds; "" where it holds none."""
+    attempt = Attempt.objects.filter(runner=runner, state__in=RUNNING).values_list("pk", flat=True).first()
+    if attempt is not None:
+        return str(attempt)
+    for kind in leased.kinds():
+        work = kind._default_manager.filter(runner=runner, state=leased.RUNNING).first()
+        if work is not None:
+            return str(work.attempt_id)
+    return ""
 
 
 @transaction.atomic
@@ -54,9 +132,11 @@ def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datet
     check_storable(fingerprint, "fingerprint")
     check_epoch(epoch, "epoch")
     check_readable(fingerprint)
-    told = {"last_seen_at": now, "fingerprint": fingerprint, "epoch": epoch}
+    told = {"last_seen_at": now, "greeted_at": now, "fingerprint": fingerprint, "epoch": epoch}
     Runner.objects.filter(pk=runner.pk).update(**told, set_aside_at=None, set_aside_reason="")
-    state = propose_epoch(hardware=runner.hardware, name=epoch, fingerprint=fingerprint, now=now)
+    state = ""
+    if not runner.is_suspended:
+        state = propose_epoch(hardware=runner.hardware, name=epoch, fingerprint=fingerprint, now=now)
     log.info("runner_hello", runner=runner.name, hardware=runner.hardware, epoch=epoch, back=runner.is_set_aside)
     return state
 

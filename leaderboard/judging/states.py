@@ -2,6 +2,7 @@
 
 queued → claimed → building → checking → timing → done
             any of the middle four may also end as done, lost or cancelled; queued as cancelled
+            a runner that hands any of the middle four back makes it queued again
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ENDS: Final = frozenset(FINISHED)
 NEXT: Final[dict[str, frozenset[str]]] = {
     QUEUED: frozenset({CLAIMED, CANCELLED}),
     # A runner's stages go forward only; a mode may skip one (test mode has no timing).
-    **{state: frozenset(RUNNING[index + 1 :]) | _ENDS for index, state in enumerate(RUNNING)},
+    **{state: frozenset(RUNNING[index + 1 :]) | _ENDS | {QUEUED} for index, state in enumerate(RUNNING)},
     **{state: frozenset() for state in FINISHED},
 }
 

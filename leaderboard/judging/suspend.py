@@ -1,7 +1,8 @@
 """Take a runner out of service, and put it back. One that is out claims nothing; what it holds it may finish.
 
 Suspended: an organiser, or losses; until a person resumes it. Set aside: its own judge found the device unfit; until
-its canary passed, which it says with `hello` (runners.py).
+its canary passed, which it says with `hello` (runners.py). Draining: its operator or an organiser wants it to finish
+its work and to stay idle, for an update; until either says that it may claim again.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import Final
 import structlog
 from django.db import transaction
 
+from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
+from leaderboard.judging import outages
 from leaderboard.judging.models import Attempt, Runner
 from leaderboard.judging.states import DONE, LOST
 
@@ -51,10 +54,24 @@ def set_aside(*, runner: Runner, reason: str, now: datetime) -> None:
     log.error("runner_set_aside", runner=runner.name, reason=reason)
 
 
+@transaction.atomic
+def set_draining(*, runner: Runner, on: bool, actor: User | None, now: datetime) -> None:
+    """`actor` None: the runner's own host asked. Asking for what holds already changes nothing."""
+    there = Runner.objects.filter(pk=runner.pk, draining_at__isnull=on)
+    if not there.update(draining_at=now if on else None):
+        return
+    by = "the runner's host asked" if actor is None else ""
+    record(act="drain_runner" if on else "undrain_runner", target=runner, actor=actor, reason=by, now=now)
+    if not on:
+        transaction.on_commit(lambda: broker.ring(hardware=runner.hardware, hint="resumed"))
+
+
 def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
-    """Suspend a runner that lost LOSSES different submissions since it last finished one."""
+    """Suspend a runner that lost LOSSES different submissions since it last finished one, an outage of the site
+    aside."""
     runner = Runner.objects.select_for_update().get(pk=runner.pk)
-    since = max(moment for moment in (now - WINDOW, runner.resumed_at, _last_finished(runner)) if moment is not None)
+    known = (now - WINDOW, runner.resumed_at, _last_finished(runner), outages.forgiven_until())
+    since = max(moment for moment in known if moment is not None)
     lost = Attempt.objects.filter(runner=runner, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
     submissions = lost.order_by().values("submission").distinct().count()
     if runner.is_suspended or submissions < LOSSES:

@@ -48,7 +48,7 @@ def ring_idle() -> int:
     queued = due.values("hardware").annotate(waiting=Count("id"))
     for row in queued.order_by("hardware"):
         hardware = row["hardware"]
-        able = Runner.objects.filter(hardware=hardware, suspended_at=None, set_aside_at=None)
+        able = Runner.objects.able().filter(hardware=hardware)
         idle = able.exclude(attempts__state__in=RUNNING).count()
         unheard = broker.rings_waiting(hardware) if idle else None
         if unheard is None:
@@ -69,6 +69,12 @@ def _lose_one(now: datetime) -> bool:
     )
     if attempt is None:
         return False
+    lose(attempt, now=now)
+    return True
+
+
+def lose(attempt: Attempt, *, now: datetime) -> None:
+    """The process that held this attempt is gone. The caller has locked the attempt."""
     log.warning("attempt_lost", attempt=attempt.pk, runner=str(attempt.runner), losses=attempt.losses + 1)
     runners = _runners_lost(attempt)
     if attempt.losses + 1 >= MAX_LOSSES:
@@ -80,7 +86,6 @@ def _lose_one(now: datetime) -> bool:
     if attempt.runner is not None:
         suspend.suspend_if_losing(runner=attempt.runner, now=now)
     give_back_if_ours(attempt, now=now)  # locks the account: after the runner, as a report does
-    return True
 
 
 def _runners_lost(attempt: Attempt) -> int:

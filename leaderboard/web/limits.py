@@ -37,6 +37,8 @@ SIGN_UP_IP: Final = Limit("sign-up ip", 30, 3600)
 INVITE_USER: Final = Limit("invite code user", 20, 3600)
 INVITE_IP: Final = Limit("invite code ip", 100, 3600)
 TEAM_USER: Final = Limit("team user", 120, 3600)
+RUNNER: Final = Limit("runner", 1200, 60)
+RUNNER_GUESS_IP: Final = Limit("runner token ip", 60, 60)  # counts tokens that are refused, and none that is good
 API_USER: Final = Limit("api user", 600, 60)
 API_IP: Final = Limit("api ip", 240, 60)
 

@@ -12,24 +12,32 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.announce import announce
-from leaderboard.judging.lease import renew
+from leaderboard.judging.lease import release, renew
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import note_refused
-from leaderboard.judging.runners import check_hardware, find_runner, greet
+from leaderboard.judging.runners import check_hardware, find_runner, greet, held_by, note_seen
 from leaderboard.judging.storable import check_storable
+from leaderboard.judging.suspend import set_draining
+from leaderboard.web import limits
 from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Event, Report, WireError
 
 SMALL_BODY_BYTES: Final = 1_000_000  # of any call but a report
+STANDING: Final = "Photofinish-Runner"  # header of a 204 to a runner that gets no work: Runner.standing
 CHUNK_BYTES: Final = 65_536
+UNKNOWN: Final = "This is no runner's token; `create_runner` makes one"
+REVOKED: Final = (
+    "The token of runner {runner} was revoked; `create_runner` makes another runner with a token of its own"
+)
 
 
 class RunnerToken(BaseAuthentication):
@@ -37,13 +45,32 @@ class RunnerToken(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[None, Runner]:
         kind, _, text = get_authorization_header(request).decode("latin-1").partition(" ")
-        runner = find_runner(text.strip()) if kind.lower() == "bearer" else None
-        if runner is None:
-            raise AuthenticationFailed("This is no runner's token; `create_runner` makes one")
+        now = timezone.now()
+        runner = find_runner(text.strip(), now=now) if kind.lower() == "bearer" else None
+        if runner is None or runner.is_revoked:
+            guess = bool(text.strip())  # without a token nothing was guessed, and nothing is counted
+            if guess and (wait_s := limits.take(limits.RUNNER_GUESS_IP, limits.address(request))):
+                raise Throttled(wait_s)
+            raise AuthenticationFailed(UNKNOWN if runner is None else REVOKED.format(runner=runner.name))
+        note_seen(runner, address=limits.address(request), now=now)
         return None, runner
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+
+class RunnerThrottle(BaseThrottle):
+    """Far above what a runner does (a renewal every 15 s, events up to four times a second): for one that runs wild."""
+
+    def __init__(self) -> None:
+        self._wait_s: int | None = None
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        self._wait_s = limits.take(limits.RUNNER, str(request.auth.pk))
+        return self._wait_s is None
+
+    def wait(self) -> float | None:
+        return self._wait_s
 
 
 class IsRunner(BasePermission):
@@ -54,6 +81,7 @@ class IsRunner(BasePermission):
 class RunnerView(APIView):
     authentication_classes = [RunnerToken]
     permission_classes = [IsRunner]
+    throttle_classes = [RunnerThrottle]
     schema = None  # no part of the public API's description
     limit_bytes = SMALL_BODY_BYTES
 
@@ -90,7 +118,19 @@ class Claim(RunnerView):
         runner, sent = self.runner_of(request), self.read(request)
         check_hardware(runner, _text(sent, "hardware"))
         job = pipeline.claim_work(runner=runner, now=timezone.now())
-        return Response(status=204) if job is None else Response(job.to_json())
+        if job is not None:
+            return Response(job.to_json())
+        standing = Runner.objects.get(pk=runner.pk).standing
+        return Response(status=204, headers={STANDING: standing} if standing else None)
+
+
+class Drain(RunnerView):
+    def post(self, request: Request) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        if not isinstance(sent.get("draining"), bool):
+            raise UserError("draining", sent.get("draining"), "expected true or false")
+        set_draining(runner=runner, on=sent["draining"], actor=None, now=timezone.now())
+        return Response({"runner": runner.name, "draining": sent["draining"], "holds": held_by(runner)})
 
 
 class Renew(RunnerView):
@@ -98,6 +138,13 @@ class Renew(RunnerView):
         runner, sent = self.runner_of(request), self.read(request)
         renewal = renew(attempt_id=attempt_id, runner=runner, token=token_of(sent), now=timezone.now())
         return Response({"expires_in_s": renewal.expires_in_s, "cancel": renewal.cancel})
+
+
+class Release(RunnerView):
+    def post(self, request: Request, attempt_id: int) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        release(attempt_id=attempt_id, runner=runner, token=token_of(sent), now=timezone.now())
+        return Response({"released": True})
 
 
 class Events(RunnerView):

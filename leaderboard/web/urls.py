@@ -89,6 +89,7 @@ pages: list[URLPattern | URLResolver] = [
     path("admission/<int:pk>/override", admissions.override),
     path("runners", runners.index),
     path("epochs/<int:pk>/<slug:name>", epochs.decide),
+    path("runners/<slug:name>/<slug:act>", runners.act),
     path("rejudge", rejudging.index),
     path("rejudge/new", rejudging.new),
     path("rejudge/<int:pk>", rejudging.detail),

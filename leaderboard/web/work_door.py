@@ -42,6 +42,13 @@ class Renew(WorkView):
         return Response({"expires_in_s": renewal.expires_in_s, "cancel": renewal.cancel})
 
 
+class Release(WorkView):
+    def post(self, request: Request, pk: int) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        leased.release(self.work.kind, pk=pk, runner=runner, token=token_of(sent), now=timezone.now())
+        return Response({"released": True})
+
+
 class Events(WorkView):
     """Heard and not kept: nobody watches it live. The answer tells a runner whether it still has the lease."""
 

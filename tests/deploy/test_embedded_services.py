@@ -112,15 +112,23 @@ def test_a_runner_reaches_gpu_queues_only(valkey: Valkey) -> None:
         lambda: runner.config_get("*"),
         lambda: runner.flushall(),
         lambda: runner.eval("return redis.call('lpop', 'dramatiq:default')", 0),
+        lambda: runner.srem("dramatiq:__acks__.1c9e.site", "a message that the site's worker has not done yet"),
+        lambda: runner.delete("dramatiq:__acks__.1c9e.site.DQ"),
+        lambda: runner.eval("return redis.call('del', KEYS[1])", 1, "dramatiq:__acks__.1c9e.site"),
     ):
         with pytest.raises((redis.exceptions.NoPermissionError, redis.exceptions.ResponseError)):
             forbidden()
 
 
 def test_dramatiq_works_for_both_accounts(valkey: Valkey) -> None:
+    """Also where a worker of the site died with a message in hand: a runner's account may not touch that."""
     from dramatiq import Message, Worker, actor
     from dramatiq.brokers.redis import RedisBroker
 
+    dead = "dramatiq:__acks__.dead.site"
+    observer = redis.from_url(valkey.url)
+    observer.zadd("dramatiq:__heartbeats__", {"dead": 1})
+    observer.sadd(dead, "a chore")
     site, runner = RedisBroker(url=valkey.url), RedisBroker(url=valkey.runner_url, maintenance_chance=1_000_000)
     heard: list[str] = []
     ring = actor(heard.append, queue_name="gpu.cpu", actor_name="doorbell", broker=runner)
@@ -135,6 +143,8 @@ def test_dramatiq_works_for_both_accounts(valkey: Valkey) -> None:
         site.close()
         runner.close()
     assert heard == ["attempt 1"]
+    assert observer.smembers(dead) == {b"a chore"}
+    assert observer.zscore("dramatiq:__heartbeats__", "dead") is not None, "the site's own worker will see to it"
 
 
 def test_secrets_are_private_files(state: Path, postgres: Postgres, valkey: Valkey) -> None:

@@ -70,7 +70,7 @@ class Stage:
             RUNNER_TOKEN=token,
             RUNNER_STATE=str(state),
             RUNNER_LOCKS=str(self.folder / "locks"),
-            **changes,
+            **{"RUNNER_DRAIN_S": "0", **changes},
         )
 
     def photofinish(self, *arguments: str) -> subprocess.CompletedProcess[str]:

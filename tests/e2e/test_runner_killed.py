@@ -73,6 +73,29 @@ def test_killed_runner_costs_one_attempt_and_nothing_else(stage: Stage, tmp_path
     assert json.loads(stage.photofinish("board", "softmax", "--json").stdout) == entries
 
 
+def test_two_hosts_restarted_in_turn_hand_the_attempt_on(stage: Stage, tmp_path: Path) -> None:
+    """A rolling update: the submission is neither lost nor set aside, and no host is suspended."""
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("def custom_kernel(data):\n    return data\n")
+    sent = stage.photofinish("submit", str(kernel), "--board", "softmax", "--mode", "ranked", "--no-wait")
+    assert sent.returncode == 0, sent.stderr
+    for name in ("rex", "tex"):
+        token = stage.manage("create_runner", name, "--hardware", "cpu").strip()
+        runner = stage.begin_runner(name, token, RUNNER_JUDGE_COMMAND=slow_judge(600), RUNNER_DRAIN_S="0.5")
+        await_that(lambda name=name: _job(tmp_path / name))
+        await_that(lambda: stage.attempts() == [("checking", "", True)])
+        runner.terminate()
+        assert runner.wait(30) == 0
+        await_that(lambda: stage.attempts() == [("queued", "", True)])
+    fresh = stage.manage("create_runner", "lex", "--hardware", "cpu").strip()
+    stage.begin_runner("lex", fresh, RUNNER_JUDGE_COMMAND=slow_judge(0.2))
+    await_that(lambda: stage.attempts() == [("done", "passed", True)])
+    assert stage.rows("SELECT losses FROM judging_attempt") == [(0,)]
+    assert stage.rows("SELECT count(*) FROM judging_runner WHERE suspended_at IS NOT NULL") == [(0,)]
+    said = stage.rows("SELECT count(*) FROM judging_attemptevent WHERE message LIKE '%queued again, in its old place'")
+    assert said == [(2,)]
+
+
 def _job(state: Path) -> dict[str, Any] | None:
     path = state / "job.json"
     return json.loads(path.read_text()) if path.exists() else None

@@ -20,6 +20,7 @@ from leaderboard.judging.claim import claim_next
 from leaderboard.judging.epochs import choose_epoch, current_epoch
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.runners import create_runner
+from leaderboard.judging.states import RUNNING
 from leaderboard.submissions.models import Submission
 from problems.spec import Problem as Specification
 from runner.wire import Job, Report
@@ -61,15 +62,29 @@ class Stage:
         )
 
     def claim(self, runner: Runner | None = None) -> Job:
-        """Rex measures in whichever epoch is current, unless a test gives a runner."""
-        self.rex.epoch = current_epoch(self.rex.hardware)
-        job = claim_next(runner=runner or self.rex, now=self.now)
+        """The next attempt, by rex; where rex judges one already, by another runner of its hardware.
+
+        They measure in whichever epoch is current, unless a test gives a runner.
+        """
+        chosen = runner or self._idle()
+        if runner is None:
+            chosen.epoch = current_epoch(chosen.hardware)
+        job = claim_next(runner=chosen, now=self.now)
         assert job is not None, "there was nothing to claim"
         return job
 
     def report(self, job: Job, *, runner: Runner | None = None, **told: Any) -> bool:
+        """By the runner that claimed it."""
         report = passing(job, **told)
-        return pipeline.take_report(runner=runner or self.rex, report=report, now=self.later(1))
+        holder = runner or Attempt.objects.get(pk=int(job.attempt_id)).runner or self.rex
+        return pipeline.take_report(runner=holder, report=report, now=self.later(1))
+
+    def _idle(self) -> Runner:
+        if not self.rex.attempts.filter(state__in=RUNNING).exists():
+            return self.rex
+        idle = Runner.objects.filter(hardware=self.rex.hardware, name__startswith="spare-")
+        found = idle.exclude(attempts__state__in=RUNNING).first()
+        return found or make_runner(f"spare-{Runner.objects.count()}", self.rex.hardware)
 
     def choose(self, epoch: str, hardware: str = "cpu") -> None:
         """Olga makes an epoch current."""

@@ -35,6 +35,15 @@ def test_a_renewed_lease_lives_on(stage: Stage) -> None:
         assert expire_leases(now=stage.now) == 0
 
 
+def test_renew_of_an_expired_lease_succeeds_until_a_sweep_takes_it(stage: Stage) -> None:
+    stage.submit()
+    job = stage.claim()
+    stage.later(settings.LEASE_S + 1)
+    assert announce(attempt_id=int(job.attempt_id), runner=stage.rex, token=job.token, announced=[], now=stage.now) == 0
+    assert renewed(stage, job) == Renewal(expires_in_s=settings.LEASE_S, cancel=False)
+    assert expire_leases(now=stage.now) == 0
+
+
 def test_no_renewal_passes_the_hard_deadline(stage: Stage) -> None:
     submission = stage.submit()
     job = stage.claim()
@@ -50,14 +59,16 @@ def test_no_renewal_passes_the_hard_deadline(stage: Stage) -> None:
         renewed(stage, job)
 
 
-@pytest.mark.parametrize("wrong", ["token", "runner", "expired"])
+@pytest.mark.parametrize("wrong", ["token", "runner", "swept", "deadline"])
 def test_a_stale_word_is_refused(stage: Stage, wrong: str) -> None:
     stage.submit()
     job = stage.claim()
     runner = make_runner("tex") if wrong == "runner" else stage.rex
     token = job.token + 1 if wrong == "token" else job.token
-    if wrong == "expired":
-        stage.later(settings.LEASE_S)
+    if wrong == "swept":
+        assert expire_leases(now=stage.later(settings.LEASE_S)) == 1
+    if wrong == "deadline":
+        stage.now = Attempt.objects.get().hard_deadline_at
     with pytest.raises(StaleLease):
         renew(attempt_id=int(job.attempt_id), runner=runner, token=token, now=stage.now)
     with pytest.raises(StaleLease):

@@ -82,8 +82,8 @@ def test_an_owner_has_so_many_at_most(stage: Stage) -> None:
 
 def test_a_runner_is_found_by_its_token(stage: Stage) -> None:
     runner, text = create_runner(name="tex", hardware="H200", now=NOON)
-    assert find_runner(text) == runner
-    assert find_runner(text + "x") is None
+    assert find_runner(text, now=NOON) == runner
+    assert find_runner(text + "x", now=NOON) is None
     with pytest.raises(UserError, match="there is a runner of this name"):
         create_runner(name="tex", hardware="cpu", now=NOON)
 
@@ -114,7 +114,7 @@ def test_commands_print_a_token_once(capsys: pytest.CaptureFixture[str]) -> None
     assert found is not None
     assert (found.owner, found.scopes) == (ada, ["read", "submit"])
     call_command("create_runner", "rex", hardware="cpu")
-    assert find_runner(capsys.readouterr().out.strip()) == Runner.objects.get(name="rex")
+    assert find_runner(capsys.readouterr().out.strip(), now=NOON) == Runner.objects.get(name="rex")
     with pytest.raises(CommandError, match="there is no user 'eve'"):
         call_command("create_token", "eve", name="x")
     with pytest.raises(CommandError, match="there is a runner of this name"):

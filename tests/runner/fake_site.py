@@ -25,6 +25,7 @@ class Attempt:
     renewals: int = 0
     events: list[Event] = field(default_factory=list)
     report: Report | None = None
+    released: int = 0
     report_calls: int = 0
 
 
@@ -40,6 +41,8 @@ class FakeSite:
         self.hellos: list[dict[str, Any]] = []
         self.set_aside = ""  # why the last report took the runner out; until the next hello it gets no work
         self.claims = 0
+        self.draining = False
+        self.holds: list[str] = []  # answers to `drain`, one a call
         self.attempts: dict[str, Attempt] = {}
         self._queue: list[Job] = []
         self._guard = threading.Lock()
@@ -68,7 +71,7 @@ class FakeSite:
             self.attempts[attempt_id] = Attempt(job)
         return self.attempts[attempt_id]
 
-    def await_that(self, true: Callable[[], object], within_s: float = 10.0) -> None:
+    def await_that(self, true: Callable[[], object], within_s: float = 30.0) -> None:
         give_up_at = time.monotonic() + within_s
         while not true():
             assert time.monotonic() < give_up_at, "what the test waits for did not happen"
@@ -82,8 +85,12 @@ class FakeSite:
                 return 200, {"runner": "rex", "hardware": "cpu", "lease_s": self.lease_s, "renew_s": self.renew_s}
             if path == "claim":
                 self.claims += 1
-                idle = self.set_aside or not self._queue
+                idle = self.set_aside or self.draining or not self._queue
                 return (204, None) if idle else (200, self._queue.pop(0).to_json())
+            if path == "drain":
+                self.draining = body["draining"]
+                holds = self.holds.pop(0) if self.holds else ""
+                return 200, {"runner": "rex", "draining": self.draining, "holds": holds}
             _, attempt_id, act = path.split("/")
             attempt = self.attempts[attempt_id]
             if act == "report" and attempt.report is not None:
@@ -96,6 +103,10 @@ class FakeSite:
     def _renew(self, attempt: Attempt, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         attempt.renewals += 1
         return 200, {"expires_in_s": self.lease_s, "cancel": attempt.cancel}
+
+    def _release(self, attempt: Attempt, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        attempt.released += 1
+        return 200, {"released": True}
 
     def _events(self, attempt: Attempt, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         events = [Event.from_json(item) for item in body["events"]]
@@ -134,6 +145,8 @@ class _Handler(BaseHTTPRequestHandler):
         text = b"" if answer is None else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        if self.site.draining:
+            self.send_header("Photofinish-Runner", "draining")
         if status != 204:
             self.send_header("Content-Length", str(len(text)))
         self.end_headers()

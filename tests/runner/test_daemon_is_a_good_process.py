@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,14 +20,101 @@ from tests.runner.fake_site import TOKEN, FakeSite
 Launch = Callable[..., "subprocess.Popen[str]"]
 
 
-def test_sigterm_ends_judge_and_daemon_and_reports_nothing(site: FakeSite, launch: Launch, state: Path) -> None:
-    attempt = site.offer("a1", "hang")
-    process = launch()
+def test_sigterm_lets_the_daemon_finish_and_report_its_attempt(site: FakeSite, launch: Launch) -> None:
+    attempt, next_one = site.offer("a1", "slow 2"), site.offer("a2", "pass")
+    process = launch(RUNNER_DRAIN_S="30")
     site.await_that(lambda: attempt.events)
     process.send_signal(signal.SIGTERM)
+    assert process.wait(15) == 0
+    assert attempt.report is not None
+    assert (attempt.report.outcome, attempt.released) == ("passed", 0)
+    assert (next_one.events, site.claims) == ([], 1)
+
+
+@pytest.mark.parametrize("how", ["limit", "second", "interrupt"])
+def test_sigterm_hands_the_attempt_back_after_its_limit_or_a_second_signal(
+    site: FakeSite, launch: Launch, state: Path, how: str
+) -> None:
+    attempt = site.offer("a1", "hang")
+    process = launch(RUNNER_DRAIN_S="1.5" if how == "limit" else "600")
+    site.await_that(lambda: attempt.events)
+    process.send_signal(signal.SIGINT if how == "interrupt" else signal.SIGTERM)
+    if how != "interrupt":
+        time.sleep(0.8)
+        assert is_alive(int((state / "judge.pid").read_text())), "the judge goes on within the limit"
+    if how == "second":
+        process.send_signal(signal.SIGTERM)
     assert process.wait(10) == 0
     assert not is_alive(int((state / "judge.pid").read_text()))
-    assert attempt.report_calls == 0
+    assert (attempt.released, attempt.report_calls) == (1, 0)
+
+
+def test_sigterm_of_an_idle_daemon_ends_it_at_once(site: FakeSite, launch: Launch) -> None:
+    process = launch(RUNNER_DRAIN_S="600")
+    site.await_that(lambda: site.claims)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 0
+
+
+def test_sigterm_while_the_site_is_away_still_ends_the_daemon(site: FakeSite, launch: Launch) -> None:
+    attempt = site.offer("a1", "hang")
+    process = launch(RUNNER_DRAIN_S="0")
+    site.await_that(lambda: attempt.events)
+    site.down = True
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(15) == 0
+    assert attempt.released == 0
+
+
+def test_sigterm_to_the_judge_as_well_hands_the_attempt_back(site: FakeSite, launch: Launch, state: Path) -> None:
+    """As a service manager does that signals every process of a unit."""
+    attempt = site.offer("a1", "hang")
+    process = launch(RUNNER_DRAIN_S="600")
+    site.await_that(lambda: attempt.events)
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.7)
+    os.kill(int((state / "judge.pid").read_text()), signal.SIGTERM)
+    assert process.wait(10) == 0
+    assert (attempt.released, attempt.report_calls) == (1, 0)
+
+
+def test_draining_daemon_stays_up_and_says_so(site: FakeSite, launch: Launch) -> None:
+    site.draining = True
+    attempt = site.offer("a1", "pass")
+    process = launch(RUNNER_POLL_S="0.2")
+    site.await_that(lambda: site.claims >= 3)
+    assert (process.poll(), attempt.events) == (None, [])
+    site.draining = False
+    site.await_that(lambda: attempt.report)
+    process.terminate()
+    _, log = process.communicate(timeout=15)
+    assert '"why": "draining"' in log
+
+
+def command(site: FakeSite, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PHOTOFINISH_URL": site.url, "RUNNER_TOKEN": TOKEN, **changes}
+    program = [sys.executable, "-m", "runner.main", *arguments]
+    return subprocess.run(program, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def test_drain_command_asks_the_site_and_says_what_is_judged(site: FakeSite) -> None:
+    site.holds = ["12"]
+    done = command(site, "drain")
+    assert (done.returncode, done.stdout) == (0, "Runner rex claims nothing from now on. It still judges 12.\n")
+    assert site.draining
+    site.holds = ["12", "12"]
+    done = command(site, "drain", "--wait")
+    assert (done.returncode, done.stderr) == (0, "Runner rex still judges 12; waiting.\n")
+    assert done.stdout == "Runner rex claims nothing from now on. It judges nothing: it may be stopped.\n"
+    done = command(site, "drain", "--off")
+    assert (done.returncode, done.stdout, site.draining) == (0, "Runner rex claims work again.\n", False)
+
+
+def test_drain_command_refuses_with_a_sentence(site: FakeSite) -> None:
+    done = command(site, "drain", RUNNER_TOKEN="pfr_not_this_one")
+    assert done.returncode == 2
+    assert "this token is unknown" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_sigkill_of_the_daemon_takes_the_judge_along(site: FakeSite, launch: Launch, state: Path) -> None:
@@ -84,6 +173,10 @@ def test_wrong_token_ends_the_daemon_with_a_sentence(site: FakeSite, launch: Lau
         ({"PHOTOFINISH_URL": "http://site.example"}, "PHOTOFINISH_URL"),
         ({"RUNNER_TOKEN": ""}, "RUNNER_TOKEN"),
         ({"BROKER_URL": "amqp://rabbit"}, "BROKER_URL"),
+        ({"BROKER_URL": "redis://runner:hush@broker.example:6379/0"}, "'redis://runner:…@broker.example:6379/0'"),
+        ({"RUNNER_CA_FILE": "/nowhere/ca.pem"}, "RUNNER_CA_FILE: '/nowhere/ca.pem'"),
+        ({"RUNNER_PROXY": "socks5://proxy.example"}, "RUNNER_PROXY"),
+        ({"RUNNER_DRAIN_S": "-1"}, "RUNNER_DRAIN_S"),
         ({"RUNNER_HARDWARE": "toaster"}, "RUNNER_HARDWARE"),
         ({"RUNNER_POLL_S": "never"}, "RUNNER_POLL_S"),
         ({"RUNNER_JUDGE_COMMAND": "not json"}, "RUNNER_JUDGE_COMMAND"),
@@ -95,6 +188,7 @@ def test_wrong_setting_is_named(launch: Launch, changes: dict[str, str], named: 
     assert process.returncode == 2
     assert log.startswith("runner: ")
     assert named in log
+    assert "hush" not in log
     assert "Traceback" not in log
 
 

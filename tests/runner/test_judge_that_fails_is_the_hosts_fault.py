@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runner import worker
 from runner.wire import Incumbent
 from runner.worker import Daemon
 from tests.runner.conftest import is_alive
@@ -41,6 +42,30 @@ def test_a_confirmation_has_the_time_of_all_its_runs(site: FakeSite, start: Call
     one, five = site.offer("a1", "slow 1.5"), site.offer("confirmation-2", "slow 1.5", incumbent=incumbent, runs=5)
     start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).drain()
     assert (one.report.reason, five.report.outcome) == ("judge_hung", "passed")
+
+
+def test_judge_is_ended_before_the_deadline_of_the_site_and_says_so(
+    site: FakeSite, start: Callable[..., Daemon]
+) -> None:
+    """A report in time, not a lost lease; and no reason for this host to slow down."""
+    late, in_time = (
+        site.offer("a1", "hang", deadline_s=worker.HAND_IN_S + 1.5),
+        site.offer("a2", "pass", deadline_s=600),
+    )
+    daemon = start(runner_judge_limit_s=1_800.0, runner_judge_grace_s=0.5)
+    daemon.drain()
+    assert late.report is not None
+    assert (late.report.outcome, late.report.reason) == ("infra_error", "out_of_time")
+    assert "longer than the site allows" in late.report.message
+    assert in_time.report is not None
+    assert (in_time.report.outcome, daemon._faults) == ("passed", 0)
+
+
+def test_judge_that_hangs_for_its_own_limit_is_the_hosts_fault(site: FakeSite, start: Callable[..., Daemon]) -> None:
+    attempt = site.offer("a1", "hang", deadline_s=600)
+    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).drain()
+    assert attempt.report is not None
+    assert attempt.report.reason == "judge_hung"
 
 
 def test_stubborn_judge_is_killed(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:

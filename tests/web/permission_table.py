@@ -122,6 +122,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "admission/<int:pk>": [("/admission/{test}", ANY_ROLE, READ_ONLY)],
     "admission/<int:pk>/override": [("/admission/{test}/override", "IMMMMMMM", ANY_ROLE)],
     "runners": [("/runners", STAFF, READ_ONLY)],
+    "runners/<slug:name>/<slug:act>": [
+        *((f"/runners/rex/{act}", "IMMMMMMM", STAFF) for act in ("drain", "resume", "rotate", "revoke")),
+        ("/runners/rex/nothing", "IMMMMMMM", "IN"),
+    ],
     "sets": [("/sets", STAFF, STAFF)],
     "sets/<int:pk>": [("/sets/{upload}", STAFF, READ_ONLY)],
     "sets/<int:pk>/apply": [("/sets/{upload}/apply", "IMMMMMMM", STAFF)],
@@ -285,10 +289,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
             (f"/api/runner/v1/{route}".replace("<int:attempt_id>", "1").replace("<int:pk>", "1"), RUNNERS, RUNNERS)
         ]
         for route in (
-            *("hello", "claim"),
-            *(f"attempts/<int:attempt_id>/{act}" for act in ("renew", "events", "report")),
-            *(f"attempts/admission-<int:pk>/{act}" for act in ("renew", "events", "report")),
-            *(f"attempts/confirmation-<int:pk>/{act}" for act in ("renew", "events", "report")),
+            *("hello", "claim", "drain"),
+            *(f"attempts/<int:attempt_id>/{act}" for act in ("renew", "release", "events", "report")),
+            *(f"attempts/admission-<int:pk>/{act}" for act in ("renew", "release", "events", "report")),
+            *(f"attempts/confirmation-<int:pk>/{act}" for act in ("renew", "release", "events", "report")),
         )
     },
     r"^api(?:/.*)?\Z": [("/api/nothing", "N", "N")],

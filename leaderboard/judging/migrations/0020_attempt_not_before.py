@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judging", "0017_one_current_epoch")]
+    dependencies = [("judging", "0019_runner_tokens")]
 
     operations = [
         migrations.AddField(

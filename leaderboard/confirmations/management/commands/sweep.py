@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from leaderboard.admissions.sweep import mend as mend_tests
 from leaderboard.confirmations.sweep import mend as mend_confirmations
-from leaderboard.judging import sweep
+from leaderboard.judging import outages, sweep
 
 log = structlog.get_logger(__name__)
 
@@ -42,11 +42,15 @@ class Command(BaseCommand):
 
 
 def _sweep() -> tuple[int, int]:
+    """Nothing, while the site is away: no runner could renew, and none could hear or take anything."""
+    if not outages.may_expire(now=timezone.now()):
+        return 0, 0
     lost = sweep.expire_leases(now=timezone.now())
     rung = sweep.ring_idle()
     for mend in (mend_tests, mend_confirmations):
         more_lost, more_rung = mend(now=timezone.now())
         lost, rung = lost + more_lost, rung + more_rung
+    outages.note_swept(now=timezone.now())
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
     return lost, rung

@@ -1,0 +1,88 @@
+"""Notice that the site or its sweeper was away, so that runners do not pay for it.
+
+A lease that ran out means that its runner died only where the runner could have renewed it. So every web process sends
+a heartbeat (leaderboard/web/heartbeat.py), every sweep leaves its time, and a sweep asks here before it expires
+anything:
+
+- while no web process sends a heartbeat, nothing expires: no runner could renew, and none could take what was freed;
+- after a pause, of the site or of all sweepers, each running lease holds for LEASE_S from now on, and each hard
+  deadline moves by as much of the pause as its claim lived through.
+
+An outage between the web processes and the runners (a proxy, a network) is not noticed: there leases run out.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import DurationField, ExpressionWrapper, F, Value
+from django.db.models.functions import Greatest, Least
+
+from leaderboard.judging.leased import RUNNING, kinds
+from leaderboard.judging.models import Attempt, Watch
+from leaderboard.judging.states import RUNNING as JUDGING
+
+BEAT_S: Final = 5.0  # between two heartbeats of a web process
+SILENT: Final = timedelta(seconds=4 * BEAT_S)  # without a heartbeat for so long, the site is away
+
+log = structlog.get_logger(__name__)
+
+
+def beat(*, now: datetime) -> None:
+    """A web process is there."""
+    if not Watch.objects.filter(pk=1).update(site_at=now):
+        Watch.objects.get_or_create(pk=1, defaults={"site_at": now})
+
+
+@transaction.atomic
+def may_expire(*, now: datetime) -> bool:
+    """Whether a lease that ran out now means a dead runner. Prolongs the leases first where a pause has just ended."""
+    watch, _ = Watch.objects.select_for_update().get_or_create(pk=1)
+    if watch.site_at is not None and now - watch.site_at > SILENT:
+        log.warning("site_is_away", since=watch.site_at.isoformat())
+        return False
+    pause = timedelta(0) if watch.swept_at is None else now - watch.swept_at
+    if pause > harmless_pause():
+        prolonged = _prolong(pause, now)
+        log.warning("leases_prolonged", pause_s=round(pause.total_seconds(), 1), leases=prolonged)
+        watch.back_at = now
+    watch.swept_at = now
+    watch.save()
+    return True
+
+
+def note_swept(*, now: datetime) -> None:
+    """A sweep has ended; one that took long is no pause."""
+    Watch.objects.filter(pk=1).update(swept_at=now)
+
+
+def harmless_pause() -> timedelta:
+    """A runner that renews in time keeps its lease through half of it."""
+    return timedelta(seconds=max(2 * settings.SWEEP_EVERY_S, settings.LEASE_S / 2))
+
+
+def forgiven_until() -> datetime | None:
+    """Until two leases after the last pause, a lost lease says nothing of a host."""
+    back_at = Watch.objects.filter(pk=1).values_list("back_at", flat=True).first()
+    return None if back_at is None else back_at + timedelta(seconds=2 * settings.LEASE_S)
+
+
+def _prolong(pause: timedelta, now: datetime) -> int:
+    lease = now + timedelta(seconds=settings.LEASE_S)
+    held_for = ExpressionWrapper(Value(now) - F("claimed_at"), output_field=DurationField())
+    deadline = F("hard_deadline_at") + Least(Value(pause, output_field=DurationField()), held_for)
+    running: list[models.QuerySet[Attempt] | models.QuerySet[models.Model]] = [
+        Attempt.objects.filter(state__in=JUDGING),
+        *(kind._default_manager.filter(state=RUNNING) for kind in kinds()),
+    ]
+    return sum(
+        each.update(
+            hard_deadline_at=deadline,
+            lease_expires_at=Least(Greatest(F("lease_expires_at"), Value(lease)), deadline),
+        )
+        for each in running
+    )
