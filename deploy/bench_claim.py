@@ -43,10 +43,10 @@ INSERT INTO submissions_submission
        (owner_id, entrant_id, board_id, mode, filename, source, source_digest, code_digest, size_bytes, licence,
         created_at)
 SELECT person.id, entrant.id, %(board)s, CASE WHEN n %% 3 = 0 THEN 'test' ELSE 'ranked' END, 'kernel.py',
-       repeat('x', 1000), 'sha256:' || repeat('0', 64), '', 1000, 'MIT',
+       repeat('x', 100), 'sha256:' || repeat('0', 64), '', 1000, 'MIT',
        now() - greatest(0, %(attempts)s - n) * %(every_s)s * interval '1 second'
   FROM generate_series(1, %(attempts)s + 5000) AS n
-  JOIN accounts_user AS person ON person.username = 'racer' || 1 + (n * 7919) %% %(owners)s
+  JOIN accounts_user AS person ON person.username = 'racer' || 1 + (n::bigint * 7919) %% %(owners)s
   JOIN entrants_entrant AS entrant ON entrant.name = person.username
  ORDER BY n;
 

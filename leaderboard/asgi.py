@@ -86,7 +86,7 @@ def _declared(scope: dict[str, Any]) -> int:
     return int(value) if value.isdigit() and len(value) < len(str(UNKNOWN)) else UNKNOWN
 
 
-env.choose_settings("leaderboard.settings")
+env.choose_settings("leaderboard.settings", serves_requests=True)
 application = LimitBody(get_asgi_application(), settings.REQUEST_LIMIT_BYTES)
 import_module(settings.ROOT_URLCONF)
 # What is there by now lives as long as the process: looking through it whenever garbage is collected took 0.1 s a time.
