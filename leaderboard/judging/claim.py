@@ -35,13 +35,17 @@ from runner.wire import Job
 
 ALIVE: Final = timedelta(minutes=2)  # a runner that was not heard for so long is no alternative
 
-# What a runner may take, of all that waits for its hardware: every condition must hold.
+# What a runner may take, of all that waits for its hardware: every condition must hold. Only an attempt with a
+# predecessor can have been tried. OFFSET 0 has that looked up for each of these few: PostgreSQL would otherwise read
+# all unmeasurable attempts that the runner ever had, for a hash table.
 _TRIED_ELSEWHERE: Final = """
-(NOT EXISTS (
+(attempt.number = 1
+ OR NOT EXISTS (
     SELECT 1
       FROM judging_attempt AS mine
      WHERE mine.submission_id = attempt.submission_id AND mine.runner_id = %(runner)s
-       AND mine.is_shadow = attempt.is_shadow AND mine.outcome = 'unmeasurable')
+       AND mine.is_shadow = attempt.is_shadow AND mine.outcome = 'unmeasurable'
+    OFFSET 0)
  OR NOT EXISTS (
     SELECT 1
       FROM judging_runner AS spare

@@ -66,6 +66,16 @@ def test_claim_reads_each_of_5000_waiting_attempts_once() -> None:
     assert sum(scan["Actual Rows"] * scan["Actual Loops"] for scan in found) < 5_500
 
 
+def test_claim_does_not_read_what_its_runner_could_not_measure_before() -> None:
+    fill_queue(fill_history(8_000, 20, every_s=60), open_=1_000, shadows=0)
+    Attempt.objects.filter(state="done").update(outcome="unmeasurable", runner=Runner.objects.order_by("pk")[0])
+    again = Attempt.objects.filter(state="queued").order_by("pk")[:100]
+    Attempt.objects.filter(pk__in=[attempt.pk for attempt in again]).update(number=2)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE judging_attempt")
+    assert rows_of_a_claim() < 1_500
+
+
 def test_claim_does_not_look_at_shadow_attempts_while_others_wait() -> None:
     figures = fill_history(1_000, 20, every_s=600)
     fill_queue(figures, open_=5, shadows=0)
