@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models.functions import Coalesce
@@ -39,7 +39,7 @@ SELECT owner_id,
 
 def device_seconds(*, hardware: str, now: datetime) -> dict[int, float]:
     """Login → seconds within FAIR_WINDOW of its whole account, so that linked logins take turns as one person."""
-    figures = {
+    figures: dict[str, Any] = {
         "hardware": hardware,
         "now": now,
         "since": now - FAIR_WINDOW,
@@ -60,6 +60,6 @@ def _linked(logins: Iterable[int]) -> dict[int, list[int]]:
     """Account → all logins that are linked to it, of the accounts of these logins."""
     accounts = User.objects.filter(pk__in=logins).order_by().values(account=Coalesce("linked_to", "pk"))
     found: dict[int, list[int]] = defaultdict(list)
-    for login, account in User.objects.filter(linked_to__in=accounts).values_list("pk", "linked_to"):
-        found[account].append(login)
+    for login in User.objects.filter(linked_to__in=accounts).only("linked_to"):
+        found[login.account_id].append(login.pk)
     return found

@@ -47,7 +47,7 @@ def leading_places(entries: QuerySet[Entry], level: Sequence[tuple[int, int]]) -
     same = pairs_of(level)
     own: dict[int, Sequence[Value]] = {}
     lines: list[Value] = []
-    last = (0.0,)
+    last: tuple[object, ...] = ()
     for values in front(entries):
         line = values[0]
         if not lines:
