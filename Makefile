@@ -10,13 +10,14 @@ with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
 
-.PHONY: manage help up down reset status logs backup restore image test check bench bench-board bench-rejudge contest
+.PHONY: manage help up down reset status logs backup restore image test check bench bench-board bench-rejudge bench-claim contest
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
 	@echo "make test    every test, on real services                 make check  ruff, mypy, import contracts"
 	@echo "make image   the sandbox image of this checkout          make bench   time ranked jobs here, by phase"
 	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts; make bench-rejudge   apply large sets there"
+	@echo "make bench-claim   time a runner's claim beside 1,000,000 attempts"
 	@echo "make contest   a whole competition with the real judge, a quarter of an hour on a quiet machine"
 	@echo "make manage ARGS=\"import_problems FOLDER\"   a management command of the site; without ARGS: all of them"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
@@ -38,6 +39,9 @@ bench-board:
 
 bench-rejudge:
 	@$(call with,$(everything)) -m deploy.bench_rejudge $(ARGS)
+
+bench-claim:
+	@$(call with,$(everything)) -m deploy.bench_claim $(ARGS)
 
 contest:
 	@$(call with,$(develop)) -m tests.e2e.real_contest $(ARGS)

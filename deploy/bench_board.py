@@ -65,10 +65,10 @@ SELECT membership.user_id, membership.entrant_id, %(board)s + (n > %(entries)s):
     ON membership.id = (SELECT min(id) FROM entrants_membership) + (n * 7919) %% %(entrants)s;
 
 INSERT INTO judging_attempt
-       (submission_id, number, is_current, is_shadow, cause, losses, hardware, version_id, state, outcome, reason,
-        token, created_at, claimed_at, finished_at)
-SELECT submission.id, 1, true, false, 'first', 0, board.hardware, board.version_id, 'done', 'passed', '', 1,
-       submission.created_at, submission.created_at, submission.created_at
+       (submission_id, owner_id, is_ranked, number, is_current, is_shadow, cause, losses, hardware, version_id, state,
+        outcome, reason, token, created_at, claimed_at, finished_at)
+SELECT submission.id, submission.owner_id, true, 1, true, false, 'first', 0, board.hardware, board.version_id, 'done',
+       'passed', '', 1, submission.created_at, submission.created_at, submission.created_at
   FROM submissions_submission AS submission JOIN competitions_board AS board ON board.id = submission.board_id;
 
 INSERT INTO judging_result
@@ -108,13 +108,20 @@ def main() -> None:
 @contextmanager
 def filled(entries: int, attempts: int) -> Iterator[None]:
     """A site on a PostgreSQL of its own, with a board of that size."""
+    with scratch_site():
+        fill(entries, attempts)
+        yield
+
+
+@contextmanager
+def scratch_site() -> Iterator[None]:
+    """A site without any data, on a PostgreSQL of its own."""
     with tempfile.TemporaryDirectory(prefix="pf-bench-") as folder:
         state = Path(folder)
         state.chmod(0o711)  # the server has a user of its own when we are root
         postgres = start_postgres(state, durable=False)
         try:
             set_up(postgres.url)
-            fill(entries, attempts)
             yield
         finally:
             postgres.stop()
@@ -166,14 +173,14 @@ def _boards() -> Any:
     from leaderboard.competitions.models import Competition
 
     competition = Competition.objects.create(slug="bench", name="Bench")
-    made = [_board(competition, f"bench-{number}") for number in range(BOARDS)]
+    made = [make_board(competition, f"bench-{number}") for number in range(BOARDS)]
     collection = Competition.objects.create(slug="suite", name="Suite")
     for number in range(BOARDS):
-        _board(collection, f"suite-{number}", interface="model", entry="Model", level=1)
+        make_board(collection, f"suite-{number}", interface="model", entry="Model", level=1)
     return made[0]
 
 
-def _board(competition: Any, slug: str, **more: Any) -> Any:
+def make_board(competition: Any, slug: str, **more: Any) -> Any:
     from leaderboard.competitions.models import Board, Problem, ProblemVersion
     from problems.spec import Problem as Specification
 

@@ -37,10 +37,10 @@ SELECT result.id, '{"similar_source": 0.1, "faster_than_best": 0.9}', '{"rows: 5
 """
 SHADOWS: Final = """
 INSERT INTO judging_attempt
-       (submission_id, number, is_current, is_shadow, rejudge_set_id, cause, losses, hardware, version_id, state,
-        outcome, reason, token, created_at, claimed_at, finished_at)
-SELECT submission_id, 1, false, true, %(set)s, 'rejudge', 0, hardware, version_id, 'done', 'passed', '', 1, now(),
-       now(), now()
+       (submission_id, owner_id, is_ranked, number, is_current, is_shadow, rejudge_set_id, cause, losses, hardware,
+        version_id, state, outcome, reason, token, created_at, claimed_at, finished_at)
+SELECT submission_id, owner_id, is_ranked, 1, false, true, %(set)s, 'rejudge', 0, hardware, version_id, 'done',
+       'passed', '', 1, now(), now(), now()
   FROM judging_attempt
  WHERE id IN (SELECT attempt_id FROM standings_entry WHERE board_id = %(board)s ORDER BY id LIMIT %(submissions)s);
 
@@ -111,7 +111,7 @@ def _make(board: Any, actor: Any, size: int) -> Any:
 
 
 def _apply(chosen: Any, actor: Any) -> tuple[float, int, Counter[str]]:
-    from django.db import connection
+    from django.db import connection, transaction
     from django.utils import timezone
 
     from leaderboard import rejudgings
@@ -123,9 +123,12 @@ def _apply(chosen: Any, actor: Any) -> tuple[float, int, Counter[str]]:
         return execute(sql, params, many, context)
 
     began = time.monotonic()
-    with connection.execute_wrapper(count):
-        told = rejudgings.try_rejudging(chosen=chosen, actor=actor, now=timezone.now())
-    return time.monotonic() - began, queries["all"], told
+    with connection.execute_wrapper(count), transaction.atomic():
+        told = rejudgings.apply_rejudging(
+            chosen=chosen, actor=actor, reason="a bench", now=timezone.now(), leave_out=True, anyway=True
+        )
+        transaction.set_rollback(True)
+    return time.monotonic() - began, queries["all"], told or Counter()
 
 
 if __name__ == "__main__":

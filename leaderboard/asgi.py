@@ -86,7 +86,7 @@ def _declared(scope: dict[str, Any]) -> int:
     return int(value) if value.isdigit() and len(value) < len(str(UNKNOWN)) else UNKNOWN
 
 
-env.choose_settings("leaderboard.settings")
+env.choose_settings("leaderboard.settings", serves_requests=True)
 _limited = LimitBody(get_asgi_application(), settings.REQUEST_LIMIT_BYTES)
 from leaderboard.web.heartbeat import WithHeartbeat  # noqa: E402  (Django must be set up first)
 

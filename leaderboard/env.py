@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
+SERVES_REQUESTS = False  # whether this process is a web process: it gives up sooner
+
 _TRUE: Final = ("1", "true", "yes", "on")
 _FALSE: Final = ("0", "false", "no", "off", "")
 
@@ -77,6 +79,8 @@ def words(name: str, default: tuple[str, ...]) -> list[str]:
     return text(name, " ".join(default)).replace(",", " ").split()
 
 
-def choose_settings(module: str) -> None:
+def choose_settings(module: str, *, serves_requests: bool = False) -> None:
     """Name Django's settings, unless the operator named others."""
+    global SERVES_REQUESTS  # before the settings are read, once a process
+    SERVES_REQUESTS = serves_requests
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", module)

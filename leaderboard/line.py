@@ -23,14 +23,14 @@ from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.verdicts import kernel_runs, newest_verdicts
 from leaderboard.review.along import waiting_along
 from leaderboard.review.compared import Compared
-from leaderboard.review.open import note_stopped_before, open_case, open_cases, rejects_by_itself
-from leaderboard.review.screen import screen, screen_all
+from leaderboard.review.open import note_stopped_before, open_case, open_cases, rejects_by_itself, stopped_before
+from leaderboard.review.screen import foresee, screen, screen_all
 from leaderboard.review.standing import may_stand, not_standing
 from leaderboard.review.suspend import is_suspended, suspended_users
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.boards import incumbent_ratio, incumbent_ratios
 from leaderboard.standings.light import light_share
-from leaderboard.standings.publish import kernel_lines, lock_entrants, publish, withdraw
+from leaderboard.standings.publish import kernel_lines, lock_entrants, lock_lines, publish, withdraw
 from leaderboard.standings.ranking import Value
 from leaderboard.standings.records import contest_leader
 from leaderboard.standings.windows import stage_at
@@ -72,6 +72,16 @@ def look_all(results: Sequence[Result], now: datetime) -> dict[int, float | None
     return lights
 
 
+def foresee_held(results: Sequence[Result], now: datetime) -> set[int]:
+    """Results that look_all would open a case of. Writes and locks nothing."""
+    ranking = [result for result in results if could_rank(result)]
+    compared, incumbents = Compared(ranking), _incumbents(ranking)
+    held = {result.pk for result in results if rejects_by_itself(result)} | set(stopped_before(ranking))
+    for some in with_reports(ranking):
+        held |= foresee(results=some, compared=compared, incumbents=incumbents, now=now)
+    return held
+
+
 def _incumbents(results: Iterable[Result]) -> dict[int, float | None]:
     boards: dict[tuple[int, str], list[Result]] = defaultdict(list)
     for result in results:
@@ -97,7 +107,7 @@ def stand_all(user: User, competition: Competition | None, now: datetime) -> Non
 
 
 def stand_each(results: Iterable[Result], now: datetime) -> None:
-    results = list(results)
+    results = sorted(results, key=lambda result: result.attempt.submission.board_id)
     lock_all(results)
     for result in results:
         stand(result, now)
@@ -144,10 +154,11 @@ def all_that_may_rank(results: Sequence[Result]) -> set[int]:
 
 
 def lock_all(results: Iterable[Result]) -> None:
-    """Whose they are: accounts, then entrants, so that two sets of results never wait for one another."""
+    """Accounts, then entrants, then boards, each in the order of their keys: two sets of results never deadlock."""
     submissions = [result.attempt.submission for result in results]
     lock_accounts(submission.owner.account_id for submission in submissions)
     lock_entrants(submission.entrant_id for submission in submissions)
+    lock_lines(submission.board_id for submission in submissions)
 
 
 def could_rank(result: Result) -> bool:

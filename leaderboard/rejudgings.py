@@ -4,22 +4,25 @@ submissions at a time. What was judged stays in the shadow (judging/rejudge_sets
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from leaderboard import line
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import Board, Competition
+from leaderboard.competitions.models import Board, Competition, Role
+from leaderboard.competitions.roles import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.epochs import propose_epoch
-from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet, Result
 from leaderboard.judging.rejudge_select import Selection, select
-from leaderboard.judging.rejudge_sets import begin_applying, end_applying, lock_currents
+from leaderboard.judging.rejudge_sets import begin_applying, currents_of, end_applying, items_of, lock_currents
 from leaderboard.judging.shadow import bring_to_light
 from leaderboard.pipeline import learn_later
 from leaderboard.review.standing import not_standing
-from leaderboard.standings.publish import publish_all, withdraw_all
+from leaderboard.standings.publish import kernel_of, publish_all, retracted_kernels, withdraw_all
 from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
 
 
@@ -59,14 +62,45 @@ def apply_rejudging(
     return told
 
 
-def try_rejudging(
-    *, chosen: RejudgeSet, actor: User, now: datetime, leave_out: bool = True, anyway: bool = True
-) -> Counter[str]:
-    """What applying it now would come to, held ones included: it is done, and taken back."""
+def try_rejudging(*, chosen: RejudgeSet, actor: User, now: datetime) -> Counter[str]:
+    """How many would be published, held, … if the set were applied now, without those that are not judged yet.
+
+    Foretold on a snapshot that nobody waits for: no row is locked and nothing is written.
+    """
+    check_role(actor, chosen.competition, Role.OWNER, "try a re-judging")
+    with _snapshot():
+        chosen.refresh_from_db()
+        if not chosen.is_open:
+            raise UserError("rejudge_set", chosen.name, f"is {chosen.state} already", status=409)
+        items = items_of(chosen)
+        fates = {pk: fate or RejudgeItem.NO_VERDICT for pk, fate in fates_of(items, currents_of(chosen)).items()}
+        told = Counter(fates.values())
+        told.update(_foretold([item.after.result for item in items if fates[item.pk] == RejudgeItem.APPLIED], now))
+        return told
+
+
+def _foretold(results: list[Result], now: datetime) -> Counter[str]:
+    """What _bring_to_light would answer."""
+    ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
+    waiting = line.foresee_held(ranked, now) | not_standing(ranked)
+    retracted = retracted_kernels({result.attempt.submission.board_id for result in ranked})
+    sound = line.all_that_may_rank(ranked) - waiting
+    published = {
+        result.pk for result in ranked if result.pk in sound and kernel_of(result.attempt.submission) not in retracted
+    }
+    held = {result.pk for result in ranked if line.could_rank(result)} & waiting
+    return +Counter({"published": len(published), "held": len(held), "failed": len(ranked) - len(published | held)})
+
+
+@contextmanager
+def _snapshot() -> Iterator[None]:
+    """One moment of the database, for reading. Within another transaction it is that one's."""
+    is_outermost = not connection.in_atomic_block
     with transaction.atomic():
-        told = apply_rejudging(chosen=chosen, actor=actor, reason="tried", now=now, leave_out=leave_out, anyway=anyway)
-        transaction.set_rollback(True)
-    return told or Counter()
+        if is_outermost:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
 
 
 def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:

@@ -9,6 +9,7 @@ import structlog
 from psycopg.conninfo import conninfo_to_dict
 
 from leaderboard import env
+from runner.wire import ANSWER_S
 
 # --- who we are ---
 DEBUG = env.boolean("DEBUG", default=False)
@@ -79,9 +80,22 @@ TEMPLATES: list[dict[str, Any]] = [
 # --- database: PostgreSQL only; a unix socket or TCP, whatever libpq understands ---
 
 
+def _patience(name: str, requests_s: float, others_s: float) -> float:
+    """Seconds; 0: no limit. Nobody looks at a page that takes longer; worker, sweeper and commands may."""
+    return env.seconds(name, requests_s if env.SERVES_REQUESTS else others_s, least=0, most=86_400)
+
+
+DATABASE_TIMEOUTS_S = {  # by PostgreSQL's names
+    "statement_timeout": _patience("STATEMENT_TIMEOUT_S", 10, 3600),
+    "lock_timeout": _patience("LOCK_TIMEOUT_S", 5, 60),
+    "idle_in_transaction_session_timeout": _patience("IDLE_IN_TRANSACTION_TIMEOUT_S", 30, 600),
+}
+
+
 def _database(url: str, pool_max: int) -> dict[str, Any]:
     parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-    options: dict[str, Any] = {}
+    limits = " ".join(f"-c {name}={round(1000 * limit)}" for name, limit in DATABASE_TIMEOUTS_S.items())  # milliseconds
+    options: dict[str, Any] = {"options": f"{limits} {parts.pop('options', '')}".strip()}  # the address's own win
     if pool_max:
         options["pool"] = {"min_size": 1, "max_size": pool_max, "timeout": 10}
     settings = {
@@ -184,6 +198,7 @@ if RENEW_S * 2 > LEASE_S:
     raise env.ConfigError(
         f"RENEW_S={RENEW_S} must be at most half of LEASE_S={LEASE_S}, or one lost packet ends a lease"
     )
+CLAIM_TIMEOUT_S = env.seconds("CLAIM_TIMEOUT_S", 8, least=0.1, most=ANSWER_S - 1)  # the runner gives up at ANSWER_S
 ATTEMPT_OVERHEAD_S = env.seconds("ATTEMPT_OVERHEAD_S", 900, least=1, most=86_400)  # beyond a problem's own timeouts
 HINT_COMMAND = env.words("HINT_COMMAND", ())  # such as `kernelguard --api-mode`: review/hint.py; none: nobody is asked
 REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  # the first wait for a calmer machine

@@ -20,9 +20,9 @@ import httpx
 
 from runner.config import DaemonSettings
 from runner.errors import ConfigError, SiteRefused, SiteUnreachable, StaleLease, Unauthorised
-from runner.wire import JSON, MAX_REPORT_BYTES, WIRE_VERSION, Event, Job, Report, WireError, dump
+from runner.wire import ANSWER_S, JSON, MAX_REPORT_BYTES, WIRE_VERSION, Event, Job, Report, WireError, dump
 
-TIMEOUT = httpx.Timeout(15.0, connect=5.0)  # seconds
+TIMEOUT = httpx.Timeout(ANSWER_S, connect=5.0)
 MAX_ANSWER_BYTES: Final = 8_000_000  # a Job: a source of 1 MB, a problem of 1 MB, both escaped
 STANDING: Final = "Photofinish-Runner"  # header of an answer without a job: draining, suspended, set aside
 BACKOFF_BASE_S: Final = 0.25

@@ -33,6 +33,7 @@ OUTCOMES: Final = (
 MAX_SOURCE_BYTES: Final = 1_000_000
 MAX_MESSAGE_CHARS: Final = 8_000
 MAX_LOG_CHARS: Final = 140_000  # first and last 64 kB of each stream, with the mark between
+ANSWER_S: Final = 15.0  # that a runner waits for the site's answer
 MAX_REPORT_BYTES: Final = 16_000_000
 MAX_EVENTS_PER_CALL: Final = 100
 MAX_CONFIRMATION_BYTES: Final = 64_000

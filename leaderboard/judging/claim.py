@@ -3,18 +3,22 @@
 Rows that another claim is taking at this moment are skipped, so two runners never get the same attempt and never wait
 for each other. The order is fair rather than first come first served:
 
-1. what is re-judged comes last, and last of that what is judged in the shadow, for which nobody waits;
-2. the owner who was served least on this hardware (running now, or claimed within FAIR_WINDOW) comes first, so one who
-   sends ten at once takes turns with everybody else even where a single runner does all the work; what an organiser
-   has judged again in the shadow is not served to its owner, so it costs them no turn;
+1. shadow attempts come last, and are looked at only where nothing else waits; before them come attempts that an
+   organiser had judged again in the open;
+2. the account that used least of this hardware's time lately comes first (fairness.py), so a competitor who sends ten
+   at once takes turns with everybody else even where a single runner does all the work; an attempt of a re-judging set
+   is not charged to its owner, so it costs them no turn;
 3. ranked before practice;
-4. then by the time of submission, so an attempt that replaces a lost one keeps its place. An attempt that waits for a
-   calmer machine (`not_before`) counts as sent when its wait is over: at the end of the queue.
+4. then in the order in which submissions came, so an attempt that replaces a lost one keeps its place. An attempt that
+   waits for a calmer machine (`not_before`) comes after those that do not: at the end of the queue.
 
 A runner gets timed work of the epoch that it measures in only (epochs.measurable); tests run in any.
 
-What a runner could not measure before, it gets again only where no other one is alive that has not tried; what somebody
-wants judged on another device, only where there is no other.
+A runner gets a submission that it could not measure before only where no other runner is alive that has not tried it;
+and an attempt that is wanted on another device only where there is no other.
+
+A claim costs a pass over the rows that wait, and probes of an index for the few rows that were tried before: what an
+owner ever sent plays no part (`make bench-claim`).
 """
 
 from __future__ import annotations
@@ -29,73 +33,87 @@ from django.db import connection, transaction
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.judging import events
 from leaderboard.judging.epochs import measurable
+from leaderboard.judging.fairness import device_seconds
 from leaderboard.judging.leased import next_token
 from leaderboard.judging.models import Attempt, ReferenceTime, Runner
-from leaderboard.judging.states import CLAIMED, LOST, QUEUED, RUNNING, check_move
+from leaderboard.judging.states import CLAIMED, QUEUED, RUNNING, check_move
 from leaderboard.judging.sweep import lose
 from runner.wire import Job
 
-FAIR_WINDOW: Final = timedelta(minutes=10)
 ALIVE: Final = timedelta(minutes=2)  # a runner that was not heard for so long is no alternative
 
-_CLAIM: Final = """
-UPDATE judging_attempt AS taken
-   SET state = %(claimed)s, runner_id = %(runner)s, token = nextval('judging_fencing_token'), claimed_at = %(now)s,
-       lease_expires_at = %(lease)s, hard_deadline_at = %(lease)s
- WHERE taken.id = (
-    SELECT attempt.id
-      FROM judging_attempt AS attempt
-      JOIN submissions_submission AS submission ON submission.id = attempt.submission_id
-     WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s
-       AND (attempt.not_before IS NULL OR attempt.not_before <= %(now)s)
-       AND (NOT EXISTS (
-               SELECT 1
-                 FROM judging_attempt AS mine
-                WHERE mine.submission_id = attempt.submission_id AND mine.runner_id = %(runner)s
-                  AND mine.is_shadow = attempt.is_shadow
-                  AND mine.outcome = 'unmeasurable')
-            OR NOT EXISTS (
-               SELECT 1
-                 FROM judging_runner AS spare
-                WHERE spare.hardware = attempt.hardware AND spare.last_seen_at > %(alive)s
-                  AND spare.suspended_at IS NULL AND spare.set_aside_at IS NULL
-                  AND spare.draining_at IS NULL AND spare.revoked_at IS NULL
-                  AND NOT EXISTS (
-                     SELECT 1
-                       FROM judging_attempt AS tried
-                      WHERE tried.submission_id = attempt.submission_id AND tried.runner_id = spare.id
-                        AND tried.is_shadow = attempt.is_shadow
-                        AND tried.outcome = 'unmeasurable')))
-       AND (attempt.away_from_id IS DISTINCT FROM %(runner)s
-            OR NOT EXISTS (
-               SELECT 1
-                 FROM judging_runner AS other
-                WHERE other.hardware = attempt.hardware AND other.last_seen_at > %(alive)s AND other.id <> %(runner)s
-                  AND other.suspended_at IS NULL AND other.set_aside_at IS NULL
-                  AND other.draining_at IS NULL AND other.revoked_at IS NULL))
+# What a runner may take, of all that waits for its hardware: every condition must hold. Only an attempt with a
+# predecessor can have been tried. OFFSET 0 has that looked up for each of these few: PostgreSQL would otherwise read
+# all unmeasurable attempts that the runner ever had, for a hash table.
+_TRIED_ELSEWHERE: Final = """
+(attempt.number = 1
+ OR NOT EXISTS (
+    SELECT 1
+      FROM judging_attempt AS mine
+     WHERE mine.submission_id = attempt.submission_id AND mine.runner_id = %(runner)s
+       AND mine.is_shadow = attempt.is_shadow AND mine.outcome = 'unmeasurable'
+    OFFSET 0)
+ OR NOT EXISTS (
+    SELECT 1
+      FROM judging_runner AS spare
+     WHERE spare.hardware = attempt.hardware AND spare.last_seen_at > %(alive)s
+       AND spare.suspended_at IS NULL AND spare.set_aside_at IS NULL
+       AND spare.draining_at IS NULL AND spare.revoked_at IS NULL
+       AND NOT EXISTS (
+           SELECT 1
+             FROM judging_attempt AS tried
+            WHERE tried.submission_id = attempt.submission_id AND tried.runner_id = spare.id
+              AND tried.is_shadow = attempt.is_shadow AND tried.outcome = 'unmeasurable')))
+"""
+_NOT_KEPT_AWAY: Final = """
+(attempt.away_from_id IS DISTINCT FROM %(runner)s
+ OR NOT EXISTS (
+    SELECT 1
+      FROM judging_runner AS other
+     WHERE other.hardware = attempt.hardware AND other.last_seen_at > %(alive)s AND other.id <> %(runner)s
+       AND other.suspended_at IS NULL AND other.set_aside_at IS NULL
+       AND other.draining_at IS NULL AND other.revoked_at IS NULL))
+"""
+_IS_DUE: Final = "(attempt.not_before IS NULL OR attempt.not_before <= %(now)s)"
+# Where the runner measures in the epoch that every board ranks, `any_epoch` spares the look at the submissions.
+_OF_ITS_EPOCH: Final = """
+(%(any_epoch)s
+ OR EXISTS (
+    SELECT 1
+      FROM submissions_submission AS submission
+     WHERE submission.id = attempt.submission_id
        AND (submission.mode = 'test'
             OR %(by_default)s <> COALESCE(
                 submission.created_at
                     >= (%(exceptions)s::jsonb #>> ARRAY[submission.board_id::text, '0'])::timestamptz
                 AND submission.created_at
                     < (%(exceptions)s::jsonb #>> ARRAY[submission.board_id::text, '1'])::timestamptz,
-                false))
-     ORDER BY attempt.is_shadow,
-              attempt.cause = 'rejudge',
-              (SELECT count(*)
-                 FROM judging_attempt AS other
-                 JOIN submissions_submission AS theirs ON theirs.id = other.submission_id
-                WHERE theirs.owner_id = submission.owner_id AND other.hardware = attempt.hardware
-                  AND NOT other.is_shadow
-                  AND (other.state = ANY(%(running)s) OR (other.claimed_at > %(since)s AND other.state <> %(lost)s))),
-              submission.mode <> 'ranked',
-              COALESCE(attempt.not_before, submission.created_at),
+                false))))
+"""
+_MAY_TAKE: Final = " AND ".join((_IS_DUE, _OF_ITS_EPOCH, _TRIED_ELSEWHERE, _NOT_KEPT_AWAY))
+
+_CLAIM: Final = f"""
+UPDATE judging_attempt AS taken
+   SET state = %(claimed)s, runner_id = %(runner)s, token = nextval('judging_fencing_token'), claimed_at = %(now)s,
+       lease_expires_at = %(lease)s, hard_deadline_at = %(lease)s
+ WHERE taken.id = (
+    SELECT attempt.id
+      FROM judging_attempt AS attempt
+      LEFT JOIN unnest(%(owners)s::bigint[], %(seconds)s::float8[]) AS used (owner_id, seconds)
+        ON used.owner_id = attempt.owner_id
+     WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s AND attempt.is_shadow = %(is_shadow)s
+       AND {_MAY_TAKE}
+     ORDER BY attempt.cause = 'rejudge',
+              coalesce(used.seconds, 0),
+              NOT attempt.is_ranked,
+              attempt.not_before NULLS FIRST,
+              attempt.submission_id,
               attempt.id
      LIMIT 1
        FOR UPDATE OF attempt SKIP LOCKED)
    AND taken.state = %(queued)s
 RETURNING taken.id
-"""
+"""  # noqa: S608 - the conditions above and no value
 
 
 @transaction.atomic
@@ -148,25 +166,29 @@ def longest(bundle: dict[str, Any]) -> timedelta:
 
 
 def _take(runner: Runner, now: datetime) -> int | None:
+    used = device_seconds(hardware=runner.hardware, now=now)
     timed = measurable(hardware=runner.hardware, epoch=runner.epoch)
     figures: dict[str, Any] = {
+        "any_epoch": timed.by_default and not timed.exceptions,
         "by_default": timed.by_default,
         "exceptions": json.dumps(timed.exceptions),
         "claimed": CLAIMED,
         "queued": QUEUED,
-        "lost": LOST,
-        "running": list(RUNNING),
         "runner": runner.pk,
         "hardware": runner.hardware,
+        "owners": list(used),
+        "seconds": list(used.values()),
         "now": now,
-        "since": now - FAIR_WINDOW,
         "alive": now - ALIVE,
         "lease": now + timedelta(seconds=settings.LEASE_S),
     }
     with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, figures)
-        row = cursor.fetchone()
-    return None if row is None else int(row[0])
+        for is_shadow in (False, True):
+            cursor.execute(_CLAIM, figures | {"is_shadow": is_shadow})
+            row = cursor.fetchone()
+            if row is not None:
+                return int(row[0])
+    return None
 
 
 def frozen_times(version: ProblemVersion, *, hardware: str, epoch: str) -> dict[str, float]:

@@ -35,6 +35,8 @@ def enqueue(
         submission.attempts.filter(is_current=True).update(is_current=False)
     attempt = Attempt.objects.create(
         submission=submission,
+        owner_id=submission.owner_id,
+        is_ranked=submission.mode == "ranked",
         number=1 if last is None else last.number + 1,
         cause=cause,
         losses=losses,

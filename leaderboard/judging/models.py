@@ -172,18 +172,23 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
 class Attempt(models.Model):
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="attempts")
+    # The submission's owner and mode, and the board's hardware: here for the indexes that a claim uses.
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False)
+    is_ranked = models.BooleanField()
+    hardware = models.CharField(max_length=64)
     number = models.PositiveIntegerField()  # 1, 2, 3 … within its submission; in the shadow, within its set
     is_current = models.BooleanField(default=True)
     is_shadow = models.BooleanField(default=False)  # judged for a set, not applied: nobody sees it
     rejudge_set = models.ForeignKey(RejudgeSet, on_delete=models.PROTECT, null=True, related_name="attempts")
     cause = models.CharField(max_length=16, default=FIRST)
     losses = models.PositiveIntegerField(default=0)  # attempts before this one that were lost in a row
-    hardware = models.CharField(max_length=64)  # the board's, here for the index that a claim uses
     version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=16, default=QUEUED)
     outcome = models.CharField(max_length=16, blank=True)
     reason = models.CharField(max_length=64, blank=True)
-    runner = models.ForeignKey(Runner, on_delete=models.PROTECT, null=True, related_name="attempts")
+    runner = models.ForeignKey(  # indexed with its token, below
+        Runner, on_delete=models.PROTECT, null=True, related_name="attempts", db_index=False
+    )
     away_from = models.ForeignKey(Runner, on_delete=models.PROTECT, null=True, related_name="+")  # if another is alive
     token = models.BigIntegerField(default=0)  # fencing token of the claim; 0 before it
     lease_expires_at = models.DateTimeField(null=True)
@@ -252,7 +257,14 @@ class Attempt(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["hardware", "id"], condition=Q(state=QUEUED), name="attempt_queue"),
+            models.Index(fields=["hardware", "is_shadow", "id"], condition=Q(state=QUEUED), name="attempt_queue"),
+            models.Index(
+                fields=["hardware", "finished_at"], condition=Q(rejudge_set__isnull=True), name="attempt_device_time"
+            ),
+            models.Index(
+                fields=["submission", "runner"], condition=Q(outcome="unmeasurable"), name="attempt_unmeasurable"
+            ),
+            models.Index(fields=["runner", "token"], name="attempt_by_runner"),
             models.Index(fields=["lease_expires_at"], condition=Q(state__in=RUNNING), name="attempt_leases"),
         ]
 

@@ -107,6 +107,8 @@ def _shadow(submission: Submission, chosen: RejudgeSet, number: int, now: dateti
     board = submission.board
     return Attempt(
         submission=submission,
+        owner_id=submission.owner_id,
+        is_ranked=submission.mode == "ranked",
         number=number,
         is_current=False,
         is_shadow=True,

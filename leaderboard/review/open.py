@@ -57,7 +57,7 @@ def rejects_by_itself(result: Result) -> bool:
 def note_stopped_before(*, results: Sequence[Result], now: datetime) -> set[int]:
     """What a person rejected, or is to look at for what was not measured, does not rank by being judged, or sent, once
     more: the next result waits as well. Answers which of these do."""
-    stopped = _stopped_before(results)
+    stopped = stopped_before(results)
     notes = [_note(result, before, now) for result in results if (before := stopped.get(result.pk)) is not None]
     Finding.objects.bulk_create(notes, ignore_conflicts=True)
     return set(stopped)
@@ -99,7 +99,7 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
     return row
 
 
-def _stopped_before(results: Sequence[Result]) -> dict[int, Case]:
+def stopped_before(results: Sequence[Result]) -> dict[int, Case]:
     """Result → what was last about the same kernel of the same entrant, unless that was to clear it. One query."""
     decided = Q(state__in=(case.CLEARED, case.REJECTED, case.APPEALED), is_by_itself=False)
     not_measured = Finding.objects.filter(result=OuterRef("result"), rule__in=NOT_MEASURED)

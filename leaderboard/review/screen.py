@@ -44,15 +44,28 @@ def screen_all(
     *, results: Sequence[Result], compared: Compared, incumbents: Mapping[int, float | None], now: datetime
 ) -> list[Finding]:
     """The same of many, in a fixed number of queries. `incumbents`: by result. Their reports had better be at hand."""
+    seen = _see_all(results, compared, incumbents, now)
+    Measurement.objects.bulk_create([one.measurement for one in seen])
+    return _keep([finding for one in seen for finding in one.findings])
+
+
+def foresee(
+    *, results: Sequence[Result], compared: Compared, incumbents: Mapping[int, float | None], now: datetime
+) -> set[int]:
+    """Results that screen_all would have a finding of. Writes nothing."""
+    return {one.measurement.result_id for one in _see_all(results, compared, incumbents, now) if one.findings}
+
+
+def _see_all(
+    results: Sequence[Result], compared: Compared, incumbents: Mapping[int, float | None], now: datetime
+) -> list[_Seen]:
     for result in results:
         _check_timed(result)
     sources = sources_of([result.attempt.submission for result in results])
-    seen = [
+    return [
         _see(result, compared.known(result, incumbents[result.pk]), sources[result.attempt.submission_id], now)
         for result in results
     ]
-    Measurement.objects.bulk_create([one.measurement for one in seen])
-    return _keep([finding for one in seen for finding in one.findings])
 
 
 def thresholds_of(competition: Competition) -> Thresholds:

@@ -17,6 +17,7 @@ from leaderboard.competitions.models import Board
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.field import Field
+from leaderboard.standings.front import front
 from leaderboard.standings.history import Record
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking import Place, Run, Value, mean_time_us, pool
@@ -193,10 +194,6 @@ def board_records(board: Board, *, stage: Stage, now: datetime) -> list[RecordLi
     return [RecordLine(one, entries[one.value.submissions[0]]) for one in found if one.value.submissions[0] in entries]
 
 
-def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:
-    return incumbent_ratios(board=board.pk, epoch=epoch, submissions=[without.pk])[without.pk]
-
-
 def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> dict[int, float | None]:
     """Submission → the best published value of the board in this epoch, of any stage and shown or not, without its run.
 
@@ -205,6 +202,12 @@ def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> d
     rows = Entry.objects.filter(board=board, epoch=epoch).order_by().values_list(*COLUMNS)
     field = Field(Run(*row) for row in rows)
     return {submission: field.best_without(submission) for submission in submissions}
+
+
+def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:
+    """The same for one submission, however many lines the board has."""
+    others = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without)
+    return next((values[0].ratio for values in front(others)), None)
 
 
 def _own_value(submission: Submission, epoch: str, counted: Window) -> tuple[Value, float]:

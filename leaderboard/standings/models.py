@@ -44,7 +44,11 @@ class Entry(models.Model):
             models.CheckConstraint(condition=Q(score_us__gt=0, ratio__gt=0), name="entry_numbers_are_positive"),
             models.CheckConstraint(condition=~Q(telemetry="none"), name="entry_was_watched"),
         ]
-        indexes = [models.Index(fields=["board", "epoch"], name="entry_by_epoch")]
+        indexes = [
+            models.Index(
+                fields=["board", "epoch", "ratio", "id"], include=["entrant", "submitted_at"], name="entry_front"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.entrant_id} on {self.board_id}: {self.score_us:.1f} µs"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from django.db import connection
 from django.db.models import QuerySet
 
 from leaderboard.entrants.models import Entrant
@@ -36,7 +37,7 @@ def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None]
     submissions = [result.attempt.submission for result in results]
     lock_entrants(submission.entrant_id for submission in submissions)
     retracted = retracted_kernels({submission.board_id for submission in submissions})
-    may = [result for result in results if _kernel(result.attempt.submission) not in retracted]
+    may = [result for result in results if kernel_of(result.attempt.submission) not in retracted]
     pin_contests(may, now=now)
     Entry.objects.bulk_create(
         [_entry(result, lights[result.pk], now) for result in may],
@@ -70,7 +71,7 @@ def _entry(result: Result, light: float | None, now: datetime) -> Entry:
     )
 
 
-def _kernel(submission: Submission) -> tuple[int, int, str]:
+def kernel_of(submission: Submission) -> tuple[int, int, str]:
     return submission.board_id, submission.entrant_id, submission.kernel
 
 
@@ -103,6 +104,23 @@ def lock_entrants(entrants: Iterable[int]) -> None:
     """
     found = Entrant.objects.filter(pk__in=set(entrants)).order_by("pk")
     list(found.select_for_update(no_key=True).values_list("pk"))
+
+
+_LOCK_LINES: Final = """
+INSERT INTO standings_revision AS known (board_id, token)
+SELECT board_id, gen_random_uuid() FROM unnest(%s::bigint[]) AS board_id ORDER BY board_id
+    ON CONFLICT (board_id) DO UPDATE SET token = known.token
+"""
+
+
+def lock_lines(boards: Iterable[int]) -> None:
+    """Nobody else writes a line of these boards until the end of the transaction.
+
+    A trigger locks a board's revision with the first line that is written. An act on lines of several boards locks all
+    of them here first, after accounts and entrants, or two acts could wait for each other.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK_LINES, [sorted(set(boards))])
 
 
 def retracted_kernels(boards: Iterable[int]) -> set[tuple[int, int, str]]:

@@ -15,10 +15,10 @@ from django.db.models import F
 from leaderboard.competitions.calendar import Stage, window_of
 from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
+from leaderboard.standings.front import leading_places
 from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking import Place, Value, rank
-from leaderboard.standings.table import run_of
+from leaderboard.standings.ranking import Place, Value
 from leaderboard.standings.windows import inside, stage_at
 
 NOT_YET: Final = "record not confirmed yet"
@@ -32,7 +32,7 @@ def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value
         return None
     contest = window_of(board.competition.schedule, Stage.CONTEST, board_deadline=board.deadline)
     entries = Entry.objects.filter(inside(contest), board=board, epoch=epoch)
-    places = rank(map(run_of, entries), level=level_pairs([board.pk]).get(board.pk, ()))
+    places = leading_places(entries, level_pairs([board.pk]).get(board.pk, ()))
     return places[0].value if places else None
 
 

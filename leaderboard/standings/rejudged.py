@@ -1,7 +1,7 @@
 """What a re-judging set would change: each submission before and after, the boards as they are and as they would be.
 
-Reads and never writes; a fixed number of queries however large the set. Which results would be held for review is not
-foretold here: rejudgings.try_rejudging goes through with it and takes it back.
+Reads and never writes; a fixed number of queries however large the set. Which results would be held for review is
+foretold by rejudgings.try_rejudging, which reads their reports.
 """
 
 from __future__ import annotations

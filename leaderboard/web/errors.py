@@ -10,6 +10,7 @@ import logging
 from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -18,6 +19,8 @@ from rest_framework.views import set_rollback
 from leaderboard.errors import RateLimited, StaleLease, UserError
 
 BUG: Final = "Something broke on our side; it is in our log. Try again in a moment."
+BUSY: Final = "The database did not answer in time, so nothing was changed. Try again in a moment."
+RETRY_AFTER_S: Final = 5
 STALE: Final = "The lease on this attempt is lost or the attempt is finished; stop working on it."
 _SHOWN_CHARS: Final = 200
 
@@ -36,6 +39,10 @@ def _answer(exc: Exception, context: dict[str, Any]) -> Response:
     match exc:
         case UserError():
             return _user_error(exc)
+        case OperationalError():
+            response = body(503, BUSY)
+            response["Retry-After"] = str(RETRY_AFTER_S)
+            return response
         case StaleLease():
             return Response({"detail": STALE, "code": "stale"}, status=409)
         case exceptions.ValidationError():

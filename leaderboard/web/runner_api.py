@@ -6,9 +6,13 @@ Every call says its moment with one clock reading here; the acts below take time
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from django.conf import settings
+from django.db import OperationalError, connection, transaction
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
@@ -114,10 +118,17 @@ class Hello(RunnerView):
 
 
 class Claim(RunnerView):
+    """Committed before the runner stops waiting for the answer, or not at all: no attempt is taken for nobody."""
+
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        self._give_up_at = time.monotonic() + settings.CLAIM_TIMEOUT_S  # waiting for a connection counts, too
+        super().setup(request, *args, **kwargs)
+
     def post(self, request: Request) -> Response:
         runner, sent = self.runner_of(request), self.read(request)
         check_hardware(runner, _text(sent, "hardware"))
-        job = pipeline.claim_work(runner=runner, now=timezone.now())
+        with _rolled_back_at(self._give_up_at):
+            job = pipeline.claim_work(runner=runner, now=timezone.now())
         if job is not None:
             return Response(job.to_json())
         standing = Runner.objects.get(pk=runner.pk).standing
@@ -182,6 +193,18 @@ class TakeReport(RunnerView):
             )
         except (StaleLease, UserError):
             return  # not this runner's attempt, or no token at all: the answer says the rest
+
+
+@contextmanager
+def _rolled_back_at(moment: float) -> Iterator[None]:
+    """One transaction that commits before this reading of the monotonic clock, or raises OperationalError."""
+    with transaction.atomic():
+        left_ms = max(1, round(1000 * (moment - time.monotonic())))  # 0 would be no limit
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(left_ms)])
+        yield
+        if time.monotonic() > moment:  # each statement was quick enough, all of them were not
+            raise OperationalError("the claim took longer than CLAIM_TIMEOUT_S")
 
 
 def _read_body(request: HttpRequest, limit_bytes: int) -> bytes:

@@ -8,11 +8,15 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import connection, transaction
 
+from leaderboard.accounts.models import User
 from leaderboard.judging.claim import claim_next
+from leaderboard.judging.fairness import FAIR_WINDOW, device_seconds
 from leaderboard.judging.models import ReferenceTime, Runner
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.sweep import expire_leases
+from leaderboard.rejudgings import apply_rejudging
 from runner.wire import Job
+from tests.leaderboard.rejudging import judge_shadow, set_of
 from tests.leaderboard.stage import Stage, current, make_board, make_runner
 
 
@@ -148,6 +152,60 @@ def test_owners_take_turns_even_with_a_single_runner(stage: Stage) -> None:
     stage.submit(stage.ben)
     stage.submit(stage.cleo)
     assert claimed_owners(stage, 5) == ["ada", "ben", "cleo", "ada", "ada"]
+
+
+def test_owners_take_turns_by_device_seconds_not_by_attempts(stage: Stage) -> None:
+    for _ in range(2):
+        stage.submit(stage.ada)
+    for _ in range(4):
+        stage.submit(stage.ben)
+    job = stage.claim()  # ada's takes five minutes
+    stage.later(300)
+    stage.report(job)
+    assert claimed_owners(stage, 5) == ["ben", "ben", "ben", "ben", "ada"]
+
+
+def test_owners_are_charged_for_what_runs_and_only_within_the_window(stage: Stage) -> None:
+    ada, ben = stage.submit(stage.ada), stage.submit(stage.ben)
+    job = stage.claim()
+    stage.later(30)
+    assert device_seconds(hardware="cpu", now=stage.now) == {stage.ada.pk: 30}
+    stage.later(FAIR_WINDOW.total_seconds())
+    stage.report(job)
+    stage.judge(ben)
+    assert device_seconds(hardware="cpu", now=stage.now) == {
+        stage.ada.pk: FAIR_WINDOW.total_seconds() - 1,  # it ended a second ago
+        stage.ben.pk: 1,
+    }
+    assert device_seconds(hardware="H200", now=stage.now) == {}
+    assert current(ada).owner_id == stage.ada.pk
+
+
+def test_owner_with_two_claims_at_one_moment_is_behind_one_with_none(stage: Stage) -> None:
+    stage.submit(stage.ada)
+    stage.submit(stage.ada)
+    ben = stage.submit(stage.ben)
+    stage.claim()
+    assert stage.claim().submission_id == str(ben.pk)
+
+
+def test_linked_logins_take_turns_as_one_owner(stage: Stage) -> None:
+    stage.submit(stage.ada)
+    for _ in range(2):
+        stage.submit(stage.ben)
+    stage.submit(stage.cleo)
+    User.objects.filter(pk=stage.ben.pk).update(linked_to=stage.ada)
+    assert claimed_owners(stage, 4) == ["ada", "cleo", "ben", "ben"]
+
+
+def test_owner_pays_no_device_time_for_a_set_even_after_it_was_applied(stage: Stage) -> None:
+    stage.judge(judged := stage.submit(stage.ada))
+    stage.later(3600)
+    chosen = set_of(stage, judged)
+    judge_shadow(stage, judged)
+    apply_rejudging(chosen=chosen, actor=stage.olga, reason="a bug in the judge", now=stage.now)
+    assert current(judged).rejudge_set == chosen
+    assert device_seconds(hardware="cpu", now=stage.now) == {}
 
 
 def test_of_one_owner_ranked_comes_before_practice_then_the_older(stage: Stage) -> None:

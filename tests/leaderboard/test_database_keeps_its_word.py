@@ -27,7 +27,13 @@ def test_one_current_attempt_a_submission(stage: Stage) -> None:
     first = current(stage.submit())
     refused(
         lambda: Attempt.objects.create(
-            submission=first.submission, number=2, hardware="cpu", version=first.version, created_at=NOON
+            submission=first.submission,
+            owner=first.owner,
+            is_ranked=True,
+            number=2,
+            hardware="cpu",
+            version=first.version,
+            created_at=NOON,
         ),
         "one_current_attempt_a_submission",
     )

@@ -83,3 +83,44 @@ def test_the_site_does_not_start_on_a_mistake(changes: dict[str, str], words: st
     )
     assert done.returncode != 0
     assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("entry", "changes", "shown"),
+    [
+        ("leaderboard.asgi", {}, ["10s", "5s", "30s"]),
+        ("leaderboard.manage", {}, ["1h", "1min", "10min"]),
+        ("leaderboard.asgi", {"STATEMENT_TIMEOUT_S": "2.5", "LOCK_TIMEOUT_S": "0"}, ["2500ms", "0", "30s"]),
+    ],
+)
+def test_database_timeouts_are_short_in_a_web_process_and_longer_elsewhere(
+    entry: str, changes: dict[str, str], shown: list[str]
+) -> None:
+    asked = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+    program = f"""
+import django, importlib
+if "{entry}" == "leaderboard.asgi":
+    importlib.import_module("{entry}")
+else:
+    from leaderboard import env
+    env.choose_settings("leaderboard.settings")
+    django.setup()
+from django.db import connection
+with connection.cursor() as cursor:
+    print([cursor.execute("SHOW " + name).fetchone()[0] for name in {asked!r}])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **changes}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == repr(shown)
+
+
+def test_claim_timeout_leaves_the_runner_time_to_hear_the_answer() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import leaderboard.settings"],
+        env={**os.environ, "CLAIM_TIMEOUT_S": "15"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "CLAIM_TIMEOUT_S=15.0 is outside 0.1 … 14.0 seconds" in done.stderr

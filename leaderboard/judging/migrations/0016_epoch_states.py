@@ -30,7 +30,7 @@ def _give_states(apps: Any, schema_editor: Any) -> None:
 class Migration(migrations.Migration):
     dependencies = [
         ("competitions", "0008_default_licence"),
-        ("judging", "0013_away_from"),
+        ("judging", "0015_claim_indexes"),
     ]
 
     operations = [

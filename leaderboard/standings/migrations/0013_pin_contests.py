@@ -27,7 +27,7 @@ def _pin(apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("standings", "0010_changes"),
+        ("standings", "0011_entry_front"),
         ("competitions", "0008_default_licence"),
         ("judging", "0017_one_current_epoch"),
     ]

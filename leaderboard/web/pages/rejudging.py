@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from leaderboard import rejudgings
 from leaderboard.competitions.models import Role
-from leaderboard.competitions.roles import check_role, has_role
+from leaderboard.competitions.roles import has_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import RejudgeItem, RejudgeSet
 from leaderboard.judging.rejudge_select import estimate_s
@@ -135,10 +135,8 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def attempt(request: HttpRequest, pk: int) -> HttpResponse:
-    """Go through with it and take it back: the only way to say what would be held."""
     chosen, user = _found(request, pk), user_of(request)
     try:
-        check_role(user, chosen.competition, Role.OWNER, "try a re-judging")
         told = rejudgings.try_rejudging(chosen=chosen, actor=user, now=timezone.now())
     except UserError as error:
         return _refused(request, chosen, ReasonForm(), error)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
+
+from leaderboard.web.errors import RETRY_AFTER_S
 
 HIDDEN: Final = ("/api/", "/submissions", "/tokens", "/review", "/organise", "/invite-code")
 ROBOTS: Final = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in HIDDEN)
@@ -36,3 +40,10 @@ def robots(request: HttpRequest) -> HttpResponse:
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
     return render(request, "web/api_docs.html")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """The page for an exception that no view caught. It reads nothing from the database."""
+    if isinstance(sys.exception(), OperationalError):
+        return HttpResponse(render_to_string("503.html"), status=503, headers={"Retry-After": str(RETRY_AFTER_S)})
+    return HttpResponse(render_to_string("500.html"), status=500)

@@ -1,0 +1,85 @@
+"""What a claim reads in the database: the rows that wait, and nothing of what their owners ever sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from deploy.bench_claim import ROWS_READ, fill_history, fill_queue
+from leaderboard import pipeline
+from leaderboard.judging.claim import claim_next
+from leaderboard.judging.models import Attempt, Runner
+
+pytestmark = pytest.mark.django_db
+
+
+def rows_read() -> int:
+    """By this connection, in tables of the site, since the last commit."""
+    with connection.cursor() as cursor:
+        cursor.execute(ROWS_READ)
+        return int(cursor.fetchone()[0])
+
+
+def rows_of_a_claim() -> int:
+    runner, before = Runner.objects.order_by("pk")[0], rows_read()
+    assert pipeline.claim_work(runner=runner, now=timezone.now()) is not None
+    return rows_read() - before
+
+
+def scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All nodes of a plan that read attempts."""
+    if plan.get("Relation Name") == "judging_attempt" and "Scan" in plan["Node Type"]:
+        yield plan
+    for child in plan.get("Plans", ()):
+        yield from scans(child)
+
+
+def test_claim_does_not_read_the_history_of_owners() -> None:
+    figures = fill_history(2_000, 20, every_s=60)  # each owner sent 100, nearly all of them before the fair window
+    fill_queue(figures, open_=300, shadows=0)
+    assert rows_of_a_claim() < 1_000
+
+
+def test_claim_reads_each_of_5000_waiting_attempts_once() -> None:
+    fill_queue(fill_history(5_000, 200, every_s=60), open_=5_000, shadows=0)
+    asked: list[tuple[str, Any]] = []
+
+    def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        asked.append((sql, params))
+        return execute(sql, params, many, context)
+
+    runner = Runner.objects.order_by("pk")[0]
+    with connection.execute_wrapper(note):
+        assert claim_next(runner=runner, now=timezone.now()) is not None
+    [claim] = [one for one in asked if one[0].strip().startswith("UPDATE judging_attempt AS taken")]
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + claim[0], claim[1])
+        told = cursor.fetchone()[0]
+    plan = (json.loads(told) if isinstance(told, str) else told)[0]["Plan"]
+    found = list(scans(plan))
+    assert not [scan for scan in found if scan["Node Type"] == "Seq Scan"]
+    assert sum(scan["Actual Rows"] * scan["Actual Loops"] for scan in found) < 5_500
+
+
+def test_claim_does_not_read_what_its_runner_could_not_measure_before() -> None:
+    fill_queue(fill_history(8_000, 20, every_s=60), open_=1_000, shadows=0)
+    Attempt.objects.filter(state="done").update(outcome="unmeasurable", runner=Runner.objects.order_by("pk")[0])
+    again = Attempt.objects.filter(state="queued").order_by("pk")[:100]
+    Attempt.objects.filter(pk__in=[attempt.pk for attempt in again]).update(number=2)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE judging_attempt")
+    assert rows_of_a_claim() < 1_500
+
+
+def test_claim_does_not_look_at_shadow_attempts_while_others_wait() -> None:
+    figures = fill_history(1_000, 20, every_s=600)
+    fill_queue(figures, open_=5, shadows=0)
+    without = rows_of_a_claim()
+    fill_queue(figures, open_=5, shadows=900)
+    assert rows_of_a_claim() < without + 50
+    assert Attempt.objects.filter(state="claimed", is_shadow=False).count() == 2

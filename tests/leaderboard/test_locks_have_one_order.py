@@ -1,0 +1,129 @@
+"""Locks of acts on many rows: two of them never deadlock, and asking what one would do waits for nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from leaderboard import line, pipeline, rejudgings
+from leaderboard.accounts.models import User
+from leaderboard.judging.models import Attempt, RejudgeSet
+from leaderboard.standings.models import Entry
+from leaderboard.standings.retract import retract
+from leaderboard.submissions.models import Submission
+from tests.leaderboard.rejudging import everything, judge_shadow, set_of
+from tests.leaderboard.stage import Stage, make_board
+
+HELD_ROWS = ("accounts_user", "entrants_entrant", "judging_attempt", "judging_rejudgeset", "standings_revision")
+
+
+@contextmanager
+def held_rows() -> Iterator[None]:
+    """Another transaction has locked every row of HELD_ROWS."""
+    holds, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                for table in HELD_ROWS:
+                    cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")
+                holds.set()
+                done.wait(20)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert holds.wait(20)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(20)
+
+
+def judged_again(stage: Stage) -> RejudgeSet:
+    """A set of submissions that would be published, held, without a line, retracted, without a verdict, unfinished."""
+    verdicts: list[dict[str, Any]] = [
+        {"ratio": 0.85},
+        {"ratio": 0.1},
+        {"outcome": "wrong"},
+        {"ratio": 0.8},
+        {"outcome": "infra_error"},
+    ]
+    sent: list[Submission] = []
+    for number in range(len(verdicts) + 1):
+        stage.judge(submission := stage.submit(), ratio=0.9 - number / 100)
+        sent.append(submission)
+    retract(submission=sent[3], actor=stage.ada, reason="slow", now=stage.later(1))
+    chosen = set_of(stage, *sent)
+    for submission, told in zip(sent, verdicts, strict=False):
+        judge_shadow(stage, submission, **told)
+    return chosen
+
+
+def test_try_rejudging_says_what_apply_rejudging_does(stage: Stage) -> None:
+    chosen = judged_again(stage)
+    tried = rejudgings.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now)
+    assert tried == {"applied": 4, "no_verdict": 2, "published": 1, "held": 1, "failed": 2}
+    assert tried == rejudgings.apply_rejudging(
+        chosen=chosen, actor=stage.olga, reason="a bug", now=stage.now, leave_out=True, anyway=True
+    )
+
+
+def test_try_rejudging_waits_for_no_row_and_writes_nothing(live_stage: Stage) -> None:
+    chosen = judged_again(live_stage)
+    rows = everything()
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = 300")
+    try:
+        with held_rows():
+            tried = rejudgings.try_rejudging(chosen=chosen, actor=live_stage.olga, now=live_stage.now)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")
+    assert tried["published"] == 1
+    assert everything() == rows
+    assert Attempt.objects.filter(state="queued").count() == 1
+
+
+def test_stand_each_of_two_accounts_on_two_boards_does_not_deadlock(
+    live_stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = make_board("vectoradd")
+    for owner, boards in ((live_stage.ada, (live_stage.board, second)), (live_stage.ben, (second, live_stage.board))):
+        for board in boards:
+            live_stage.judge(live_stage.submit(owner, board=board))
+    both, withdraw = threading.Barrier(2), line.withdraw
+    failed: list[Exception] = []
+
+    def slow_withdraw(*, submission: Submission) -> bool:
+        done = withdraw(submission=submission)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(2)  # both have taken a line off a board, where neither waits for the other
+        return done
+
+    def suspend(user: User) -> None:
+        try:
+            pipeline.suspend_account(
+                user=user, competition=None, actor=live_stage.olga, reason="two accounts", now=live_stage.now
+            )
+        except Exception as error:
+            failed.append(error)
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(line, "withdraw", slow_withdraw)
+    threads = [threading.Thread(target=suspend, args=(user,)) for user in (live_stage.ada, live_stage.ben)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not failed
+    assert not Entry.objects.exists()
