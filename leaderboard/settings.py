@@ -53,6 +53,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "leaderboard.web.limits.PageLimits",
     "leaderboard.web.preview.PreviewMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -100,7 +101,10 @@ def _database(url: str, pool_max: int) -> dict[str, Any]:
 
 
 DATABASE_URL = env.text("DATABASE_URL")
-DATABASES = {"default": _database(DATABASE_URL, env.whole("DATABASE_POOL_MAX", 10, least=0, most=200))}
+DATABASE_POOL_MAX = env.whole("DATABASE_POOL_MAX", 24, least=0, most=200)  # web/places.py divides them; 0: no pool
+if 0 < DATABASE_POOL_MAX < 7:
+    raise env.ConfigError(f"DATABASE_POOL_MAX={DATABASE_POOL_MAX}: each of 7 classes of requests needs a connection")
+DATABASES = {"default": _database(DATABASE_URL, DATABASE_POOL_MAX)}
 
 # --- queue ---
 BROKER_URL = env.text("BROKER_URL")
