@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, UserCreationForm
 from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 
@@ -15,10 +16,11 @@ from problems.errors import ProblemError
 from problems.spec import MAX_GPUS, as_words
 
 if TYPE_CHECKING:
+    _PasswordChangeForm = PasswordChangeForm[User]
     _UserCreationForm = UserCreationForm[User]
     _Upload = UploadedFile[bytes]
 else:  # generic in the stubs only
-    _UserCreationForm, _Upload = UserCreationForm, UploadedFile
+    _PasswordChangeForm, _UserCreationForm, _Upload = PasswordChangeForm, UserCreationForm, UploadedFile
 
 MAX_NAME_CHARS: Final = 32
 NAME_RULE: Final = "Letters, digits and . _ -, starting with a letter or digit, at most 32 characters."
@@ -65,6 +67,24 @@ class SignUpForm(Described, _UserCreationForm):
     class Meta:
         model = User
         fields = ("username",)
+
+
+class PasswordForm(Described, _PasswordChangeForm):
+    """Django's form for a new password, and which login's it is where the account has several."""
+
+    login = forms.ChoiceField(label="Login", required=False)
+    field_order = ("login", "old_password", "new_password1", "new_password2")
+
+    def __init__(self, user: User, *arguments: Any, own: Sequence[User]) -> None:
+        super().__init__(user, *arguments)
+        names = [login.get_username() for login in own]
+        if len(names) > 1:
+            self.fields["login"] = forms.ChoiceField(
+                label="Login", choices=[(name, name) for name in names], initial=user.get_username()
+            )
+            self.order_fields(self.field_order)
+        else:
+            del self.fields["login"]
 
 
 class LinkForm(Described, forms.Form):
