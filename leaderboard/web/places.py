@@ -26,11 +26,12 @@ ACCOUNTS: Final = "accounts"
 API: Final = "api"
 FRONT: Final = "front"
 PAGES: Final = "pages"
-STREAMS: Final = "streams"
+STREAMS: Final = "streams"  # to open one
+READS: Final = "reads"  # of streams that are open; they take turns (web/stream.py)
 READY: Final = "ready"
 STATIC: Final = "static"
 
-SHARES: Final = {RUNNERS: 5, ACCOUNTS: 3, API: 5, FRONT: 5, PAGES: 3, STREAMS: 2, READY: 1}
+SHARES: Final = {RUNNERS: 5, ACCOUNTS: 3, API: 4, FRONT: 4, PAGES: 3, STREAMS: 2, READS: 2, READY: 1}
 POOL: Final = sum(SHARES.values())  # connections of a pool in which each class has exactly its share
 STATIC_PLACES: Final = 8  # they read files and use no connection
 WAIT_S: Final = 8.0  # below the 15 s of a runner's own patience
@@ -93,11 +94,14 @@ class Places:
             del self._present[address], self._own[address]
 
 
+def counts_for(pool: int) -> dict[str, int]:
+    """Connections of each class for a pool of that many; 0: no pool."""
+    return {kind: max(1, share * (pool or POOL) // POOL) for kind, share in SHARES.items()}
+
+
 def make_places(pool: int) -> dict[str, Places]:
-    """Places of all classes for a pool of that many connections; 0: no pool."""
-    counts = {kind: max(1, share * (pool or POOL) // POOL) for kind, share in SHARES.items()}
-    counts[STATIC] = STATIC_PLACES
-    # A farm of runners may share an address, and runners are known by their tokens.
+    """Places of all classes of requests. A farm of runners may share an address, and each has a token."""
+    counts = counts_for(pool) | {STATIC: STATIC_PLACES}
     return {
         kind: Places(count, for_one=count if kind == RUNNERS else max(1, count - 1)) for kind, count in counts.items()
     }

@@ -138,9 +138,7 @@ def test_places_are_shared_by_address_and_refused_when_nobody_leaves(monkeypatch
 def test_places_never_outnumber_the_connections_of_the_pool() -> None:
     from leaderboard.web import places
 
-    for pool in range(7, 201):
-        free = sum(each._free._value for kind, each in places.make_places(pool).items() if kind != places.STATIC)
-        assert free <= pool
+    assert all(sum(places.counts_for(pool).values()) <= pool for pool in range(len(places.SHARES), 201))
 
 
 def test_entrance_keeps_the_place_of_a_client_that_went_away(stage, monkeypatch) -> None:
