@@ -24,6 +24,19 @@ class User(AbstractUser):
     let_into: int | None = None  # no column: the competition that somebody in a preview is in (web/preview.py)
 
     class Meta:
+        indexes = [
+            # As entrants/names.py reads names: two that look alike are one.
+            models.Index(
+                models.Func(
+                    Lower("username"),
+                    models.Value("i1|0"),
+                    models.Value("lllo"),
+                    function="translate",
+                    output_field=models.CharField(),
+                ),
+                name="user_by_look",
+            )
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(linked_to__isnull=True) | ~models.Q(linked_to=models.F("pk")),

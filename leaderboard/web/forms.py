@@ -11,16 +11,15 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 
 from leaderboard.accounts.models import SCOPES, USUAL_SCOPES, User
-from leaderboard.entrants.checks import is_team_name
+from leaderboard.entrants.checks import is_taken
 from problems.errors import ProblemError
 from problems.spec import MAX_GPUS, as_words
 
 if TYPE_CHECKING:
-    _PasswordChangeForm = PasswordChangeForm[User]
     _UserCreationForm = UserCreationForm[User]
     _Upload = UploadedFile[bytes]
 else:  # generic in the stubs only
-    _PasswordChangeForm, _UserCreationForm, _Upload = PasswordChangeForm, UserCreationForm, UploadedFile
+    _UserCreationForm, _Upload = UserCreationForm, UploadedFile
 
 MAX_NAME_CHARS: Final = 32
 NAME_RULE: Final = "Letters, digits and . _ -, starting with a letter or digit, at most 32 characters."
@@ -51,16 +50,16 @@ class SignInForm(Described, AuthenticationForm):
     }
 
 
-def is_no_team(username: str) -> None:
-    if is_team_name(username):
-        raise forms.ValidationError("This name is taken.")
+def check_free(username: str) -> None:
+    if is_taken(username):
+        raise forms.ValidationError("This name is taken, or looks like one that is. Choose another.")
 
 
 class SignUpForm(Described, _UserCreationForm):
     username = forms.CharField(
         max_length=MAX_NAME_CHARS,
         help_text=NAME_RULE,
-        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE), is_no_team],
+        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE), check_free],
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}),
     )
 
@@ -69,7 +68,7 @@ class SignUpForm(Described, _UserCreationForm):
         fields = ("username",)
 
 
-class PasswordForm(Described, _PasswordChangeForm):
+class PasswordForm(Described, PasswordChangeForm):
     """Django's form for a new password, and which login's it is where the account has several."""
 
     login = forms.ChoiceField(label="Login", required=False)
