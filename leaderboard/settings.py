@@ -49,6 +49,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "leaderboard.web.middleware.SecurityHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "leaderboard.web.conditional.Conditional",
+    "leaderboard.web.refusals.FormsOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -102,8 +104,8 @@ def _database(url: str, pool_max: int) -> dict[str, Any]:
 
 DATABASE_URL = env.text("DATABASE_URL")
 DATABASE_POOL_MAX = env.whole("DATABASE_POOL_MAX", 24, least=0, most=200)  # web/places.py divides them; 0: no pool
-if 0 < DATABASE_POOL_MAX < 7:
-    raise env.ConfigError(f"DATABASE_POOL_MAX={DATABASE_POOL_MAX}: each of 7 classes of requests needs a connection")
+if 0 < DATABASE_POOL_MAX < 8:
+    raise env.ConfigError(f"DATABASE_POOL_MAX={DATABASE_POOL_MAX}: each of 8 classes of requests needs a connection")
 DATABASES = {"default": _database(DATABASE_URL, DATABASE_POOL_MAX)}
 
 # --- queue ---

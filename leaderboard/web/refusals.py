@@ -1,12 +1,14 @@
-"""Answers that need neither database nor view: too many requests, no place free, the wrong method."""
+"""Answers that need no database: too many requests, no place free, a page that only takes a form."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.template.loader import render_to_string
+from django.urls import Resolver404, resolve
 
 from leaderboard.web.middleware import HEADERS
 
@@ -34,3 +36,32 @@ def refuse(path: str, status: int, retry_after_s: int) -> HttpResponse:
 def _page(status: int) -> str:
     """Rendered once: these pages are asked for when there is no time to spare."""
     return render_to_string(f"{status}.html")
+
+
+class FormsOnly:
+    """Middleware: whoever opens an address that only takes a form gets a page with the way out, not an empty 405."""
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self._get_response(request)
+        if response.status_code != 405 or request.path.startswith("/api/") or not isinstance(response, HttpResponse):
+            return response
+        page = HttpResponse(render_to_string("405.html", {"back": _page_above(request.path)}), status=405)
+        page.headers["Allow"] = response.headers.get("Allow", "POST")
+        return page
+
+
+def _page_above(path: str) -> str:
+    """The nearest address above that a view answers: where the form is."""
+    while path := path.rpartition("/")[0]:
+        try:
+            resolve(path)
+        except Resolver404:
+            continue
+        return path
+    return "/"
