@@ -14,7 +14,7 @@ from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
 
-START_S = 20
+START_S = 60  # a busy machine
 
 
 class LiveSite:
