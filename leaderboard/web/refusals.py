@@ -1,4 +1,4 @@
-"""Answers that need no database: too many requests, no place free, a page that only takes a form."""
+"""Refusals as pages for people: too many requests, no place free (neither needs the database), an address for forms."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _page(status: int) -> str:
 
 
 class FormsOnly:
-    """Middleware: whoever opens an address that only takes a form gets a page with the way out, not an empty 405."""
+    """Middleware, behind the authentication: whoever opens an address that only takes a form gets a page with the way out, not an empty 405."""
 
     sync_capable = True
     async_capable = False
@@ -51,7 +51,7 @@ class FormsOnly:
         response = self._get_response(request)
         if response.status_code != 405 or request.path.startswith("/api/") or not isinstance(response, HttpResponse):
             return response
-        page = HttpResponse(render_to_string("405.html", {"back": _page_above(request.path)}), status=405)
+        page = HttpResponse(render_to_string("405.html", {"back": _page_above(request.path)}, request), status=405)
         page.headers["Allow"] = response.headers.get("Allow", "POST")
         return page
 
