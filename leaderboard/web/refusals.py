@@ -39,7 +39,10 @@ def _page(status: int) -> str:
 
 
 class FormsOnly:
-    """Middleware, behind the authentication: whoever opens an address that only takes a form gets a page with the way out, not an empty 405."""
+    """Middleware: whoever opens an address that only takes a form gets a page with the way out, not an empty 405.
+
+    Stands behind the authentication, so that the page knows who is signed in.
+    """
 
     sync_capable = True
     async_capable = False
