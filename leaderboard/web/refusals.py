@@ -60,11 +60,12 @@ class FormsOnly:
 
 
 def _page_above(path: str) -> str:
-    """The nearest address above that a view answers: where the form is."""
+    """The nearest page above that needs no name or number: the answer repeats nothing of what was asked for."""
     while path := path.rpartition("/")[0]:
         try:
-            resolve(path)
+            found = resolve(path)
         except Resolver404:
             continue
-        return path
+        if not found.captured_kwargs:
+            return path
     return "/"
