@@ -66,6 +66,6 @@ def _page_above(path: str) -> str:
             found = resolve(path)
         except Resolver404:
             continue
-        if not found.captured_kwargs:
+        if not found.kwargs:
             return path
     return "/"
