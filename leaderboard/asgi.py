@@ -4,6 +4,9 @@ Django keeps a request's whole body, in memory or in a file, before any view can
 that, so no sender can fill the disk: it counts what comes, keeps none of what is too long, and answers 413. Before it
 does, it goes on reading for a while, because most senders only listen once they have sent everything. A browser gets
 a page, anybody else JSON.
+
+Alive answers /healthz before Django, with neither a thread nor the database. BoundedHandler gives every other request
+a place among its like (web/places.py).
 """
 
 from __future__ import annotations
@@ -12,12 +15,15 @@ import asyncio
 import contextlib
 import gc
 import json
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
+import django
 from django.conf import settings
-from django.core.asgi import get_asgi_application
+from django.core.handlers.asgi import ASGIHandler
+from django.http import HttpRequest, HttpResponseBase
 from django.template.loader import render_to_string
 
 from leaderboard import env
@@ -27,6 +33,8 @@ TOO_LARGE: Final = 413
 PATIENCE: Final = 10  # times the limit are read and thrown away, within PATIENCE_S
 PATIENCE_S: Final = 10.0
 UNKNOWN: Final = 2**63
+HEALTHZ: Final = "/healthz"
+SWITCH_S: Final = 0.001  # a busy thread hands the interpreter over after this; the event loop waits for no longer
 
 Event = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -73,11 +81,40 @@ class LimitBody:
         if b"text/html" in dict(scope["headers"]).get(b"accept", b""):
             kind = "text/html; charset=utf-8"
             body = render_to_string("413.html", {"limit": f"{self._limit_bytes:,}"})
-        sent = body.encode()
-        told = {**HEADERS, "Content-Type": kind, "Content-Length": str(len(sent)), "Cache-Control": "private, no-store"}
-        headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
-        await send({"type": "http.response.start", "status": TOO_LARGE, "headers": headers})
-        await send({"type": "http.response.body", "body": sent})
+        await _send(send, TOO_LARGE, kind, body)
+
+
+class Alive:
+    """Answers HEALTHZ while the event loop runs. Whether the database answers is for /readyz to say."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == HEALTHZ:
+            await _send(send, 200, "application/json", json.dumps({"ok": True}))
+        else:
+            await self._app(scope, receive, send)
+
+
+class BoundedHandler(ASGIHandler):
+    """Django's handler, with a place for each request from the time its body was read until its answer is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entrance = import_module("leaderboard.web.places").Entrance()  # Django's apps must be loaded first
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        response: HttpResponseBase = await self._entrance.answer(request, super().get_response_async)
+        return response
+
+
+async def _send(send: Send, status: int, kind: str, body: str) -> None:
+    sent = body.encode()
+    told = {**HEADERS, "Content-Type": kind, "Content-Length": str(len(sent)), "Cache-Control": "private, no-store"}
+    headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": sent})
 
 
 def _declared(scope: dict[str, Any]) -> int:
@@ -87,10 +124,11 @@ def _declared(scope: dict[str, Any]) -> int:
 
 
 env.choose_settings("leaderboard.settings", serves_requests=True)
-_limited = LimitBody(get_asgi_application(), settings.REQUEST_LIMIT_BYTES)
+django.setup(set_prefix=False)
 from leaderboard.web.heartbeat import WithHeartbeat  # noqa: E402  (Django must be set up first)
 
-application = WithHeartbeat(_limited)
+application = WithHeartbeat(Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES)))
+sys.setswitchinterval(SWITCH_S)
 import_module(settings.ROOT_URLCONF)
 # What is there by now lives as long as the process: looking through it whenever garbage is collected took 0.1 s a time.
 gc.collect()

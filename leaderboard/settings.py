@@ -50,10 +50,13 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "leaderboard.web.middleware.SecurityHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "leaderboard.web.conditional.Conditional",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "leaderboard.web.limits.PageLimits",
+    "leaderboard.web.refusals.FormsOnly",
     "leaderboard.web.preview.PreviewMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -114,7 +117,10 @@ def _database(url: str, pool_max: int) -> dict[str, Any]:
 
 
 DATABASE_URL = env.text("DATABASE_URL")
-DATABASES = {"default": _database(DATABASE_URL, env.whole("DATABASE_POOL_MAX", 10, least=0, most=200))}
+DATABASE_POOL_MAX = env.whole("DATABASE_POOL_MAX", 24, least=0, most=200)  # web/places.py divides them; 0: no pool
+if 0 < DATABASE_POOL_MAX < 8:
+    raise env.ConfigError(f"DATABASE_POOL_MAX={DATABASE_POOL_MAX}: each of 8 classes of requests needs a connection")
+DATABASES = {"default": _database(DATABASE_URL, DATABASE_POOL_MAX)}
 
 # --- queue ---
 BROKER_URL = env.text("BROKER_URL")

@@ -20,9 +20,23 @@ USUAL_SCOPES: Final = ("read", "submit")  # of a token of which nothing else is 
 
 class User(AbstractUser):
     linked_to = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="other_logins")
+    session_generation = models.PositiveIntegerField(default=0)  # of an account; one more ends all of its sessions
     let_into: int | None = None  # no column: the competition that somebody in a preview is in (web/preview.py)
 
     class Meta:
+        indexes = [
+            # As entrants/names.py reads names: two that look alike are one.
+            models.Index(
+                models.Func(
+                    Lower("username"),
+                    models.Value("i1|0"),
+                    models.Value("lllo"),
+                    function="translate",
+                    output_field=models.CharField(),
+                ),
+                name="user_by_look",
+            )
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(linked_to__isnull=True) | ~models.Q(linked_to=models.F("pk")),
@@ -34,6 +48,11 @@ class User(AbstractUser):
                 violation_error_message="This name is taken.",
             ),
         ]
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """Django's, and the generation: a password of any login of the account ends the account's sessions."""
+        digest = super()._get_session_auth_hash(secret=secret)  # type: ignore[misc]
+        return f"{digest}.{self.session_generation}" if self.session_generation else digest
 
     @property
     def account_id(self) -> int:

@@ -1,6 +1,7 @@
 """/api/v1 of the site (docs/http.md): one method a call. Answers are checked for shape only; their text is untrusted.
 
-Reading is tried a few times, sending once: a submission that was sent twice would be judged twice.
+Reading is tried a few times, and so is a submission: its Idempotency-Key keeps it from being judged twice. Other acts
+are sent once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
+from uuid import uuid4
 
 import httpx
 from httpx_sse import EventSource, SSEError
@@ -27,7 +29,7 @@ TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)  # seconds
 STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site says something every 15 s
 MAX_ANSWER_BYTES: Final = 8_000_000
 ENTRIES_AT_ONCE: Final = 1_000  # the most that the site gives
-READ_TRIES: Final = 4
+TRIES: Final = 4
 BACKOFF_CAP_S: Final = 5.0
 _OUR_PATHS: Final = re.compile(r"(?<!\S)/(?:tokens|submissions|competitions|boards|review|sign-in|sign-up|api)\b")
 
@@ -128,7 +130,8 @@ class Api:
         body = {"board": board, "hardware": hardware, "mode": mode, "filename": filename, "code": code}
         if licence:
             body["licence"] = licence
-        answer = _mapping(self._once("POST", "/submissions", json=body))
+        # With a key, sending again is safe: a submission that the site took before its answer was lost counts once.
+        answer = _mapping(self._retried("POST", "/submissions", json=body, headers={"Idempotency-Key": str(uuid4())}))
         if not isinstance(answer.get("id"), str | int):
             raise SiteProblem(f"{self.url}: took the submission but gave it no id; see it on the site")
         return answer
@@ -161,14 +164,17 @@ class Api:
             raise Misuse(f"token: none is known for {self.url}; run `photofinish login`, or set PHOTOFINISH_TOKEN")
 
     def _get(self, path: str, params: dict[str, str] | None = None) -> object:
-        for attempt in range(READ_TRIES):
+        return self._retried("GET", path, params=params)
+
+    def _retried(self, method: str, path: str, **arguments: Any) -> object:
+        for attempt in range(TRIES):
             try:
-                return self._once("GET", path, params=params)
+                return self._once(method, path, **arguments)
             except SiteProblem:
-                if attempt + 1 == READ_TRIES:
+                if attempt + 1 == TRIES:
                     raise
                 time.sleep(backoff_s(attempt))
-        raise AssertionError("READ_TRIES is at least 1")
+        raise AssertionError("TRIES is at least 1")
 
     def _once(self, method: str, path: str, **arguments: Any) -> object:
         try:

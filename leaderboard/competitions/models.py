@@ -12,7 +12,9 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from leaderboard.competitions.calendar import Schedule, closes_at, takes_at
@@ -181,6 +183,12 @@ class ProblemVersion(models.Model):
 class BoardQuerySet(models.QuerySet["Board"]):
     def with_parts(self) -> BoardQuerySet:
         return self.select_related("competition", "problem", "version")
+
+    def for_lists(self) -> BoardQuerySet:
+        """With parts, but for the bundles: a list of all boards would read every problem's files. `why_unsupported` is
+        the one field of them that lists show."""
+        told = Coalesce(KeyTextTransform("unsupported", "version__bundle"), Value(""), output_field=models.TextField())
+        return self.with_parts().defer("version__bundle").annotate(why_unsupported=told)
 
 
 class Board(models.Model):

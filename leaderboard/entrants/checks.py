@@ -8,15 +8,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from django.db.models import CharField, Func, Q, QuerySet, Value
+from django.db.models import CharField, Func, QuerySet, Value
 from django.db.models.functions import Lower
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import is_over_at
 from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
-from leaderboard.entrants.models import Entrant, Membership, revealed_name
-from leaderboard.entrants.names import LOOKALIKES, clean_text, look
+from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants.names import LOOKALIKES, clean_text, is_reserved, look
 from leaderboard.errors import UserError
 
 MAX_MODEL_CHARS: Final = 128
@@ -88,23 +88,27 @@ def check_not_over(competition: Competition, now: datetime) -> None:
 
 def check_name_is_free(competition: Competition, field: str, name: str, *, without: Entrant | None = None) -> None:
     """Nobody else's username, and no name or pseudonym of this competition, nor one that only looks different."""
-    wanted = look(name)
-    usernames = User.objects.alias(
-        look=Func(Lower("username"), *map(Value, LOOKALIKES), function="translate", output_field=CharField())
-    )
-    if usernames.filter(look=wanted).exists():
+    if is_reserved(name):
+        raise UserError(field, name, "this name is reserved for the site; choose another")
+    if looks_like_a_login(name):
         raise UserError(field, name, "this is somebody's user name, or looks like one; choose another")
     others = Entrant.objects.filter(competition=competition).exclude(pk=without.pk if without else 0)
-    taken = others.values_list("name", "pseudonym")
-    if any(wanted in (look(known), look(was), look(revealed_name(known, was))) for known, was in taken):
+    if others.filter(looks__contains=[look(name)]).exists():
         raise UserError(field, name, "this name is taken here, or looks like one that is; choose another")
 
 
-def is_team_name(username: str) -> bool:
-    """Whether a team or a pseudonym anywhere has this name, or one that looks like it: nobody signs up under that."""
-    wanted = look(username)
-    given = Entrant.objects.filter(Q(is_team=True) | ~Q(pseudonym="")).values_list("is_team", "name", "pseudonym")
-    return any(wanted in (look(name) if is_team else "", look(pseudonym)) for is_team, name, pseudonym in given)
+def looks_like_a_login(name: str) -> bool:
+    """Asks the index on User; the expression must be the same."""
+    looks = Func(Lower("username"), *map(Value, LOOKALIKES), function="translate", output_field=CharField())
+    return User.objects.alias(look=looks).filter(look=look(name)).exists()
+
+
+def is_taken(username: str) -> bool:
+    """Whether nobody may sign up under this name: a login, a team or a pseudonym anywhere has it, or one that looks
+    like it, or it is reserved."""
+    if is_reserved(username) or looks_like_a_login(username):
+        return True
+    return Entrant.objects.filter(looks__contains=[look(username)]).exists()
 
 
 def checked_division(competition: Competition, division: str, model_name: str) -> tuple[str, str]:

@@ -6,14 +6,17 @@ one captain. A person alone is an entrant with one membership, as its captain.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
 from leaderboard.competitions.models import AGENT, DIVISIONS, HUMAN, MIXED, Competition
+from leaderboard.entrants.names import look
 
 
 class Entrant(models.Model):
@@ -27,9 +30,11 @@ class Entrant(models.Model):
     affiliation = models.CharField(max_length=128, blank=True)
     declared = models.JSONField(default=list, blank=True)  # slugs of the tracks that they declare to be eligible for
     created_at = models.DateTimeField()
+    looks = ArrayField(models.TextField(), default=list, blank=True)  # names.look of all that it is or was shown as
 
     class Meta:
         ordering = ["id"]
+        indexes = [GinIndex(fields=["looks"], name="entrant_by_look")]
         constraints = [
             models.UniqueConstraint("competition", Lower("name"), name="entrant_name_is_unique_in_any_case"),
             models.UniqueConstraint(
@@ -48,12 +53,23 @@ class Entrant(models.Model):
     def __str__(self) -> str:
         return self.shown_name
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.looks = looks_of(self.name, self.pseudonym)
+        if (fields := kwargs.get("update_fields")) is not None:
+            kwargs["update_fields"] = {*fields, "looks"}
+        super().save(*args, **kwargs)
+
     @property
     def shown_name(self) -> str:
         """What the public reads."""
         if self.pseudonym and self.revealed_at:
             return revealed_name(self.name, self.pseudonym)
         return self.pseudonym or self.name
+
+
+def looks_of(name: str, pseudonym: str) -> list[str]:
+    """By which a name that only looks different is found."""
+    return [look(name), *((look(pseudonym), look(revealed_name(name, pseudonym))) if pseudonym else ())]
 
 
 def revealed_name(name: str, pseudonym: str) -> str:

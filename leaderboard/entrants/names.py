@@ -16,6 +16,11 @@ _LATIN: Final = str.maketrans(
 )
 LOOKALIKES: Final = ("i1|0", "lllo")  # after casefold, for SQL's translate() as well
 _DIGITS: Final = str.maketrans(*LOOKALIKES)
+_RESERVED: Final = """
+    admin administrator anonymous api baseline deleted everybody help info judge jury moderator nobody official operator
+    organiser organizer photofinish photo-finish referee reviewer root runner security site staff superuser support
+    sysadmin system team webmaster www
+"""
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters and marks that show nothing
 
 
@@ -45,6 +50,15 @@ def look(name: str) -> str:
     """The same for two names that a reader could take for each other."""
     folded = unicodedata.normalize("NFKC", name).translate(_LATIN).casefold()
     return " ".join(folded.translate(_DIGITS).split())
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a name would pass for the site itself, or for a person with a role on it."""
+    bare = look(name).strip("._- ")
+    return bare in _RESERVED_LOOKS or bare.removesuffix("s") in _RESERVED_LOOKS
+
+
+_RESERVED_LOOKS: Final = frozenset(map(look, _RESERVED.split()))
 
 
 def _most_marks(text: str) -> int:

@@ -60,7 +60,8 @@ class Card:
     @property
     def unsupported(self) -> str:
         """Why it cannot be judged here; "" when it can."""
-        return str(self.version.part("unsupported", ""))
+        listed = getattr(self.places[0].board, "why_unsupported", None)
+        return str(self.version.part("unsupported", "") if listed is None else listed)
 
     @property
     def hardware(self) -> list[str]:
@@ -88,7 +89,7 @@ class Group:
 
 def cards(viewer: Viewer, now: datetime) -> list[Card]:
     """Every board of the site that is listed for this viewer, one card a slug."""
-    return _cards(boards_seen_by(viewer, listed=True).with_parts(), now)
+    return _cards(boards_seen_by(viewer, listed=True).for_lists(), now)
 
 
 def card(slug: str, viewer: Viewer, now: datetime) -> Card | None:
@@ -102,7 +103,7 @@ def groups(viewer: Viewer, now: datetime) -> list[Group]:
     boards = boards_seen_by(viewer, listed=True)
     counts = problems_by_collection(boards)
     found: dict[int, Group] = {}
-    for item in _cards(boards.with_parts().exclude(competition__in=list(counts)), now):
+    for item in _cards(boards.for_lists().exclude(competition__in=list(counts)), now):
         found.setdefault(item.competition.pk, Group(item.competition, [])).cards.append(item)
     for group in found.values():
         group.cards.sort(key=lambda item: (not item.is_open, item.title))

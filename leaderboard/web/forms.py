@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, UserCreationForm
 from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 
 from leaderboard.accounts.models import SCOPES, USUAL_SCOPES, User
-from leaderboard.entrants.checks import is_team_name
+from leaderboard.entrants.checks import is_taken
 from problems.errors import ProblemError
 from problems.spec import MAX_GPUS, as_words
 
@@ -49,22 +50,40 @@ class SignInForm(Described, AuthenticationForm):
     }
 
 
-def is_no_team(username: str) -> None:
-    if is_team_name(username):
-        raise forms.ValidationError("This name is taken.")
+def check_free(username: str) -> None:
+    if is_taken(username):
+        raise forms.ValidationError("This name is taken, or looks like one that is. Choose another.")
 
 
 class SignUpForm(Described, _UserCreationForm):
     username = forms.CharField(
         max_length=MAX_NAME_CHARS,
         help_text=NAME_RULE,
-        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE), is_no_team],
+        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE), check_free],
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}),
     )
 
     class Meta:
         model = User
         fields = ("username",)
+
+
+class PasswordForm(Described, PasswordChangeForm):
+    """Django's form for a new password, and which login's it is where the account has several."""
+
+    login = forms.ChoiceField(label="Login", required=False)
+    field_order = ("login", "old_password", "new_password1", "new_password2")
+
+    def __init__(self, user: User, *arguments: Any, own: Sequence[User]) -> None:
+        super().__init__(user, *arguments)
+        names = [login.get_username() for login in own]
+        if len(names) > 1:
+            self.fields["login"] = forms.ChoiceField(
+                label="Login", choices=[(name, name) for name in names], initial=user.get_username()
+            )
+            self.order_fields(self.field_order)
+        else:
+            del self.fields["login"]
 
 
 class LinkForm(Described, forms.Form):

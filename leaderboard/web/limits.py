@@ -1,24 +1,34 @@
-"""How often one caller may knock: fixed windows, counted in PostgreSQL so that all web processes share one count.
+"""Rate limits of the HTTP layer: fixed windows, counted by account and by network address.
 
-`take` is one atomic statement: two requests at once cannot both be the last allowed one. What a competitor may *use*
-(submissions an hour) is not here but in submissions/quota.py; this is about the door.
+Guesses (passwords, invite codes, sign-ups) are counted in PostgreSQL: all web processes share the count, and a restart
+forgets nothing. `take` is one atomic statement, so two requests at once cannot both be the last allowed one. Floods
+(pages and API calls) are counted in the memory of each process: the count protects that process alone, it must cost
+less than the request, and it must work while the database or the broker does not.
+How many submissions a competitor may send is counted in submissions/quota.py.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from threading import Lock
 from typing import Final
 
 from django.db import connection
-from django.http import HttpRequest
+from django.db.models import F
+from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from leaderboard.errors import RateLimited
 from leaderboard.web.models import RequestCount
+from leaderboard.web.refusals import refuse
 
 
 @dataclass(frozen=True)
@@ -30,19 +40,34 @@ class Limit:
     window_s: int
 
 
+Try = tuple[Limit, str]  # a limit, and the key that a request counts under
+
 SIGN_IN_HERE: Final = Limit("sign-in name+ip", 10, 900)
+SIGN_IN_BESIEGED: Final = Limit("sign-in name+ip besieged", 3, 900)  # while strangers guess at the name everywhere
+SIGN_IN_DEVICE: Final = Limit("sign-in name+device", 10, 900)
 SIGN_IN_IP: Final = Limit("sign-in ip", 100, 900)
-SIGN_IN_NAME: Final = Limit("sign-in name", 200, 900)  # generous: nobody may lock another one out cheaply
+SIGN_IN_NAME: Final = Limit("sign-in name", 200, 900)  # refuses nobody: beyond it, the name is besieged
+LINK_USER: Final = Limit("link user", 10, 900)
+PASSWORD_USER: Final = Limit("change password user", 10, 900)
 SIGN_UP_IP: Final = Limit("sign-up ip", 30, 3600)
 INVITE_USER: Final = Limit("invite code user", 20, 3600)
-INVITE_IP: Final = Limit("invite code ip", 100, 3600)
+INVITE_IP: Final = Limit("invite code ip", 600, 3600)  # a lecture hall behind one address
 TEAM_USER: Final = Limit("team user", 120, 3600)
 RUNNER: Final = Limit("runner", 1200, 60)
 RUNNER_GUESS_IP: Final = Limit("runner token ip", 60, 60)  # counts tokens that are refused, and none that is good
+# In memory. A class room behind one address: 40 people who turn a page every two seconds.
+ANY_IP: Final = Limit("any ip", 3000, 60)
+PAGE_USER: Final = Limit("page user", 300, 60)
+PAGE_IP: Final = Limit("page ip", 1200, 60)  # of requests without a sign-in
+POST_USER: Final = Limit("post user", 120, 60)
+POST_IP: Final = Limit("post ip", 600, 60)
 API_USER: Final = Limit("api user", 600, 60)
 API_IP: Final = Limit("api ip", 240, 60)
+STREAM_USER: Final = Limit("stream user", 60, 60)
 
+WIDE: Final = 4  # a /48 of IPv6 may do this many times as much as one of its /64
 _KEPT: Final = timedelta(days=1)  # longer than any window
+_KEYS_IN_MEMORY: Final = 50_000
 
 _UPSERT: Final = """
     INSERT INTO web_requestcount AS old (key, window_starts_at, count) VALUES (%s, %s, 1)
@@ -53,67 +78,170 @@ _UPSERT: Final = """
 """
 
 
-def take(limit: Limit, who: str, now: datetime | None = None) -> int | None:
-    """Count one request; None when it is allowed, else the seconds until the window ends."""
+def take(limit: Limit, key: str, now: datetime | None = None) -> int | None:
+    """Count one request in PostgreSQL; None when it is allowed, else the seconds until the window ends."""
     now = now or timezone.now()
-    start = datetime.fromtimestamp(now.timestamp() // limit.window_s * limit.window_s, UTC)
+    start = _window_start(limit, now)
     with connection.cursor() as cursor:
-        cursor.execute(_UPSERT, [_key(limit, who), start])
+        cursor.execute(_UPSERT, [_row_key(limit, key), start])
         (count,) = cursor.fetchone()
     if count == 1:
         RequestCount.objects.filter(window_starts_at__lt=now - _KEPT).delete()
-    if count <= limit.most:
-        return None
-    return max(1, int(start.timestamp() + limit.window_s - now.timestamp()) + 1)
+    return None if count <= limit.most else _seconds_left(limit, now.timestamp())
 
 
-def forget(limit: Limit, who: str) -> None:
-    """Start over, for a caller who proved to be the right one."""
-    RequestCount.objects.filter(key=_key(limit, who)).delete()
+def take_each(*tries: Try) -> int | None:
+    """Count a request under each limit in turn, and stop at the first that refuses.
+
+    A refused request must not use up the limits behind: else one caller closes a limit that many share.
+    """
+    return next((wait for limit, key in tries if (wait := take(limit, key))), None)
+
+
+def give_back(*tries: Try) -> None:
+    """Take a request off these counts: it was no wrong guess after all."""
+    for limit, key in tries:
+        rows = RequestCount.objects.filter(key=_row_key(limit, key), count__gt=0)
+        rows.filter(window_starts_at=_window_start(limit, timezone.now())).update(count=F("count") - 1)
+
+
+def forget(limit: Limit, key: str) -> None:
+    """Start the count of this key over."""
+    RequestCount.objects.filter(key=_row_key(limit, key)).delete()
+
+
+def is_spent(limit: Limit, key: str) -> bool:
+    """Whether the count reached its limit. Counts nothing."""
+    start = _window_start(limit, timezone.now())
+    spent = RequestCount.objects.filter(key=_row_key(limit, key), window_starts_at=start, count__gte=limit.most)
+    return spent.exists()
 
 
 def check_code_tries(user_pk: int, request: HttpRequest | Request) -> None:
     """Before an invite code is looked up. Raises RateLimited."""
-    tries = ((INVITE_USER, str(user_pk)), (INVITE_IP, address(request)))
-    waits = [wait for limit, who in tries if (wait := take(limit, who))]
-    if waits:
-        told = f"too many codes were tried; wait {_minutes(max(waits))}"
-        raise RateLimited("code", "", told, retry_after_s=max(waits))
+    if wait := take_each((INVITE_USER, str(user_pk)), *by_address(INVITE_IP, request)):
+        raise RateLimited("code", "", f"too many codes were tried; wait {minutes(wait)}", retry_after_s=wait)
 
 
 def check_team_acts(account: int, act: str) -> None:
     """Before somebody changes their team or entry, by any of their logins. Raises RateLimited."""
     if wait := take(TEAM_USER, str(account)):
-        told = f"you changed your entries more than {TEAM_USER.most} times in an hour; wait {_minutes(wait)}"
+        told = f"you changed your entries more than {TEAM_USER.most} times in an hour; wait {minutes(wait)}"
         raise RateLimited("act", act, told, retry_after_s=wait)
 
 
+def networks(address: str) -> tuple[str, ...]:
+    """The networks that an address counts as: itself for IPv4, its /64 and its /48 for IPv6.
+
+    Whoever has one address of IPv6 has a /64 of them. Text that is no address counts as itself.
+    """
+    try:
+        peer: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
+    except ValueError:
+        return (address or "unknown",)
+    if isinstance(peer, IPv6Address):
+        if peer.ipv4_mapped is None:
+            return tuple(str(ip_network((peer, size), strict=False)) for size in (64, 48))
+        peer = peer.ipv4_mapped
+    return (str(peer),)
+
+
 def address(request: HttpRequest | Request) -> str:
-    """The peer's address; behind a proxy, uvicorn's --proxy-headers puts the client's there."""
-    return str(request.META.get("REMOTE_ADDR") or "unknown")
+    """The narrowest network of the peer; behind a proxy, uvicorn's --proxy-headers gives the client's address."""
+    return networks(str(request.META.get("REMOTE_ADDR") or ""))[0]
 
 
-def _minutes(seconds: int) -> str:
-    minutes = -(-seconds // 60)
-    return f"{minutes} minute{'s'[: minutes > 1]}"
+def by_address(limit: Limit, request: HttpRequest | Request) -> tuple[Try, ...]:
+    """The limit for each network of the peer. Every limit by address is counted through this function."""
+    narrow, *wide = networks(str(request.META.get("REMOTE_ADDR") or ""))
+    slower = Limit(f"{limit.kind} wide", limit.most * WIDE, limit.window_s)
+    return ((limit, narrow), *((slower, network) for network in wide))
 
 
-def _key(limit: Limit, who: str) -> str:
-    return f"{limit.kind}:{hashlib.sha256(who.encode()).hexdigest()[:32]}"
+def minutes(seconds: int) -> str:
+    count = -(-seconds // 60)
+    return f"{count} minute{'s'[: count > 1]}"
+
+
+class MemoryCounts:
+    """Counts of this process. The keys that were not asked about for longest go first where there are too many."""
+
+    def __init__(self, most_keys: int = _KEYS_IN_MEMORY, clock: Callable[[], float] = time.time) -> None:
+        self._most_keys = most_keys
+        self._clock = clock
+        self._counts: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()  # key → window, count
+        self._lock = Lock()
+
+    def take(self, *tries: Try) -> int | None:
+        """As `take_each`."""
+        now_s = self._clock()
+        with self._lock:
+            for limit, key in tries:
+                window = int(now_s // limit.window_s)
+                known, count = self._counts.pop((limit.kind, key), (window, 0))
+                count = count + 1 if known == window else 1
+                self._counts[limit.kind, key] = (window, count)
+                if len(self._counts) > self._most_keys:
+                    self._counts.popitem(last=False)
+                if count > limit.most:
+                    return _seconds_left(limit, now_s)
+        return None
+
+    def clear(self) -> None:
+        with self._lock:
+            self._counts.clear()
+
+
+floods: Final = MemoryCounts()
+
+
+class PageLimits:
+    """Middleware: pages a minute, by account where somebody is signed in, else by address. Acts have a smaller limit.
+
+    Stands behind the authentication. The API has ApiThrottle, the runners' door has none.
+    """
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path.startswith("/api/"):
+            return self._get_response(request)
+        is_act = request.method not in ("GET", "HEAD", "OPTIONS")
+        if request.user.is_authenticated:
+            wait = floods.take((POST_USER if is_act else PAGE_USER, str(request.user.pk)))
+        else:
+            wait = floods.take(*by_address(POST_IP if is_act else PAGE_IP, request))
+        return self._get_response(request) if wait is None else refuse(request.path, 429, wait)
 
 
 class ApiThrottle(BaseThrottle):
-    """The API's door: by user where one is known, else by address."""
+    """The API's limit: by user where one is known, else by address."""
 
     def __init__(self) -> None:
         self._wait_s: int | None = None
 
     def allow_request(self, request: Request, view: object) -> bool:
         if request.user.is_authenticated:
-            self._wait_s = take(API_USER, str(request.user.pk))
+            self._wait_s = floods.take((API_USER, str(request.user.pk)))
         else:
-            self._wait_s = take(API_IP, address(request))
+            self._wait_s = floods.take(*by_address(API_IP, request))
         return self._wait_s is None
 
     def wait(self) -> float | None:
         return self._wait_s
+
+
+def _window_start(limit: Limit, now: datetime) -> datetime:
+    return datetime.fromtimestamp(now.timestamp() // limit.window_s * limit.window_s, UTC)
+
+
+def _seconds_left(limit: Limit, now_s: float) -> int:
+    return max(1, int(limit.window_s - now_s % limit.window_s) + 1)
+
+
+def _row_key(limit: Limit, key: str) -> str:
+    return f"{limit.kind}:{hashlib.sha256(key.encode()).hexdigest()[:32]}"

@@ -1,7 +1,8 @@
-"""One table, of the HTTP layer itself: how often a caller knocked in the current window. Nothing else reads it."""
+"""Tables of the HTTP layer itself: how often a caller knocked in the current window, and answers to keyed requests."""
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 
 
@@ -14,3 +15,19 @@ class RequestCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key}: {self.count}"
+
+
+class KeyedAnswer(models.Model):
+    """The answer to a submission that was sent with an Idempotency-Key; written by idempotency.py alone."""
+
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    digest = models.CharField(max_length=64)  # of what was sent
+    answer = models.JSONField(default=dict)
+    created_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["account", "key"], name="one_answer_a_key")]
+
+    def __str__(self) -> str:
+        return f"{self.account_id}: {self.key}"

@@ -2,20 +2,26 @@
 
 Truth is AttemptEvent in PostgreSQL; a notification only says "look again". So a lost notification costs at most one
 PING_S, and a reconnect costs nothing. One LISTEN connection a process wakes all its streams; each ends after `done`.
+
+A stream has its place from the moment that it is asked for. Where all are taken, a newcomer gets the newest place
+of the address, else of the user, that holds the most: many accounts cannot shut everybody else out. Whoever is refused
+or loses a place asks for the submission itself instead, with its ETag.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import psycopg
 import structlog
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from psycopg.conninfo import make_conninfo
@@ -25,45 +31,87 @@ from leaderboard.judging.events import CHANNEL
 from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.judging.states import FINISHED
 from leaderboard.submissions.models import Submission
-from leaderboard.web import shape
+from leaderboard.web import limits, shape
 from leaderboard.web.api.auth import Refused, reader_of
+from leaderboard.web.places import READS, counts_for
 
 PING_S: Final = 15
 RECONNECT_S: Final = 1
 MAX_STREAMS: Final = 500  # in one process
 MAX_STREAMS_A_USER: Final = 20
+MAX_STREAMS_AN_ADDRESS: Final = 100  # a class room with two pages each
+UNREAD_S: Final = 10.0  # a place whose stream has not begun by then is free again: its client went away before
 RETRY_AFTER_S: Final = 5
 BATCH: Final = 200  # events read at once
 
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False)
+class Seat:
+    """The place of one stream."""
+
+    submission_id: int
+    user_id: int
+    address: str
+    taken_at: float
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    is_read: bool = False
+    is_lost: bool = False  # somebody else has the place now
+
+
 class Hub:
     """The streams of this process and the one connection that wakes them. Lives in one event loop."""
 
     def __init__(self) -> None:
-        self._wakes: defaultdict[int, set[asyncio.Event]] = defaultdict(set)
-        self._users: Counter[int] = Counter()
+        self._seats: dict[Seat, None] = {}  # the oldest first
+        self._by_submission: defaultdict[int, set[Seat]] = defaultdict(set)
         self._listener: asyncio.Task[None] | None = None
 
-    def is_full(self, user_id: int) -> bool:
-        return self._users.total() >= MAX_STREAMS or self._users[user_id] >= MAX_STREAMS_A_USER
+    def reserve(self, submission_id: int, user_id: int, address: str) -> Seat | None:
+        """A place for one more stream; None where it would be more than a fair share."""
+        now = time.monotonic()
+        for seat in [seat for seat in self._seats if not seat.is_read and seat.taken_at < now - UNREAD_S]:
+            self.leave(seat)
+        users = Counter(seat.user_id for seat in self._seats)
+        addresses = Counter(seat.address for seat in self._seats)
+        if users[user_id] >= MAX_STREAMS_A_USER or addresses[address] >= MAX_STREAMS_AN_ADDRESS:
+            return None
+        if len(self._seats) >= MAX_STREAMS:
+            heaviest = self._heaviest(addresses, addresses[address], users, users[user_id])
+            if heaviest is None:
+                return None
+            heaviest.is_lost = True
+            heaviest.wake.set()
+            self.leave(heaviest)
+        taken = Seat(submission_id, user_id, address, now)
+        self._seats[taken] = None
+        self._by_submission[submission_id].add(taken)
+        return taken
 
-    @contextmanager
-    def watch(self, submission_id: int, user_id: int) -> Iterator[asyncio.Event]:
-        """An event that is set whenever the submission may have news."""
+    def _heaviest(self, addresses: Counter[str], mine: int, users: Counter[int], own: int) -> Seat | None:
+        """The newest place of whoever holds at least two more than the newcomer."""
+        address, held = addresses.most_common(1)[0]
+        if held > mine + 1:
+            return next(seat for seat in reversed(self._seats) if seat.address == address)
+        user, held = users.most_common(1)[0]
+        if held > own + 1:
+            return next(seat for seat in reversed(self._seats) if seat.user_id == user)
+        return None
+
+    def leave(self, seat: Seat) -> None:
+        """Give the place back. Harmless where it is given back already."""
+        if self._seats.pop(seat, seat) is seat:
+            return
+        watching = self._by_submission[seat.submission_id]
+        watching.discard(seat)
+        if not watching:
+            del self._by_submission[seat.submission_id]
+
+    def listen(self) -> None:
+        """See to it that notifications are heard."""
         if self._listener is None or self._listener.done():
             self._listener = asyncio.get_running_loop().create_task(self._listen())
-        wake = asyncio.Event()
-        self._wakes[submission_id].add(wake)
-        self._users[user_id] += 1
-        try:
-            yield wake
-        finally:
-            self._users[user_id] -= 1
-            self._wakes[submission_id].discard(wake)
-            if not self._wakes[submission_id]:
-                del self._wakes[submission_id]
 
     async def _listen(self) -> None:
         while True:
@@ -78,16 +126,16 @@ class Hub:
             await listener.execute(f"LISTEN {CHANNEL}")
             self._wake_all()  # whatever was said while nobody listened
             async for notification in listener.notifies():
-                for wake in self._wakes.get(_whole(notification.payload), ()):
-                    wake.set()
+                for seat in self._by_submission.get(_whole(notification.payload), ()):
+                    seat.wake.set()
 
     def _wake_all(self) -> None:
-        for wakes in self._wakes.values():
-            for wake in wakes:
-                wake.set()
+        for seat in self._seats:
+            seat.wake.set()
 
 
 hub: Final = Hub()
+_reads: Final = asyncio.Semaphore(counts_for(settings.DATABASE_POOL_MAX)[READS])
 
 
 async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
@@ -98,27 +146,32 @@ async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
         user = await reader_of(request)
     except Refused as refused:
         return _refuse(refused.status, str(refused))
+    if wait_s := limits.floods.take((limits.STREAM_USER, str(user.pk))):
+        return _refuse(429, f"Too many streams were opened. Try again in {wait_s} s.", wait_s)
     if not await sync_to_async(shape.visible_to(user).filter(pk=pk).exists)():
         return _refuse(404, "There is no such submission, or it is not yours.")
-    if hub.is_full(user.pk):
-        response = _refuse(429, f"Too many open streams. Try again in {RETRY_AFTER_S} s.")
-        response["Retry-After"] = str(RETRY_AFTER_S)
-        return response
+    seat = hub.reserve(pk, user.pk, limits.address(request))
+    if seat is None:
+        told = f"Too many open streams. Try again in {RETRY_AFTER_S} s, or ask for /api/v1/submissions/{pk}."
+        return _refuse(429, told, RETRY_AFTER_S)
     after = _whole(request.headers.get("Last-Event-ID", ""))
     return StreamingHttpResponse(
-        _follow(pk, user, after),
+        _follow(seat, user, after),
         content_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
-async def _follow(submission_id: int, user: User, after: int) -> AsyncIterator[str]:
-    with hub.watch(submission_id, user.pk) as wake:
+async def _follow(seat: Seat, user: User, after: int) -> AsyncIterator[str]:
+    seat.is_read = True
+    hub.listen()
+    try:
         yield ": hello\n\n"
-        while True:
-            wake.clear()
+        while not seat.is_lost:
+            seat.wake.clear()
             try:
-                rows, done = await sync_to_async(_read)(submission_id, user, after)
+                async with _reads:
+                    rows, done = await sync_to_async(_read)(seat.submission_id, user, after)
             except Submission.DoesNotExist:  # they left the team that it was sent for
                 return
             for row in rows:
@@ -130,9 +183,11 @@ async def _follow(submission_id: int, user: User, after: int) -> AsyncIterator[s
             if len(rows) == BATCH:
                 continue
             try:
-                await asyncio.wait_for(wake.wait(), PING_S)
+                await asyncio.wait_for(seat.wake.wait(), PING_S)
             except TimeoutError:
                 yield ": ping\n\n"
+    finally:
+        hub.leave(seat)
 
 
 def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent], dict[str, Any] | None]:
@@ -178,8 +233,9 @@ def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
-def _refuse(status: int, detail: str) -> JsonResponse:
-    return JsonResponse({"detail": detail, "errors": []}, status=status)
+def _refuse(status: int, detail: str, retry_after_s: int = 0) -> JsonResponse:
+    headers = {"Retry-After": str(retry_after_s)} if retry_after_s else None
+    return JsonResponse({"detail": detail, "errors": []}, status=status, headers=headers)
 
 
 def _conninfo() -> str:

@@ -106,9 +106,10 @@ pages: list[URLPattern | URLResolver] = [
     path("sign-out", account.sign_out),
     path("account", logins.mine),
     path("account/link", logins.link),
+    path("account/password", logins.password),
     path("tokens", account.tokens),
     path("tokens/<int:pk>/revoke", account.revoke),
-    path("healthz", service.healthz),
+    path("readyz", service.readyz),
     path("robots.txt", service.robots),
     path("api/docs", service.api_docs),
 ]

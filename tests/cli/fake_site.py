@@ -89,6 +89,7 @@ class FakeSite:
         self.notes: list[str] = []
         self.resumed_after: list[str] = []
         self.tokens: list[str] = []
+        self.keys: list[str] = []  # Idempotency-Key of each POST that had one
         self.polls = 0
         site = self
 
@@ -171,6 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if key := self.headers.get("Idempotency-Key"):
+            self.site.keys.append(key)
         if self._bent(self.path):
             return
         if self.path.endswith("/cancel"):

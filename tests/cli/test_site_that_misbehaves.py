@@ -61,10 +61,13 @@ def test_reading_is_tried_again(site: FakeSite, photofinish: Photofinish) -> Non
     assert photofinish("boards").code == 0
 
 
-def test_sending_is_not_tried_again(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
-    site.fail_reads = 1
-    assert photofinish("submit", str(kernel), "--board", "softmax", "--hardware", "cpu").code == 3
-    assert len(site.tokens) == 1
+def test_submit_is_tried_again_with_the_same_key(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    site.fail_reads = 2
+    sent = photofinish("submit", str(kernel), "--board", "softmax", "--hardware", "cpu", "--no-wait")
+    assert sent.code == 0
+    assert len(site.keys) == 3
+    assert len(set(site.keys)) == 1
+    assert len(site.keys[0]) >= 32
 
 
 def test_text_of_the_site_cannot_steer_the_terminal(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:

@@ -30,6 +30,7 @@ def broken_broker(settings: Settings) -> Any:
     broker.get_broker.cache_clear()
     yield
     broker.get_broker.cache_clear()
+    broker.breaker.reset()
 
 
 def test_a_submission_rings_once_with_the_agreed_message(live_stage: Stage) -> None:

@@ -10,7 +10,7 @@ from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import CLOSED, Competition
 from leaderboard.entrants import checks, invites
-from leaderboard.entrants.checks import is_team_name, members_of
+from leaderboard.entrants.checks import is_taken, members_of
 from leaderboard.entrants.enter import enter, enter_alone, entrant_of, rules_digest
 from leaderboard.entrants.members import hand_over, leave, remove_member
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
@@ -184,9 +184,9 @@ def test_a_team_may_be_renamed_to_what_is_free(stage: Stage, competition: Compet
 
 def test_a_name_that_a_team_has_is_no_user_s(stage: Stage, competition: Competition) -> None:
     make(stage, competition, name="Dora")
-    assert is_team_name("dora")
-    assert is_team_name("D0RA")
-    assert not is_team_name("ada")
+    assert is_taken("dora")
+    assert is_taken("D0RA")
+    assert not is_taken("somebody")
     late = enter_alone(user=User.objects.create_user("dora"), competition=competition, now=stage.now)
     assert late.name == "dora (2)"
 

@@ -14,13 +14,14 @@ from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
 
-START_S = 20
+START_S = 60  # a busy machine
 
 
 class LiveSite:
     """Its requests commit, so the test needs `transactional_db`."""
 
-    def __init__(self) -> None:
+    def __init__(self, application: str = "leaderboard.asgi:application") -> None:
+        self._application = application
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -29,7 +30,7 @@ class LiveSite:
 
     def start(self) -> None:
         told = os.environ | {"DATABASE_URL": database_url(), "SITE_URL": self.address}
-        command = [sys.executable, "-m", "uvicorn", "leaderboard.asgi:application", "--port", str(self.port)]
+        command = [sys.executable, "-m", "uvicorn", self._application, "--port", str(self.port)]
         quiet = ["--log-level", "warning", "--timeout-graceful-shutdown", "1"]
         self._process = subprocess.Popen([*command, *quiet], env=told, cwd=Path(__file__).parents[2])
         wait_for(f"{self.address}/healthz", self._process)
@@ -41,8 +42,8 @@ class LiveSite:
 
 
 @contextmanager
-def live_site() -> Iterator[LiveSite]:
-    site = LiveSite()
+def live_site(application: str = "leaderboard.asgi:application") -> Iterator[LiveSite]:
+    site = LiveSite(application)
     try:
         site.start()
         yield site

@@ -28,13 +28,76 @@ def test_sign_up_says_what_is_wrong(stage, browser) -> None:
     assert 'value="fi<nn"' not in errors(username="fi<nn")
 
 
+def test_sign_up_refuses_names_that_look_like_others_and_reserved_ones(stage, browser) -> None:
+    def sign_up(name: str) -> int:
+        sent = {"username": name, "password1": PASSWORD, "password2": PASSWORD}
+        return browser(None).post("/sign-up", sent).status_code
+
+    assert sign_up("0lga") == 200, "looks like olga"
+    for name in ("admin", "Photofinish", "photof1nish", "admins", "root", "organiser", "judges"):
+        assert sign_up(name) == 200, name
+    assert sign_up("olgata") == 302
+    assert sign_up("administrata") == 302
+
+
+def test_sign_up_asks_an_index_whether_a_name_is_taken(stage) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    from leaderboard.entrants.checks import is_taken
+    from leaderboard.entrants.models import Entrant
+
+    team = Entrant.objects.create(
+        competition=stage.board.competition, name="Fast Team", is_team=True, created_at=stage.now
+    )
+    assert is_taken("fast team")
+    team.name = "Quick"
+    team.save(update_fields=["name"])
+    assert not is_taken("fast team")
+    assert (is_taken("qu1ck"), is_taken("quick")) == (True, True)
+    with CaptureQueriesContext(connection) as asked, connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        assert not is_taken("somebody")
+        plans = []
+        for query in [one["sql"] for one in asked if one["sql"].startswith("SELECT")]:
+            cursor.execute(f"EXPLAIN {query}")
+            plans.append(" ".join(row[0] for row in cursor.fetchall()))
+    assert ["user_by_look" in plans[0], "entrant_by_look" in plans[1]] == [True, True], plans
+
+
+def test_pages_that_only_take_a_form_say_where_it_is(stage, browser) -> None:
+    submission = stage.submit()
+    for who, path, back in (
+        (stage.olga, "/review/hold", "/review"),
+        (stage.ada, f"/submissions/{submission.pk}/cancel", "/submissions"),
+        (stage.olga, "/organise/kernels-101/roles/3/revoke", "/organise"),
+    ):
+        answer = browser(who).get(path)
+        assert answer.status_code == 405
+        assert f'href="{back}">the page above'.encode() in answer.content
+
+
+def test_sessions_that_ended_are_cleared_by_the_sweeper(stage, browser) -> None:
+    from datetime import timedelta
+
+    from django.contrib.sessions.models import Session
+    from django.core.management import call_command
+
+    living, ended = browser(stage.ada), browser(stage.ben)
+    Session.objects.filter(session_key=ended.session.session_key).update(expire_date=stage.now - timedelta(days=900))
+    call_command("sweep")
+    assert [session.session_key for session in Session.objects.all()] == [living.session.session_key]
+
+
 def test_sign_in_and_out(stage, browser) -> None:
     stage.ada.set_password(PASSWORD)
     stage.ada.save()
     client = browser(None)
     client.post("/sign-in", {"username": "ada", "password": PASSWORD})
     assert client.get("/api/v1/me").status_code == 200
-    assert client.get("/sign-out").status_code == 405, "a link must not sign anybody out"
+    opened = client.get("/sign-out")
+    assert (opened.status_code, opened["Allow"]) == (405, "POST"), "a link must not sign anybody out"
+    assert b'href="/">the page above' in opened.content
     client.post("/sign-out")
     assert client.get("/api/v1/me").status_code == 401
 

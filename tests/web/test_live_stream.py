@@ -147,12 +147,14 @@ def test_a_dropped_listener_comes_back(stage, site) -> None:
     submission, headers, heard = stage.submit(), token_of(stage.ada), []
     listener = threading.Thread(target=lambda: heard.extend(stream(site, submission.pk, headers)))
     listener.start()
-    time.sleep(0.5)
+    listening = "FROM pg_stat_activity WHERE query LIKE 'LISTEN%%' AND datname = current_database()"
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE query LIKE 'LISTEN%%' AND datname = current_database()"
-        )
+        for _ in range(100):
+            cursor.execute(f"SELECT pid {listening}")
+            if cursor.rowcount:
+                break
+            time.sleep(0.1)
+        cursor.execute(f"SELECT pg_terminate_backend(pid) {listening}")
         assert cursor.rowcount == 1, "one connection listens for the whole process"
     stage.judge(submission)
     listener.join(10)

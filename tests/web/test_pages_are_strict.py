@@ -142,8 +142,8 @@ def test_the_problem_page_knows_the_limit_of_a_call() -> None:
     assert (CALL_LIMIT_S, FIRST_CALL_LIMIT_S) == (CALL_S, FIRST_CALL_S)
 
 
-def test_health_and_robots(stage, browser) -> None:
-    assert browser(None).get("/healthz").json() == {"ok": True, "database": "ok"}
+def test_readyz_and_robots(stage, browser) -> None:
+    assert browser(None).get("/readyz").json() == {"ok": True, "database": "ok", "broker": "ok"}
     assert b"Disallow: /submissions" in browser(None).get("/robots.txt").content
 
 

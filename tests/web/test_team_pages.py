@@ -200,7 +200,7 @@ def test_who_has_a_role_sees_what_was_sent_to_the_competition(stage, browser) ->
 def test_nobody_signs_up_under_the_name_of_a_team(stage, browser, team) -> None:
     sent = {"username": "fast", "password1": "a-long-Passw0rd", "password2": "a-long-Passw0rd"}
     answer = browser(None).post("/sign-up", sent)
-    assert b"This name is taken." in answer.content
+    assert b"This name is taken" in answer.content
 
 
 def test_a_pseudonym_hides_the_username_on_boards(stage, browser) -> None:

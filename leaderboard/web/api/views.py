@@ -27,6 +27,7 @@ from leaderboard.web.api import serializers
 from leaderboard.web.api.auth import BearerAuthentication, HasScope
 from leaderboard.web.api.body import BoundedJSON
 from leaderboard.web.errors import body
+from leaderboard.web.idempotency import HEADER, answer_once
 from leaderboard.web.limits import ApiThrottle
 from problems.directives import overruled_directives
 
@@ -127,36 +128,52 @@ class Submissions(Private):
         told = [shape.to_json(item, with_code=False, details=False) for item in items]
         return Response(told, headers={"X-Total-Count": str(mine.count())})
 
-    @extend_schema(request=serializers.NewSubmission, responses={201: serializers.Accepted})
+    @extend_schema(
+        request=serializers.NewSubmission,
+        responses={201: serializers.Accepted},
+        parameters=[
+            OpenApiParameter(
+                HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, description="Sent again within a day: taken once."
+            )
+        ],
+    )
     def post(self, request: Request) -> Response:
         """Send a submission: JSON with `code`, or multipart with `file`."""
         form = serializers.NewSubmission(data=request.data)
         form.is_valid(raise_exception=True)
-        sent = form.validated_data
-        submission = pipeline.submit(
-            owner=self.caller(request),
-            board_slug=sent["board"],
-            hardware=sent["hardware"],
-            mode=sent["mode"],
-            filename=sent["filename"],
-            data=sent["data"],
-            licence=sent["licence"],
-            now=timezone.now(),
-        )
-        item = shape.shown(submission)
-        answer = {
-            "id": item.id,
-            "status": item.status,
-            "board": submission.board.slug,
-            "hardware": submission.board.hardware,
-            "mode": submission.mode,
-            "notes": overruled_directives(
-                submission.source, board=submission.board.slug, hardware=submission.board.hardware
-            ),
-            "url": item.url,
-            "events": item.events,
-        }
-        return Response(answer, status=201, headers={"Location": f"/api/v1/submissions/{item.id}"})
+        sent, owner, now = form.validated_data, self.caller(request), timezone.now()
+
+        def take() -> dict[str, Any]:
+            submission = pipeline.submit(
+                owner=owner,
+                board_slug=sent["board"],
+                hardware=sent["hardware"],
+                mode=sent["mode"],
+                filename=sent["filename"],
+                data=sent["data"],
+                licence=sent["licence"],
+                now=now,
+            )
+            item = shape.shown(submission)
+            board = submission.board
+            return {
+                "id": item.id,
+                "status": item.status,
+                "board": board.slug,
+                "hardware": board.hardware,
+                "mode": submission.mode,
+                "notes": overruled_directives(submission.source, board=board.slug, hardware=board.hardware),
+                "url": item.url,
+                "events": item.events,
+            }
+
+        key, was_kept = request.headers.get(HEADER), False
+        if key is None:
+            answer = take()
+        else:
+            answer, was_kept = answer_once(account_id=owner.account_id, key=key, sent=sent, now=now, act=take)
+        headers = {"Location": f"/api/v1/submissions/{answer['id']}"}
+        return Response(answer, status=201, headers=headers | ({"Idempotent-Replayed": "true"} if was_kept else {}))
 
 
 class Submission(Private):

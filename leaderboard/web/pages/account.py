@@ -19,6 +19,7 @@ from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
 from leaderboard.errors import UserError
 from leaderboard.web import limits
 from leaderboard.web.forms import SignInForm, SignUpForm, TokenForm
+from leaderboard.web.sign_in_tries import count_try, remember_device
 
 SCOPES_SAID: Final = (
     {"value": "read", "about": "See your submissions, their code, logs and verdicts."},
@@ -34,17 +35,18 @@ SHOW_ONCE: Final = "new_token"  # in the session, from the form to the page afte
 def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         return _auth_page(request, SignInForm(request))
-    name, ip = request.POST.get("username", "").lower(), limits.address(request)
-    knocks = ((limits.SIGN_IN_HERE, f"{name} {ip}"), (limits.SIGN_IN_IP, ip), (limits.SIGN_IN_NAME, name))
+    name = request.POST.get("username", "")
+    tried = count_try(request, name)
+    if tried.wait_s:
+        return _later(request, SignInForm(request, initial={"username": name}), tried.wait_s)
     form = SignInForm(request, data=request.POST)
-    waits = [wait for limit, who in knocks if (wait := limits.take(limit, who))]
-    if waits:
-        return _later(request, SignInForm(request, initial={"username": name}), max(waits))
     if not form.is_valid():
         return _auth_page(request, form)
-    limits.forget(limits.SIGN_IN_HERE, f"{name} {ip}")
+    tried.was_right()
     login(request, form.get_user())
-    return redirect(_next(request))
+    response = redirect(_next(request))
+    remember_device(request, response, User.objects.get(username=form.cleaned_data["username"]))
+    return response
 
 
 @sensitive_post_parameters()
@@ -53,13 +55,16 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     form = SignUpForm(request.POST if request.method == "POST" else None)
     if request.method == "GET":
         return _auth_page(request, form)
-    wait = limits.take(limits.SIGN_UP_IP, limits.address(request))
+    wait = limits.take_each(*limits.by_address(limits.SIGN_UP_IP, request))
     if wait is not None:
         return _later(request, SignUpForm(initial={"username": request.POST.get("username", "")}), wait)
     if not form.is_valid():
         return _auth_page(request, form)
-    login(request, form.save())
-    return redirect(_next(request))
+    user = form.save()
+    login(request, user)
+    response = redirect(_next(request))
+    remember_device(request, response, user)
+    return response
 
 
 @require_POST
@@ -109,12 +114,8 @@ def _auth_page(request: HttpRequest, form: SignInForm | SignUpForm, status: int 
 
 def _later(request: HttpRequest, form: SignInForm | SignUpForm, wait_s: int) -> HttpResponse:
     name = "sign_in" if isinstance(form, SignInForm) else "sign_up"
-    minutes = -(-wait_s // 60)
-    context = {
-        "form": form,
-        "next": _next(request, default=""),
-        "late": f"Too many tries. Wait {minutes} minute{'s'[: minutes > 1]} and try again.",
-    }
+    late = f"Too many tries. Wait {limits.minutes(wait_s)} and try again."
+    context = {"form": form, "next": _next(request, default=""), "late": late}
     response = render(request, f"web/{name}.html", context, status=429)
     response["Retry-After"] = str(wait_s)
     return response

@@ -1,17 +1,21 @@
-"""Pages for machines: is the site alive, what may robots read, the API's schema as a page."""
+"""Pages for machines: can the site answer, what may robots read, the API's schema as a page."""
 
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Final
 
 import structlog
 from django.db import DatabaseError, OperationalError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
+from leaderboard import broker
 from leaderboard.web.errors import RETRY_AFTER_S
 
 HIDDEN: Final = ("/api/", "/submissions", "/tokens", "/review", "/organise", "/invite-code")
@@ -21,15 +25,33 @@ log = structlog.get_logger(__name__)
 
 
 @require_safe
-def healthz(request: HttpRequest) -> JsonResponse:
-    """200 while the database answers."""
+def readyz(request: HttpRequest) -> JsonResponse:
+    """200 while this process can answer: the database does, and its tables are those of this code.
+
+    The broker is reported and not required: without it the sweeper wakes the runners.
+    """
+    told = {"database": _database_state(), "broker": "ok" if broker.answers() else "no answer"}
+    is_ready = told["database"] == "ok"
+    return JsonResponse({"ok": is_ready, **told}, status=200 if is_ready else 503)
+
+
+def _database_state() -> str:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        return "ok" if _is_migrated() else "migrations are missing; run `migrate`"
     except DatabaseError as error:
-        log.error("healthz_failed", error=str(error))
-        return JsonResponse({"ok": False, "database": "no answer"}, status=503)
-    return JsonResponse({"ok": True, "database": "ok"})
+        log.error("readyz_failed", error=str(error))
+        return "no answer"
+
+
+def _is_migrated() -> bool:
+    """Whether every migration of this code is applied. Asks the database each time, also once it said yes."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return _migrations_of_this_code() <= set(applied)
+
+
+@cache
+def _migrations_of_this_code() -> frozenset[tuple[str, str]]:
+    return frozenset(MigrationLoader(None).disk_migrations)
 
 
 @require_safe

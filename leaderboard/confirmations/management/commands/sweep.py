@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import Any
+import time
+from importlib import import_module
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
@@ -15,6 +17,8 @@ from django.utils import timezone
 from leaderboard.admissions.sweep import mend as mend_tests
 from leaderboard.confirmations.sweep import mend as mend_confirmations
 from leaderboard.judging import outages, sweep
+
+CLEAR_EVERY_S: Final = 3600.0  # sessions that ended; nobody waits for it
 
 log = structlog.get_logger(__name__)
 
@@ -28,13 +32,18 @@ class Command(BaseCommand):
     def handle(self, *args: Any, forever: bool, **options: Any) -> None:
         if not forever:
             self.stdout.write("{} lost, {} rung".format(*_sweep()))
+            clear_sessions()
             return
+        clear_at = time.monotonic()
         stopped = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
         while not stopped.is_set():
             try:
                 _sweep()
+                if time.monotonic() >= clear_at:
+                    clear_at = time.monotonic() + CLEAR_EVERY_S
+                    clear_sessions()
             except Exception:  # the top of the loop: the database may be away for a moment
                 log.exception("sweep_failed")
                 close_old_connections()
@@ -54,3 +63,8 @@ def _sweep() -> tuple[int, int]:
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
     return lost, rung
+
+
+def clear_sessions() -> None:
+    """Delete the sessions that ended. Any number of sweepers may do so."""
+    import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()

@@ -4,7 +4,8 @@
 import { localTimes } from "./site.js";
 
 const ALL = ["queued", "claimed", "building", "checking", "timing", "done"];
-const RETRY_MS = 3000; // after a refusal (too many streams, a restart) EventSource gives up: try again ourselves
+const POLL_MS = 5000; // after a refusal (too many streams, a restart) EventSource gives up: ask for the submission itself
+const POLLS = 6; // before the stream is tried again
 let stream = null;
 
 function station(state) {
@@ -72,6 +73,24 @@ async function finish() {
   if (verdict) document.getElementById("announce").textContent = verdict.textContent;
 }
 
+async function poll(live, left, etag) {
+  if (left === 0) return follow(live);
+  const again = (tag) => setTimeout(() => poll(live, left - 1, tag), POLL_MS);
+  try {
+    const headers = etag ? { "If-None-Match": etag } : {};
+    const answer = await fetch(live.dataset.events.replace(/\/events$/, ""), { headers });
+    if (!answer.ok) return again(etag); // 304: nothing is new
+    const found = await answer.json();
+    document.getElementById("live-link").textContent = "";
+    if (found.status === "done" || found.status === "cancelled") return finish().catch(() => location.reload());
+    advance(live, found.status, null);
+    say(found.message || saidOf(live, found.status));
+    again(answer.headers.get("ETag") || "");
+  } catch {
+    again(etag);
+  }
+}
+
 function follow(live) {
   stream = new EventSource(live.dataset.events);
   stream.addEventListener("state", (event) => {
@@ -88,7 +107,7 @@ function follow(live) {
   stream.addEventListener("open", () => { document.getElementById("live-link").textContent = ""; });
   stream.addEventListener("error", () => {
     document.getElementById("live-link").textContent = "Reconnecting …";
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => follow(live), RETRY_MS);
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => poll(live, POLLS, ""), POLL_MS);
   });
 }
 

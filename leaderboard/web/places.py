@@ -1,0 +1,152 @@
+"""How many requests of each class run at once: slow pages must not starve the runners' door, sign-in or the API.
+
+Django gives every request a thread and a database connection of its own. Each class of addresses therefore has a
+number of places, and all places together are no more than the connections of the pool. A request waits for a place
+without thread work and without a connection, and is refused with 503 after WAIT_S. It holds its place from the time its
+body was read until its answer is made: a slow reader or sender holds none. One network address never gets the last
+place of a class, so one visitor cannot fill it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponseBase
+
+from leaderboard.web import limits
+from leaderboard.web.refusals import refuse
+
+RUNNERS: Final = "runners"
+ACCOUNTS: Final = "accounts"
+API: Final = "api"
+FRONT: Final = "front"
+PAGES: Final = "pages"
+STREAMS: Final = "streams"  # to open one
+READS: Final = "reads"  # of streams that are open; they take turns (web/stream.py)
+READY: Final = "ready"
+STATIC: Final = "static"
+
+SHARES: Final = {RUNNERS: 5, ACCOUNTS: 3, API: 4, FRONT: 4, PAGES: 3, STREAMS: 2, READS: 2, READY: 1}
+POOL: Final = sum(SHARES.values())  # connections of a pool in which each class has exactly its share
+STATIC_PLACES: Final = 8  # they read files and use no connection
+WAIT_S: Final = 8.0  # below the 15 s of a runner's own patience
+RETRY_AFTER_S: Final = 5
+MOST_WAITING: Final = 200  # of a class; each has an idle thread
+MOST_WAITING_AT_AN_ADDRESS: Final = 60
+
+_ACCOUNTS: Final = ("sign-in", "sign-up", "sign-out", "account", "tokens", "invite-code")
+_FRONT: Final = ("", "boards", "competitions", "runners", "robots.txt")  # pages that everybody asks for
+
+Answer = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+
+
+class Busy(Exception):
+    """No place became free in time."""
+
+
+class Places:
+    """The places of one class. Lives in one event loop."""
+
+    def __init__(self, count: int, *, for_one: int) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._for_one = for_one
+        self._own: dict[str, asyncio.Semaphore] = {}
+        self._present: dict[str, int] = {}  # requests of an address that wait or run
+        self._waiting = 0
+
+    async def enter(self, address: str) -> None:
+        """Raises Busy. Whoever enters must leave."""
+        present = self._present.get(address, 0)
+        if self._waiting >= MOST_WAITING or present >= self._for_one + MOST_WAITING_AT_AN_ADDRESS:
+            raise Busy
+        own = self._own.setdefault(address, asyncio.Semaphore(self._for_one))
+        self._present[address] = present + 1
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await own.acquire()
+                try:
+                    await self._free.acquire()
+                except BaseException:
+                    own.release()
+                    raise
+        except BaseException as error:
+            self._depart(address)
+            if isinstance(error, TimeoutError):
+                raise Busy from None
+            raise
+        finally:
+            self._waiting -= 1
+
+    def leave(self, address: str) -> None:
+        self._free.release()
+        self._own[address].release()
+        self._depart(address)
+
+    def _depart(self, address: str) -> None:
+        self._present[address] -= 1
+        if not self._present[address]:
+            del self._present[address], self._own[address]
+
+
+def counts_for(pool: int) -> dict[str, int]:
+    """Connections of each class for a pool of that many; 0: no pool."""
+    return {kind: max(1, share * (pool or POOL) // POOL) for kind, share in SHARES.items()}
+
+
+def make_places(pool: int) -> dict[str, Places]:
+    """Places of all classes of requests. A farm of runners may share an address, and each has a token."""
+    counts = counts_for(pool) | {STATIC: STATIC_PLACES}
+    return {
+        kind: Places(count, for_one=count if kind == RUNNERS else max(1, count - 1)) for kind, count in counts.items()
+    }
+
+
+def class_of(path: str) -> str:
+    first, *rest = path.removeprefix("/").split("/")
+    match first:
+        case "api" if rest[:1] == ["runner"]:
+            return RUNNERS
+        case "api":
+            return STREAMS if path.endswith("/events") else API
+        case "static":
+            return STATIC
+        case "readyz":
+            return READY
+    if first in _ACCOUNTS:
+        return ACCOUNTS
+    return FRONT if first in _FRONT and rest[-1:] != ["submit"] else PAGES
+
+
+class Entrance:
+    """Admits requests of one process to the places of their classes."""
+
+    def __init__(self) -> None:
+        self._places = make_places(settings.DATABASE_POOL_MAX)
+
+    async def answer(self, request: HttpRequest, make: Answer) -> HttpResponseBase:
+        kind = class_of(request.path)
+        if kind not in (RUNNERS, STATIC) and (wait := limits.floods.take(*limits.by_address(limits.ANY_IP, request))):
+            return refuse(request.path, 429, wait)
+        places, address = self._places[kind], limits.address(request)
+        try:
+            await places.enter(address)
+        except Busy:
+            return refuse(request.path, 503, RETRY_AFTER_S)
+        # A thread cannot be cancelled. Where the client goes away, the place stays taken until the thread is done.
+        work = asyncio.ensure_future(_make_and_close(request, make))
+        work.add_done_callback(lambda _: places.leave(address))
+        return await asyncio.shield(work)
+
+
+async def _make_and_close(request: HttpRequest, make: Answer) -> HttpResponseBase:
+    """The answer, with the thread's connection back in the pool before any of it is sent."""
+    try:
+        return await make(request)
+    finally:
+        await sync_to_async(close_old_connections)()

@@ -1,0 +1,31 @@
+"""The site with pages of submissions that take long: `uvicorn tests.web.slow_site:application`.
+
+PHOTOFINISH_TEST_SLOW says how: `waits` sleeps with the request's thread and database connection held; `computes` keeps
+the interpreter busy as well.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from leaderboard.asgi import application
+from leaderboard.web.pages import submissions
+
+SLOW_S = 15.0
+_shown = submissions.shape.shown
+
+
+def _slowly(*arguments, **named):
+    shown = _shown(*arguments, **named)
+    until = time.monotonic() + SLOW_S
+    while time.monotonic() < until:
+        if os.environ["PHOTOFINISH_TEST_SLOW"] == "waits":
+            time.sleep(0.1)
+        else:
+            sum(range(1000))
+    return shown
+
+
+submissions.shape.shown = _slowly
+__all__ = ["application"]

@@ -1,0 +1,46 @@
+"""A submission's page whose event stream is refused asks for the submission itself, and shows the verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.browser import chromium
+from tests.web.live_site import live_site
+from tests.web.test_slow_pages_starve_nobody import cookies_of
+
+
+@pytest.fixture
+def stage(transactional_db: None, monkeypatch):
+    from django.utils import timezone
+
+    from tests.leaderboard.stage import make_stage
+
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright runs an event loop in this thread
+    stage = make_stage()
+    stage.now = timezone.now()
+    return stage
+
+
+def test_live_page_polls_by_etag_where_the_stream_is_refused(stage) -> None:
+    submission = stage.submit()
+    cookies = cookies_of(stage.ada)
+    asked: list[tuple[int, bool]] = []
+    with live_site() as site, chromium() as browser:
+        context = browser.new_context()
+        context.add_cookies([{"name": name, "value": value, "url": site.address} for name, value in cookies.items()])
+        page = context.new_page()
+        page.route("**/events", lambda route: route.fulfill(status=429, body="{}"))
+        page.on(
+            "response",
+            lambda answer: (
+                asked.append((answer.status, "if-none-match" in answer.request.headers))
+                if answer.url.endswith(f"/api/v1/submissions/{submission.pk}")
+                else None
+            ),
+        )
+        page.goto(f"{site.address}/submissions/{submission.pk}")
+        page.wait_for_timeout(16_000)
+        stage.judge(submission)
+        page.wait_for_selector("#verdict-title", timeout=60_000)
+    assert (200, False) in asked
+    assert (304, True) in asked, "nothing new costs a line"
