@@ -1,7 +1,8 @@
 """`make up`: every part of one machine, in order, each step safe to repeat; ends with what to look at.
 
 Runs in the virtual environment (deploy/bootstrap.py made it). DATABASE_URL and BROKER_URL in the environment take the
-place of the embedded servers (RUNNER_BROKER_URL gives the runner an account of its own there).
+place of the embedded servers. DATABASE_OWNER_URL (the role that owns the tables) and RUNNER_BROKER_URL (the runner's
+account) keep the site's rights and the runner's apart there, too.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Final
 
 from deploy.console import note, say, step
 from deploy.docker_engine import ensure_docker
+from deploy.embedded import Databases, open_database, prepare_postgres, prepare_valkey, valkey_urls, wait_until
 from deploy.embedded import answers as socket_answers
-from deploy.embedded import open_database, prepare_postgres, prepare_valkey, valkey_urls, wait_until
 from deploy.image import ensure_image
 from deploy.launch import read_environment
 from deploy.parties import SetupError, is_root, myself, own_folder
@@ -28,6 +29,7 @@ from deploy.site import (
     Site,
     choose_party,
     choose_port,
+    migrate,
     port_is_free,
     remember_port,
     sample_accounts,
@@ -68,10 +70,10 @@ def bring_up(began: float) -> None:
     supervisor = Supervisor(site.state / "supervisor", site.python)
     _refuse_taken_port(site, supervisor)
     with step("PostgreSQL and Valkey"):
-        services, database_url, broker_url, runner_broker_url = _services(site, supervisor)
-    write_site_environment(site, database_url, broker_url)
+        services, databases, broker_url, runner_broker_url = _services(site, supervisor)
+    write_site_environment(site, databases, broker_url)
     with step("database tables and static files"):
-        site.manage("migrate", "--no-input", "--verbosity", "0")
+        migrate(site, databases)
         site.manage("collectstatic", "--no-input", "--verbosity", "0")
     with step("sample competition and accounts"):
         site.manage("import_problems", str(SAMPLE_SET), "--hardware", "cpu", "--admission", "open")
@@ -126,7 +128,7 @@ def _refuse_taken_port(site: Site, supervisor: Supervisor) -> None:
         raise SetupError(f"port {site.port} is taken by another program: choose another one, make up PORT=8001")
 
 
-def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], str, str, str]:
+def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], Databases, str, str]:
     """Start the embedded servers, unless the operator has their own; programs and the three addresses."""
     database_url, broker_url = os.environ.get("DATABASE_URL", ""), os.environ.get("BROKER_URL", "")
     postgres = None if database_url else prepare_postgres(site.state, durable=True)
@@ -141,8 +143,10 @@ def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], str, s
         wait_until(lambda: socket_answers(valkey.socket), valkey, None)
         broker_url, runner_broker_url = valkey_urls(site.state, valkey)
     if postgres:
-        database_url = open_database(site.state, postgres)
-    return services, database_url, broker_url, runner_broker_url
+        databases = open_database(site.state, postgres)
+    else:
+        databases = Databases(os.environ.get("DATABASE_OWNER_URL", database_url), database_url)
+    return services, databases, broker_url, runner_broker_url
 
 
 def _programs(site: Site, image: str) -> list[Program]:
