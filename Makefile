@@ -10,7 +10,7 @@ with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
 
-.PHONY: help up down reset status logs backup restore image test check bench bench-board bench-rejudge contest
+.PHONY: help up down reset status logs backup restore undo-restore forget-old-database image test check bench bench-board bench-rejudge contest
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts; make bench-rejudge   apply large sets there"
 	@echo "make contest   a whole competition with the real judge, a quarter of an hour on a quiet machine"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
+	@echo "make undo-restore   back to the database of before a restore; make forget-old-database   drop it"
 
 up:
 	@$(call with,$(everything)) -m deploy.up
@@ -41,7 +42,7 @@ bench-rejudge:
 contest:
 	@$(call with,$(develop)) -m tests.e2e.real_contest $(ARGS)
 
-backup restore:
+backup restore undo-restore forget-old-database:
 	@$(call with,$(everything)) -m deploy.backup $@ "$(FILE)"
 
 test:
