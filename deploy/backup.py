@@ -241,7 +241,7 @@ def refuse_newer(place: Place, manifest: dict[str, Any]) -> None:
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         raise SetupError(
             f"the backup was made by newer code (version {manifest.get('version')}, "
-            f"{manifest.get('made_at')}): it has the migrations {', '.join(unknown[:3])}{more}, which are unknown here. "
+            f"{manifest.get('made_at')}): it has the migrations {', '.join(unknown[:3])}{more}, unknown here. "
             "Update this checkout, then restore again. Nothing was changed."
         )
 
