@@ -37,7 +37,7 @@ from deploy.parties import (
 from deploy.processes import CLEAN_ENVIRONMENT
 
 DEFAULT_PORT: Final = 8000
-HEALTH_TIMEOUT_S: Final = 60.0
+HEALTH_TIMEOUT_S: Final = 180.0  # a busy machine takes its time
 COMMAND_TIMEOUT_S: Final = 300.0
 PASSED_TO_RUNNER: Final = ("DOCKER_HOST", "XDG_RUNTIME_DIR", "RUNNER_LOCKS")
 RUNNER_TOKEN: Final = re.compile(r"\bpfr_[A-Za-z0-9_-]+")

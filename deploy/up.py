@@ -1,4 +1,7 @@
-"""`make up`: every part of one machine, in order, each step safe to repeat; ends with what to look at.
+"""`make up`: every part of one machine, in order, each step safe to repeat.
+
+The address and the logins are printed as soon as the site answers; then the sample submissions are judged while the
+operator watches.
 
 Runs in the virtual environment (deploy/bootstrap.py made it). DATABASE_URL and BROKER_URL in the environment take the
 place of the embedded servers. DATABASE_OWNER_URL (the role that owns the tables) and RUNNER_BROKER_URL (the runner's
@@ -39,7 +42,7 @@ from deploy.site import (
 )
 
 RUNNER: Final = "runner-cpu"
-RUNNER_TIMEOUT_S: Final = 30.0
+RUNNER_TIMEOUT_S: Final = 120.0
 RUNNER_HINT: Final = (
     "Where another copy's runner holds the device: `make down` there, or give this one locks of its own with "
     "RUNNER_LOCKS=/some/folder (both then disturb each other's timings)."
@@ -79,27 +82,37 @@ def bring_up(began: float) -> None:
         site.manage("import_problems", str(SAMPLE_SET), "--hardware", "cpu", "--admission", "open")
         accounts = sample_accounts(site)
     try:
-        _start_and_fill(site, supervisor, services, runner_broker_url, image)
+        with step("site, site worker, sweeper, runner"):
+            _start(site, supervisor, services, runner_broker_url, image)
         say(f"\nPhotofinish runs at {site.url}  ({time.monotonic() - began:.0f} s)\n")
     finally:
         _say_logins(accounts)  # also when a later step fails: they cannot be shown again
     _say_what_next(site)
+    watch_samples(site)
 
 
-def _start_and_fill(site: Site, supervisor: Supervisor, services: list[Program], broker_url: str, image: str) -> None:
-    with step("site, site worker, sweeper, runner"):
-        write_runner_environment(site, broker_url, image)
-        programs = _programs(site, image)
-        seen = supervisor.log_size(RUNNER)
-        ran = supervisor.pid(RUNNER)
-        supervisor.apply([*services, *programs])
-        _wait_for_site(site, supervisor)
-        remember_port(site)
-        if supervisor.pid(RUNNER) != ran or not ran:
-            _wait_for_runner(supervisor, seen)
-    with step("sample submissions"):
-        tokens = json.loads((site.secrets / "sample-tokens.json").read_text())
-        submit_all(site, plan(site.code / LIBRARY), tokens)
+def watch_samples(site: Site) -> None:
+    """Send the sample submissions and show their verdicts. Ctrl-C ends that and nothing else."""
+    try:
+        with step("sample submissions"):
+            tokens = json.loads((site.secrets / "sample-tokens.json").read_text())
+            submit_all(site, plan(site.code / LIBRARY), tokens)
+    except KeyboardInterrupt:
+        say(f"\n     the site stays up at {site.url}, and what was sent is judged there; `make down` stops it")
+
+
+def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_url: str, image: str) -> None:
+    """Returns as soon as the site answers and its runner hears doorbells; judging has not begun."""
+    write_runner_environment(site, broker_url, image)
+    programs = _programs(site, image)
+    seen = supervisor.log_size(RUNNER)
+    ran = supervisor.pid(RUNNER)
+    supervisor.apply([*services, *programs])
+    _wait_for_site(site, supervisor)
+    remember_port(site)
+    note(f"the site answers at {site.url}")
+    if supervisor.pid(RUNNER) != ran or not ran:
+        _wait_for_runner(supervisor, seen)
 
 
 def _place() -> Site:
