@@ -2,6 +2,8 @@
 
 Evidence (version 3; report.py has its schema): the configuration, what went wrong (`fault`, `set_aside`), the `checks`,
 and of each timed case every sample with what the device's telemetry said; certificate.py says which times count.
+
+Pure.
 """
 
 from __future__ import annotations
