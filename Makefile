@@ -10,7 +10,8 @@ with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
 
-.PHONY: manage help up down reset status logs backup restore image test check bench bench-board bench-rejudge bench-claim contest
+.PHONY: manage help up down reset status logs backup restore undo-restore forget-old-database image test check bench \
+	bench-board bench-rejudge bench-claim contest
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -21,6 +22,7 @@ help:
 	@echo "make contest   a whole competition with the real judge, a quarter of an hour on a quiet machine"
 	@echo "make manage ARGS=\"import_problems FOLDER\"   a management command of the site; without ARGS: all of them"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
+	@echo "make undo-restore   back to the database of before a restore; make forget-old-database   drop it"
 
 up:
 	@$(call with,$(everything)) -m deploy.up
@@ -49,7 +51,7 @@ contest:
 manage:
 	@$(call with,$(everything)) -m deploy.control manage $(ARGS)
 
-backup restore:
+backup restore undo-restore forget-old-database:
 	@$(call with,$(everything)) -m deploy.backup $@ "$(FILE)"
 
 test:

@@ -1,35 +1,100 @@
-"""`make backup FILE=…` and `make restore FILE=…`: the database, the only thing that cannot be made again.
+"""Backup and restore of the database, the only data that cannot be made again.
 
-Always true: the password reaches pg_dump by its environment; the file has mode 600; a restore is one transaction, so
-that a bad file changes nothing.
+    make backup FILE=…         write a backup
+    make restore FILE=…        put the backup in the place of the present database, which is kept under another name
+    make undo-restore          swap back to the database that the last restore kept
+    make forget-old-database   drop every database that a restore kept
+
+A backup is one zip file (mode 600): `database.dump` from pg_dump, and `manifest.json` with the version, the migrations
+and the number of rows of each table. A restore fills a fresh database, migrates and checks it there, and then swaps the
+names of the two databases in one transaction. Until then the site goes on with the old database, and any failure leaves
+it untouched. Passwords reach programs by their environment.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
+from typing import IO, Any, Final
 
-from psycopg.conninfo import conninfo_to_dict
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from deploy.console import note, step
+from deploy.console import note, say, step
 from deploy.embedded import postgres_programs
 from deploy.launch import read_environment
 from deploy.parties import SetupError
-from deploy.places import state_folder
+from deploy.places import CHECKOUT, state_folder
 from deploy.processes import CLEAN_ENVIRONMENT, Supervisor
 
+FORMAT: Final = 1  # of the manifest
+DUMP, MANIFEST = "database.dump", "manifest.json"
+MOST_MANIFEST_BYTES: Final = 4_000_000
 VARIABLES = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "dbname": "PGDATABASE"}
+KEPT: Final = "_before_"  # between a database's name and the time at which a restore renamed it
+SERVICES: Final = ("database", "broker")  # programs that run on through a restore
+UNCHECKED: Final = "SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE NOT convalidated"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The database of one site: `url` is the tables' owner's, `site_role` the role that the site connects as."""
+
+    url: str
+    site_role: str
+    environment: dict[str, str]  # of management commands
+
+    @property
+    def name(self) -> str:
+        return str(conninfo_to_dict(self.url)["dbname"])
+
+    def at(self, database: str) -> str:
+        """The address of another database of the same server."""
+        return make_conninfo(self.url, dbname=database)
+
+    def manage(self, url: str, *arguments: str) -> str:
+        """Run a management command on the database at `url`; its standard output. Raises SetupError."""
+        done = subprocess.run(
+            [sys.executable, "-m", "leaderboard.manage", *arguments],
+            cwd=CHECKOUT,
+            env={**self.environment, "DATABASE_URL": url},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise SetupError(f"`manage {arguments[0]}` failed: {(done.stderr or done.stdout).strip()[-1500:]}")
+        return done.stdout
 
 
 def main(arguments: list[str]) -> int:
-    acts = {"backup": backup, "restore": restore}
-    if len(arguments) != 2 or arguments[0] not in acts or not arguments[1]:
-        print("usage: make backup FILE=…, make restore FILE=…", file=sys.stderr)
-        return 2
+    with_file = {"backup": backup, "restore": restore}
+    without = {"undo-restore": undo, "forget-old-database": forget}
     try:
-        acts[arguments[0]](Path(arguments[1]))
+        match arguments:
+            case [str(act), str(file)] if act in with_file and file:
+                with_file[act](Path(file))
+            case [str(act), *rest] if act in without and not any(rest):
+                without[act]()
+            case _:
+                print(
+                    "usage: make backup FILE=…, make restore FILE=…, make undo-restore, make forget-old-database",
+                    file=sys.stderr,
+                )
+                return 2
     except SetupError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -38,41 +103,147 @@ def main(arguments: list[str]) -> int:
 
 def backup(file: Path) -> None:
     with step(f"back up the database to {file}"):
-        dump(_database_url(), file)
-        note(f"{file.stat().st_size / 1e6:.1f} MB")
+        manifest = dump(_place().url, file)
+        note(f"{file.stat().st_size / 1e6:.1f} MB, {sum(manifest['rows'].values())} rows")
 
 
 def restore(file: Path) -> None:
-    if not file.is_file():
-        raise SetupError(f"FILE={file} is not there")
-    supervisor = Supervisor(state_folder() / "supervisor", Path(sys.executable))
-    writers = [line.split()[0] for line in supervisor.status() if line.split()[0] not in ("database", "broker")]
-    with step(f"restore the database from {file}"):
-        if writers:
-            supervisor.control("stop", *writers)
-        try:
-            load(_database_url(), file)
-        finally:
-            if writers:
-                supervisor.control("start", *writers)
+    place = _place()
+    with step(f"restore {file} into a fresh database"):
+        fresh = load(place, file)
+    with _stopped_site():
+        kept = swap(place, fresh)
+    say(f"     the database of before is kept as {kept}: `make undo-restore` goes back to it,")
+    say("     `make forget-old-database` drops it")
 
 
-def dump(url: str, file: Path) -> None:
-    """The database at `url` into `file`, replaced only by a whole one."""
+def undo() -> None:
+    place = _place()
+    kept = kept_databases(place)
+    if not kept:
+        raise SetupError("no restore kept an old database: there is nothing to go back to")
+    with step(f"bring {kept[-1]} up to date"):
+        bring_up_to_date(place, kept[-1])
+    with _stopped_site():
+        restored = swap(place, kept[-1])
+    say(f"     {kept[-1]} is the site's database again; the restored one is kept as {restored}")
+
+
+def forget() -> None:
+    place = _place()
+    kept = kept_databases(place)
+    for name in kept:
+        with step(f"drop {name}"):
+            drop(place, name)
+    if not kept:
+        note("no restore kept an old database")
+
+
+def dump(url: str, file: Path) -> dict[str, Any]:
+    """Back up the database at `url` into `file`, which is replaced only by a whole backup; its manifest."""
     part = file.with_name(f"{file.name}.part")
-    os.close(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
     try:
-        _run(["pg_dump", "--format=custom", "--no-owner", f"--file={part}"], url)
+        with _private(part) as raw, psycopg.connect(url, autocommit=True) as db:
+            db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            (snapshot,) = db.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
+            with zipfile.ZipFile(raw, "w") as archive:
+                with archive.open(DUMP, "w", force_zip64=True) as target:
+                    _dump_into(target, url, snapshot)
+                manifest = _manifest(db)
+                archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
         part.replace(file)
+    except psycopg.Error as error:
+        raise SetupError(f"the database could not be read: {error}") from None
+    except OSError as error:
+        raise SetupError(f"{file} could not be written: {error.strerror or error}") from None
     finally:
         part.unlink(missing_ok=True)
+    return manifest
 
 
-def load(url: str, file: Path) -> None:
-    """`file` into the database at `url`, in place of what is there; all of it or nothing."""
-    database = conninfo_to_dict(url)["dbname"]
-    options = ["--clean", "--if-exists", "--no-owner", "--single-transaction", "--exit-on-error"]
-    _run(["pg_restore", *options, f"--dbname={database}", str(file)], url)
+def load(place: Place, file: Path) -> str:
+    """Fill a fresh database from a backup, migrate and check it; its name. The present database is not touched."""
+    with _opened(file) as archive:
+        manifest = read_manifest(archive, file)
+        refuse_newer(place, manifest)
+        fresh = f"{place.name}_fresh_{_stamp()}"
+        create(place, fresh)
+        try:
+            with archive.open(DUMP) as source:
+                _restore_from(source, place.at(fresh))
+            _compare_rows(place.at(fresh), manifest)
+            bring_up_to_date(place, fresh)
+        except BaseException:
+            drop(place, fresh)
+            raise
+    return fresh
+
+
+def bring_up_to_date(place: Place, name: str) -> None:
+    """Migrate a database, give the site's role its privileges there, and check it."""
+    url = place.at(name)
+    place.manage(url, "migrate", "--no-input", "--verbosity", "0")
+    if place.site_role != conninfo_to_dict(url)["user"]:
+        place.manage(url, "grant_site_role", place.site_role)
+    place.manage(url, "check", "--database", "default")
+    with psycopg.connect(url) as db:
+        unchecked = db.execute(UNCHECKED).fetchall()
+    if unchecked:
+        raise SetupError(f"the constraint {unchecked[0][1]} of {unchecked[0][0]} does not hold: nothing was changed")
+
+
+def swap(place: Place, other: str) -> str:
+    """Give `other` the name of the site's database, whose own name becomes one that says when; that name."""
+    kept = f"{place.name}{KEPT}{_stamp()}"
+    rename = sql.SQL("ALTER DATABASE {} RENAME TO {}")
+    with _maintenance(place) as db, db.transaction():
+        db.execute(rename.format(sql.Identifier(place.name), sql.Identifier(kept)))
+        db.execute(rename.format(sql.Identifier(other), sql.Identifier(place.name)))
+    return kept
+
+
+def kept_databases(place: Place) -> list[str]:
+    """Databases that restores kept, the latest last."""
+    with _maintenance(place) as db:
+        named = db.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [place.name + KEPT])
+        return sorted(name for (name,) in named.fetchall())
+
+
+def create(place: Place, name: str) -> None:
+    with _maintenance(place) as db:
+        db.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+
+
+def drop(place: Place, name: str) -> None:
+    with _maintenance(place) as db:
+        db.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def read_manifest(archive: zipfile.ZipFile, file: Path) -> dict[str, Any]:
+    try:
+        with archive.open(MANIFEST) as member:
+            manifest = json.loads(member.read(MOST_MANIFEST_BYTES))
+        form, migrations, rows = manifest["format"], manifest["migrations"], manifest["rows"]
+        archive.getinfo(DUMP)
+        fits = isinstance(migrations, list) and isinstance(rows, dict)
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise SetupError(f"{file} is no backup made by `make backup`: {error}") from None
+    if form != FORMAT or not fits:
+        raise SetupError(f"{file} has a manifest of format {form}; this code reads format {FORMAT}")
+    return dict(manifest)
+
+
+def refuse_newer(place: Place, manifest: dict[str, Any]) -> None:
+    """Raise SetupError for a backup with migrations that this code lacks."""
+    known = set(json.loads(place.manage(place.url, "known_migrations")))
+    unknown = sorted(set(manifest["migrations"]) - known)
+    if unknown:
+        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+        raise SetupError(
+            f"the backup was made by newer code (version {manifest.get('version')}, "
+            f"{manifest.get('made_at')}): it has the migrations {', '.join(unknown[:3])}{more}, unknown here. "
+            "Update this checkout, then restore again. Nothing was changed."
+        )
 
 
 def connection_environment(url: str) -> dict[str, str]:
@@ -81,19 +252,138 @@ def connection_environment(url: str) -> dict[str, str]:
     return {VARIABLES.get(name, f"PG{name.upper()}"): str(value) for name, value in parts.items()}
 
 
-def _run(command: list[str], url: str) -> None:
+def _manifest(db: psycopg.Connection[Any]) -> dict[str, Any]:
+    tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename").fetchall()
+    rows = {table: _count(db, table) for (table,) in tables}
+    applied = "SELECT app || '.' || name FROM django_migrations ORDER BY 1" if "django_migrations" in rows else ""
+    return {
+        "format": FORMAT,
+        "version": version("photofinish"),
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "postgresql": db.info.server_version,
+        "migrations": [name for (name,) in db.execute(applied).fetchall()] if applied else [],
+        "rows": rows,
+    }
+
+
+def _count(db: psycopg.Connection[Any], table: str) -> int:
+    (count,) = db.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))).fetchone() or (0,)
+    return int(count)
+
+
+def _compare_rows(url: str, manifest: dict[str, Any]) -> None:
+    with psycopg.connect(url) as db:
+        found = _manifest(db)["rows"]
+    wrong = sorted(
+        table for table in found.keys() | manifest["rows"] if found.get(table) != manifest["rows"].get(table)
+    )
+    if wrong:
+        table = wrong[0]
+        raise SetupError(
+            f"the restored database has {found.get(table)} rows in {table}, the backup's manifest says "
+            f"{manifest['rows'].get(table)}: nothing was changed"
+        )
+
+
+def _dump_into(target: IO[bytes], url: str, snapshot: str) -> None:
+    command = ["pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
+    with _postgres(command, url) as run:
+        assert run.stdout is not None
+        shutil.copyfileobj(run.stdout, target, 1 << 20)
+
+
+def _restore_from(source: IO[bytes], url: str) -> None:
+    options = ["--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
+    with _postgres(["pg_restore", *options, f"--dbname={conninfo_to_dict(url)['dbname']}"], url) as run:
+        assert run.stdin is not None
+        with suppress(BrokenPipeError), run.stdin as pipe:  # where it ends early, its message says why
+            shutil.copyfileobj(source, pipe, 1 << 20)
+        while source.read(1 << 20):  # to the end: only there the check sum is compared
+            pass
+
+
+@contextmanager
+def _postgres(command: list[str], url: str) -> Iterator[subprocess.Popen[bytes]]:
+    """One of PostgreSQL's programs while it runs. Raises SetupError with the program's message where it fails."""
     program = str(postgres_programs() / command[0])
     environment = {**CLEAN_ENVIRONMENT, **connection_environment(url)}
-    done = subprocess.run([program, *command[1:]], env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SetupError(f"{command[0]} failed: {done.stderr.strip()[-1500:]}")
+    pipe = subprocess.PIPE
+    with tempfile.TemporaryFile() as messages:
+        with subprocess.Popen(
+            [program, *command[1:]], env=environment, stdin=pipe, stdout=pipe, stderr=messages
+        ) as run:
+            try:
+                yield run
+            except BaseException:
+                run.kill()
+                raise
+        if run.returncode:
+            messages.seek(0)
+            text = messages.read()[-1500:].decode(errors="replace").strip()
+            raise SetupError(f"{command[0]} failed, nothing was changed: {text}")
 
 
-def _database_url() -> str:
-    env_file = state_folder() / "secrets" / "site.env"
-    if not env_file.exists():
+@contextmanager
+def _private(file: Path) -> Iterator[IO[bytes]]:
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_CREAT | os.O_RDWR | os.O_EXCL, 0o600), "w+b") as opened:
+        yield opened
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
+    if not file.is_file():
+        raise SetupError(f"FILE={file} is not there")
+    with file.open("rb") as raw:
+        if raw.read(5) == b"PGDMP":
+            raise SetupError(f"{file} is a dump without a manifest: restore it with the code that made it")
+    try:
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+    except zipfile.BadZipFile as error:
+        raise SetupError(f"{file} is damaged or no backup ({error}): nothing was changed") from None
+
+
+@contextmanager
+def _maintenance(place: Place) -> Iterator[psycopg.Connection[Any]]:
+    """A connection beside the site's database, whose errors are for the person at the keyboard."""
+    try:
+        with psycopg.connect(place.at("postgres"), autocommit=True) as db:
+            yield db
+    except psycopg.errors.ObjectInUse as error:
+        raise SetupError(
+            f"the database is in use, nothing was changed: close other programs' connections ({error})"
+        ) from None
+    except psycopg.Error as error:
+        raise SetupError(f"the database server refused, nothing was changed: {error}") from None
+
+
+@contextmanager
+def _stopped_site() -> Iterator[None]:
+    """Stop the programs that write, and start them again at the end."""
+    supervisor = Supervisor(state_folder() / "supervisor", Path(sys.executable))
+    writers = [line.split()[0] for line in supervisor.status() if line.split()[0] not in SERVICES]
+    with step("swap the databases (the site is away meanwhile)"):
+        if writers:
+            supervisor.control("stop", *writers)
+        try:
+            yield
+        finally:
+            if writers:
+                supervisor.control("start", *writers)
+
+
+def _stamp() -> str:
+    return f"{datetime.now(UTC):%Y%m%d_%H%M%S_%f}"
+
+
+def _place() -> Place:
+    secrets = state_folder() / "secrets"
+    if not (secrets / "owner.env").exists():
         raise SetupError("there is no site here yet: make up")
-    return read_environment(env_file)["DATABASE_URL"]
+    environment = read_environment(secrets / "owner.env")
+    site_url = read_environment(secrets / "site.env")["DATABASE_URL"]
+    return Place(environment["DATABASE_URL"], str(conninfo_to_dict(site_url)["user"]), environment)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from deploy.parties import SetupError
 from problems.spec import Case, Problem
 from runner import accelerators, config, once
 from runner.errors import RunnerError
+from runner.loan import Patience, borrowed
 from runner.process import JudgeProcess
 from runner.spool import Spool
 from runner.wire import Job, Report
@@ -113,9 +114,8 @@ def main() -> int:
         settings = config.load_judge()
         problem = (once.find_problem(options.problem) if options.problem else five_cases()).on(settings.runner_hardware)
         source = once.read_source(options.file)
-        with accelerators.DeviceLock(
-            accelerators.device_of(settings.runner_hardware, settings.runner_gpu), settings.runner_locks
-        ):
+        device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+        with borrowed(device, settings.runner_locks, Patience(), f"make bench (pid {os.getpid()})"):
             jobs = list(run_jobs(settings, problem, source, options.jobs))
     except (RunnerError, once.UsageError, SetupError) as error:
         say(f"error: {error}")

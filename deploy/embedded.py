@@ -39,6 +39,8 @@ from deploy.parties import (
 )
 
 POSTGRES_SOCKET: Final = ".s.PGSQL.5432"
+OWNER_ROLE: Final = "photofinish_owner"
+SITE_ROLE: Final = "photofinish"
 VALKEY_SOCKET: Final = "valkey.sock"
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 20.0
@@ -67,8 +69,19 @@ class Server:
 
 
 @dataclass(frozen=True)
+class Databases:
+    """Addresses of the site's database for its two roles."""
+
+    owner_url: str
+    site_url: str
+
+
+@dataclass(frozen=True)
 class Postgres:
+    """A running server. `url` is the tables' owner's: tests and benchmarks migrate with it."""
+
     url: str
+    site_url: str
     server: Server
     process: subprocess.Popen[bytes]
 
@@ -92,11 +105,11 @@ def start_postgres(state: Path, *, durable: bool) -> Postgres:
     server = prepare_postgres(state, durable=durable)
     process = _start(server)
     try:
-        url = open_database(state, server, process)
+        databases = open_database(state, server, process)
     except BaseException:
         _stop(process, signal.SIGINT)
         raise
-    return Postgres(url, server, process)
+    return Postgres(databases.owner_url, databases.site_url, server, process)
 
 
 def start_valkey(state: Path) -> Valkey:
@@ -148,33 +161,46 @@ def postgres_conf(sockets: Path, *, durable: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def open_database(state: Path, server: Server, process: subprocess.Popen[bytes] | None = None) -> str:
-    """Wait for the server, create the site's role and database where missing; returns the site's DATABASE_URL.
+def open_database(state: Path, server: Server, process: subprocess.Popen[bytes] | None = None) -> Databases:
+    """Wait for the server, create both roles and the database where missing.
 
-    The role may create databases (a test run makes one per worker) and nothing else.
+    OWNER_ROLE owns the tables, migrates, and may create databases (a restore and a test run need them). The site runs
+    as SITE_ROLE, which owns nothing: `manage grant_site_role` gives it its privileges.
     """
     import psycopg
     from psycopg import sql
 
     home = state / "postgres"
     superuser = kept_secret(home / "superuser.password", server.party)
-    password = kept_secret(home / "site.password", server.party)
-    superuser_url = postgres_url("postgres", superuser, server.socket.parent, "postgres")
+    passwords = {
+        OWNER_ROLE: kept_secret(home / "owner.password", server.party),
+        SITE_ROLE: kept_secret(home / "site.password", server.party),
+    }
+
+    def superuser_url(database: str) -> str:
+        return postgres_url("postgres", superuser, server.socket.parent, database)
 
     def connect() -> bool:
         try:
-            psycopg.connect(superuser_url, connect_timeout=5).close()
+            psycopg.connect(superuser_url("postgres"), connect_timeout=5).close()
         except psycopg.OperationalError:
             return False
         return True
 
     wait_until(connect, server, process)
-    with psycopg.connect(superuser_url, autocommit=True) as db:
-        if not db.execute("SELECT 1 FROM pg_roles WHERE rolname = 'photofinish'").fetchone():
-            db.execute(sql.SQL("CREATE ROLE photofinish LOGIN CREATEDB PASSWORD {}").format(sql.Literal(password)))
+    with psycopg.connect(superuser_url("postgres"), autocommit=True) as db:
+        for role, password in passwords.items():
+            if not db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone():
+                create = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}")
+                db.execute(create.format(sql.Identifier(role), sql.Literal(password)))
+        db.execute(f"ALTER ROLE {OWNER_ROLE} CREATEDB")
+        db.execute(f"ALTER ROLE {SITE_ROLE} NOCREATEDB")
         if not db.execute("SELECT 1 FROM pg_database WHERE datname = 'photofinish'").fetchone():
-            db.execute("CREATE DATABASE photofinish OWNER photofinish")
-    return postgres_url("photofinish", password, server.socket.parent)
+            db.execute(f"CREATE DATABASE photofinish OWNER {OWNER_ROLE}")
+    with psycopg.connect(superuser_url("photofinish"), autocommit=True) as db:
+        db.execute(f"REASSIGN OWNED BY {SITE_ROLE} TO {OWNER_ROLE}")  # of a state folder from before there were two
+    owner, site = (postgres_url(role, password, server.socket.parent) for role, password in passwords.items())
+    return Databases(owner, site)
 
 
 def postgres_url(user: str, password: str, sockets: Path, database: str = "photofinish") -> str:

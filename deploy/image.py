@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import docker
+import docker.errors
 
 from deploy.console import note, step
 from deploy.docker_engine import install_packages
@@ -33,6 +34,8 @@ BASE_PACKAGES: Final = ("python3", "python3-venv", "python3-dev", "g++")
 LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
 IMAGE_PYTHON: Final = (3, 11)
 PULL_TIMEOUT_S: Final = 300
+
+KEPT_IMAGES: Final = 2  # the present one, and the one before: a rollback needs no build
 
 IMAGE_FOLDER: Final = CHECKOUT / "sandbox" / "image"
 
@@ -54,8 +57,33 @@ def ensure_image() -> str:
         note(f"{tag} exists")
     else:
         _build(client, tag)
+        with (state_folder() / "image" / "built").open("a") as noted:
+            noted.write(f"{tag}\n")
     client.images.get(tag).tag(REPOSITORY, "latest")
+    prune(client, tag, state_folder() / "image")
     return tag
+
+
+def prune(client: docker.DockerClient, tag: str, work: Path) -> None:
+    """Remove what earlier updates built from this state folder, but for this image and the one before.
+
+    Images that other checkouts built are theirs to remove, and one that a container still uses stays.
+    """
+    noted = work / "built"
+    built = noted.read_text().split() if noted.exists() else []
+    for old in [one for one in built if one != tag][: 1 - KEPT_IMAGES]:
+        try:
+            client.images.remove(old)
+            note(f"{old} is removed")
+        except docker.errors.ImageNotFound:
+            pass
+        except docker.errors.APIError:
+            continue  # a container uses it: the next update tries again
+        built.remove(old)
+    if built:
+        noted.write_text("\n".join(built) + "\n")
+    for folder in sorted(work.glob("wheels-*"), key=lambda path: path.stat().st_mtime)[:-KEPT_IMAGES]:
+        shutil.rmtree(folder)
 
 
 def digest_inputs(checkout: Path) -> dict[str, bytes]:
@@ -186,6 +214,7 @@ def _wheels(work: Path) -> Path:
     requirements = IMAGE_FOLDER / "requirements.txt"
     wheels = work / f"wheels-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
     if wheels.exists():
+        wheels.touch()  # as used now: `prune` removes the oldest
         return wheels
     with step("wheels for the sandbox image"):
         part = work / "wheels.part"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
+import time
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -21,7 +20,10 @@ from deploy.site import Site, get_json
 
 ACCOUNTS: Final = ("ada", "ben", "cleo", "dora", "emil")
 LIBRARY: Final = Path("problems") / "library" / "kernels101"
-SUBMIT_TIMEOUT_S: Final = 900.0
+SEND_TIMEOUT_S: Final = 60.0
+SILENCE_S: Final = 900.0
+LOOK_EVERY_S: Final = 2.0
+UNFINISHED: Final = ("queued", "claimed", "building", "checking", "timing", "lost")  # a lost one is queued again
 ROUNDS: Final = 3
 SENT_AGAIN: Final = ("unmeasurable", "infra_error")  # says something about the machine, nothing about the kernel
 
@@ -40,6 +42,10 @@ class Sample:
         """What the site will call it; an account sends no two files of one name to a board."""
         return self.path.name
 
+    @property
+    def title(self) -> str:
+        return f"{self.folder}/{self.filename}"
+
 
 def plan(library: Path) -> list[Sample]:
     """On softmax an accepted file from every account, each another as far as they go; on vectoradd one of each kind."""
@@ -57,26 +63,42 @@ def _files(problem: Path, folder: str) -> list[Path]:
 
 
 def submit_all(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
-    """Send what has no verdict yet, each account its own in order, and print the verdict of all.
+    """Send what has no verdict yet, and print each verdict as it comes, then all of them as a table.
 
     What a busy machine could not measure is sent again, as its competitor would.
     """
+    samples = [sample for sample in samples if sample.account in tokens]
     for _ in range(ROUNDS):
-        missing = [sample for sample in samples if sample.account in tokens and not _has_verdict(site, sample, tokens)]
+        missing = [sample for sample in samples if not _has_verdict(site, sample, tokens)]
+        for sample in missing:
+            _send(site, sample, tokens)
+        _watch(site, samples, tokens)
         if not missing:
             break
-        note(f"{len(missing)} submissions, each judged in containers of its own; this takes a while")
-        _send_all(site, missing, tokens)
     _print_verdicts(site, samples, tokens)
 
 
-def _send_all(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
-    queues: dict[str, list[Sample]] = defaultdict(list)
-    for sample in samples:
-        queues[sample.account].append(sample)
-    with ThreadPoolExecutor(len(ACCOUNTS)) as pool:
-        for done in [pool.submit(_send, site, queue, tokens) for queue in queues.values()]:
-            done.result()
+def _watch(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
+    """Until none is under way any more, or nothing has come of any for SILENCE_S."""
+    pending = [sample for sample in samples if _is_under_way(site, sample, tokens)]
+    if pending:
+        note(f"{len(pending)} submissions are judged one after the other; Ctrl-C ends the watching, not the judging")
+    heard = time.monotonic()
+    while pending and time.monotonic() - heard < SILENCE_S:
+        time.sleep(LOOK_EVERY_S)
+        for sample in [sample for sample in pending if not _is_under_way(site, sample, tokens)]:
+            pending.remove(sample)
+            heard = time.monotonic()
+            if row := _find(site, sample, tokens):
+                word, ratio, rank = verdict(_full(site, row, sample, tokens))
+                note(f"{sample.account:5} {sample.board:10} {sample.title}: {word}, ratio {ratio}, rank {rank}")
+    if pending:
+        note(f"{len(pending)} are still not judged after {SILENCE_S:.0f} s without news: see `make logs`")
+
+
+def _is_under_way(site: Site, sample: Sample, tokens: dict[str, str]) -> bool:
+    row = _find(site, sample, tokens)
+    return row is not None and row["status"] in UNFINISHED
 
 
 def _has_verdict(site: Site, sample: Sample, tokens: dict[str, str]) -> bool:
@@ -86,29 +108,27 @@ def _has_verdict(site: Site, sample: Sample, tokens: dict[str, str]) -> bool:
 
 
 def submit_command(program: Path, sample: Sample) -> list[str]:
-    options = ["--board", sample.board, "--hardware", "cpu", "--mode", "ranked"]
+    options = ["--board", sample.board, "--hardware", "cpu", "--mode", "ranked", "--no-wait"]
     return [str(program), "submit", str(sample.path), *options]
 
 
-def _send(site: Site, queue: list[Sample], tokens: dict[str, str]) -> None:
-    for sample in queue:
-        done = subprocess.run(
-            submit_command(site.python.parent / "photofinish", sample),
-            env={
-                **CLEAN_ENVIRONMENT,
-                "HOME": os.environ.get("HOME", "/"),
-                "PHOTOFINISH_URL": site.url,
-                "PHOTOFINISH_TOKEN": tokens[sample.account],
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SUBMIT_TIMEOUT_S,
-        )
-        note(f"{sample.account:5} {sample.board:10} {sample.folder}/{sample.filename}: exit code {done.returncode}")
-        if _find(site, sample, tokens) is None:
-            note((done.stdout + done.stderr).strip()[-600:])
+def _send(site: Site, sample: Sample, tokens: dict[str, str]) -> None:
+    done = subprocess.run(
+        submit_command(site.python.parent / "photofinish", sample),
+        env={
+            **CLEAN_ENVIRONMENT,
+            "HOME": os.environ.get("HOME", "/"),
+            "PHOTOFINISH_URL": site.url,
+            "PHOTOFINISH_TOKEN": tokens[sample.account],
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SEND_TIMEOUT_S,
+    )
+    if done.returncode:
+        note(f"{sample.account} could not send {sample.title}: {(done.stdout + done.stderr).strip()[-600:]}")
 
 
 def _find(site: Site, sample: Sample, tokens: dict[str, str]) -> Any:
@@ -126,9 +146,9 @@ def _full(site: Site, row: dict[str, Any], sample: Sample, tokens: dict[str, str
 def _print_verdicts(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
     rows = [("account", "board", "file", "verdict", "ratio", "rank")]
     for sample in samples:
-        if sample.account in tokens and (row := _find(site, sample, tokens)):
+        if row := _find(site, sample, tokens):
             full = _full(site, row, sample, tokens)
-            rows.append((sample.account, sample.board, f"{sample.folder}/{sample.filename}", *verdict(full)))
+            rows.append((sample.account, sample.board, sample.title, *verdict(full)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         say("     " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -18,7 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from psycopg.conninfo import conninfo_to_dict
+
 from deploy.console import note
+from deploy.embedded import Databases
 from deploy.launch import environment_text, read_environment
 from deploy.parties import (
     SITE,
@@ -34,7 +37,7 @@ from deploy.parties import (
 from deploy.processes import CLEAN_ENVIRONMENT
 
 DEFAULT_PORT: Final = 8000
-HEALTH_TIMEOUT_S: Final = 60.0
+HEALTH_TIMEOUT_S: Final = 180.0  # a busy machine takes its time
 COMMAND_TIMEOUT_S: Final = 300.0
 PASSED_TO_RUNNER: Final = ("DOCKER_HOST", "XDG_RUNTIME_DIR", "RUNNER_LOCKS")
 QUICK_REMEASURE_S: Final = "15"  # a laptop's other programs come and go: nobody waits minutes for a calmer moment
@@ -64,12 +67,24 @@ class Site:
         return self.secrets / "site.env"
 
     @property
+    def owner_env_file(self) -> Path:
+        """The site's environment with the address of the tables' owner. No process of the site can read it."""
+        return self.secrets / "owner.env"
+
+    @property
     def runner_env_file(self) -> Path:
         return self.secrets / "runner-cpu.env"
 
     def manage(self, *arguments: str) -> str:
-        """Run a management command as the site's user; its standard output. A SetupError with what it said."""
-        command = [str(self.python), "-m", "deploy.launch", str(self.env_file), str(self.python)]
+        """Run a management command as the site; its standard output. Raises SetupError with the command's message."""
+        return self._manage(self.env_file, self.party, arguments)
+
+    def manage_as_owner(self, *arguments: str) -> str:
+        """The same as the owner of the tables, under the caller's user: for migrations."""
+        return self._manage(self.owner_env_file, myself(), arguments)
+
+    def _manage(self, env_file: Path, user: Party, arguments: tuple[str, ...]) -> str:
+        command = [str(self.python), "-m", "deploy.launch", str(env_file), str(self.python)]
         done = subprocess.run(
             [*command, "-m", "leaderboard.manage", *arguments],
             cwd=self.code,
@@ -79,7 +94,7 @@ class Site:
             text=True,
             check=False,
             timeout=COMMAND_TIMEOUT_S,
-            **self.party.popen_ids(),  # type: ignore[call-overload]
+            **user.popen_ids(),  # type: ignore[call-overload]
         )
         if done.returncode:
             raise SetupError(f"`manage {arguments[0]}` failed: {(done.stderr or done.stdout).strip()[-2500:]}")
@@ -117,7 +132,8 @@ def port_is_free(port: int) -> bool:
     return True
 
 
-def write_site_environment(site: Site, database_url: str, broker_url: str) -> None:
+def write_site_environment(site: Site, databases: Databases, broker_url: str) -> None:
+    """Write the site's environment, and the one for migrations."""
     own_folder(site.secrets, myself(), 0o711)
     secret_key = kept_secret(site.secrets / "secret.key", myself())
     static = own_folder(site.state / "static", site.party, 0o755)
@@ -125,7 +141,7 @@ def write_site_environment(site: Site, database_url: str, broker_url: str) -> No
         **CLEAN_ENVIRONMENT,
         "HOME": "/nonexistent",
         "SECRET_KEY": secret_key,
-        "DATABASE_URL": database_url,
+        "DATABASE_URL": databases.site_url,
         "BROKER_URL": broker_url,
         "SITE_URL": site.url,
         "ALLOWED_HOSTS": os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost"),
@@ -136,6 +152,14 @@ def write_site_environment(site: Site, database_url: str, broker_url: str) -> No
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     write_private(site.env_file, environment_text(values), site.party)
+    write_private(site.owner_env_file, environment_text({**values, "DATABASE_URL": databases.owner_url}), myself())
+
+
+def migrate(site: Site, databases: Databases) -> None:
+    """Bring the tables up to date as their owner, then give the site's role its privileges."""
+    site.manage_as_owner("migrate", "--no-input", "--verbosity", "0")
+    if databases.owner_url != databases.site_url:
+        site.manage_as_owner("grant_site_role", str(conninfo_to_dict(databases.site_url)["user"]))
 
 
 def write_runner_environment(site: Site, broker_url: str, image: str) -> None:

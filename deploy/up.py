@@ -1,7 +1,11 @@
-"""`make up`: every part of one machine, in order, each step safe to repeat; ends with what to look at.
+"""`make up`: every part of one machine, in order, each step safe to repeat.
+
+The address and the logins are printed as soon as the site answers; then the sample submissions are judged while the
+operator watches.
 
 Runs in the virtual environment (deploy/bootstrap.py made it). DATABASE_URL and BROKER_URL in the environment take the
-place of the embedded servers (RUNNER_BROKER_URL gives the runner an account of its own there).
+place of the embedded servers. DATABASE_OWNER_URL (the role that owns the tables) and RUNNER_BROKER_URL (the runner's
+account) keep the site's rights and the runner's apart there, too.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ from typing import Final
 
 from deploy.console import note, say, step
 from deploy.docker_engine import ensure_docker
+from deploy.embedded import Databases, open_database, prepare_postgres, prepare_valkey, valkey_urls, wait_until
 from deploy.embedded import answers as socket_answers
-from deploy.embedded import open_database, prepare_postgres, prepare_valkey, valkey_urls, wait_until
 from deploy.image import ensure_image
 from deploy.launch import read_environment
 from deploy.parties import SetupError, is_root, myself, own_folder
@@ -28,6 +32,7 @@ from deploy.site import (
     Site,
     choose_party,
     choose_port,
+    migrate,
     port_is_free,
     remember_port,
     sample_accounts,
@@ -68,39 +73,49 @@ def bring_up(began: float) -> None:
     supervisor = Supervisor(site.state / "supervisor", site.python)
     _refuse_taken_port(site, supervisor)
     with step("PostgreSQL and Valkey"):
-        services, database_url, broker_url, runner_broker_url = _services(site, supervisor)
-    write_site_environment(site, database_url, broker_url)
+        services, databases, broker_url, runner_broker_url = _services(site, supervisor)
+    write_site_environment(site, databases, broker_url)
     with step("database tables and static files"):
-        site.manage("migrate", "--no-input", "--verbosity", "0")
+        migrate(site, databases)
         site.manage("collectstatic", "--no-input", "--verbosity", "0")
     with step("sample competition and accounts"):
         site.manage("import_problems", str(SAMPLE_SET), "--hardware", "cpu", "--admission", "open", "--publish")
         accounts = sample_accounts(site)
     try:
-        _start_and_fill(site, supervisor, services, runner_broker_url, image)
+        with step("site, site worker, sweeper, runner"):
+            _start(site, supervisor, services, runner_broker_url, image)
         say(f"\nPhotofinish runs at {site.url}  ({time.monotonic() - began:.0f} s)\n")
     finally:
         _say_logins(accounts)  # also when a later step fails: they cannot be shown again
     _say_what_next(site)
+    watch_samples(site)
 
 
-def _start_and_fill(site: Site, supervisor: Supervisor, services: list[Program], broker_url: str, image: str) -> None:
-    with step("site, site worker, sweeper, runner"):
-        write_runner_environment(site, broker_url, image)
-        programs = _programs(site, image)
-        seen = supervisor.log_size(RUNNER)
-        ran = supervisor.pid(RUNNER)
-        supervisor.apply([*services, *programs])
-        _wait_for_site(site, supervisor)
-        remember_port(site)
-        if supervisor.pid(RUNNER) != ran or not ran:
-            _wait_for_runner(supervisor, seen)
-            if '"epoch_not_current"' in supervisor.log_since(RUNNER, seen):
-                changed = "cores, software or the judge changed since boards were ranked here"
-                note(f"{changed}: only tests are judged until olga decides at {site.url}/organise")
-    with step("sample submissions"):
-        tokens = json.loads((site.secrets / "sample-tokens.json").read_text())
-        submit_all(site, plan(site.code / LIBRARY), tokens)
+def watch_samples(site: Site) -> None:
+    """Send the sample submissions and show their verdicts. Ctrl-C ends that and nothing else."""
+    try:
+        with step("sample submissions"):
+            tokens = json.loads((site.secrets / "sample-tokens.json").read_text())
+            submit_all(site, plan(site.code / LIBRARY), tokens)
+    except KeyboardInterrupt:
+        say(f"\n     the site stays up at {site.url}, and what was sent is judged there; `make down` stops it")
+
+
+def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_url: str, image: str) -> None:
+    """Returns as soon as the site answers and its runner hears doorbells; judging has not begun."""
+    write_runner_environment(site, broker_url, image)
+    programs = _programs(site, image)
+    seen = supervisor.log_size(RUNNER)
+    ran = supervisor.pid(RUNNER)
+    supervisor.apply([*services, *programs])
+    _wait_for_site(site, supervisor)
+    remember_port(site)
+    note(f"the site answers at {site.url}")
+    if supervisor.pid(RUNNER) != ran or not ran:
+        _wait_for_runner(supervisor, seen)
+        if '"epoch_not_current"' in supervisor.log_since(RUNNER, seen):
+            changed = "cores, software or the judge changed since boards were ranked here"
+            note(f"{changed}: only tests are judged until olga decides at {site.url}/organise")
 
 
 def _place() -> Site:
@@ -129,7 +144,7 @@ def _refuse_taken_port(site: Site, supervisor: Supervisor) -> None:
         raise SetupError(f"port {site.port} is taken by another program: choose another one, make up PORT=8001")
 
 
-def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], str, str, str]:
+def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], Databases, str, str]:
     """Start the embedded servers, unless the operator has their own; programs and the three addresses."""
     database_url, broker_url = os.environ.get("DATABASE_URL", ""), os.environ.get("BROKER_URL", "")
     postgres = None if database_url else prepare_postgres(site.state, durable=True)
@@ -144,8 +159,10 @@ def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], str, s
         wait_until(lambda: socket_answers(valkey.socket), valkey, None)
         broker_url, runner_broker_url = valkey_urls(site.state, valkey)
     if postgres:
-        database_url = open_database(site.state, postgres)
-    return services, database_url, broker_url, runner_broker_url
+        databases = open_database(site.state, postgres)
+    else:
+        databases = Databases(os.environ.get("DATABASE_OWNER_URL", database_url), database_url)
+    return services, databases, broker_url, runner_broker_url
 
 
 def _programs(site: Site, image: str) -> list[Program]:

@@ -46,12 +46,12 @@ def device_of(hardware: str, index: int = 0) -> Device:
 class DeviceLock:
     """Exclusive hold on a device, as a context manager. Raises DeviceBusy instead of waiting."""
 
-    def __init__(self, device: Device, folder: Path) -> None:
-        self.path = folder / f"photofinish-{device.name}.lock"
+    def __init__(self, device: Device, folder: Path, kind: str = "lock") -> None:
+        self.path = folder / f"photofinish-{device.name}.{kind}"
         self._fd = -1
 
     def __enter__(self) -> DeviceLock:
-        self._fd = _open_shared(self.path)
+        self._fd = open_shared(self.path)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -69,7 +69,7 @@ class DeviceLock:
         self._fd = -1
 
 
-def _open_shared(path: Path) -> int:
+def open_shared(path: Path) -> int:
     """Opens for reading, which is enough for flock: in a sticky folder the kernel forbids O_CREAT on another's file."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:

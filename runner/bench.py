@@ -7,6 +7,7 @@ reached once, and a disturbed block says nothing about it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from runner.judge import datasheet, stats
 from runner.judge.ceilings import UNKNOWN_CACHE_BYTES, Ceilings
 from runner.judge.schedule import A, B, Profile
 from runner.judge.timed_run import blocks_ns
+from runner.loan import Patience, borrowed
 from runner.wire import Report
 from sandbox.errors import SandboxError
 
@@ -206,7 +208,7 @@ def _filled(bare: Ceilings, found: Mapping[str, float]) -> Ceilings:
     )
 
 
-def judge_of(settings: JudgeSettings) -> Judge:
+def judge_of(settings: JudgeSettings, patience: Patience = once.FOR_EVER) -> Judge:
     """The judge of every attempt, in less time: a ceiling needs no narrow interval of a ratio."""
     own = once.replace_id(settings)
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
@@ -215,7 +217,7 @@ def judge_of(settings: JudgeSettings) -> Judge:
         job = once.job_of(problem, path, "benchmark", settings.runner_hardware)
         try:
             with (
-                accelerators.DeviceLock(device, settings.runner_locks),
+                borrowed(device, settings.runner_locks, patience, f"`runner bench` (pid {os.getpid()})"),
                 ending.cleared(own.runner_id),
                 prepare.prepared(own) as ready,
             ):

@@ -50,7 +50,13 @@ def lock(settings: config.JudgeSettings) -> Check:
         with accelerators.DeviceLock(device, settings.runner_locks) as held:
             return Check("device lock", OK, f"{held.path} is free", why)
     except DeviceBusy as err:
-        return Check("device lock", WARNING, str(err), why, "Stop the other runner before you judge here.")
+        return Check(
+            "device lock",
+            WARNING,
+            str(err),
+            why,
+            "An idle runner lends it to commands; end a second runner.",
+        )
     except ConfigError as err:
         return Check("device lock", UNFIT, str(err), why, "Set RUNNER_LOCKS to a folder that all runners can write.")
 

@@ -1,6 +1,6 @@
 """How one host's cores are shared out: the judge keeps one for itself, tenants get others, the oracle all of them.
 
-Pure, but for the uid: containers get one each, far from the host's own users.
+Only `draw_uid` is random: containers get a uid each, far from the host's own users.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
+from rich.status import Status
 from rich.text import Text
 
 try:
@@ -35,10 +36,17 @@ except ModuleNotFoundError as missing:  # `photofinish` installs without the jud
 from problems.spec import Problem
 from runner.errors import RunnerError
 from runner.line import Line
+from runner.loan import Patience
 from runner.wire import MODES, MOST_RUNS, Report
 
 DRAIN_LOOK_S: Final = 2.0
 NOT_WRITTEN: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
+
+TOLD_EVERY_S: Final = 30.0
+Wait = Annotated[
+    float | None,
+    typer.Option("--wait", min=0, metavar="SECONDS", help="For a device that is busy; 0: fail at once. Else no limit."),
+]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -94,6 +102,7 @@ def judge_once(
     file: Annotated[Path, typer.Argument(help="The submission: a Python file that defines what the problem asks for.")],
     mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "ranked",
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
+    wait: Wait = None,
 ) -> None:
     """Judge FILE against PROBLEM here, in the same containers as the site would.
 
@@ -112,7 +121,9 @@ def judge_once(
             screen.print(show.seen(f"warning: {other}", style="yellow"), soft_wrap=True)
         with ending.tidy(screen), screen.status("starting containers") as status:
             job = once.job_from(found, source, file.name, mode, settings.runner_hardware)
-            report = once.judge_here(job, settings, lambda event: status.update(show.progress(event)))
+            report = once.judge_here(
+                job, settings, lambda event: status.update(show.progress(event)), _patience(wait, screen, status)
+            )
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
     if as_json:
@@ -129,6 +140,23 @@ def _loaded(screen: Console, name: str) -> Problem:
     for warning in problem.warnings:
         screen.print(show.seen(f"warning: {warning}", style="yellow"), soft_wrap=True)
     return problem
+
+
+def _patience(wait_s: float | None, screen: Console, status: Status) -> Patience:
+    """Waiting for a busy device, and saying for how long and for whom: a line at first, and another now and then."""
+    told_at = -TOLD_EVERY_S
+
+    def tell(holder: str, waited_s: float) -> None:
+        nonlocal told_at
+        if waited_s < told_at:  # another wait
+            told_at = -TOLD_EVERY_S
+        sentence = f"waiting for the device, which {holder} has: {waited_s:.0f} s so far"
+        status.update(show.seen(sentence))
+        if waited_s - told_at >= TOLD_EVERY_S:
+            told_at = waited_s
+            screen.print(show.seen(sentence), soft_wrap=True)
+
+    return Patience(float("inf") if wait_s is None else wait_s, tell)
 
 
 def _log_warnings() -> None:
@@ -157,6 +185,7 @@ def confirm_record(
     incumbent: Annotated[Path, typer.Option(help="The submission that holds it.")],
     runs: Annotated[int, typer.Option("--runs", "-k", min=1, max=MOST_RUNS, help="Fewer than 5 decide nothing.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
+    wait: Wait = None,
 ) -> None:
     """Is CANDIDATE faster than the incumbent? Independent runs with both in turn.
 
@@ -174,6 +203,7 @@ def confirm_record(
                 runs,
                 config.load_judge(),
                 lambda event: status.update(show.progress(event)),
+                _patience(wait, screen, status),
             )
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))
@@ -192,6 +222,7 @@ def verify_problem(
     ],
     only: Annotated[str, typer.Option(help="Only samples whose name begins so, such as admission/.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print all lines as JSON, and nothing else.")] = False,
+    wait: Wait = None,
 ) -> None:
     """Does each sample submission of PROBLEM get its folder's verdict, and does it refuse zeros and the like?
 
@@ -217,17 +248,18 @@ def verify_problem(
                 show.verified(Console(), line)
 
         with ending.tidy(screen), screen.status("judging") as status:
+            patience = _patience(wait, screen, status)
 
             def judge(sample: verify.Sample) -> Report:
                 status.update(f"judging {sample.name}")
                 job = once.job_from(
                     verify.asked(found, sample), sample.source, sample.filename, sample.mode, settings.runner_hardware
                 )
-                return once.judge_here(job, settings, lambda event: None)
+                return once.judge_here(job, settings, lambda event: None, patience)
 
             if tested:
                 job = once.admission_job(found, settings.runner_hardware)
-                report = once.judge_here(job, settings, lambda event: status.update(show.progress(event)))
+                report = once.judge_here(job, settings, lambda event: status.update(show.progress(event)), patience)
                 marks = list(report.admission.get("marks", []))
                 for line in verify.admission_lines(report):
                     tell(line)
@@ -289,6 +321,7 @@ def examine_host(
 @app.command("bench")
 def measure_host(
     as_json: Annotated[bool, typer.Option("--json", help="Print the ceilings as JSON, and nothing else.")] = False,
+    wait: Wait = None,
 ) -> None:
     """Measure what this host's device can do at most, through the judge's own way, and store it for its epoch."""
     from runner import bench
@@ -300,7 +333,10 @@ def measure_host(
         bench.make_room(settings)
         when = datetime.now(UTC).isoformat(timespec="seconds")
         with ending.tidy(screen), screen.status("starting containers") as status:
-            found = bench.measure_ceilings(settings, when=when, tell=lambda label: status.update(Text(label)))
+            judge = bench.judge_of(settings, _patience(wait, screen, status))
+            found = bench.measure_ceilings(
+                settings, when=when, judge=judge, tell=lambda label: status.update(Text(label))
+            )
         path = bench.keep_ceilings(settings, found.ceilings)
     except (once.UsageError, RunnerError) as err:
         _refuse(screen, str(err))

@@ -5,6 +5,7 @@ What a competitor runs at home and an organiser runs while writing a problem.
 
 from __future__ import annotations
 
+import os
 import secrets
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +19,11 @@ from problems.spec import Problem
 from runner import accelerators, config, ending
 from runner.confirm import confirm
 from runner.execute import OnEvent, execute
+from runner.loan import Patience, borrowed
 from runner.wire import ADMISSION, MAX_SOURCE_BYTES, Incumbent, Job, Report
 
 SAID_CHARS: Final = 200
+FOR_EVER: Final = Patience()
 LIBRARY: Final = Path(__file__).parent.parent / "problems" / "library"
 
 
@@ -88,25 +91,32 @@ def not_meant_for(hardware: str, path: Path, source: str) -> str:
 
 
 def judge_once(problem: Problem, path: Path, mode: str, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
-    """Takes the device's lock for as long as it runs. Raises UsageError, DeviceBusy."""
+    """Judge a file, holding the device for as long as that takes. Raises UsageError, DeviceBusy."""
     return judge_here(job_of(problem, path, mode, settings.runner_hardware), settings, on_event)
 
 
 def confirm_here(
-    problem: Problem, candidate: Path, incumbent: Path, runs: int, settings: config.JudgeSettings, on_event: OnEvent
+    problem: Problem,
+    candidate: Path,
+    incumbent: Path,
+    runs: int,
+    settings: config.JudgeSettings,
+    on_event: OnEvent,
+    patience: Patience = FOR_EVER,
 ) -> Report:
     """The same for a confirmation: one report over all runs."""
     held = Incumbent(read_source(incumbent), incumbent.name, "incumbent")
     job = job_of(problem, candidate, "ranked", settings.runner_hardware)
-    return judge_here(replace(job, incumbent=held, runs=runs), settings, on_event)
+    return judge_here(replace(job, incumbent=held, runs=runs), settings, on_event, patience)
 
 
-def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
-    """Any job, under the device's lock. Raises DeviceBusy."""
+def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent, patience: Patience = FOR_EVER) -> Report:
+    """Judge any job while this process holds the device. Raises DeviceBusy where that is not free in time."""
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
     judge = execute if job.incumbent is None else confirm
     own = replace_id(settings)
-    with accelerators.DeviceLock(device, settings.runner_locks), ending.cleared(own.runner_id):
+    purpose = f"`runner` on {job.filename or 'an admission test'} (pid {os.getpid()})"
+    with borrowed(device, settings.runner_locks, patience, purpose), ending.cleared(own.runner_id):
         return judge(job, own, on_event)
 
 

@@ -4,8 +4,8 @@ A claim happens when the bell rings (runner/doorbell.py), at the start, and ever
 time and nothing else. It claims only with a judge that is prepared and waits (runner/process.py): a host that cannot
 judge takes no work, and no work waits for containers. Always true: one attempt at a time, under a lease; a report is on
 disk before it is sent; nothing is reported for a lease that is lost; nothing is prepared or claimed before the last
-judge is gone; nothing is claimed while the device is set aside (runner/canary.py); whatever one attempt does, the next
-is judged as if nothing had happened.
+judge is gone; nothing is claimed while the device is lent to a command (runner/loan.py) or set aside
+(runner/canary.py); whatever one attempt does, the next is judged as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from runner.errors import (
 )
 from runner.feed import EventFeed
 from runner.lease import Lease
+from runner.loan import IDLE, Stay
 from runner.log import configure, get_logger
 from runner.process import OUT_OF_TIME, Host, JudgeProcess
 from runner.spool import Spool, Spooled
@@ -81,6 +82,8 @@ class Daemon:
         self._environment = config.judge_environment(spool.runner_id)
         self._stopping = threading.Event()
         self._one_at_a_time = threading.Lock()
+        index = 0 if settings.runner_hardware == "cpu" else settings.runner_gpu
+        self._stay = Stay(Device(settings.runner_hardware, index), settings.runner_locks)
         self._judge: JudgeProcess | None = None
         self._host: Host | None = None  # as the site knows it
         self._has_job = False  # or may be about to: it asks for one
@@ -105,6 +108,7 @@ class Daemon:
         with self._one_at_a_time:
             self._stop_judge("shutdown")
             self._clear_away()
+            self._stay.give()
 
     def run(self) -> None:
         """Works until stopped. Raises RunnerError where there is no point in going on (a wrong token, say)."""
@@ -127,6 +131,7 @@ class Daemon:
                 self._has_job = False
                 try:
                     self._send_leftovers()
+                    self._lend()
                     if not self._is_fit():
                         return
                     if self._prepared().host != self._host or self._owes_hello:
@@ -157,6 +162,14 @@ class Daemon:
                     return
                 self._work_on(job)
 
+    def _lend(self) -> None:
+        """Leave the device to a command that asks for it; `_prepared` takes it back when nobody asks any more."""
+        if self._stay.asked():
+            log.info("device_lent")
+            self._stop_judge("lent")
+            self._clear_away()
+            self._stay.give()
+
     def _is_fit(self) -> bool:
         """May this device judge? While one that was set aside has to show it, canaries run once every RUNNER_POLL_S."""
         why = canary.pending(self._settings.runner_state)
@@ -184,11 +197,11 @@ class Daemon:
             self._clear_away()
 
     def _idle(self) -> None:
-        """Until it is time to claim again, or to prepare again: a judge may end while it waits."""
+        """Until it is time to claim, to prepare again (a judge may end while it waits), or to lend the device."""
         until = time.monotonic() + self._settings.runner_poll_s
         while (left_s := until - time.monotonic()) > 0 and not self._stopping.wait(min(IDLE_TICK_S, left_s)):
             judge = self._judge
-            if judge is not None and not judge.waiting:
+            if (judge is not None and not judge.waiting) or self._stay.asked():
                 return
 
     def _prepared(self) -> JudgeProcess:
@@ -196,6 +209,9 @@ class Daemon:
         if self._judge is not None and self._judge.waiting:
             return self._judge
         self._clear_away()
+        if not self._stay.take(self._stopping):
+            raise JudgeStopped("shutdown")
+        self._stay.note(IDLE)
         judge = self._judge = JudgeProcess(
             self._settings.runner_judge_command,
             self._environment,
@@ -254,6 +270,7 @@ class Daemon:
     def _work_on(self, job: Job) -> None:
         """One attempt, from claim to report. Whatever goes wrong here must not end the loop."""
         log.info("claimed", attempt=job.attempt_id, mode=job.mode)
+        self._stay.note(f"a runner that judges attempt {job.attempt_id}")
         started_at = time.monotonic()
         fault = False
         try:
@@ -263,6 +280,7 @@ class Daemon:
             fault = True
         log.info("finished", attempt=job.attempt_id, took_s=round(time.monotonic() - started_at, 3), fault=fault)
         self._clear_away()
+        self._stay.note(IDLE)
         self._faults = self._faults + 1 if fault else 0
         if fault:
             self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0 ** (self._faults - 1)))
@@ -386,12 +404,12 @@ def main() -> int:
 
 @contextmanager
 def _hold(device: Device, folder: Path, signals: set[signal.Signals]) -> Iterator[None]:
-    """Holds the device, waiting a little for a predecessor that is ending. Raises DeviceBusy."""
+    """Be the device's only daemon, waiting a little for a predecessor that is ending. Raises DeviceBusy."""
     give_up_at = time.monotonic() + DEVICE_PATIENCE_S
     with ExitStack() as held:
         while True:
             try:
-                held.enter_context(DeviceLock(device, folder))
+                held.enter_context(DeviceLock(device, folder, "runner"))
                 break
             except DeviceBusy:
                 if time.monotonic() > give_up_at or signal.sigtimedwait(signals, 0.2):

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import signal
 import socket
+import stat
 import struct
 import tempfile
 import threading
@@ -33,6 +35,8 @@ from sandbox.policy import LABEL, Policy, container_options
 
 KEEP_BYTES: Final = 64_000  # of the beginning and of the end of each stream
 FLOOD_BYTES: Final = 16_000_000  # over this, all streams together, the container is killed
+FOLDER_PREFIX: Final = "photofinish-"
+FOLDER: Final = re.compile(r"photofinish-([a-z0-9-]+)-[a-z0-9_]{8}")  # the owner, then tempfile's own letters
 FRAME_HEADER: Final = struct.Struct(">BxxxI")  # Docker's attach stream: which stream, how many bytes
 
 
@@ -135,30 +139,64 @@ def image_id(client: docker.DockerClient, name: str) -> str:
 
 
 def reap(client: docker.DockerClient, owner: str) -> int:
-    """Remove every container that an earlier process of this owner left behind; how many there were."""
+    """Remove every container and folder that an earlier process of this owner left behind; how many containers."""
     left = client.containers.list(all=True, ignore_removed=True, filters={"label": f"{LABEL}={owner}"})
     for container in left:
         with contextlib.suppress(docker.errors.APIError):
             _thaw_by_id(container.attrs)
             container.remove(force=True)
+    for folder, whose in _folders().items():
+        if whose == owner:
+            shutil.rmtree(folder, ignore_errors=True)
     return len(left)
 
 
 def owners(client: docker.DockerClient) -> set[str]:
-    """Who has containers on this engine, running or not."""
+    """Who has containers on this engine, running or not, or folders of containers on this host."""
     every = client.containers.list(all=True, ignore_removed=True, filters={"label": LABEL})
-    return {str(one.labels[LABEL]) for one in every}
+    return {str(one.labels[LABEL]) for one in every} | set(_folders().values())
+
+
+def _folders() -> dict[Path, str]:
+    """This user's folders for the sockets of containers, each with its owner."""
+    found = {}
+    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        named = FOLDER.fullmatch(path.name)
+        with contextlib.suppress(FileNotFoundError):
+            status = path.lstat()
+            if named and stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+                found[path] = named[1]
+    return found
+
+
+def open_process(pid: int, container_id: str) -> int:
+    """A descriptor of a container's process; -1 where that is gone, or its number is another program's by now."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return -1
+    try:  # asked after the descriptor is open: from then on the number cannot change its process unnoticed
+        ours = container_id in Path(f"/proc/{pid}/cgroup").read_text()
+    except OSError:
+        ours = False
+    if not ours:
+        os.close(descriptor)
+        return -1
+    return descriptor
 
 
 def _thaw_by_id(attrs: dict[str, Any]) -> None:
     """A frozen process cannot die: thaw what a killed judge left frozen."""
     pid = int(attrs.get("State", {}).get("Pid") or 0)
-    if pid:
-        freezer = find_freezer(pid)
-        if freezer is not None:
-            with contextlib.suppress(OSError), freezer:
-                os.kill(pid, signal.SIGKILL)
-                freezer.thaw()
+    descriptor = open_process(pid, attrs["Id"]) if pid else -1
+    if descriptor < 0:
+        return
+    freezer = find_freezer(pid)
+    if freezer is not None:
+        with contextlib.suppress(OSError), freezer:
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            freezer.thaw()
+    os.close(descriptor)
 
 
 class Container:
@@ -177,7 +215,7 @@ class Container:
         self._handle: Any = None
         self._reader: threading.Thread | None = None
         self._output: Any = None
-        self._folder = Path(tempfile.mkdtemp(prefix="photofinish-"))
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{owner}-"))
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 
     # -- birth ---------------------------------------------------------------------------------------------------
@@ -200,9 +238,8 @@ class Container:
             raise SandboxError(f"Docker refused the container: {err.explanation or err}") from None
         self.pid = int(self._handle.attrs["State"]["Pid"])
         if self.pid:
-            with contextlib.suppress(ProcessLookupError):
-                self._pidfd = os.pidfd_open(self.pid)
-                self.freezer = find_freezer(self.pid)
+            self._pidfd = open_process(self.pid, str(self._handle.id))
+            self.freezer = find_freezer(self.pid) if self._pidfd >= 0 else None
 
     def _open_door(self) -> None:
         path = self._folder / "socket"

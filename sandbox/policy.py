@@ -2,6 +2,8 @@
 
 Every limit of the sandbox stands here, once. What the options must contain is pinned by one test an option
 (tests/sandbox/test_policy.py); that they bite is shown by tests/attacks.
+
+Pure.
 """
 
 from __future__ import annotations

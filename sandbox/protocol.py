@@ -60,6 +60,10 @@ class ProtocolError(Exception):
     """The other side said something that does not fit."""
 
 
+class ConnectionEnded(ProtocolError):
+    """The other side is gone."""
+
+
 def is_unseen(character: str) -> bool:
     """Could it steer a terminal, turn a reader's words around, or hide a text? Tab and newline may."""
     if character in "\n\t":
@@ -153,17 +157,22 @@ def receive(
     else:
         head = _exactly(connection, _LENGTH.size, deadline_ns)
     if len(head) != _LENGTH.size:
-        raise ProtocolError("the connection ended")
+        raise ConnectionEnded("the connection ended")
     (length,) = _LENGTH.unpack(head)
     if length > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"announces {length} bytes, at most {MAX_MESSAGE_BYTES}")
     try:
-        message = json.loads(_exactly(connection, length, deadline_ns))
+        message = json.loads(_exactly(connection, length, deadline_ns), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as err:
         raise ProtocolError(f"not JSON: {err}") from None
     if not isinstance(message, dict):
         raise ProtocolError("not an object")
     return message, fds
+
+
+def _refuse_constant(name: str) -> None:
+    """Refuse Infinity and NaN, which Python's parser takes for JSON and no conversion to a whole number survives."""
+    raise ValueError(f"{name} is not JSON")
 
 
 def _exactly(connection: socket.socket, count: int, deadline_ns: int | None) -> bytes:
@@ -176,6 +185,6 @@ def _exactly(connection: socket.socket, count: int, deadline_ns: int | None) -> 
             connection.settimeout(left_s)
         chunk = connection.recv(min(count - len(parts), 1 << 20))
         if not chunk:
-            raise ProtocolError("the connection ended")
+            raise ConnectionEnded("the connection ended")
         parts += chunk
     return bytes(parts)

@@ -1,10 +1,12 @@
-"""For migrations: make a table append-only in the database itself, where no code path and no console passes it by."""
+"""Append-only tables, enforced by the database: triggers for every role, missing privileges for the site's."""
 
 from __future__ import annotations
 
 import re
 
+from django.db import connection
 from django.db.migrations import RunSQL
+from psycopg import sql
 
 CREATE_FUNCTION = """
 CREATE FUNCTION photofinish_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -14,13 +16,51 @@ END $$;
 """
 DROP_FUNCTION = "DROP FUNCTION photofinish_append_only();"
 
+# Row triggers do not fire on TRUNCATE. Tables made append-only before `forbid_changes` knew that get theirs here.
+FORBID_TRUNCATE = """
+DO $$
+DECLARE append_only regclass;
+BEGIN
+  FOR append_only IN
+    SELECT tgrelid FROM pg_trigger AS rows WHERE tgname = 'append_only' AND NOT EXISTS (
+      SELECT 1 FROM pg_trigger AS whole WHERE whole.tgrelid = rows.tgrelid AND whole.tgname = 'append_only_truncate')
+  LOOP
+    EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON %s '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION photofinish_append_only()', append_only);
+  END LOOP;
+END $$;
+"""
+
+TABLES = """
+SELECT c.relname, EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = c.oid AND tgname = 'append_only')
+  FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname
+"""
+
 
 def forbid_changes(table: str) -> RunSQL:
-    """A trigger on `table`; the migration must depend on audit's 0002_append_only."""
+    """Make `table` append-only; the migration must depend on audit's 0002_append_only."""
     if not re.fullmatch(r"[a-z_]+", table):
         raise ValueError(f"{table!r} is not a table's name")
     return RunSQL(
         f"CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON {table} "
-        "FOR EACH ROW EXECUTE FUNCTION photofinish_append_only();",
-        f"DROP TRIGGER append_only ON {table};",
+        "FOR EACH ROW EXECUTE FUNCTION photofinish_append_only();"
+        f"CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION photofinish_append_only();",
+        f"DROP TRIGGER append_only ON {table}; DROP TRIGGER IF EXISTS append_only_truncate ON {table};",
     )
+
+
+def grant_site_role(role: str) -> None:
+    """Give `role` the privileges that the running site needs, and no others. Call it as the tables' owner."""
+    name = sql.Identifier(role)
+    with connection.cursor() as cursor:
+        cursor.execute(TABLES)
+        tables = cursor.fetchall()
+        for table, is_append_only in tables:
+            place = sql.Identifier("public", table)
+            changes = not is_append_only and table != "django_migrations"
+            privileges = "SELECT, INSERT, UPDATE, DELETE" if changes else "SELECT, INSERT"
+            cursor.execute(sql.SQL("REVOKE ALL ON {} FROM {}").format(place, name))
+            cursor.execute(sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(privileges), place, name))
+        cursor.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(name))
+        cursor.execute(sql.SQL("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {}").format(name))

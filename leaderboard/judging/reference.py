@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from leaderboard.competitions.models import ProblemVersion
+from leaderboard.competitions.models import Problem, ProblemVersion
 from leaderboard.judging.models import ReferenceTime, Result
 from problems.spec import case_name
 
@@ -24,7 +24,8 @@ JOBS: Final = 10
 def learn_reference_times(*, problem_digest: str, hardware: str, epoch: str, now: datetime) -> int:
     """Bring the times of this problem in this epoch up to date; answers how many froze now."""
     with transaction.atomic():
-        version = ProblemVersion.objects.select_for_update().get(digest=problem_digest)
+        version = ProblemVersion.objects.get(digest=problem_digest)
+        Problem.objects.select_for_update(no_key=True).get(pk=version.problem_id)  # versions are append-only: no locks
         frozen = ReferenceTime.objects.filter(
             problem_digest=problem_digest, hardware=hardware, epoch=epoch, frozen_at__isnull=False
         ).values_list("case", flat=True)

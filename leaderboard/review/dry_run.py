@@ -1,5 +1,6 @@
-"""What other thresholds would have held or released, over what the rules measured on a competition's results. Pure but
-for `measured_of`, which streams the stored numbers: no report is read again.
+"""What other thresholds would have held or released, over what the rules measured on a competition's results.
+
+Only `measured_of` asks the database: it streams the stored numbers, and no report is read again.
 
 A result that was screened before its measures were kept is not among them, and the run says how many these are.
 """

@@ -1,8 +1,8 @@
 """Pure: every rule that holds a result, from where on it does, and how far a competition may move that.
 
 A rule measures one number and holds what lies beyond its threshold, on the side that `held` says. Thresholds of a
-competition are a JSON object of rule → number, or "off"; what it does not name is as usual. The usual ones are those
-of MEASUREMENT section 5 and let honest runs pass (docs/review.md has figures).
+competition are a JSON object of rule → number, or "off"; what it does not name is as usual. The usual ones let honest
+runs pass: docs/review.md has each with its figures.
 
 A rule may be off only where it says how a kernel got fast, never where it says that the number cannot be believed:
 who could switch those off could let anything rank.

@@ -20,6 +20,10 @@ MAX_SLOTS: Final = 1024
 MAX_DIMS: Final = 12
 ALIGN: Final = 256  # bytes; offsets and sizes of regions are multiples of it
 MAX_LAYOUT_BYTES: Final = 500_000
+MOST: Final = 1 << 62  # of any number in a layout
+
+# All that reading a stranger's JSON can raise: each is the fault of the one who sent it.
+MALFORMED: Final = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
 
 WIDE_FACTOR: Final = 2  # bytes for outputs in double precision, against those for outputs
 WIDE_MOST_BYTES: Final = 4 << 30  # larger outputs are held against the reference alone
@@ -140,10 +144,10 @@ def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
     try:
         given = data["slots"][: MAX_SLOTS + 1]
         slots = tuple(_view(item, given) if item["role"] == "view" else _slot(item) for item in given)
-        input_bytes, output_bytes = int(data["input_bytes"]), int(data["output_bytes"])
-        text = json.dumps(data, allow_nan=True).encode()
-    except (LookupError, TypeError, ValueError, RecursionError) as err:
-        raise OracleFailed(f"the problem's container sent a malformed layout: {err!r}") from None
+        input_bytes, output_bytes = _whole(data, "input_bytes"), _whole(data, "output_bytes")
+        text = json.dumps(data, allow_nan=False).encode()
+    except MALFORMED as err:
+        raise _malformed(err) from None
     fits = 0 <= input_bytes <= input_limit and 0 <= output_bytes <= output_limit
     whole = input_bytes % ALIGN == output_bytes % ALIGN == 0
     if len(slots) > MAX_SLOTS or not fits or not whole or len(text) > MAX_LAYOUT_BYTES:
@@ -164,13 +168,19 @@ def returned(layout: Layout) -> list[Slot]:
         data = json.loads(layout.text)
         numbers = dict.fromkeys(slots_of(data["result"]))
         found = [_dense(layout, number, data["slots"][number]) for number in numbers]
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
-        raise OracleFailed(f"the problem's container sent a malformed layout: {err!r}") from None
+    except MALFORMED as err:
+        raise _malformed(err) from None
     unique = {(slot.output, slot.nbytes): slot for slot in found if slot.output >= 0}
     return list(unique.values())
 
 
+def _malformed(err: Exception) -> OracleFailed:
+    return OracleFailed(f"the problem's container sent a malformed layout: {repr(err)[:500]}")
+
+
 def _dense(layout: Layout, number: int, told: dict[str, Any]) -> Slot:
+    if type(number) is not int or number < 0:
+        raise ValueError(f"a result in slot {str(number)[:40]}")
     slot = layout.slots[number]
     if slot.role != "view":
         return slot
@@ -192,7 +202,7 @@ def slots_of(node: dict[str, Any]) -> Iterator[int]:
 
 
 def _slot(data: Any) -> Slot:
-    slot = _formed(data, int(data["nbytes"]), int(data["input"]), int(data["output"]))
+    slot = _formed(data, *(_whole(data, key) for key in ("nbytes", "input", "output")))
     if slot.nbytes != math.prod(slot.shape) * DTYPES[slot.dtype][0]:
         raise ValueError(f"{slot.nbytes} bytes for {slot.shape} of {slot.dtype}")
     expected = 1
@@ -211,19 +221,29 @@ def _view(data: Any, slots: list[Any]) -> Slot:
         raise ValueError("a view of no tensor with memory of its own")
     steps = zip(slot.shape, slot.stride, strict=True)
     length = 0 if 0 in slot.shape else each * (1 + sum((size - 1) * step for size, step in steps))
-    if at % each or not 0 <= at <= at + length <= int(slots[of]["nbytes"]):
+    if at % each or not 0 <= at <= at + length <= _whole(slots[of], "nbytes"):
         raise ValueError("a view leaves the tensor that it looks at")
     return slot
 
 
 def _formed(data: Any, nbytes: int, first: int, second: int) -> Slot:
-    shape, stride = (tuple(int(n) for n in data[key]) for key in ("shape", "stride"))
+    shape, stride = (tuple(_bounded(n, key) for n in data[key][: MAX_DIMS + 1]) for key in ("shape", "stride"))
     slot = Slot(str(data["role"]), str(data["dtype"]), shape, stride, nbytes, first, second)
     if slot.dtype not in DTYPES:
         raise ValueError(f"dtype {slot.dtype} is not supported")
     if len(shape) > MAX_DIMS or len(stride) != len(shape) or any(n < 0 for n in (*shape, *stride)):
         raise ValueError(f"shape {shape} with strides {stride}")
     return slot
+
+
+def _whole(data: Any, key: str) -> int:
+    return _bounded(data[key], key)
+
+
+def _bounded(value: Any, key: str) -> int:
+    if type(value) is not int or not -1 <= value <= MOST:  # -1: an offset in a region where the tensor does not lie
+        raise ValueError(f"{key}: {str(value)[:40]} is no size or place")
+    return value
 
 
 def values(slot: Slot, region: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, Any]:

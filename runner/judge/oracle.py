@@ -6,6 +6,7 @@ competitor's fault.
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -18,11 +19,13 @@ from runner.judge.call import Input
 from runner.judge.clock import Stopwatch
 from runner.judge.faults import OracleFailed, ProblemRaised
 from runner.judge.handshake import connect
-from runner.judge.layout import WIDE_FACTOR, WIDE_MOST_BYTES, Layout, parse_layout, wide_places
+from runner.judge.layout import MALFORMED, WIDE_FACTOR, WIDE_MOST_BYTES, Layout, parse_layout, wide_places
 from runner.judge.memory import Buffer, Memory, Region
 from runner.judge.rule import Fp64
 from sandbox import protocol
 from sandbox.container import Container
+
+log = logging.getLogger("runner.oracle")
 
 ANSWER_S: Final = 120  # for one request
 AT_ONCE_NS: Final = 500_000_000  # of the problem's own code, in a request for several inputs
@@ -105,7 +108,7 @@ class Oracle:
         if case != self._known[0] and self._free_bytes > KEPT_BYTES:
             self._give_back()
         made: list[Input] = []
-        with self.asked.running(), self.awake():
+        with self.asked.running(), self.awake(), _blaming_the_problem():
             while left := seeds[len(made) :]:
                 made += self._make(case, left[: self._at_once(case, fp64)], fp64)
         return made
@@ -185,10 +188,10 @@ class Oracle:
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
         """The problem's own `check_implementation` on these bytes. Whose fault a failure is: own_check.py."""
-        with self.asked.running():
+        with self.asked.running(), _blaming_the_problem():
             self._memory.copy(self._answer.bytes, output, layout.output_bytes)
             answer = self._ask({"do": "check", "number": number})
-        return answer.get("good") is True, _clean(str(answer.get("message", "")))[:4000]
+            return answer.get("good") is True, _clean(str(answer.get("message", "")))[:4000]
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._connection is not None
@@ -206,7 +209,9 @@ class Oracle:
         except (OSError, protocol.ProtocolError) as err:
             raise OracleFailed(self._why_silent(err, request)) from None
         if "error" in answer:
-            raise ProblemRaised(_clean(str(answer["error"])))
+            with _blaming_the_problem():
+                error = _clean(str(answer["error"]))
+            raise ProblemRaised(error)
         self.took_ns = _whole(answer, "took_ns")
         self.problem_s += self.took_ns / 1e9
         return answer
@@ -216,6 +221,8 @@ class Oracle:
         where = f" at case {case_name(request['case'])}" if "case" in request else ""
         if isinstance(err, TimeoutError):
             why = f"gave no answer within {ANSWER_S} s{where}"
+        elif isinstance(err, protocol.ProtocolError) and not isinstance(err, protocol.ConnectionEnded):
+            why = f"sent an answer that cannot be read{where}: {str(err)[:500]}"
         else:
             self._ended = True
             why = faults.end_of_problem(self.container.wait_exit(), self.container.policy.memory_bytes, where)
@@ -259,9 +266,19 @@ def _pair(data: Any) -> tuple[float, float]:
     return _number(first), _number(second)
 
 
+@contextmanager
+def _blaming_the_problem() -> Iterator[None]:
+    """A last net: whatever an answer of the problem's container breaks is the problem's fault, never the host's."""
+    try:
+        yield
+    except MALFORMED as err:
+        log.exception("an answer of the problem's container could not be read")
+        raise OracleFailed(f"the problem's container sent an answer that cannot be read: {repr(err)[:500]}") from err
+
+
 def _whole(answer: dict[str, Any], key: str) -> int:
-    """A time in ns that the problem's container gave; OracleFailed where it is no such number."""
+    """A time in ns that the problem's container gave. Raises OracleFailed for any other value."""
     value = answer.get(key, 0)
-    if not isinstance(value, int) or not 0 <= value < 1 << 62:
+    if type(value) is not int or not 0 <= value < 1 << 62:
         raise OracleFailed(f"the problem's container sent {key} = {str(value)[:40]}")
     return value

@@ -4,6 +4,8 @@ One case: warm-up of every side until its windows agree, then quads of blocks in
 candidate; with an incumbent ABIIBA) until the interval is narrow enough, or the quads, the budget or the patience are
 spent. A block that throttle.py rules out voids its quad: rest, warm up, begin the quad again. Every quad is kept, void
 ones with their reason and the side that is to blame.
+
+Pure.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ A `Window` is what telemetry.py saw around one block; `rule` says what becomes o
 repeated after `pause_is_over`); WARM_AGAIN (the device was idle: warm up, never wait for it to cool); SET_ASIDE (the
 run is over, and the device is used again when canaries passed). Windows lie in the evidence as JSON (window.py), so
 that a replay rules again.
+
+Pure.
 """
 
 from __future__ import annotations

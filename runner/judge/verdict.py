@@ -7,7 +7,7 @@ and of each timed case every sample with what the device's telemetry said; certi
 Rules 1: a time that is not above zero is `below_resolution`, and whatever the kernel spoilt is `unsteady`. Rules 2:
 `below_resolution` needs an interval that ends within the cost of handing work over; what the kernel spoilt is
 `self_disturbed`; a kernel is erratic that scatters far more than the baseline beside it; and what was measured of a run
-that cannot rank is shown.
+that cannot rank is shown. Pure.
 """
 
 from __future__ import annotations

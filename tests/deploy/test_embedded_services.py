@@ -149,7 +149,7 @@ def test_dramatiq_works_for_both_accounts(valkey: Valkey) -> None:
 
 def test_secrets_are_private_files(state: Path, postgres: Postgres, valkey: Valkey) -> None:
     secrets = [*state.glob("*/*.password"), state / "valkey" / "valkey.conf", state / "postgres/data/postgresql.conf"]
-    assert len(secrets) == 6
+    assert len(secrets) == 7
     assert {stat.S_IMODE(path.stat().st_mode) for path in secrets} == {0o600}
     assert stat.S_IMODE((state / "postgres" / "data").stat().st_mode) == 0o700
 

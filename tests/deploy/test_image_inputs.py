@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import docker
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.image import debootstrap_command, digest_inputs, image_digest, inside_files, wheels_command
+from deploy.image import debootstrap_command, digest_inputs, image_digest, inside_files, prune, wheels_command
 from deploy.places import CHECKOUT
+from tests.conftest import SANDBOX_IMAGE
 
 PIP = ["python", "-m", "pip"]
 
@@ -77,3 +81,40 @@ def test_an_index_for_torch_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_our_base_has_python_and_a_compiler() -> None:
     packages = next(part for part in debootstrap_command(Path("base.tar")) if part.startswith("--include="))
     assert {"python3", "python3-dev", "g++"} <= set(packages.removeprefix("--include=").split(","))
+
+
+@pytest.fixture
+def tags(docker_client: docker.DockerClient) -> Iterator[list[str]]:
+    """Four more names of the sandbox image, the oldest first."""
+    repository = f"photofinish-tests-prune-{os.getpid()}"
+    for number in range(4):
+        docker_client.images.get(SANDBOX_IMAGE).tag(repository, str(number))
+    yield [f"{repository}:{number}" for number in range(4)]
+    for tag in left(docker_client, repository):
+        docker_client.images.remove(tag)
+
+
+def left(client: docker.DockerClient, repository: str) -> list[str]:
+    return sorted(tag for image in client.images.list(repository) for tag in image.tags if tag.startswith(repository))
+
+
+@pytest.mark.docker
+def test_prune_keeps_the_present_image_and_the_one_before(
+    docker_client: docker.DockerClient, tags: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "built").write_text("\n".join(tags) + "\n")
+    for age, name in enumerate(("wheels-new", "wheels-before", "wheels-old")):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    prune(docker_client, tags[3], tmp_path)
+    assert left(docker_client, tags[0].partition(":")[0]) == tags[2:]
+    assert (tmp_path / "built").read_text().split() == tags[2:]
+    assert sorted(path.name for path in tmp_path.glob("wheels-*")) == ["wheels-before", "wheels-new"]
+
+
+@pytest.mark.docker
+def test_prune_leaves_images_that_another_checkout_built(
+    docker_client: docker.DockerClient, tags: list[str], tmp_path: Path
+) -> None:
+    prune(docker_client, tags[3], tmp_path)
+    assert left(docker_client, tags[0].partition(":")[0]) == tags

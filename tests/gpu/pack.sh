@@ -25,7 +25,7 @@ rm -rf "$folder/wheels" && mkdir "$folder/wheels"
 "$(dirname "$0")/../../.venv/bin/python" -m pip download -q --only-binary=:all: --python-version "$python" --no-deps -d "$folder/wheels" \
   $(cd "$(dirname "$0")/../.." && .venv/bin/python - <<'NAMES'
 from importlib.metadata import requires, version
-from packaging.requirements import Requirement
+from pip._vendor.packaging.requirements import Requirement  # pip is here in any case, `packaging` with dev only
 
 left, found = ["photofinish[runner]"], {}
 HOSTS = ("torch", "numpy", "photofinish")

@@ -128,3 +128,13 @@ def test_a_script_on_the_disk_works_as_well(tmp_path: Path) -> None:
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     assert os.access(script, os.X_OK)
     assert words_of(run_limited([str(script)], "abc")) == ["high: LENGTH: 3"]
+
+
+def test_run_limited_sets_its_limits_before_the_checker_starts() -> None:
+    told = "print(resource.getrlimit(resource.RLIMIT_NOFILE)[1], resource.getrlimit(resource.RLIMIT_FSIZE)[1])"
+    assert run_limited(command("import resource", told), "").split() == [b"64", b"0"]
+
+
+def test_run_limited_gives_the_checker_no_network() -> None:
+    output = run_limited(command("import socket", "print([name for _, name in socket.if_nameindex()])"), "")
+    assert output.strip() == b"['lo']"

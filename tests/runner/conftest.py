@@ -47,6 +47,7 @@ def start(site: FakeSite, state: Path) -> Iterator[Callable[..., Daemon]]:
             "runner_token": TOKEN,
             "broker_url": os.environ["BROKER_URL"],
             "runner_state": state,
+            "runner_locks": state.parent / f"locks{len(daemons)}",  # each as on a host of its own
             "runner_judge_command": FAKE_JUDGE,
             "runner_judge_grace_s": 2.0,
         }

@@ -239,7 +239,7 @@ def test_the_command_prints_a_table_or_json_and_stores_both_times(
 ) -> None:
     monkeypatch.setenv("RUNNER_STATE", str(tmp_path))
     monkeypatch.setenv("RUNNER_HARDWARE", "cpu")
-    monkeypatch.setattr(bench, "judge_of", lambda settings: FakeJudge(fails=("empty",)))
+    monkeypatch.setattr(bench, "judge_of", lambda settings, patience: FakeJudge(fails=("empty",)))
     table = CliRunner().invoke(app, ["bench"])
     assert table.exit_code == 0
     assert "copy, memory" in table.output

@@ -28,7 +28,7 @@ WARNED = ["unknown key nonsense", "unknown key tolerence"]
 def _nothing_is_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
     monkeypatch.setattr(
-        once, "judge_here", lambda job, settings, on_event: Report(attempt_id="1", token=0, outcome="wrong")
+        once, "judge_here", lambda job, settings, on_event, patience: Report(attempt_id="1", token=0, outcome="wrong")
     )
 
 
@@ -66,7 +66,7 @@ def _is_warned(said: list[str]) -> None:
 
 def test_what_a_script_gets_can_still_be_read_and_replayed(misspelt: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = report_of(Report(attempt_id="1", token=0, outcome="infra_error"), simulated(race(0.5)), {})
-    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event: made)
+    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event, patience: made)
     printed = json.loads(invoke("once", misspelt, KERNEL, "--json").stdout)
     assert Report.from_json(printed) == Report.from_json(json.loads(json.dumps(made.to_json())))
     assert replay.replay(printed).same

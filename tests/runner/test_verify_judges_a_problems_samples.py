@@ -305,7 +305,7 @@ def test_a_problem_of_the_library_is_admitted(tmp_path: Path) -> None:
 
 def test_without_its_sandbox_it_says_that_nothing_could_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = report("infra_error", reason="sandbox", evidence={"operator": "Docker does not answer"})
-    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event: failed)
+    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event, patience: failed)
     result = CliRunner().invoke(main.app, ["verify", "vectoradd", "--only", "submissions/wrong"])
     said = " ".join(result.stdout.split())
     assert result.exit_code == 2
@@ -314,7 +314,7 @@ def test_without_its_sandbox_it_says_that_nothing_could_be_judged(monkeypatch: p
 
 
 def test_its_json_is_for_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event: report("wrong"))
+    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event, patience: report("wrong"))
     result = CliRunner().invoke(main.app, ["verify", "vectoradd", "--only", "submissions/wrong", "--json"])
     assert result.exit_code == 0
     assert [line["got"] for line in json.loads(result.stdout)["lines"]] == ["wrong"]

@@ -173,6 +173,30 @@ def test_what_a_killed_owner_left_frozen_is_reaped(start: Start) -> None:
     client.close()
 
 
+def test_reap_removes_the_folders_of_its_owner_and_no_others() -> None:
+    client = container.connect()
+    killed, alive = (
+        container.Container(client, policy.tenant(IMAGE, uid=399_999, cpus="0"), owner)
+        for owner in ("tests-killed", "tests-killed-not")
+    )
+    assert {"tests-killed", "tests-killed-not"} <= container.owners(client)
+    container.reap(client, "tests-killed")
+    assert not killed._folder.exists()
+    assert alive._folder.exists()
+    for one in (killed, alive):
+        one.close()
+    client.close()
+
+
+def test_open_process_refuses_a_process_of_no_such_container(start: Start) -> None:
+    box = start("import time; time.sleep(60)")
+    descriptor = container.open_process(box.pid, box._handle.id)
+    assert descriptor >= 0
+    os.close(descriptor)
+    assert container.open_process(box.pid, "f" * 64) == -1
+    assert container.open_process(os.getpid(), box._handle.id) == -1  # as where the number was given away again
+
+
 def test_it_counts_as_cut_off_once_its_output_comes_through_no_more(start: Start) -> None:
     box = start("import time; time.sleep(600)")
     assert box.attached()

@@ -1,0 +1,70 @@
+"""Append-only tables hold against TRUNCATE, and against the rights of the site's own database role."""
+
+from __future__ import annotations
+
+import os
+
+import psycopg
+import pytest
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.utils import IntegrityError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from leaderboard.audit.append_only import TABLES
+
+pytestmark = pytest.mark.django_db
+SITE_ROLE = "photofinish"
+ALL = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
+
+
+def append_only_tables() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(TABLES)
+        return [table for table, is_append_only in cursor.fetchall() if is_append_only]
+
+
+def test_append_only_tables_refuse_truncate() -> None:
+    tables = append_only_tables()
+    assert {"audit_row", "judging_result", "submissions_submission", "review_decision"} <= set(tables)
+    for table in tables:
+        with connection.cursor() as cursor:  # the test run switches these triggers off (tests/conftest.py)
+            cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER append_only_truncate")
+            with pytest.raises(IntegrityError, match="never changed or deleted"), transaction.atomic():
+                cursor.execute(f"TRUNCATE {table} CASCADE")
+
+
+def test_grant_site_role_gives_append_only_tables_no_more_than_select_and_insert() -> None:
+    call_command("grant_site_role", SITE_ROLE)
+    append_only = append_only_tables()
+    with connection.cursor() as cursor:
+        cursor.execute(TABLES)
+        for table, _ in cursor.fetchall():
+            cursor.execute(
+                "SELECT p FROM unnest(%s::text[]) AS p WHERE has_table_privilege(%s, %s, p)",
+                [list(ALL), SITE_ROLE, table],
+            )
+            given = {privilege for (privilege,) in cursor.fetchall()}
+            narrow = table in append_only or table == "django_migrations"
+            assert given == ({"SELECT", "INSERT"} if narrow else {"SELECT", "INSERT", "UPDATE", "DELETE"}), table
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_site_role_can_neither_change_nor_unlock_an_append_only_table() -> None:
+    call_command("grant_site_role", SITE_ROLE)
+    parts = conninfo_to_dict(os.environ["PHOTOFINISH_TEST_SITE_DATABASE_URL"])
+    site = make_conninfo("", **{**parts, "dbname": connection.settings_dict["NAME"]})
+    for act in (
+        "UPDATE audit_row SET reason = ''",
+        "DELETE FROM audit_row",
+        "TRUNCATE audit_row",
+        "ALTER TABLE audit_row DISABLE TRIGGER append_only",
+        "DROP TRIGGER append_only ON audit_row",
+        "DROP TABLE audit_row",
+        "CREATE OR REPLACE FUNCTION photofinish_append_only() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'",
+        "CREATE TABLE of_its_own (n int)",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege), psycopg.connect(site) as db:
+            db.execute(act)
+    with psycopg.connect(site) as db:
+        assert db.execute("SELECT count(*) FROM audit_row").fetchone() is not None

@@ -1,0 +1,123 @@
+"""A command that judges beside a running daemon: an idle one lends its device, a busy one is waited for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.accelerators import Device
+from runner.errors import DeviceBusy
+from runner.loan import Patience, borrowed
+from tests.runner.fake_site import FakeSite
+
+Launch = Callable[..., "subprocess.Popen[str]"]
+CPU = Device("cpu", 0)
+
+
+@pytest.fixture
+def locks(tmp_path: Path) -> Path:
+    return tmp_path / "locks"
+
+
+def is_waiting(site: FakeSite, state: Path) -> None:
+    """The daemon has a judge that waits, and the site has no work."""
+    site.await_that(lambda: site.claims and (state / "waiting.pid").exists(), within_s=30)
+
+
+def lives(state: Path) -> tuple[int, int]:
+    text = (state / "lives").read_text()
+    return text.count("begins"), text.count("ends")
+
+
+def test_idle_daemon_lends_its_device_for_one_job_and_comes_back(
+    site: FakeSite, launch: Launch, state: Path, locks: Path
+) -> None:
+    process = launch(RUNNER_POLL_S="0.5")
+    is_waiting(site, state)
+    with borrowed(CPU, locks, Patience(limit_s=0), "a test"):
+        began, ended = lives(state)
+        assert began == ended, "its judge is put away"
+        attempt = site.offer("a1", "pass")
+        time.sleep(2)
+        assert not attempt.events, "nothing is judged beside a loan"
+        assert lives(state) == (began, ended), "nothing is prepared beside a loan"
+    site.await_that(lambda: attempt.report, within_s=30)
+    assert attempt.report.outcome == "passed"
+    assert process.poll() is None
+
+
+def test_busy_daemon_is_waited_for_and_named(site: FakeSite, launch: Launch, state: Path, locks: Path) -> None:
+    attempt = site.offer("a1", "slow 4")
+    following = site.offer("a2", "pass")
+    launch()
+    site.await_that(lambda: attempt.events, within_s=30)
+    told: list[tuple[str, float]] = []
+    with borrowed(CPU, locks, Patience(60, lambda holder, waited_s: told.append((holder, waited_s))), "a test"):
+        assert attempt.report.outcome == "passed"
+        assert not following.events, "the device is lent between two attempts"
+    assert told[0][0] == "a runner that judges attempt a1"
+    assert told[-1][1] > told[0][1]
+    site.await_that(lambda: following.report, within_s=30)
+
+
+@pytest.mark.parametrize("wait_s", [0, 1])
+def test_busy_daemon_is_waited_for_no_longer_than_asked(
+    site: FakeSite, launch: Launch, state: Path, locks: Path, wait_s: float
+) -> None:
+    attempt = site.offer("a1", "hang")
+    launch()
+    site.await_that(lambda: attempt.events, within_s=30)
+    began = time.monotonic()
+    with (
+        pytest.raises(DeviceBusy, match=r"a runner that judges attempt a1.*--wait SECONDS"),
+        borrowed(CPU, locks, Patience(limit_s=wait_s), "a test"),
+    ):
+        pytest.fail("both have the device")
+    assert wait_s <= time.monotonic() - began < wait_s + 3
+
+
+def test_stopped_daemon_ends_while_its_device_is_lent(site: FakeSite, launch: Launch, state: Path, locks: Path) -> None:
+    process = launch()
+    is_waiting(site, state)
+    with borrowed(CPU, locks, Patience(), "a test"):
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+def test_two_commands_have_the_device_in_turn(locks: Path) -> None:
+    inside: list[int] = []
+
+    def work(number: int) -> None:
+        with borrowed(CPU, locks, Patience(), f"test {number}"):
+            assert not inside
+            inside.append(number)
+            time.sleep(0.3)
+            inside.remove(number)
+            done.append(number)
+
+    done: list[int] = []
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(done) == [0, 1, 2]
+
+
+def test_runner_once_with_wait_0_says_who_has_the_device(locks: Path, tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("def custom_kernel(data): ...")
+    command = [sys.executable, "-m", "runner.main", "once", "softmax", str(kernel), "--wait", "0"]
+    with borrowed(CPU, locks, Patience(), "`runner bench` (pid 7)"):
+        done = subprocess.run(
+            command, env={"RUNNER_LOCKS": str(locks), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+        )
+    assert done.returncode == 2
+    assert "the device cpu-0 is held by `runner bench` (pid 7) (waited 0 s); wait longer" in done.stderr
+    assert "Traceback" not in done.stderr
