@@ -52,7 +52,7 @@ from leaderboard.judging.enqueue import enqueue
 from leaderboard.judging.leased import QUEUED
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.report import record_report
-from leaderboard.judging.runners import lock_held
+from leaderboard.judging.runners import holds_work, lock_held
 from leaderboard.judging.usage import give_back_if_ours, usage_of
 from leaderboard.judging.verdicts import kernel_runs
 from leaderboard.review import appeal, decide, fingerprints
@@ -172,11 +172,13 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     A runner that holds something gets that again, so a claim whose answer was lost may be repeated. The lock on its row
     lets one claim of a runner follow another, whatever kind of work they find.
     """
-    lock_held(runner)
+    if holds_work(runner):
+        lock_held(runner)
     locked = Runner.objects.select_for_update().get(pk=runner.pk)
-    for again in (claim_again, claim_test_again, claim_confirmation_again):
-        if job := again(runner=locked, now=now):
-            return job
+    if holds_work(locked):
+        for again in (claim_again, claim_test_again, claim_confirmation_again):
+            if job := again(runner=locked, now=now):
+                return job
     waited = now - PATIENCE
     overdue = None
     if _is_others_turn(runner, asked_before=waited):
@@ -195,7 +197,8 @@ def _is_others_turn(runner: Runner, *, asked_before: datetime) -> bool:
     """Does other work wait since then, and did this runner take an attempt after the last of it that it took? Tokens
     come from one sequence: the larger one was taken later."""
     waiting = {"state": QUEUED, "hardware": runner.hardware, "created_at__lte": asked_before}
-    if not any(kind.objects.filter(**waiting).exists() for kind in OTHER_WORK):
+    first, *others = (kind.objects.filter(**waiting).order_by().values_list("pk") for kind in OTHER_WORK)
+    if not first.union(*others, all=True).exists():
         return False
     taken = [kind.objects.filter(runner=runner).aggregate(last=Max("token"))["last"] or 0 for kind in OTHER_WORK]
     return not any(taken) or Attempt.objects.filter(runner=runner, token__gt=max(taken)).exists()

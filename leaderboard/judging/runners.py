@@ -104,6 +104,13 @@ def revoke(*, runner: Runner, actor: User | None, reason: str, now: datetime) ->
     log.warning("runner_revoked", runner=runner.name, reason=reason)
 
 
+def holds_work(runner: Runner) -> bool:
+    """Does the runner hold an attempt or other leased work? One query, as every claim asks it."""
+    held = Attempt.objects.filter(runner=runner, state__in=RUNNING).order_by().values_list("pk")
+    others = (kind._default_manager.filter(runner=runner, state=leased.RUNNING) for kind in leased.kinds())
+    return held.union(*(other.order_by().values_list("pk") for other in others), all=True).exists()
+
+
 def lock_held(runner: Runner) -> None:
     """Lock the work that a runner holds, before its own row is locked: reports and sweeps go in this order, too."""
     list(Attempt.objects.select_for_update(of=("self",)).filter(runner=runner, state__in=RUNNING).values_list("pk"))
