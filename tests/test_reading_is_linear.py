@@ -7,10 +7,13 @@ count: other work on the machine makes a run longer and never shorter.
 from __future__ import annotations
 
 import gc
+import json
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +30,7 @@ from leaderboard.web import diffs, markup
 from problems import fields
 from problems.directives import read_directives
 from problems.errors import ProblemError
+from problems.formats import gpumode, inspect, kernelbench
 from problems.formats.text import parse_yaml
 from runner.judge.beside import files_beside
 from sandbox.protocol import clean_text, cut
@@ -75,7 +79,19 @@ KNOWN = (
     ("$", "\\text{"),
     ("", "[a]("),
     ("", "```\n"),
+    ('R"a(', ')a"'),
+    ("", 'R"aaaaaaaaaaaaaaaaa'),
 )
+MODEL = """class Model:
+    def forward(self, x):
+        return x
+def get_inputs():
+    return [1]
+def get_init_inputs():
+    """  # a text goes on with the body
+TASK = """files: [{name: reference.py, source: reference.py}, {name: submission.py, source: "@SUBMISSION@"}]
+benchmarks: [{seed: 1}]
+"""
 PREFIXES = ("", "x = '", "x = '''(;", "x = (", "x = 1", "$", "/*", '"', "```python\n", "#!POPCORN gpu ")
 
 
@@ -91,6 +107,18 @@ def read_fingerprints(text: str) -> None:
     stream = tokens.read(text).tokens
     similarity.fingerprints_of(stream)
     similarity.opaque_chars_of(stream, len(text))
+
+
+def read_model(text: str) -> None:
+    kernelbench.parse(f"{MODEL}{text}", "1_text.py", 1)
+
+
+def read_task(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        task, reference = Path(folder, "task.yml"), Path(folder, "reference.py")
+        task.write_text(f"{TASK}description: {json.dumps(text)}")
+        reference.write_text(f"def generate_input(seed): return seed\ndef ref_kernel(data): return data\n{text}")
+        gpumode.load_problem(Path(folder), slug="text", root=Path(folder))
 
 
 READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the shorter text, reader
@@ -110,6 +138,10 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "cut": (50_000, lambda text: cut(text, len(text) - 50)),
     "parse_yaml": (2_000, lambda text: parse_yaml(text, "task.yml")),
     "fields.said": (20_000, fields.said),
+    "inspect.code": (20_000, inspect.code),
+    "gpumode": (2_000, read_task),
+    "kernelbench": (5_000, read_model),
+    "kernelbench strings": (5_000, lambda text: read_model(f"{json.dumps(text)}\n{text!r}")),  # always parsed
 }
 _numbers: Iterator[int] = count()
 
@@ -139,6 +171,11 @@ def check_linear(name: str, prefix: str, unit: str, size: int | None = None) -> 
 
 
 @pytest.mark.parametrize("name", READERS)
+def test_reader_takes_a_plain_text(name: str) -> None:
+    READERS[name][1]("a = 1")  # raises nothing: what is measured below is the whole reader
+
+
+@pytest.mark.parametrize("name", READERS)
 def test_reader_is_linear_in_the_length_of_known_hostile_texts(name: str) -> None:
     for prefix, unit in KNOWN:
         check_linear(name, prefix, unit)
@@ -158,8 +195,12 @@ def test_tokens_join_adjacent_strings_in_linear_time() -> None:
     check_linear("tokens", "x = (", f'"{"a" * 30}"\n', 500_000)
 
 
+def test_kernelbench_reads_a_chain_of_attributes_in_linear_time() -> None:
+    check_linear("kernelbench", "a", ".a", 2_000)
+
+
 @pytest.mark.parametrize("filename", ["a.py", "a.cu"])
-@pytest.mark.parametrize("unit", ["\n ", "#/**//**/", "'", '"\\\n', "/*", "1 ", "a", " ", "<"])
+@pytest.mark.parametrize("unit", ["\n ", '\n "', "#/**//**/", "'", '"\\\n', 'R"a(', "/*", "1 ", "a", " ", "<"])
 def test_highlight_of_a_megabyte_takes_less_than_a_second(filename: str, unit: str) -> None:
     text = (unit * 1_000_000)[:1_000_000]
     assert min(seconds(coloured(filename), text) for _ in range(2)) < 1  # 0.3 s where nothing else runs

@@ -361,8 +361,10 @@ def _returned(function: ast.FunctionDef) -> list[ast.expr]:
 
 def _not_plain(function: ast.FunctionDef) -> str:
     """Something of torch that would have to reach the constructor, as it is written."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.Attribute) and _root(node) in ("torch", "nn", "F"):
+    attributes = [node for node in ast.walk(function) if isinstance(node, ast.Attribute)]
+    inner = {node.value for node in attributes}  # of `a.b.c`, whose root is read once
+    for node in attributes:
+        if node not in inner and _root(node) in ("torch", "nn", "F"):
             return _dotted(node)[:80]
     return ""
 
