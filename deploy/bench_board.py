@@ -40,12 +40,13 @@ class Look(NamedTuple):
 
 FILL: Final = """
 INSERT INTO accounts_user
-       (username, password, is_superuser, first_name, last_name, email, is_staff, is_active, date_joined)
-SELECT 'racer' || n, '', false, '', '', '', false, true, now() FROM generate_series(1, %(entrants)s) AS n;
+       (username, password, is_superuser, first_name, last_name, email, is_staff, is_active, date_joined,
+        session_generation)
+SELECT 'racer' || n, '', false, '', '', '', false, true, now(), 0 FROM generate_series(1, %(entrants)s) AS n;
 
 INSERT INTO entrants_entrant
-       (competition_id, name, is_team, pseudonym, division, model_name, affiliation, declared, created_at)
-SELECT %(competition)s, username, false, '', CASE WHEN id %% 3 = 0 THEN 'agent' ELSE 'human' END,
+       (competition_id, name, looks, is_team, pseudonym, division, model_name, affiliation, declared, created_at)
+SELECT %(competition)s, username, ARRAY[username::text], false, '', CASE WHEN id %% 3 = 0 THEN 'agent' ELSE 'human' END,
        CASE WHEN id %% 3 = 0 THEN 'model-1' ELSE '' END, 'Institute ' || id %% 40, '[]', now()
   FROM accounts_user WHERE username LIKE 'racer%%';
 

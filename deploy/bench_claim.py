@@ -26,18 +26,19 @@ RUNNERS: Final = 4
 
 HISTORY: Final = """
 INSERT INTO accounts_user
-       (username, password, is_superuser, first_name, last_name, email, is_staff, is_active, date_joined)
-SELECT 'racer' || n, '', false, '', '', '', false, true, now() FROM generate_series(1, %(owners)s) AS n;
+       (username, password, is_superuser, first_name, last_name, email, is_staff, is_active, date_joined,
+        session_generation)
+SELECT 'racer' || n, '', false, '', '', '', false, true, now(), 0 FROM generate_series(1, %(owners)s) AS n;
 
 INSERT INTO entrants_entrant
-       (competition_id, name, is_team, pseudonym, division, model_name, affiliation, declared, created_at)
-SELECT %(competition)s, username, false, '', 'human', '', '', '[]', now()
+       (competition_id, name, looks, is_team, pseudonym, division, model_name, affiliation, declared, created_at)
+SELECT %(competition)s, username, ARRAY[username::text], false, '', 'human', '', '', '[]', now()
   FROM accounts_user WHERE username LIKE 'racer%%';
 
 INSERT INTO judging_runner
        (name, hardware, token_prefix, token_digest, fingerprint, epoch, last_seen_at, suspended_reason,
-        set_aside_reason, created_at)
-SELECT 'rex' || n, 'cpu', '', 'digest' || n, '{}', '', now(), '', '', now() FROM generate_series(1, %(runners)s) AS n;
+        set_aside_reason, created_at, old_token_digest, revoked_reason)
+SELECT 'rex' || n, 'cpu', '', 'digest' || n, '{}', '', now(), '', '', now(), '', '' FROM generate_series(1, %(runners)s) AS n;
 
 INSERT INTO submissions_submission
        (owner_id, entrant_id, board_id, mode, filename, source, source_digest, code_digest, size_bytes, licence,

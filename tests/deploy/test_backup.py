@@ -52,6 +52,10 @@ def migrated(place: Place, template: Place) -> Place:
     return place
 
 
+# Some value of a column, by the beginning of its type; of other types an empty text.
+EMPTY = {"timestamp": "now()", "boolean": "false", "integer": "0", "bigint": "0"}
+
+
 def place_of(name: str) -> Place:
     site_role = str(conninfo_to_dict(os.environ["PHOTOFINISH_TEST_SITE_DATABASE_URL"])["user"])
     return Place(os.environ["DATABASE_URL"].replace("/photofinish?", f"/{name}?"), site_role, dict(os.environ))
@@ -60,7 +64,7 @@ def place_of(name: str) -> Place:
 def add_account(place: Place, name: str) -> None:
     with psycopg.connect(place.url) as db:
         columns = {
-            column: "now()" if kind.startswith("timestamp") else "false" if kind == "boolean" else "''"
+            column: next((value for start, value in EMPTY.items() if kind.startswith(start)), "''")
             for column, kind in db.execute(
                 "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'accounts_user' "
                 "AND is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO'"

@@ -111,7 +111,8 @@ def test_threads_that_claim_at_once_get_different_attempts(live_stage: Stage) ->
 def test_two_threads_and_one_attempt(live_stage: Stage) -> None:
     for _ in range(5):
         live_stage.submit()
-        other, start, got = make_runner(f"tex-{live_stage.sent}"), threading.Barrier(2), []
+        runners = [make_runner(f"{name}-{live_stage.sent}") for name in ("max", "tex")]
+        start, got = threading.Barrier(2), []
 
         def claim(runner: Runner, start: threading.Barrier = start, got: list[Job | None] = got) -> None:
             start.wait(20)
@@ -120,7 +121,7 @@ def test_two_threads_and_one_attempt(live_stage: Stage) -> None:
             finally:
                 connection.close()
 
-        threads = [threading.Thread(target=claim, args=(runner,)) for runner in (live_stage.rex, other)]
+        threads = [threading.Thread(target=claim, args=(runner,)) for runner in runners]
         for thread in threads:
             thread.start()
         for thread in threads:
