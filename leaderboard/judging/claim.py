@@ -9,8 +9,8 @@ for each other. The order is fair rather than first come first served:
    at once takes turns with everybody else even where a single runner does all the work; an attempt of a re-judging set
    is not charged to its owner, so it costs them no turn;
 3. ranked before practice;
-4. then in the order in which submissions came, so an attempt that replaces a lost one keeps its place. An attempt that
-   waits for a calmer machine (`not_before`) comes after those that do not: at the end of the queue.
+4. then by the time of submission, so an attempt that replaces a lost one keeps its place. An attempt that waits for a
+   calmer machine (`not_before`) counts as sent when its wait is over: at the end of the queue.
 
 A runner gets timed work of the epoch that it measures in only (epochs.measurable); tests run in any.
 
@@ -106,7 +106,7 @@ UPDATE judging_attempt AS taken
      ORDER BY attempt.cause = 'rejudge',
               coalesce(used.seconds, 0),
               NOT attempt.is_ranked,
-              attempt.not_before NULLS FIRST,
+              coalesce(attempt.not_before, attempt.sent_at),
               attempt.submission_id,
               attempt.id
      LIMIT 1

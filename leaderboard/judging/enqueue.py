@@ -37,6 +37,7 @@ def enqueue(
         submission=submission,
         owner_id=submission.owner_id,
         is_ranked=submission.mode == "ranked",
+        sent_at=submission.created_at,
         number=1 if last is None else last.number + 1,
         cause=cause,
         losses=losses,

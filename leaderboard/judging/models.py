@@ -172,9 +172,10 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
 class Attempt(models.Model):
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="attempts")
-    # The submission's owner and mode, and the board's hardware: here for the indexes that a claim uses.
+    # The submission's owner, mode and time, and the board's hardware: here for the indexes and the order of a claim.
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False)
     is_ranked = models.BooleanField()
+    sent_at = models.DateTimeField()
     hardware = models.CharField(max_length=64)
     number = models.PositiveIntegerField()  # 1, 2, 3 … within its submission; in the shadow, within its set
     is_current = models.BooleanField(default=True)

@@ -109,6 +109,7 @@ def _shadow(submission: Submission, chosen: RejudgeSet, number: int, now: dateti
         submission=submission,
         owner_id=submission.owner_id,
         is_ranked=submission.mode == "ranked",
+        sent_at=submission.created_at,
         number=number,
         is_current=False,
         is_shadow=True,

@@ -56,7 +56,7 @@ class RunnerToken(BaseAuthentication):
             if guess and (wait_s := limits.take(limits.RUNNER_GUESS_IP, limits.address(request))):
                 raise Throttled(wait_s)
             raise AuthenticationFailed(UNKNOWN if runner is None else REVOKED.format(runner=runner.name))
-        note_seen(runner, address=limits.address(request), now=now)
+        note_seen(runner, address=str(request.META.get("REMOTE_ADDR") or ""), now=now)
         return None, runner
 
     def authenticate_header(self, request: Request) -> str:

@@ -30,6 +30,7 @@ def test_one_current_attempt_a_submission(stage: Stage) -> None:
             submission=first.submission,
             owner=first.owner,
             is_ranked=True,
+            sent_at=NOON,
             number=2,
             hardware="cpu",
             version=first.version,

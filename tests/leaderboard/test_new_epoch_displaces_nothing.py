@@ -99,10 +99,11 @@ def test_runner_claims_timed_work_of_its_own_epoch_only_and_tests_in_any(stage: 
     job = claim_next(runner=new, now=stage.now)
     assert job is not None
     assert job.submission_id == str(test.pk)
-    assert claim_next(runner=new, now=stage.now) is None
+    others = [hello(stage, name, NEW) for name in ("new-2", "new-3")]
+    assert claim_next(runner=others[0], now=stage.now) is None
     stage.choose(NEW)
     assert claim_next(runner=old, now=stage.now) is None
-    jobs = [claim_next(runner=new, now=stage.now) for _ in timed]
+    jobs = [claim_next(runner=runner, now=stage.now) for runner in others]
     assert {job.submission_id for job in jobs if job} == {str(submission.pk) for submission in timed}
 
 

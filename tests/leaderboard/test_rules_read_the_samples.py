@@ -50,7 +50,7 @@ def test_a_finding_has_figures_threshold_samples_and_a_sentence_to_act_on() -> N
     (found,) = held(evidence(case(candidate=0.45e6)))
     assert (found.rule, found.threshold, found.samples["case"]) == ("faster_than_best", 2.0, "n=8")
     assert found.figures["value"] == pytest.approx(2.22, rel=0.02)
-    assert "faster than the baseline" in found.sentence
+    assert "as fast as the baseline" in found.sentence
     assert found.sentence.endswith(RULES["faster_than_best"].look)
     assert 0 < len(found.samples["candidate_ns"]) <= 32
     assert max(found.samples["candidate_ns"]) < min(found.samples["baseline_ns"])

@@ -94,7 +94,7 @@ def test_page_and_api_that_wait_for_a_lock_answer_503_with_a_sentence(live_stage
         with connection.cursor() as cursor:
             cursor.execute("RESET lock_timeout")
     assert [page.status_code, api.status_code] == [503, 503]
-    assert "try again in a moment" in page.content.decode()
+    assert "then try again" in page.content.decode()
     assert "Try again" in json.loads(api.content)["detail"]
     assert page.headers["Retry-After"] == api.headers["Retry-After"] == "5"
 

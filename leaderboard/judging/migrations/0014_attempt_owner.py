@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 FILL = """
 UPDATE judging_attempt AS attempt
-   SET owner_id = submission.owner_id, is_ranked = submission.mode = 'ranked'
+   SET owner_id = submission.owner_id, is_ranked = submission.mode = 'ranked', sent_at = submission.created_at
   FROM submissions_submission AS submission
  WHERE submission.id = attempt.submission_id
 """
@@ -32,5 +32,6 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddField(model_name="attempt", name="is_ranked", field=models.BooleanField(null=True)),
+        migrations.AddField(model_name="attempt", name="sent_at", field=models.DateTimeField(null=True)),
         migrations.RunSQL(FILL, migrations.RunSQL.noop),
     ]

@@ -21,6 +21,7 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AlterField(model_name="attempt", name="is_ranked", field=models.BooleanField()),
+        migrations.AlterField(model_name="attempt", name="sent_at", field=models.DateTimeField()),
         migrations.AlterField(
             model_name="attempt",
             name="runner",
