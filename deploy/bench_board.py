@@ -66,10 +66,10 @@ SELECT membership.user_id, membership.entrant_id, %(board)s + (n > %(entries)s):
     ON membership.id = (SELECT min(id) FROM entrants_membership) + (n * 7919) %% %(entrants)s;
 
 INSERT INTO judging_attempt
-       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware, version_id, state,
-        outcome, reason, token, created_at, claimed_at, finished_at)
-SELECT submission.id, submission.owner_id, true, submission.created_at, 1, true, false, 'first', 0, board.hardware, board.version_id, 'done',
-       'passed', '', 1, submission.created_at, submission.created_at, submission.created_at
+       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware, version_id,
+        state, outcome, reason, token, created_at, claimed_at, finished_at)
+SELECT submission.id, submission.owner_id, true, submission.created_at, 1, true, false, 'first', 0, board.hardware,
+       board.version_id, 'done', 'passed', '', 1, submission.created_at, submission.created_at, submission.created_at
   FROM submissions_submission AS submission JOIN competitions_board AS board ON board.id = submission.board_id;
 
 INSERT INTO judging_result

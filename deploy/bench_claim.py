@@ -38,7 +38,8 @@ SELECT %(competition)s, username, ARRAY[username::text], false, '', 'human', '',
 INSERT INTO judging_runner
        (name, hardware, token_prefix, token_digest, fingerprint, epoch, last_seen_at, suspended_reason,
         set_aside_reason, created_at, old_token_digest, revoked_reason)
-SELECT 'rex' || n, 'cpu', '', 'digest' || n, '{}', '', now(), '', '', now(), '', '' FROM generate_series(1, %(runners)s) AS n;
+SELECT 'rex' || n, 'cpu', '', 'digest' || n, '{}', '', now(), '', '', now(), '', '' FROM generate_series(1,
+       %(runners)s) AS n;
 
 INSERT INTO submissions_submission
        (owner_id, entrant_id, board_id, mode, filename, source, source_digest, code_digest, size_bytes, licence,
@@ -52,7 +53,8 @@ SELECT person.id, entrant.id, %(board)s, CASE WHEN n %% 3 = 0 THEN 'test' ELSE '
  ORDER BY n;
 
 INSERT INTO judging_attempt
-       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware, version_id, state,
+       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware,
+       version_id, state,
         outcome, reason, runner_id, token, created_at, claimed_at, finished_at)
 SELECT id, owner_id, mode = 'ranked', created_at, 1, true, false, 'first', 0, 'cpu', %(version)s, 'done',
        CASE WHEN id %% 100 = 0 THEN 'unmeasurable' ELSE 'passed' END, '',
@@ -63,18 +65,22 @@ SELECT id, owner_id, mode = 'ranked', created_at, 1, true, false, 'first', 0, 'c
 CLEAR: Final = "DELETE FROM judging_attempt WHERE state = 'queued'"
 OPEN: Final = """
 INSERT INTO judging_attempt
-       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware, version_id, state,
+       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware,
+       version_id, state,
         outcome, reason, token, created_at)
-SELECT id, owner_id, mode = 'ranked', created_at, 1, true, false, 'first', 0, 'cpu', %(version)s, 'queued', '', '', 0, created_at
+SELECT id, owner_id, mode = 'ranked', created_at, 1, true, false, 'first', 0, 'cpu', %(version)s, 'queued', '', '',
+       0, created_at
   FROM submissions_submission AS submission
  WHERE NOT EXISTS (SELECT FROM judging_attempt WHERE submission_id = submission.id)
  ORDER BY id LIMIT %(open)s
 """
 SHADOW: Final = """
 INSERT INTO judging_attempt
-       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, rejudge_set_id, cause, losses, hardware,
+       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, rejudge_set_id, cause, losses,
+       hardware,
         version_id, state, outcome, reason, token, created_at)
-SELECT submission_id, owner_id, is_ranked, sent_at, 1, false, true, %(set)s, 'rejudge', 0, 'cpu', %(version)s, 'queued', '', '',
+SELECT submission_id, owner_id, is_ranked, sent_at, 1, false, true, %(set)s, 'rejudge', 0, 'cpu', %(version)s,
+       'queued', '', '',
        0, now()
   FROM judging_attempt WHERE state = 'done' ORDER BY id DESC LIMIT %(shadows)s
 """

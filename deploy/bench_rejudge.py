@@ -37,7 +37,8 @@ SELECT result.id, '{"similar_source": 0.1, "faster_than_best": 0.9}', '{"rows: 5
 """
 SHADOWS: Final = """
 INSERT INTO judging_attempt
-       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, rejudge_set_id, cause, losses, hardware,
+       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, rejudge_set_id, cause, losses,
+       hardware,
         version_id, state, outcome, reason, token, created_at, claimed_at, finished_at)
 SELECT submission_id, owner_id, is_ranked, sent_at, 1, false, true, %(set)s, 'rejudge', 0, hardware, version_id, 'done',
        'passed', '', 1, now(), now(), now()

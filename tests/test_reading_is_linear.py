@@ -28,7 +28,7 @@ from leaderboard.submissions import ctokens, renaming, tokens
 from leaderboard.submissions.source import read_source
 from leaderboard.web import diffs, markup
 from problems import fields
-from problems.directives import read_directives
+from problems.directives import overruled_directives
 from problems.errors import ProblemError
 from problems.formats import gpumode, inspect, kernelbench
 from problems.formats.text import parse_yaml
@@ -130,7 +130,7 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "ctokens and renaming": (5_000, read_embedded),
     "similarity": (5_000, read_fingerprints),
     "source": (50_000, lambda text: read_source(text.encode())),
-    "directives": (50_000, read_directives),
+    "directives": (50_000, lambda text: overruled_directives(text, board="a", hardware="b")),
     "cli text": (50_000, cli_text.clean),
     "diffs": (50_000, lambda text: diffs.unified(text, f"{text[1:]}\nb")),
     "files_beside": (20_000, lambda text: files_beside(text, {})),

@@ -76,7 +76,8 @@ class _Task:
         }
         called = self.files.code(evaluators.get(self._main(), "")).entries
         entry = self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel")
-        if fault := inspect.why_it_does_not_parse(task_files.get(inspect.REFERENCE, "")):
+        reference = task_files.get(inspect.REFERENCE, "")
+        if "\0" not in reference and (fault := inspect.why_it_does_not_parse(reference)):  # a NUL is named below
             raise ProblemError(places[f"files.{inspect.REFERENCE}"], fault)
         named = self._name_the_result(task_files, entry)
         templates, missing = self._templates()

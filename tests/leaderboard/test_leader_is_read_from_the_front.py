@@ -40,9 +40,11 @@ SELECT owner_id, entrant_id, board_id, mode, filename, source, source_digest,
   FROM submissions_submission, generate_series(1, %(lines)s) AS n WHERE id = %(first)s;
 
 INSERT INTO judging_attempt
-       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware, version_id, state,
+       (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware,
+       version_id, state,
         outcome, reason, token, created_at, claimed_at, finished_at)
-SELECT submission.id, submission.owner_id, true, submission.created_at, 1, true, false, 'first', 0, board.hardware, board.version_id, 'done',
+SELECT submission.id, submission.owner_id, true, submission.created_at, 1, true, false, 'first', 0, board.hardware,
+       board.version_id, 'done',
        'passed', '', 1, now(), now(), now()
   FROM submissions_submission AS submission JOIN competitions_board AS board ON board.id = submission.board_id
  WHERE submission.id > %(first)s;

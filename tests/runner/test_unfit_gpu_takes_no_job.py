@@ -72,7 +72,7 @@ def test_a_prepared_set_begins_no_job_when_its_gpu_is_fit_no_more(
 ) -> None:
     waiting = Prepared.__new__(Prepared)
     vars(waiting).update(settings=settings, hardware=SimpleNamespace(gpu=object()), image="", _born=float("inf"))
-    vars(waiting).update(_client=None, _containers=lambda: ())
+    vars(waiting).update(_client=None, _containers=lambda: (), _fingerprint=dict, _read={})
     monkeypatch.setattr("sandbox.container.image_id", lambda client, name: "")
     assert waiting.unfit() == ""
     driver.ecc = 1

@@ -24,7 +24,8 @@ from leaderboard.competitions.models import Board, Competition, Problem, Problem
 from leaderboard.confirmations.models import HELD as NOT_SETTLED
 from leaderboard.confirmations.models import RECORD, Confirmation, Found
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
-from leaderboard.judging.models import Attempt, Result
+from leaderboard.judging.epochs import propose_epoch
+from leaderboard.judging.models import Attempt, Epoch, Result
 from leaderboard.judging.rejudge_select import Selection
 from leaderboard.judging.rejudge_sets import make_set
 from leaderboard.review.models import Case
@@ -42,6 +43,13 @@ RETRACTED = "retractedretracted"
 FROZEN = "frozenfrozen"
 SECRET = "secretsecret"
 PLANTED = (HELD, REJECTED, RETRACTED, FROZEN, SECRET)
+
+
+def _epoch(stage: Stage) -> int:
+    """A timing epoch that waits for a decision."""
+    for name in ("first", "second"):
+        propose_epoch(hardware="H200", name=name, fingerprint={}, now=stage.now)
+    return Epoch.objects.get(hardware="H200", name="second").pk
 
 
 @dataclass
@@ -68,6 +76,7 @@ def build(stage: Stage) -> Everything:
     keys: dict[str, Any] = {
         "slug": "kernels-101",
         "board": stage.board.pk,
+        "epoch": _epoch(stage),
         "own": own_held.pk,
         "published": published.pk,
         "held": held.pk,

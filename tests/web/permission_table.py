@@ -122,6 +122,12 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "admission/<int:pk>": [("/admission/{test}", ANY_ROLE, READ_ONLY)],
     "admission/<int:pk>/override": [("/admission/{test}/override", "IMMMMMMM", ANY_ROLE)],
     "runners": [("/runners", STAFF, READ_ONLY)],
+    "epochs/<int:pk>/<slug:name>": [
+        ("/epochs/{epoch}/choose", "IMMMMMMM", STAFF),
+        ("/epochs/{epoch}/dismiss", "IMMMMMMM", STAFF),
+        ("/epochs/{epoch}/nothing", "IMMMMMMM", "IN"),
+    ],
+    "organise/<slug:slug>/epochs": [("/organise/{slug}/epochs", "IMMMMMMM", OWNERS)],
     "runners/<slug:name>/<slug:act>": [
         *((f"/runners/rex/{act}", "IMMMMMMM", STAFF) for act in ("drain", "resume", "rotate", "revoke")),
         ("/runners/rex/nothing", "IMMMMMMM", "IN"),

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from leaderboard.web import limits
+
 TEXT = st.text(max_size=60)
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
@@ -95,6 +97,7 @@ def test_a_strange_credential(stage, browser, header) -> None:
 @QUIET
 @given(name=st.text(min_size=1, max_size=30).filter(lambda text: not set(text) & set("/?#\\")))
 def test_any_address(stage, browser, name) -> None:
+    limits.floods.clear()  # of the examples before
     for path in (
         "/boards/{}",
         "/boards/softmax/{}",

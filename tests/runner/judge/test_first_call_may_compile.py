@@ -38,7 +38,8 @@ def test_the_first_call_of_each_case_has_more_time() -> None:
     tenant, stage = Slow(), Stage("Checking", 180.0, Stopwatch())
     memory: Any = SimpleNamespace(buffer=bytearray)
     sides: Any = {B: tenant}
-    trial = Trial(SimpleNamespace(ranking_by="geom"), "test", None, sides, memory, profile=CPU, emit=print)  # type: ignore[arg-type]
+    problem: Any = SimpleNamespace(ranking_by="geom", ranked_timeout_s=180.0, benchmarks=())
+    trial = Trial(problem, "test", None, sides, memory, profile=CPU, emit=print)  # type: ignore[arg-type]
     for case, idle in (("a", True), ("a", False), ("a", False), ("b", False), ("a", False)):
         trial.call(B, given(case), stage, 0, idle=idle)
     assert tenant.limits == [CALL_S, FIRST_CALL_S, CALL_S, FIRST_CALL_S, CALL_S]
