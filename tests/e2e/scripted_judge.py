@@ -12,13 +12,16 @@ import re
 import sys
 from typing import Any
 
+from runner.accelerators import epoch, fingerprint
+
 SCORE_US = 1000.0
 
 
 def main() -> None:
     if "--reap" in sys.argv:
         return
-    print(json.dumps({"ready": True}), flush=True)
+    host = fingerprint("cpu")
+    print(json.dumps({"ready": {"fingerprint": host, "epoch": epoch(host)}}), flush=True)
     text = sys.stdin.read()
     if text:
         job = json.loads(text)
