@@ -16,6 +16,7 @@ from deploy.parties import SetupError, socket_folder
 from deploy.places import CHECKOUT, state_folder
 from deploy.processes import SOCKET, Supervisor
 
+OF_THE_OWNER: Final = ("migrate", "grant_site_role")  # commands that change tables, which the site's role may not
 # All that `make up` writes and that is not a cache (image/ and venv/ are): nothing else is ever deleted.
 DATA: Final = ("postgres", "valkey", "secrets", "static", "runner", "supervisor", "code")
 
@@ -60,13 +61,16 @@ def logs() -> None:
 
 def manage(arguments: list[str]) -> int:
     """Run a management command with the site's settings, as the caller, so that it reads the caller's files."""
-    environment_file = state_folder() / "secrets" / "site.env"
+    whose = "owner.env" if arguments[:1] and arguments[0] in OF_THE_OWNER else "site.env"
+    environment_file = state_folder() / "secrets" / whose
     try:
         environment = read_environment(environment_file)
     except FileNotFoundError:
         raise SetupError("this site was never set up here: make up") from None
     except PermissionError:
-        raise SetupError(f"only the site's user and root may read {environment_file}: use sudo") from None
+        raise SetupError(
+            f"you may not read {environment_file}: run this as the user of `make up`, or with sudo"
+        ) from None
     command = [sys.executable, "-m", "leaderboard.manage", *(arguments or ["help"])]
     environment |= {"PYTHONPATH": str(CHECKOUT)}
     return subprocess.run(command, env=environment, check=False).returncode

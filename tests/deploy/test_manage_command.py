@@ -49,6 +49,10 @@ def test_make_manage_runs_a_command_on_the_sites_database(tmp_path: Path) -> Non
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM competitions_board")
         assert cursor.fetchone()[0] > 0
+    denied = control(tmp_path, "manage", "migrate", "--check")
+    assert (denied.returncode, denied.stderr) == (1, "error: this site was never set up here: make up\n")
+    (folder / "owner.env").write_text((folder / "site.env").read_text())
+    assert control(tmp_path, "manage", "migrate", "--check").returncode == 0, "with the settings of the tables' owner"
     missing = control(tmp_path, "manage", "import_problems", "/nowhere")
     assert missing.returncode != 0
     assert "Traceback" not in missing.stderr
