@@ -111,8 +111,10 @@ def _bytes_of(call: ast.Call, known: Mapping[str, Any]) -> int:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     given: list[ast.expr] = list(call.args)
     keywords = {word.arg: word.value for word in call.keywords}
-    if name in ("randint", "full", "normal"):  # numbers may stand before or after the shape
-        given = [part for part in given if not isinstance(part, ast.Constant)][:1]
+    if name in ("randint", "normal"):  # the shape is the last argument, behind bounds or mean and deviation
+        given = given[-1:]
+    elif name == "full":  # the shape is the first argument, before the value
+        given = given[:1]
     parts = [keywords["size"]] if "size" in keywords else given
     count = 1
     for part in parts:

@@ -22,13 +22,13 @@ from runner.judge.telemetry import Blind, Telemetry, company, open_telemetry
 from runner.judge.tenant import Tenant
 from runner.judge.trial import Trial
 from runner.line import Line
-from runner.wire import ADMISSION, JUDGE, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, Event, Job, Report
+from runner.wire import ADMISSION, JUDGE, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, STARTER, Event, Job, Report
 from sandbox import protocol
 from sandbox.errors import SandboxError
 
 log = logging.getLogger("runner.execute")
 
-STARTER: Final = "starter/"  # of the names of an admission test's lines
+STARTERS_S: Final = 300.0  # no further starter is tried after it: the site's deadline allows for the test itself
 SAID_CHARS: Final = 300
 TIMED_MODES: Final = ("benchmark", "ranked")
 SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that a device's memory may have
@@ -233,7 +233,10 @@ def _admit(
 
 def _starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Iterator[Line]:
     """Send each starter of the problem in test mode. A starter that fails is no fault: it may only show the form."""
+    until = time.monotonic() + STARTERS_S
     for language, source in sorted(problem.templates.items()):
+        if time.monotonic() > until:
+            return
         if job.hardware == "cpu" and needs_gpu(language):
             continue
         sent = replace(job, task=JUDGE, mode="test", filename=problem.submission_name, source=source)

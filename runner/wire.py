@@ -16,6 +16,7 @@ WIRE_VERSION: Final = 1
 MODES: Final = ("test", "benchmark", "ranked")
 JUDGE: Final = "judge"
 ADMISSION: Final = "admission"
+STARTER: Final = "starter/"  # before the language, in the name of an admission test's line about starter code
 TASKS: Final = (JUDGE, ADMISSION)  # of a job: judge a submission; or see whether a problem may be competed on
 STATES: Final = ("building", "checking", "timing")  # what a runner may announce; the site sets the others
 OUTCOMES: Final = (

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Final
 
 from leaderboard.admissions.models import ACCEPTS_HALF, DONE, ERROR, PASSED, AdmissionTest
 from leaderboard.competitions.models import Board, BoardQuerySet, ProblemVersion
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Runner
-
-STARTER: Final = "starter/"  # of the names of lines, as a runner writes them
+from runner.wire import STARTER
 
 
 def refusal(*, version_id: int, hardware: str) -> str:

@@ -76,6 +76,21 @@ def test_sizes_that_cannot_be_read_are_not_guessed(body: str) -> None:
     assert too_large(problem(source, 4), "cpu") == ""
 
 
+@pytest.mark.parametrize(
+    ("made", "mib"),
+    [
+        ("torch.randint(0, 10**12, (size, 1024))", 512),
+        ("torch.randint(10**12, shape)", 512),
+        ("torch.full((size, 1024), 10**12)", 256),
+        ("torch.normal(0.0, 1.0, shape)", 256),
+    ],
+)
+def test_sizes_are_read_from_the_shape_and_not_from_the_numbers_beside_it(made: str, mib: int) -> None:
+    body = f"    shape = (size, 1024)\n    return {made}, torch.empty(1, dtype=torch.int8)\n"
+    source = f"import torch\ndef generate_input(size, seed):\n{body}def ref_kernel(data): ...\n"
+    assert f"take about {mib + 1} MiB" in too_large(problem(source, 65_536), "cpu")
+
+
 def test_room_for_inputs_is_a_share_of_a_gpus_memory() -> None:
     assert room_for_inputs("h100") == (80 << 30) // 16
     assert room_for_inputs("cpu") == 256 << 20

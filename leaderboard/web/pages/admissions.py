@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard.accounts.models import User
 from leaderboard.admissions import override as override_act
 from leaderboard.admissions.ask import ask_test
-from leaderboard.admissions.door import STARTER, refusal, refusals
+from leaderboard.admissions.door import refusal, refusals
 from leaderboard.admissions.may import boards_of, tests_of
 from leaderboard.admissions.models import DONE, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.competitions.models import Board
@@ -23,6 +23,7 @@ from leaderboard.errors import UserError
 from leaderboard.web.admission_words import chip
 from leaderboard.web.forms import ReasonForm
 from leaderboard.web.pages.account import user_of
+from runner.wire import STARTER
 
 ALL: Final = "all"
 TRIED: Final = {
