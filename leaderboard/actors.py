@@ -17,7 +17,6 @@ from django.db import connections  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from leaderboard import broker, pipeline  # noqa: E402
-from leaderboard.judging import reference  # noqa: E402
 from leaderboard.review import hint  # noqa: E402
 
 
@@ -30,11 +29,6 @@ class GiveBackConnections(dramatiq.Middleware):
 
 broker.get_broker().add_middleware(GiveBackConnections())
 dramatiq.set_broker(broker.get_broker())
-
-
-@dramatiq.actor(actor_name=pipeline.LEARN_REFERENCE_TIMES, queue_name=broker.SITE_QUEUE, max_retries=3)
-def learn_reference_times(problem_digest: str, hardware: str, epoch: str) -> None:
-    reference.learn_reference_times(problem_digest=problem_digest, hardware=hardware, epoch=epoch, now=timezone.now())
 
 
 @dramatiq.actor(actor_name=pipeline.ASK_HINT, queue_name=broker.SITE_QUEUE, max_retries=1)

@@ -4,7 +4,7 @@
     submit          intake.check → admitted? → quota → tokens.read → quota, locked → entrant → store, its cost,
                     fingerprints → enqueue (event, bell)
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
-    take_report     report.record_report → screen → publish | hold | withdraw → reference times (site worker)
+    take_report     report.record_report → screen → publish | hold | withdraw
                     … and where that takes first place of a contest: a confirmation is asked for
                     what it cost is given back where we failed
     take_confirmation  keep its verdict; a kernel that failed on fresh seeds is held
@@ -27,7 +27,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Max
 
 from leaderboard import broker, line
@@ -47,12 +47,13 @@ from leaderboard.confirmations.report import record_confirmation
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants import one_person
 from leaderboard.entrants.models import Entrant
+from leaderboard.judging import leased
 from leaderboard.judging.claim import claim_again, claim_next
 from leaderboard.judging.enqueue import enqueue
-from leaderboard.judging.leased import QUEUED
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.report import record_report
-from leaderboard.judging.runners import holds_work, lock_held
+from leaderboard.judging.runners import lock_able, lock_held
+from leaderboard.judging.states import RUNNING
 from leaderboard.judging.usage import give_back_if_ours, usage_of
 from leaderboard.judging.verdicts import kernel_runs
 from leaderboard.review import appeal, decide, fingerprints
@@ -74,8 +75,17 @@ from runner.wire import Job, Report
 
 PATIENCE: Final = timedelta(minutes=5)  # what waits longer takes turns with attempts
 OTHER_WORK: Final = (AdmissionTest, Confirmation)
-LEARN_REFERENCE_TIMES: Final = "learn_reference_times"  # actors of leaderboard/actors.py
-ASK_HINT: Final = "ask_hint"
+# Every claim asks it twice, so it is written out: the ORM takes longer to make its text than the database to answer.
+_LOOK: Final = """
+SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND state = ANY(%(judging)s))
+       OR EXISTS (SELECT FROM admissions_admissiontest WHERE runner_id = %(runner)s AND state = %(running)s)
+       OR EXISTS (SELECT FROM confirmations_confirmation WHERE runner_id = %(runner)s AND state = %(running)s),
+       EXISTS (SELECT FROM admissions_admissiontest
+                WHERE hardware = %(hardware)s AND state = %(queued)s AND created_at <= %(asked_before)s)
+       OR EXISTS (SELECT FROM confirmations_confirmation
+                   WHERE hardware = %(hardware)s AND state = %(queued)s AND created_at <= %(asked_before)s)
+"""
+ASK_HINT: Final = "ask_hint"  # actor of leaderboard/actors.py
 
 
 def submit(
@@ -172,18 +182,25 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     A runner that holds something gets that again, so a claim whose answer was lost may be repeated. The lock on its row
     lets one claim of a runner follow another, whatever kind of work they find.
     """
-    if holds_work(runner):
-        lock_held(runner)
-    locked = Runner.objects.select_for_update().get(pk=runner.pk)
-    if holds_work(locked):
+    asked_before = now - PATIENCE
+    holds, _ = _look(runner, asked_before=asked_before)
+    if holds:
+        lock_held(runner)  # before its own row: reports and sweeps lock in this order, too
+    may_work = lock_able(runner, now=now)
+    # Once more under the lock: another claim of this runner may have been faster.
+    holds, others_wait = _look(runner, asked_before=asked_before)
+    if holds:
+        locked = Runner.objects.select_for_update().get(pk=runner.pk)
         for again in (claim_again, claim_test_again, claim_confirmation_again):
             if job := again(runner=locked, now=now):
                 return job
-    waited = now - PATIENCE
+        may_work = lock_able(runner, now=now)  # the loss may have suspended it
+    if not may_work:
+        return None
     overdue = None
-    if _is_others_turn(runner, asked_before=waited):
-        overdue = claim_test(runner=runner, now=now, asked_before=waited) or claim_confirmation(
-            runner=runner, now=now, asked_before=waited
+    if others_wait and _is_others_turn(runner):
+        overdue = claim_test(runner=runner, now=now, asked_before=asked_before) or claim_confirmation(
+            runner=runner, now=now, asked_before=asked_before
         )
     return (
         overdue
@@ -193,13 +210,25 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     )
 
 
-def _is_others_turn(runner: Runner, *, asked_before: datetime) -> bool:
-    """Does other work wait since then, and did this runner take an attempt after the last of it that it took? Tokens
-    come from one sequence: the larger one was taken later."""
-    waiting = {"state": QUEUED, "hardware": runner.hardware, "created_at__lte": asked_before}
-    first, *others = (kind.objects.filter(**waiting).order_by().values_list("pk") for kind in OTHER_WORK)
-    if not first.union(*others, all=True).exists():
-        return False
+def _look(runner: Runner, *, asked_before: datetime) -> tuple[bool, bool]:
+    """Whether the runner holds work of any kind, and whether work that is no attempt waits since then."""
+    given: dict[str, Any] = {
+        "runner": runner.pk,
+        "hardware": runner.hardware,
+        "judging": list(RUNNING),
+        "running": leased.RUNNING,
+        "queued": leased.QUEUED,
+        "asked_before": asked_before,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOK, given)
+        holds, others_wait = cursor.fetchone()
+    return holds, others_wait
+
+
+def _is_others_turn(runner: Runner) -> bool:
+    """Did this runner take an attempt after the last other work that it took? Tokens come from one sequence: the larger
+    one was taken later."""
     taken = [kind.objects.filter(runner=runner).aggregate(last=Max("token"))["last"] or 0 for kind in OTHER_WORK]
     return not any(taken) or Attempt.objects.filter(runner=runner, token__gt=max(taken)).exists()
 
@@ -217,8 +246,6 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     if submission.mode == "ranked":
         line.settle(result, now)
         _ask_hint_later(result)
-    if result.ratio is not None:
-        learn_later(result)
     return True
 
 
@@ -363,13 +390,6 @@ def restore_entry(*, submission: Submission, actor: User, reason: str, now: date
         return 0
     line.stand_each(kernel_runs(submission), now)
     return kernel_lines(submission).count()
-
-
-def learn_later(result: Result) -> None:
-    """The baseline's reference times, which this result may complete; the site's worker works them out."""
-    attempt = result.attempt
-    told = {"problem_digest": attempt.version.digest, "hardware": attempt.hardware, "epoch": result.epoch}
-    transaction.on_commit(lambda: broker.send_chore(LEARN_REFERENCE_TIMES, **told))
 
 
 def _ask_hint_later(result: Result) -> None:

@@ -20,7 +20,6 @@ from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet, Result
 from leaderboard.judging.rejudge_select import Selection, select
 from leaderboard.judging.rejudge_sets import begin_applying, currents_of, end_applying, items_of, lock_currents
 from leaderboard.judging.shadow import bring_to_light
-from leaderboard.pipeline import learn_later
 from leaderboard.review.standing import not_standing
 from leaderboard.standings.publish import kernel_of, publish_all, retracted_kernels, withdraw_all
 from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
@@ -120,7 +119,4 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     told = Counter({"published": len(published), "held": len(held), "failed": len(ranked) - len(published | held)})
     for result, first in leaders:
         line.confirm_if_first(result, first, now)
-    timed = {(r.attempt.version_id, r.attempt.hardware, r.epoch): r for r in results if r.ratio is not None}
-    for result in timed.values():
-        learn_later(result)
     return +told

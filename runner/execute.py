@@ -134,7 +134,7 @@ def _judge(
                     trial.load_baseline()
                     if job.incumbent is not None:
                         trial.load_incumbent(job.incumbent.source)
-                    trial.measure(job.reference_ns, telemetry)
+                    trial.measure(telemetry)
     except Fault as fault:
         _not_for_want_of_room(fault.reason, job, ready)
         evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}

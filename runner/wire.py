@@ -88,7 +88,6 @@ class Job:
     source: str
     problem: JSON  # problems.spec.Problem.to_bundle()
     problem_digest: str
-    reference_ns: dict[str, float] = field(default_factory=dict)  # case name -> the baseline's frozen time
     incumbent: Incumbent | None = None  # set: a confirmation, with this one in the blocks
     runs: int = 1  # independent ones, one after the other; more than one only with an incumbent
     deadline_s: float = 0.0  # from the claim on; a report that comes later is refused. 0: the site did not say
@@ -124,7 +123,6 @@ class Job:
             source=fields.text("source", MAX_SOURCE_BYTES),
             problem=fields.mapping("problem"),
             problem_digest=fields.text("problem_digest", 128),
-            reference_ns=fields.numbers("reference_ns"),
             incumbent=None if incumbent is None else Incumbent.from_json(incumbent),
             runs=fields.whole("runs", 1, 1 if incumbent is None else MOST_RUNS, default=1),
             deadline_s=fields.number("deadline_s", 0, MOST_DEADLINE_S, default=0.0),
@@ -312,10 +310,6 @@ class _Fields:
         if not all(isinstance(item, str) and len(item) <= limit for item in items):
             raise self._fail(key, f"expected a list of texts of at most {limit} characters")
         return items
-
-    def numbers(self, key: str) -> dict[str, float]:
-        items = self.mapping(key, default={})
-        return {name: self._number(f"{key}.{name}", value, 0.0, 1e18) for name, value in items.items()}
 
     def text_map(self, key: str, limit: int, most: int) -> dict[str, str]:
         items = self.mapping(key, default={})

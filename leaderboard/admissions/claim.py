@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db import transaction
 
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.admissions.report import give_back
@@ -17,7 +16,6 @@ from runner.wire import ADMISSION, Job
 VARIANTS: Final = 8  # at most, on every case: so many times a problem's own limit for a check
 
 
-@transaction.atomic
 def claim_test(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
     """The next test of this runner's hardware, or None. `asked_before`: only one that waits since then."""
     waiting = AdmissionTest.objects.filter(created_at__lte=asked_before or now).order_by("losses", "id")

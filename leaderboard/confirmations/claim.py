@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Q
 
 from leaderboard.competitions.calendar import Stage
@@ -15,7 +14,7 @@ from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import RECORD, RUNS, Confirmation
 from leaderboard.confirmations.report import give_back
 from leaderboard.judging import leased
-from leaderboard.judging.claim import frozen_times, longest
+from leaderboard.judging.claim import longest
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Runner
 from leaderboard.judging.states import QUEUED
@@ -24,14 +23,13 @@ from runner.wire import Incumbent, Job
 PAUSE: Final = timedelta(minutes=10)  # between two records of one board: near-ties that take turns fill no queue
 
 
-@transaction.atomic
 def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
     """The next one of this runner's hardware and epoch, or None. `asked_before`: only one that waits since then."""
     busy = Confirmation.objects.filter(cause=RECORD, claimed_at__gt=now - PAUSE).values("board")
     waiting = Confirmation.objects.filter(created_at__lte=asked_before or now, board__in=_measured_boards(runner))
     waiting = waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id")
     found = leased.claim(waiting, runner=runner, now=now)
-    return None if found is None else _handed_out(found, runner, now)
+    return None if found is None else _handed_out(found, now)
 
 
 def claim_confirmation_again(*, runner: Runner, now: datetime) -> Job | None:
@@ -42,11 +40,11 @@ def claim_confirmation_again(*, runner: Runner, now: datetime) -> Job | None:
     if leased.claim_again(asked, runner=runner, now=now) is None:
         give_back(asked, why=leased.RESTARTED, now=now)
         return None
-    return _handed_out(asked, runner, now)
+    return _handed_out(asked, now)
 
 
-def _handed_out(found: Confirmation, runner: Runner, now: datetime) -> Job:
-    job = _job(found, epoch=runner.epoch)
+def _handed_out(found: Confirmation, now: datetime) -> Job:
+    job = _job(found)
     held_for = job.most_judged * longest(found.version.bundle)
     found.hard_deadline_at = now + held_for
     found.save(update_fields=["hard_deadline_at"])
@@ -61,7 +59,7 @@ def _measured_boards(runner: Runner) -> list[int]:
     return [board.pk for board in boards if ranked.of(board, Stage.CONTEST) == runner.epoch]
 
 
-def _job(asked: Confirmation, *, epoch: str) -> Job:
+def _job(asked: Confirmation) -> Job:
     candidate, incumbent = asked.candidate, asked.incumbent
     return Job(
         attempt_id=asked.attempt_id,
@@ -74,7 +72,6 @@ def _job(asked: Confirmation, *, epoch: str) -> Job:
         source=candidate.source,
         problem=asked.version.bundle,
         problem_digest=asked.version.digest,
-        reference_ns=frozen_times(asked.version, hardware=asked.hardware, epoch=epoch),
         incumbent=Incumbent(source=incumbent.source, filename=incumbent.filename, submission_id=str(incumbent.pk)),
         runs=RUNS,
     )

@@ -28,18 +28,18 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 
-from leaderboard.competitions.models import ProblemVersion
 from leaderboard.judging import events
 from leaderboard.judging.epochs import measurable
 from leaderboard.judging.fairness import device_seconds
 from leaderboard.judging.leased import next_token
-from leaderboard.judging.models import Attempt, ReferenceTime, Runner
+from leaderboard.judging.models import Attempt, Runner
 from leaderboard.judging.states import CLAIMED, QUEUED, RUNNING, check_move
 from leaderboard.judging.sweep import lose
 from runner.wire import Job
 
+MOST_CLAIMS_AT_ONCE: Final = 256  # of one hardware; more than a site's database connections
 ALIVE: Final = timedelta(minutes=2)  # a runner that was not heard for so long is no alternative
 
 # What a runner may take, of all that waits for its hardware: every condition must hold. Only an attempt with a
@@ -97,30 +97,35 @@ UPDATE judging_attempt AS taken
    SET state = %(claimed)s, runner_id = %(runner)s, token = nextval('judging_fencing_token'), claimed_at = %(now)s,
        lease_expires_at = %(lease)s, hard_deadline_at = %(lease)s
  WHERE taken.id = (
-    SELECT attempt.id
-      FROM judging_attempt AS attempt
-      LEFT JOIN unnest(%(owners)s::bigint[], %(seconds)s::float8[]) AS used (owner_id, seconds)
-        ON used.owner_id = attempt.owner_id
-     WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s AND attempt.is_shadow = %(is_shadow)s
-       AND {_MAY_TAKE}
-     ORDER BY attempt.cause = 'rejudge',
-              coalesce(used.seconds, 0),
-              NOT attempt.is_ranked,
-              coalesce(attempt.not_before, attempt.sent_at),
-              attempt.submission_id,
-              attempt.id
+    SELECT free.id
+      FROM unnest(ARRAY(
+               SELECT attempt.id
+                 FROM judging_attempt AS attempt
+                 LEFT JOIN unnest(%(owners)s::bigint[], %(seconds)s::float8[]) AS used (owner_id, seconds)
+                   ON used.owner_id = attempt.owner_id
+                WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s
+                  AND attempt.is_shadow = %(is_shadow)s
+                  AND {_MAY_TAKE}
+                ORDER BY attempt.cause = 'rejudge',
+                         coalesce(used.seconds, 0),
+                         NOT attempt.is_ranked,
+                         coalesce(attempt.not_before, attempt.sent_at),
+                         attempt.submission_id,
+                         attempt.id
+                LIMIT {MOST_CLAIMS_AT_ONCE})) WITH ORDINALITY AS next (id, place)
+      JOIN judging_attempt AS free ON free.id = next.id
+     WHERE free.state = %(queued)s
+     ORDER BY next.place
      LIMIT 1
-       FOR UPDATE OF attempt SKIP LOCKED)
+       FOR UPDATE OF free SKIP LOCKED)
    AND taken.state = %(queued)s
 RETURNING taken.id
 """  # noqa: S608 - the conditions above and no value
 
 
-@transaction.atomic
 def claim_next(*, runner: Runner, now: datetime) -> Job | None:
-    """The next attempt for this runner's hardware as a Job, or None: nothing to do, or the runner may not work now."""
-    if not Runner.objects.able().filter(pk=runner.pk).update(last_seen_at=now):
-        return None
+    """The next attempt for this runner's hardware as a Job; None: nothing to do. Call it with the runner's row locked
+    (runners.lock_able)."""
     check_move(QUEUED, CLAIMED)
     attempt_id = _take(runner, now)
     if attempt_id is None:
@@ -154,7 +159,7 @@ def _handed_out(attempt: Attempt, runner: Runner, now: datetime) -> Job:
     attempt.lease_expires_at = min(attempt.hard_deadline_at, now + timedelta(seconds=settings.LEASE_S))
     attempt.save(update_fields=["hard_deadline_at", "lease_expires_at"])
     events.append_state(attempt, now=now, message=f"Taken by runner {runner.name}")
-    return _job(attempt, epoch=runner.epoch)
+    return _job(attempt)
 
 
 def longest(bundle: dict[str, Any]) -> timedelta:
@@ -191,15 +196,7 @@ def _take(runner: Runner, now: datetime) -> int | None:
     return None
 
 
-def frozen_times(version: ProblemVersion, *, hardware: str, epoch: str) -> dict[str, float]:
-    """Case → the baseline's frozen time in ns, of the epoch that the claiming runner said."""
-    frozen = ReferenceTime.objects.filter(
-        problem_digest=version.digest, hardware=hardware, epoch=epoch, frozen_at__isnull=False
-    )
-    return {time.case: time.median_ns for time in frozen}
-
-
-def _job(attempt: Attempt, *, epoch: str) -> Job:
+def _job(attempt: Attempt) -> Job:
     submission, version = attempt.submission, attempt.version
     return Job(
         attempt_id=str(attempt.pk),
@@ -213,5 +210,4 @@ def _job(attempt: Attempt, *, epoch: str) -> Job:
         problem=version.bundle,
         problem_digest=version.digest,
         deadline_s=longest(version.bundle).total_seconds(),
-        reference_ns=frozen_times(version, hardware=attempt.hardware, epoch=epoch),
     )

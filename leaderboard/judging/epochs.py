@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import structlog
 from django.db import IntegrityError, transaction
+from django.db.models import IntegerField, Value
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason, check_staff
@@ -181,10 +182,12 @@ class Measurable:
 
 
 def measurable(*, hardware: str, epoch: str) -> Measurable:
-    """For a runner that measures in this epoch. Three queries at most."""
-    by_default = current_epoch(hardware) == epoch
-    pins = EpochPin.objects.filter(hardware=hardware).values_list("competition", "epoch")
-    others = [competition for competition, pinned in pins if (pinned == epoch) is not by_default]
+    """For a runner that measures in this epoch. One query where no contest pins another epoch, else two."""
+    current = Epoch.objects.filter(hardware=hardware, state=Epoch.CURRENT).order_by()
+    pinned = EpochPin.objects.filter(hardware=hardware).order_by().values_list("competition", "epoch")
+    ranked = dict(current.values_list(Value(None, IntegerField()), "name").union(pinned, all=True))
+    by_default = ranked.pop(None, "") == epoch
+    others = [competition for competition, name in ranked.items() if (name == epoch) is not by_default]
     boards = Board.objects.filter(competition__in=others, hardware=hardware).select_related("competition")
     exceptions = {}
     for board in boards if others else ():

@@ -69,10 +69,9 @@ W = TypeVar("W", bound=Leased)
 def claim(queued: QuerySet[W], *, runner: Runner, now: datetime) -> W | None:
     """The first of these that is queued for the runner's hardware, now its own; the caller sets the hard deadline.
 
-    What another claim is taking at this moment is skipped. Call it inside a transaction.
+    Work that another claim is taking at this moment is skipped. Call it with the runner's row locked
+    (runners.lock_able).
     """
-    if not Runner.objects.able().filter(pk=runner.pk).update(last_seen_at=now):
-        return None
     waiting = queued.filter(state=QUEUED, hardware=runner.hardware)
     work = waiting.select_for_update(skip_locked=True, of=("self",)).first()
     if work is None:

@@ -1,4 +1,4 @@
-"""Tables of judging: Runner, Watch, Attempt, AttemptEvent, Result, Epoch, EpochPin, ReferenceTime, RejudgeSet,
+"""Tables of judging: Runner, Watch, Attempt, AttemptEvent, Result, Epoch, EpochPin, RejudgeSet,
 RejudgeItem.
 
 Always true, by constraint: a submission has at most one current attempt and at most one unfinished shadow attempt a
@@ -405,30 +405,6 @@ class EpochPin(models.Model):
 
     def __str__(self) -> str:
         return f"{self.epoch or 'no epoch'} on {self.hardware} in competition {self.competition_id}"
-
-
-class ReferenceTime(models.Model):
-    """The baseline's time of one case in one epoch: the median over the first jobs, then frozen. Sent with a job."""
-
-    problem_digest = models.CharField(max_length=80)
-    hardware = models.CharField(max_length=64)
-    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)
-    case = models.CharField(max_length=255)
-    median_ns = models.FloatField()
-    samples = models.PositiveIntegerField()
-    frozen_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ["problem_digest", "hardware", "epoch", "case"]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["problem_digest", "hardware", "epoch", "case"], name="one_reference_time_a_case_and_epoch"
-            ),
-            models.CheckConstraint(condition=Q(median_ns__gt=0, samples__gt=0), name="reference_time_is_positive"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.case} on {self.hardware}: {self.median_ns:.0f} ns"
 
 
 class RejudgeItem(models.Model):

@@ -104,11 +104,9 @@ def revoke(*, runner: Runner, actor: User | None, reason: str, now: datetime) ->
     log.warning("runner_revoked", runner=runner.name, reason=reason)
 
 
-def holds_work(runner: Runner) -> bool:
-    """Does the runner hold an attempt or other leased work? One query, as every claim asks it."""
-    held = Attempt.objects.filter(runner=runner, state__in=RUNNING).order_by().values_list("pk")
-    others = (kind._default_manager.filter(runner=runner, state=leased.RUNNING) for kind in leased.kinds())
-    return held.union(*(other.order_by().values_list("pk") for other in others), all=True).exists()
+def lock_able(runner: Runner, *, now: datetime) -> bool:
+    """Lock the row of a runner that may claim work, and note that it was seen. False: it may not work now."""
+    return bool(Runner.objects.able().filter(pk=runner.pk).update(last_seen_at=now))
 
 
 def lock_held(runner: Runner) -> None:

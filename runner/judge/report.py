@@ -152,7 +152,7 @@ class Timing(_Strict):
     case: Name
     arguments: Arguments
     reference_ns: Annotated[Number, Field(ge=0)] | None = Field(
-        description="the baseline's frozen time in this epoch, for comparison alone; null: none yet"
+        default=None, description="in reports of older runners: the baseline's frozen time in this epoch; not used"
     )
     idle: Annotated[
         list[Sample], Field(max_length=1_000, description="calls without work, for the constant of the way")

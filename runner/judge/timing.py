@@ -183,12 +183,11 @@ def probe_limit_ns(idle: Sequence[Sample], before: Sequence[Sample] = ()) -> flo
     return PROBE_FACTOR * usual + PROBE_SLACK_NS if usual > 0 else 0.0
 
 
-def blank(case: str, arguments: dict[str, Any], reference_ns: float | None) -> Evidence:
+def blank(case: str, arguments: dict[str, Any]) -> Evidence:
     """A case's entry before anything was measured."""
     return {
         "case": case,
         "arguments": arguments,
-        "reference_ns": reference_ns,
         "idle": [],
         "warm": {},
         "warm_ups": [],

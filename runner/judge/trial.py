@@ -264,7 +264,7 @@ class Trial:
 
     # -- timing --------------------------------------------------------------------------------------------------
 
-    def measure(self, reference_ns: dict[str, float], telemetry: Telemetry) -> None:
+    def measure(self, telemetry: Telemetry) -> None:
         """All benchmark cases, in an order that is drawn. A wrong output in a timed call ends it as in `check`.
 
         Raises Fault, OracleFailed.
@@ -273,10 +273,7 @@ class Trial:
         cases = self.problem.benchmarks
         apart = contexts.of_evidence(self.evidence)
         self.evidence["telemetry"] = telemetry.level
-        self.evidence["timing"] = [
-            timing.blank(case_name(case), dict(case), reference_ns.get(case_name(case))) | copy.deepcopy(apart)
-            for case in cases
-        ]
+        self.evidence["timing"] = [timing.blank(case_name(case), dict(case)) | copy.deepcopy(apart) for case in cases]
         for done, index in enumerate(self.chance.sample(range(len(cases)), len(cases))):
             progress = {"case": done + 1, "cases": len(cases)}
             self.emit("timing", case_name(cases[index]), progress)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 from leaderboard.review.hint import MOST_WORD_CHARS, MOST_WORDS, HintError, ask_hint, run_limited, words_of
 from leaderboard.review.models import Finding, Hint
 from leaderboard.standings.status import status_of
-from tests.leaderboard.stage import NOON, Stage
+from tests.leaderboard.stage import NOON, Stage, cut_connections, environment
 
 ECHO = """
 import json, sys
@@ -120,6 +122,27 @@ def test_nobody_is_asked_unless_a_setting_says_so(stage: Stage, settings, django
         assert len(sent) - len(fine) == chores
     held = stage.judge(stage.submit(), ratio=0.3).attempt.submission
     assert ask_hint(submission_id=held.pk, command=[], now=NOON) is None
+
+
+def test_site_worker_asks_for_hints_though_its_database_connection_died(
+    live_stage: Stage, settings, tmp_path: Path
+) -> None:
+    (tmp_path / "echo.py").write_text(ECHO)
+    settings.HINT_COMMAND = [sys.executable, str(tmp_path / "echo.py")]
+    dramatiq = [sys.executable, "-m", "dramatiq", "leaderboard.actors", "--processes", "1", "--threads", "1"]
+    told = environment() | {"HINT_COMMAND": " ".join(settings.HINT_COMMAND)}
+    worker = subprocess.Popen([*dramatiq, "--queues", "site"], env=told, start_new_session=True)
+    try:
+        for count in (1, 2):
+            held = live_stage.judge(live_stage.submit(), ratio=0.3).attempt.submission
+            deadline = time.monotonic() + 90
+            while Hint.objects.count() < count and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert Hint.objects.get(submission=held).failure == ""
+            cut_connections()
+    finally:
+        os.killpg(worker.pid, signal.SIGTERM)
+        worker.wait(20)
 
 
 def test_a_script_on_the_disk_works_as_well(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from leaderboard.accounts.models import User
-from leaderboard.judging.claim import claim_next
 from leaderboard.judging.fairness import FAIR_WINDOW, device_seconds
-from leaderboard.judging.models import ReferenceTime, Runner
+from leaderboard.judging.models import Runner
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.sweep import expire_leases
+from leaderboard.pipeline import claim_work
 from leaderboard.rejudgings import apply_rejudging
 from runner.wire import Job
 from tests.leaderboard.rejudging import judge_shadow, set_of
@@ -32,24 +32,12 @@ def claimed_owners(stage: Stage, count: int) -> list[str]:
 
 def test_a_job_carries_what_the_judge_needs(stage: Stage) -> None:
     submission = stage.submit()
-    ReferenceTime.objects.create(
-        problem_digest=stage.board.version.digest,
-        hardware="cpu",
-        case="cols=4096 rows=512",
-        median_ns=1e6,
-        samples=10,
-        frozen_at=stage.now,
-    )
-    ReferenceTime.objects.create(
-        problem_digest=stage.board.version.digest, hardware="cpu", case="cols=1", median_ns=1, samples=9
-    )
     job = stage.claim()
     assert Job.from_json(job.to_json()) == job
     assert job.attempt_id == str(current(submission).pk)
     assert job.source == submission.source
     assert job.problem == stage.board.version.bundle
     assert job.problem_digest == stage.board.version.digest
-    assert job.reference_ns == {"cols=4096 rows=512": 1e6}, "only frozen times are sent"
 
 
 def test_a_claim_sets_owner_lease_token_and_hard_deadline(stage: Stage) -> None:
@@ -70,19 +58,19 @@ def test_tokens_grow(stage: Stage) -> None:
 
 
 def test_nothing_to_do_is_none(stage: Stage) -> None:
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
 
 
 def test_a_runner_gets_its_own_hardware_only(stage: Stage) -> None:
     stage.submit(board=make_board("vectoradd", hardware="H200"))
-    assert claim_next(runner=stage.rex, now=stage.now) is None
-    assert claim_next(runner=make_runner("tex", "H200"), now=stage.now) is not None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=make_runner("tex", "H200"), now=stage.now) is not None
 
 
 def test_a_suspended_runner_gets_nothing(stage: Stage) -> None:
     stage.submit()
     Runner.objects.filter(pk=stage.rex.pk).update(suspended_at=stage.now)
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
 
 
 def test_threads_that_claim_at_once_get_different_attempts(live_stage: Stage) -> None:
@@ -94,7 +82,7 @@ def test_threads_that_claim_at_once_get_different_attempts(live_stage: Stage) ->
     def claim(runner: Runner) -> None:
         start.wait(20)
         try:
-            got.append(claim_next(runner=runner, now=live_stage.now))
+            got.append(claim_work(runner=runner, now=live_stage.now))
         finally:
             connection.close()
 
@@ -117,7 +105,7 @@ def test_two_threads_and_one_attempt(live_stage: Stage) -> None:
         def claim(runner: Runner, start: threading.Barrier = start, got: list[Job | None] = got) -> None:
             start.wait(20)
             try:
-                got.append(claim_next(runner=runner, now=live_stage.now))
+                got.append(claim_work(runner=runner, now=live_stage.now))
             finally:
                 connection.close()
 
@@ -135,7 +123,7 @@ def test_a_claim_does_not_wait_for_another(live_stage: Stage) -> None:
 
     def claim() -> None:
         try:
-            got.append(claim_next(runner=other, now=live_stage.now))
+            got.append(claim_work(runner=other, now=live_stage.now))
         finally:
             connection.close()
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from deploy.bench_claim import ROWS_READ, fill_history, fill_queue
 from leaderboard import pipeline
-from leaderboard.judging.claim import claim_next
 from leaderboard.judging.models import Attempt, Runner
+from leaderboard.pipeline import claim_work
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +56,7 @@ def test_claim_reads_each_of_5000_waiting_attempts_once() -> None:
 
     runner = Runner.objects.order_by("pk")[0]
     with connection.execute_wrapper(note):
-        assert claim_next(runner=runner, now=timezone.now()) is not None
+        assert claim_work(runner=runner, now=timezone.now()) is not None
     [claim] = [one for one in asked if one[0].strip().startswith("UPDATE judging_attempt AS taken")]
     with connection.cursor() as cursor:
         other = Runner.objects.order_by("pk")[1]

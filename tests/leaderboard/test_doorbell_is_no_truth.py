@@ -84,4 +84,4 @@ def test_nobody_rings_for_nothing_or_for_the_busy(stage: Stage) -> None:
 def test_the_site_worker_knows_its_actors_without_being_told_of_django() -> None:
     code = "from leaderboard import actors; print(*sorted(actors.dramatiq.get_broker().actors))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, timeout=60)
-    assert done.stdout.split() == ["ask_hint", "learn_reference_times"], done.stderr
+    assert done.stdout.split() == ["ask_hint"], done.stderr

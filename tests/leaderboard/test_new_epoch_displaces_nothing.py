@@ -14,10 +14,10 @@ from leaderboard.audit.models import Row
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Prize, Track
 from leaderboard.errors import UserError
-from leaderboard.judging.claim import claim_next
 from leaderboard.judging.epochs import MOST_PROPOSED, choose_epoch, dismiss_epoch, move_pin, propose_epoch
 from leaderboard.judging.models import Epoch, EpochPin, Runner
 from leaderboard.judging.runners import greet
+from leaderboard.pipeline import claim_work
 from leaderboard.standings.boards import board_entries, look
 from tests.leaderboard.stage import NOON, Stage, make_runner
 
@@ -44,7 +44,7 @@ def fill(stage: Stage, lines: int, runner: Runner) -> None:
     for number in range(lines):
         owner = User.objects.create_user(f"competitor-{number}")
         stage.submit(owner)
-        job = claim_next(runner=runner, now=stage.now)
+        job = claim_work(runner=runner, now=stage.now)
         assert job is not None
         stage.report(job, runner=runner, ratio=0.9 - number / 200)
 
@@ -61,7 +61,7 @@ def test_ranked_lines_stay_ranked_when_a_runner_of_another_epoch_says_hello_and_
     new = hello(stage, "new", NEW)
     assert ranked_lines(stage) == MANY
     stage.submit(stage.cleo)
-    job = claim_next(runner=old, now=stage.now)
+    job = claim_work(runner=old, now=stage.now)
     assert job is not None
     assert stage.report(job, runner=old, ratio=0.8, epoch=NEW)  # its driver changed while it measured
     assert ranked_lines(stage) == MANY
@@ -94,16 +94,16 @@ def test_database_refuses_two_current_epochs_of_one_hardware(stage: Stage) -> No
 def test_runner_claims_timed_work_of_its_own_epoch_only_and_tests_in_any(stage: Stage) -> None:
     old, new = hello(stage, "old", OLD), hello(stage, "new", NEW)
     timed = [stage.submit(mode="ranked"), stage.submit(mode="benchmark")]
-    assert claim_next(runner=new, now=stage.now) is None
+    assert claim_work(runner=new, now=stage.now) is None
     test = stage.submit(mode="test")
-    job = claim_next(runner=new, now=stage.now)
+    job = claim_work(runner=new, now=stage.now)
     assert job is not None
     assert job.submission_id == str(test.pk)
     others = [hello(stage, name, NEW) for name in ("new-2", "new-3")]
-    assert claim_next(runner=others[0], now=stage.now) is None
+    assert claim_work(runner=others[0], now=stage.now) is None
     stage.choose(NEW)
-    assert claim_next(runner=old, now=stage.now) is None
-    jobs = [claim_next(runner=runner, now=stage.now) for runner in others]
+    assert claim_work(runner=old, now=stage.now) is None
+    jobs = [claim_work(runner=runner, now=stage.now) for runner in others]
     assert {job.submission_id for job in jobs if job} == {str(submission.pk) for submission in timed}
 
 
@@ -122,12 +122,12 @@ def test_contest_with_a_deadline_or_a_prize_pins_the_epoch_of_its_first_line(sta
     stage.submit(stage.cleo)
     if by == "neither":
         assert (EpochPin.objects.count(), ranked_lines(stage)) == (0, 0)
-        assert claim_next(runner=old, now=stage.now) is None
-        assert claim_next(runner=new, now=stage.now) is not None
+        assert claim_work(runner=old, now=stage.now) is None
+        assert claim_work(runner=new, now=stage.now) is not None
     else:
         assert (EpochPin.objects.get().epoch, ranked_lines(stage)) == (OLD, 2)
-        assert claim_next(runner=new, now=stage.now) is None
-        assert claim_next(runner=old, now=stage.now) is not None
+        assert claim_work(runner=new, now=stage.now) is None
+        assert claim_work(runner=old, now=stage.now) is not None
 
 
 def test_pin_binds_the_contest_and_not_what_is_sent_afterwards(stage: Stage) -> None:
@@ -141,8 +141,8 @@ def test_pin_binds_the_contest_and_not_what_is_sent_afterwards(stage: Stage) -> 
     competition.final_at = stage.now
     competition.save()
     stage.submit(stage.cleo)
-    assert claim_next(runner=old, now=stage.now) is None
-    job = claim_next(runner=new, now=stage.now)
+    assert claim_work(runner=old, now=stage.now) is None
+    job = claim_work(runner=new, now=stage.now)
     assert job is not None
     stage.report(job, runner=new)
     assert (ranked_lines(stage), ranked_lines(stage, CalendarStage.AFTERWARDS)) == (2, 1)
@@ -174,7 +174,7 @@ def test_dismiss_epoch_leaves_it_unranked_until_a_person_makes_it_current(stage:
     dismiss_epoch(hardware="cpu", name=NEW, actor=stage.olga, reason="a wrong driver", now=stage.now)
     hello(stage, "new", NEW)
     stage.submit()
-    assert (state(NEW), claim_next(runner=new, now=stage.now)) == ("dismissed", None)
+    assert (state(NEW), claim_work(runner=new, now=stage.now)) == ("dismissed", None)
     assert Row.objects.get(act="dismiss_epoch").reason == "a wrong driver"
     with pytest.raises(UserError, match="only a proposed epoch"):
         dismiss_epoch(hardware="cpu", name=OLD, actor=stage.olga, reason="a slip", now=stage.now)
@@ -241,7 +241,7 @@ def test_migrations_keep_the_epoch_that_boards_ranked_and_pin_contests_to_it(sta
     runner = make_runner("old")
     Runner.objects.filter(pk=runner.pk).update(epoch=OLD, fingerprint={"driver": "535"})
     stage.submit()
-    job = claim_next(runner=runner, now=stage.now)
+    job = claim_work(runner=runner, now=stage.now)
     assert job is not None
     stage.report(job, runner=runner, epoch=OLD)
     EpochPin.objects.all().delete()

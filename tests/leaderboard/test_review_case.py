@@ -14,11 +14,12 @@ from leaderboard.competitions.models import Competition, Role
 from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel
-from leaderboard.judging.claim import ALIVE, claim_next
+from leaderboard.judging.claim import ALIVE
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases
+from leaderboard.pipeline import claim_work
 from leaderboard.review import appeal, ask, claim, log, notes, rerun
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import held_results, median_wait
@@ -342,13 +343,13 @@ def test_a_rerun_goes_to_another_device_while_one_is_alive_also_after_a_loss(sta
     tex = make_runner("tex")
     greet(runner=tex, fingerprint={}, epoch="", now=stage.now)
     rerun.rerun(result=result, actor=rita, reason="on another machine", now=stage.now)
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
     stage.claim(tex)
     later = stage.now + timedelta(hours=1)
     expire_leases(now=later)
     greet(runner=tex, fingerprint={}, epoch="", now=later)
-    assert claim_next(runner=stage.rex, now=later) is None
-    job = claim_next(runner=stage.rex, now=later + 2 * ALIVE)
+    assert claim_work(runner=stage.rex, now=later) is None
+    job = claim_work(runner=stage.rex, now=later + 2 * ALIVE)
     assert job is not None
     assert job.submission_id == str(result.attempt.submission_id), "there is no other any more"
 

@@ -10,14 +10,13 @@ from django.db import IntegrityError, connection, transaction
 
 from leaderboard.errors import StaleLease
 from leaderboard.judging.announce import announce
-from leaderboard.judging.claim import claim_next
-from leaderboard.judging.models import Attempt, AttemptEvent, Epoch, ReferenceTime, RejudgeItem, Result
-from leaderboard.judging.reference import learn_reference_times
+from leaderboard.judging.models import Attempt, AttemptEvent, Epoch, RejudgeItem, Result
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.rejudge_sets import discard_set, stop_set
 from leaderboard.judging.remeasure import MOST
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.judging.usage import usage_of
+from leaderboard.pipeline import claim_work
 from leaderboard.standings.status import status_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web.shape import submission_json
@@ -100,23 +99,11 @@ def test_a_spoiled_one_is_measured_again_within_the_set(stage: Stage, judged: Su
     set_of(stage, judged)
     for _ in range(MOST + 1):
         judge_shadow(stage, judged, outcome="unmeasurable", reason="voids")
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
     assert RejudgeItem.objects.get().after.number == MOST + 1
     rejudge(submission=judged, actor=stage.olga, reason="once more", now=stage.now)
     stage.judge(judged, outcome="unmeasurable", reason="voids")
     assert status_of(judged, now=stage.now).status == "queued", "what happened in the shadow takes no tries away"
-
-
-def test_reference_times_learn_nothing_from_it(stage: Stage, judged: Submission) -> None:
-    set_of(stage, judged)
-    case = {"name": "cols=4096 rows=512", "baseline_us": 7.0}
-    judge_shadow(stage, judged, cases=(case,))
-    told = {"problem_digest": stage.board.version.digest, "hardware": "cpu", "epoch": ""}
-    learn_reference_times(**told, now=stage.now)
-    assert not ReferenceTime.objects.exists()
-    Attempt.objects.filter(is_shadow=True).update(is_shadow=False, number=2)
-    learn_reference_times(**told, now=stage.now)
-    assert ReferenceTime.objects.get().median_ns == 7000.0
 
 
 def test_one_unfinished_shadow_attempt_a_submission_and_set(stage: Stage, judged: Submission) -> None:
@@ -146,7 +133,7 @@ def test_a_stopped_set_replaces_nothing(stage: Stage, judged: Submission) -> Non
     stop_set(chosen=chosen, actor=stage.olga, reason="a mistake", now=stage.now)
     expire_leases(now=stage.later(61))
     assert RejudgeItem.objects.get().after.state == "lost"
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
 
 
 def test_what_is_discarded_stays_in_the_shadow(stage: Stage, judged: Submission) -> None:

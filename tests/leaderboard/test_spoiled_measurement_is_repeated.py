@@ -13,13 +13,14 @@ from leaderboard import broker
 from leaderboard.errors import UserError
 from leaderboard.judging import enqueue
 from leaderboard.judging.cancel import cancel
-from leaderboard.judging.claim import ALIVE, claim_next
+from leaderboard.judging.claim import ALIVE
 from leaderboard.judging.models import REMEASURE, Attempt, Result
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.remeasure import MOST
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases, ring_idle
 from leaderboard.judging.usage import usage_of
+from leaderboard.pipeline import claim_work
 from leaderboard.standings.status import status_of
 from leaderboard.submissions.models import QuotaLine, Submission
 from tests.leaderboard.stage import Stage, current, make_runner
@@ -77,7 +78,7 @@ def test_remeasuring_waits_twice_as_long_each_time_and_rings_nobody_before(
         assert (seen.status, seen.message) == ("queued", expected)
         assert current(submission).not_before == stage.now + timedelta(seconds=wait_s)
         stage.later(wait_s - 1)
-        assert claim_next(runner=stage.rex, now=stage.now) is None
+        assert claim_work(runner=stage.rex, now=stage.now) is None
         stage.later(1)
     assert rung == []
     stage.judge(submission)
@@ -109,7 +110,7 @@ def test_a_pass_of_a_remeasured_one_ends_its_tries(stage: Stage) -> None:
     submission = stage.submit()
     spoil(stage, submission, "unsteady")
     stage.judge(submission, ratio=1.7)
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
     with pytest.raises(UserError):
         rejudge(submission=submission, actor=stage.ada, reason="a better draw", now=stage.now)
 
@@ -120,7 +121,7 @@ def test_a_remeasuring_can_be_called_off_while_it_waits(stage: Stage, settings: 
     spoil(stage, submission, "unsteady")
     cancel(submission=submission, actor=stage.ada, reason="never mind", now=stage.now)
     stage.later(3600)
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
     assert status_of(submission, now=stage.now).status == "cancelled"
 
 
@@ -156,7 +157,7 @@ def test_another_runner_takes_it_where_there_is_one(stage: Stage) -> None:
     greet(runner=tex, fingerprint={}, epoch="", now=stage.now)
     submission = stage.submit()
     spoil(stage, submission)
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
     job = stage.claim(tex)
     stage.report(job, runner=tex, outcome="unmeasurable", reason="voids")
     assert stage.claim().submission_id == str(submission.pk), "both have tried: either may"

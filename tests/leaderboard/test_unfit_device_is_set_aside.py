@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from leaderboard import broker
 from leaderboard.audit.models import Row
-from leaderboard.judging.claim import claim_next
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import ring_idle
+from leaderboard.pipeline import claim_work
 from leaderboard.standings.status import status_of
 from tests.leaderboard.stage import Stage
 
@@ -24,7 +24,7 @@ def test_it_claims_nothing_and_is_not_rung_for_until_hello(live_stage: Stage) ->
 
     waiting = stage.submit()
     broker.get_broker().flush(broker.gpu_queue("cpu"))
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
     assert ring_idle() == 0
 
     greet(runner=stage.rex, fingerprint={}, epoch="", now=stage.now)
@@ -36,6 +36,6 @@ def test_it_claims_nothing_and_is_not_rung_for_until_hello(live_stage: Stage) ->
 def test_what_it_could_not_measure_waits_for_a_fit_one(stage: Stage) -> None:
     submission = stage.submit()
     stage.judge(submission, outcome="unmeasurable", reason="device_unfit", set_aside=REASON)
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
     greet(runner=stage.rex, fingerprint={}, epoch="", now=stage.now)
     assert stage.claim().submission_id == str(submission.pk)

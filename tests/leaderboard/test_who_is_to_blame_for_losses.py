@@ -7,10 +7,10 @@ from django.core.management import CommandError, call_command
 
 from leaderboard.audit.models import Row
 from leaderboard.errors import UserError
-from leaderboard.judging.claim import claim_next
 from leaderboard.judging.models import Attempt, Runner
 from leaderboard.judging.suspend import resume, suspend
 from leaderboard.judging.sweep import expire_leases
+from leaderboard.pipeline import claim_work
 from tests.leaderboard.stage import Stage, current, make_runner
 
 
@@ -45,7 +45,7 @@ def test_a_runner_that_loses_two_submissions_is_suspended(stage: Stage) -> None:
     Attempt.objects.filter(state="queued", submission__owner=stage.ada).update(hardware="elsewhere")
     lose(stage)
     assert is_suspended(stage)
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
     row = Row.objects.get(act="suspend_runner")
     assert (row.actor, row.object_id) == (None, str(stage.rex.pk))
     assert "lost 2 different submissions" in row.reason

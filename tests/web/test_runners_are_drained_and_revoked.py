@@ -7,9 +7,9 @@ import re
 from django.utils import timezone
 
 from leaderboard.audit.models import Row
-from leaderboard.judging.claim import claim_next
 from leaderboard.judging.models import Runner
 from leaderboard.judging.runners import find_runner
+from leaderboard.pipeline import claim_work
 
 
 def test_drain_button_stops_claims_until_resume(stage, browser) -> None:
@@ -20,9 +20,9 @@ def test_drain_button_stops_claims_until_resume(stage, browser) -> None:
     assert "finishes what it judges and claims nothing more" in page
     assert 'action="/runners/rex/resume"' in page
     assert ">draining<" in page
-    assert claim_next(runner=stage.rex, now=stage.now) is None
+    assert claim_work(runner=stage.rex, now=stage.now) is None
     olga.post("/runners/rex/resume")
-    assert claim_next(runner=stage.rex, now=stage.now) is not None
+    assert claim_work(runner=stage.rex, now=stage.now) is not None
     acts = Row.objects.filter(actor=stage.olga).order_by("id")
     assert [row.act for row in acts] == ["drain_runner", "undrain_runner"]
 

@@ -81,7 +81,7 @@ class Race:
         return [self.wall(wall, self), 0, 0, true * side.told, self.probe_ns(self), 0, 0]
 
     def run(self) -> verdict.Verdict:
-        self.timing = timing.blank("n=1", {"n": 1}, None)
+        self.timing = timing.blank("n=1", {"n": 1})
         self.timing["idle"] = self.idle(FakeSide(self, A, 1.0))
         self.timing["probe_limit_ns"] = timing.probe_limit_ns(self.timing["idle"])
         constant = certificate.constant_ns(self.timing, certified=True)

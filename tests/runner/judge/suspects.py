@@ -37,7 +37,6 @@ def case(candidate: float = 1e6, baseline: float = 1e6, name: str = "n=8", **tol
     return {
         "case": name,
         "arguments": {},
-        "reference_ns": None,
         "idle": [sample(0)] * 5,
         "warm": {},
         "calls": 5,

@@ -96,7 +96,7 @@ def test_a_run_that_was_set_aside_is_replayed_with_the_cases_that_it_never_began
     timed.run()
     evidence = timed.evidence()
     assert evidence["set_aside"] == "xid_79"
-    assert rerun.rerun(timing.blank("n=2", {"n": 2}, None), evidence) == []
+    assert rerun.rerun(timing.blank("n=2", {"n": 2}), evidence) == []
 
 
 def test_a_hot_device_excuses_no_wrong_output() -> None:
