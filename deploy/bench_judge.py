@@ -2,11 +2,12 @@
 
     python -m deploy.bench_judge [--jobs N] [--file FILE] [--problem FOLDER]
 
-Each job goes the daemon's way (runner/process.py): a judge is prepared, takes the job, reports, clears away. Warm is
-from the handing over of the job to its report on disk; cold is preparing on top of that. While it builds, checks and
-times, the device is at the job's work, and no other job could have it; platform overhead is the rest of the warm time.
-Calls are summed over all sides, from the start of a call's clock until its output is read and its container is frozen
-again; what warm is beyond them alone is told as well. The way to the site and back is not in it.
+Each job goes the daemon's way (runner/daemon/judge_handle.py): a judge is prepared, takes the job, reports, clears
+away. Warm is from the handing over of the job to its report on disk; cold is preparing on top of that. While it
+builds, checks and times, the device is at the job's work, and no other job could have it; platform overhead is the
+rest of the warm time. Calls are summed over all sides, from the start of a call's clock until its output is read and
+its container is frozen again; what warm is beyond them alone is told as well. The way to the site and back is not in
+it.
 
 No site is needed, and nothing of its packages: runs on a bare GPU host too, with the runner's settings in the
 environment (RUNNER_HARDWARE, SANDBOX_IMAGE …). Without SANDBOX_IMAGE the image of this checkout is taken, and built
@@ -34,11 +35,13 @@ from deploy.docker_engine import ensure_docker
 from deploy.image import ensure_image
 from deploy.parties import SetupError
 from problems.spec import Case, Problem
-from runner import accelerators, config, once
+from runner import config
+from runner.commands import local
+from runner.daemon.judge_handle import JudgeProcess
+from runner.daemon.loan import Patience, borrowed
+from runner.daemon.spool import Spool
 from runner.errors import RunnerError
-from runner.loan import Patience, borrowed
-from runner.process import JudgeProcess
-from runner.spool import Spool
+from runner.host import accelerators
 from runner.wire import Job, Report
 
 FIVE_CASES: Final[tuple[Case, ...]] = (
@@ -48,7 +51,7 @@ FIVE_CASES: Final[tuple[Case, ...]] = (
     {"rows": 320, "cols": 10007, "seed": 44},
     {"rows": 16384, "cols": 256, "seed": 45},
 )
-SUBMISSION: Final = once.LIBRARY / "kernels101" / "softmax" / "submissions" / "accepted" / "torch_out.py"
+SUBMISSION: Final = local.LIBRARY / "kernels101" / "softmax" / "submissions" / "accepted" / "torch_out.py"
 PREPARE_LIMIT_S: Final = 180.0
 JOB_LIMIT_S: Final = 1_800.0
 SPOOL_BYTES: Final = 256_000_000
@@ -112,12 +115,14 @@ def main() -> int:
             ensure_docker()
             os.environ["SANDBOX_IMAGE"] = ensure_image()
         settings = config.load_judge()
-        problem = (once.find_problem(options.problem) if options.problem else five_cases()).on(settings.runner_hardware)
-        source = once.read_source(options.file)
+        problem = (local.find_problem(options.problem) if options.problem else five_cases()).on(
+            settings.runner_hardware
+        )
+        source = local.read_source(options.file)
         device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
         with borrowed(device, settings.runner_locks, Patience(), f"make bench (pid {os.getpid()})"):
             jobs = list(run_jobs(settings, problem, source, options.jobs))
-    except (RunnerError, once.UsageError, SetupError) as error:
+    except (RunnerError, local.UsageError, SetupError) as error:
         say(f"error: {error}")
         return 1
     for line in table(jobs):
@@ -126,7 +131,7 @@ def main() -> int:
 
 
 def five_cases() -> Problem:
-    return replace(once.find_problem("softmax"), benchmarks=FIVE_CASES, benchmarks_on={})
+    return replace(local.find_problem("softmax"), benchmarks=FIVE_CASES, benchmarks_on={})
 
 
 def run_jobs(settings: config.JudgeSettings, problem: Problem, source: str, count: int) -> Iterator[Took]:
@@ -163,7 +168,9 @@ def run_job(settings: config.JudgeSettings, problem: Problem, source: str, spool
         problem_digest=problem.digest,
     )
     environment = config.judge_environment(f"bench{secrets.token_hex(6)}")
-    judge = JudgeProcess((sys.executable, "-m", "runner.standby"), environment, limit_s=JOB_LIMIT_S, grace_s=10.0)
+    judge = JudgeProcess(
+        (sys.executable, "-m", "runner.job.judge_main"), environment, limit_s=JOB_LIMIT_S, grace_s=10.0
+    )
     began = time.monotonic()
     with _gone_afterwards(judge):
         judge.prepare(PREPARE_LIMIT_S)

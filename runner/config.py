@@ -110,7 +110,9 @@ class JudgeSettings(_Settings):
     runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|cdi|host)$")  # policy.Gpu says what they are
     runner_gpu_interpreter: str = "/opt/venv/bin/python"
     runner_gpu_library_path: str = ""
-    runner_leave_out: str = Field(default="", max_length=100)  # steps of a call, for experiments: runner/judge/steps.py
+    runner_leave_out: str = Field(
+        default="", max_length=100
+    )  # steps of a call, for experiments: runner/judge/data/ablation.py
     runner_prepared_s: float = Field(default=3_600.0, ge=1)  # containers that waited longer for a job are replaced
     runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,32}$")  # label of this runner's containers
     log_level: str = Field(default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")
@@ -137,7 +139,7 @@ class DaemonSettings(JudgeSettings):
     )  # hard wall-clock limit of one run; a confirmation has several
     runner_judge_grace_s: float = Field(default=10.0, ge=0.1, le=60)  # between SIGTERM and SIGKILL
     runner_spool_bytes: int = Field(default=256_000_000, ge=17_000_000)
-    runner_judge_command: Command = (sys.executable, "-m", "runner.standby")
+    runner_judge_command: Command = (sys.executable, "-m", "runner.job.judge_main")
 
 
 SettingsT = TypeVar("SettingsT", bound=_Settings)

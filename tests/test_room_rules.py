@@ -26,10 +26,10 @@ PLACES = {
     "django": ("leaderboard/*",),
     "rest_framework": ("leaderboard/*",),
     "psycopg": ("leaderboard/*",),
-    "docker": ("sandbox/container.py", "runner/doctor.py"),
+    "docker": ("sandbox/container.py", "runner/host/doctor.py"),
     "torch": ("runner/judge/*", "sandbox/inside/*"),
-    "httpx": ("runner/client.py", "leaderboard/cli/*"),
-    "pynvml": ("runner/accelerators.py", "runner/judge/*"),
+    "httpx": ("runner/daemon/client.py", "leaderboard/cli/*"),
+    "pynvml": ("runner/host/accelerators.py", "runner/judge/*"),
 }
 MAY_READ_ENVIRONMENT = ("leaderboard/env.py", "runner/config.py", "sandbox/inside/*", "leaderboard/cli/config.py")
 
@@ -111,7 +111,7 @@ def test_only_settings_and_harness_read_the_environment(name: str) -> None:
 def test_pure_modules_are_found_by_their_docstrings() -> None:
     found = pure_modules()
     assert len(found) > 50
-    assert {"leaderboard/review/case.py", "runner/judge/error_model.py", "sandbox/policy.py"} <= set(found)
+    assert {"leaderboard/review/case.py", "runner/judge/data/error_model.py", "sandbox/policy.py"} <= set(found)
 
 
 @pytest.mark.parametrize("name", pure_modules())
@@ -137,9 +137,9 @@ def test_the_site_never_imports_a_problem() -> None:
 @pytest.mark.parametrize(
     ("name", "source", "expected"),
     [
-        ("runner/worker.py", "import httpx", ["httpx"]),
-        ("runner/worker.py", "def f():\n    from docker.errors import NotFound", ["docker"]),
-        ("runner/client.py", "import httpx", []),
+        ("runner/daemon/worker.py", "import httpx", ["httpx"]),
+        ("runner/daemon/worker.py", "def f():\n    from docker.errors import NotFound", ["docker"]),
+        ("runner/daemon/client.py", "import httpx", []),
         ("sandbox/inside/harness.py", "import torch.nn", []),
         ("leaderboard/web/pages.py", "from httpx import Client", ["httpx"]),
         ("problems/spec.py", "import torchvision", []),

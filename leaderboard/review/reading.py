@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
-from runner.judge import gap
+from runner.evidence import gap
 
 T = TypeVar("T")
 JSON = Mapping[str, Any]
@@ -72,7 +72,7 @@ class Case:
         """What is added to this side's events: what the judge's clock saw beyond them, as far as that is certain, less
         what its context costs by itself.
 
-        Of all its calls or of its fastest, whichever hide more: runner/judge/gap.py, which the judge asks as well.
+        Of all its calls or of its fastest, whichever hide more: runner/evidence/gap.py, which the judge asks as well.
         """
         quads = self._complete(side)
         if not self.is_event or not quads or side == BASELINE:

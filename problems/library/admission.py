@@ -1,9 +1,9 @@
 """A submission for any problem, from its own reference: honest, or wrong in one way that a problem must not accept.
 
-The judge (runner/admission.py) puts lines before this text: REFERENCE (the source of reference.py), LEGAL (the formats
-that precision.legal names) and TURNS (keys of VARIANTS below): call by call the next of them answers, so that one input
-serves all. It runs in a tenant like any submission, and is ours. Raises NotApplicable where a variant makes no sense
-for the problem at hand.
+The judge (runner/admission/examine.py) puts lines before this text: REFERENCE (the source of reference.py), LEGAL (the
+formats that precision.legal names) and TURNS (keys of VARIANTS below): call by call the next of them answers, so that
+one input serves all. It runs in a tenant like any submission, and is ours. Raises NotApplicable where a variant makes
+no sense for the problem at hand.
 """
 
 import copy

@@ -6,16 +6,16 @@ from dataclasses import asdict
 from typing import Any
 
 from problems.spec import Problem
-from runner.judge import report, throttle
-from runner.judge.call import Input
-from runner.judge.compare import Figures
-from runner.judge.schedule import Profile
+from runner.evidence import schema, throttle
+from runner.evidence.schedule import Profile
+from runner.judge.data.call import Input
+from runner.judge.data.compare import Figures
 
 
 def blank(problem: Problem, mode: str, profile: Profile) -> dict[str, Any]:
     return {
-        "version": report.VERSION,
-        "rules": report.RULES,
+        "version": schema.VERSION,
+        "rules": schema.RULES,
         "mode": mode,
         "ranking_by": problem.ranking_by,
         "profile": asdict(profile),

@@ -12,11 +12,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from runner.judge.call import Input
-from runner.judge.faults import OracleFailed, ProblemRaised
-from runner.judge.memory import Buffer
-from runner.judge.oracle import Oracle
-from runner.judge.schedule import A
+from runner.evidence.schedule import A
+from runner.judge.data.call import Input
+from runner.judge.data.faults import OracleFailed, ProblemRaised
+from runner.judge.data.memory import Buffer
+from runner.judge.sides.oracle import Oracle
 
 if TYPE_CHECKING:
     from runner.judge.trial import Trial

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from problems.spec import Case
 from problems.tolerance import Tolerance
-from runner.judge import throttle, timing
-from runner.judge.call import Call, Input
-from runner.judge.faults import IncumbentFailed, OracleFailed
-from runner.judge.memory import Buffer
-from runner.judge.rule import Rule
-from runner.judge.schedule import A, I
-from runner.judge.telemetry import Telemetry
+from runner.evidence import throttle
+from runner.evidence.schedule import A, I
+from runner.judge import timing
+from runner.judge.data.call import Call, Input
+from runner.judge.data.criterion import Rule
+from runner.judge.data.faults import IncumbentFailed, OracleFailed
+from runner.judge.data.memory import Buffer
+from runner.judge.device.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from runner.judge.stage import Stage
+    from runner.judge.time_budget import Stage
     from runner.judge.trial import Trial
 
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed

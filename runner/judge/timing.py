@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from runner.judge import certificate, schedule, stats, throttle
-from runner.judge.certificate import Sample
-from runner.judge.clock import Clock
-from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
-from runner.judge.schedule import A, End, Rest, Run, Schedule
-from runner.judge.telemetry import Telemetry
-from runner.judge.throttle import SET_ASIDE, VALID, VOID, Ruling, Window
+from runner.evidence import certificate, schedule, stats, throttle
+from runner.evidence.certificate import Sample
+from runner.evidence.schedule import A, End, Rest, Run, Schedule
+from runner.evidence.throttle import SET_ASIDE, VALID, VOID, Ruling, Window
+from runner.judge.data.clock import Clock
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.device.telemetry import Telemetry
 
 WARM_CALLS: Final = (2, 4)  # of a first window; how many is drawn, so that no call can tell by its number what it is
 PROBE_SLACK_NS: Final = 500_000  # beyond PROBE_FACTOR times what an idle device takes, somebody works on it: a turn of

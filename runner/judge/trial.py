@@ -15,22 +15,25 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
-from runner.judge import certificate, compare, contexts, evidence, own_check, sentences, throttle, timing
-from runner.judge.beside import baseline_files, files_beside
-from runner.judge.call import Call, Input
+from runner.evidence import certificate, throttle
+from runner.evidence.certificate import WALL
+from runner.evidence.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
+from runner.judge import evidence, own_check, timing
 from runner.judge.cases import fresh_seed, plan_checks
-from runner.judge.certificate import WALL
-from runner.judge.clock import Stopwatch, WallClock
-from runner.judge.copies import Copies
-from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
-from runner.judge.layout import Layout
-from runner.judge.memory import Buffer, Memory, NoMemory
-from runner.judge.oracle import Oracle
-from runner.judge.rule import Rule
-from runner.judge.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
-from runner.judge.stage import Stage
-from runner.judge.telemetry import Telemetry
-from runner.judge.tenant import Tenant
+from runner.judge.data import compare, explain
+from runner.judge.data.call import Call, Input
+from runner.judge.data.clock import Stopwatch, WallClock
+from runner.judge.data.criterion import Rule
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.data.layout import Layout
+from runner.judge.data.memory import Buffer, Memory, NoMemory
+from runner.judge.device.telemetry import Telemetry
+from runner.judge.sides import own_calls
+from runner.judge.sides.copy_times import Copies
+from runner.judge.sides.oracle import Oracle
+from runner.judge.sides.task_files import baseline_files, files_beside
+from runner.judge.sides.tenant import Tenant
+from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide, pause_for
 from sandbox.errors import SandboxError
 
@@ -200,7 +203,7 @@ class Trial:
                 raise IncumbentFailed(fault.outcome, fault.reason) from None
             if public:
                 raise fault.about(given.case) from None
-            raise fault.without_data(sentences.size_class(given.layout)) from None
+            raise fault.without_data(explain.size_class(given.layout)) from None
 
     def rule(self, case: Case) -> Rule:
         return Rule.of(self.problem, case, own_check=self.oracle.checks)
@@ -242,7 +245,7 @@ class Trial:
                     break
         if entry["good"] and side == B and given.expected64 is not None:
             case = given.case if public else "a secret case"
-            self._note(sentences.precision_findings(case, given.layout, found, rule))
+            self._note(explain.precision_findings(case, given.layout, found, rule))
         if entry["good"] and not call.inputs_kept:
             _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
         return entry
@@ -250,9 +253,9 @@ class Trial:
     def _explained(self, given: Input, found: list[compare.Figures], index: int, *, public: bool) -> str:
         """What is wrong with this output, for the author."""
         figures = found[index]
-        said = sentences.explain_secret(figures)
+        said = explain.explain_secret(figures)
         if public:
-            said = sentences.explain(given.case, figures, index, len(found))
+            said = explain.explain(given.case, figures, index, len(found))
         slot = [slot for slot in given.layout.outputs if slot.nbytes][index]
         is_state = self.problem.interface == MODEL and slot.role == "inout"
         return f"{said} {CHANGED_IN_PLACE}" if is_state else said
@@ -271,7 +274,7 @@ class Trial:
         """
         stage = Stage("Timing", self.problem.ranked_timeout_s, self.oracle.asked)
         cases = self.problem.benchmarks
-        apart = contexts.of_evidence(self.evidence)
+        apart = own_calls.of_evidence(self.evidence)
         self.evidence["telemetry"] = telemetry.level
         self.evidence["timing"] = [timing.blank(case_name(case), dict(case)) | copy.deepcopy(apart) for case in cases]
         for done, index in enumerate(self.chance.sample(range(len(cases)), len(cases))):
@@ -296,7 +299,7 @@ class Trial:
         self.queueing = True
         sides = {name: TimedSide(self, name, case, stage) for name in self.sides}
         entry["idle"], given = self._idle(sides[A])
-        entry["probe_limit_ns"] = timing.probe_limit_ns(entry["idle"], contexts.samples_of(self.evidence))
+        entry["probe_limit_ns"] = timing.probe_limit_ns(entry["idle"], own_calls.samples_of(self.evidence))
         layout = given[0].layout
         entry |= {"input_bytes": layout.input_bytes, "output_bytes": layout.output_bytes}
         entry["eager_ns"] = min(one.eager_ns for one in given)  # a disturbed machine makes nobody look too fast

@@ -12,8 +12,8 @@ import pytest
 
 from problems.spec import Problem
 from runner import config
-from runner.execute import execute
-from runner.once import find_problem
+from runner.commands.local import find_problem
+from runner.job.execute import execute
 from runner.wire import Job, Report
 from sandbox import container
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from problems.spec import case_name
-from runner.judge.steps import Steps
-from runner.once import find_problem
+from runner.commands.local import find_problem
+from runner.judge.data.ablation import Steps
 from runner.wire import Report
 from tests.attacks.attack import Attack, fooled_the_clock
 

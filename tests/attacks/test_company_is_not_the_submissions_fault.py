@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from runner import execute
-from runner.judge import nvml, telemetry
+from runner.job import execute
+from runner.judge.device import gpu, telemetry
 from sandbox.container import Container
 from sandbox.errors import SandboxError
 from tests.attacks.conftest import Judge
@@ -67,7 +67,7 @@ def test_code_that_cannot_be_ended_gets_no_score(judge: Judge, monkeypatch: pyte
 
 def test_company_is_who_is_on_the_device_and_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeNvml()
-    monkeypatch.setattr(nvml, "load_nvml", lambda: fake)
+    monkeypatch.setattr(gpu, "load_nvml", lambda: fake)
     fake.compute = [1, os.getpid()]
     assert telemetry.company("H200", own=frozenset) == {1}
     assert telemetry.company("H200", own=lambda: frozenset({1})) == set()

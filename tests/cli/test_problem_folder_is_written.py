@@ -11,7 +11,8 @@ from leaderboard.cli import problem
 from leaderboard.cli.errors import Misuse
 from leaderboard.cli.main import app
 from problems.formats.gpumode import load_set
-from runner import admission, verify
+from runner.admission import examine
+from runner.commands import verify
 
 
 def made(folder: Path, name: str = "my-first") -> Path:
@@ -25,7 +26,7 @@ def test_the_folder_is_a_set_that_loads_without_a_warning(tmp_path: Path) -> Non
     found = load_set(tmp_path / "my-first.yaml")
     (entry,) = found.entries
     assert (entry.slug, entry.problem.unsupported, found.warnings, entry.problem.warnings) == ("my-first", "", (), ())
-    assert admission.declared(entry.problem).good
+    assert examine.declared(entry.problem).good
 
 
 def test_it_brings_a_sample_for_every_verdict(tmp_path: Path) -> None:

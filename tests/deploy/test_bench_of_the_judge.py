@@ -10,7 +10,7 @@ import pytest
 
 from deploy.bench_judge import SUBMISSION, Took, five_cases, run_job, table
 from runner import config
-from runner.spool import Spool
+from runner.daemon.spool import Spool
 from runner.wire import Report
 
 PHASES = {"building": 0.25, "oracle": 0.25, "checking": 1.0, "timing": 8.0}

@@ -65,7 +65,7 @@ class Stage:
         state.mkdir(exist_ok=True)
         return self.begin(
             name,
-            "runner.worker",
+            "runner.daemon.worker",
             PHOTOFINISH_URL=self.url,
             RUNNER_TOKEN=token,
             RUNNER_STATE=str(state),

@@ -92,7 +92,7 @@ class RealPlay(Play):
             shutil.copytree(known, state / "ceilings")
         else:
             places = {"RUNNER_STATE": str(state), "RUNNER_LOCKS": str(self.stage.folder / "locks")}
-            command = [sys.executable, "-m", "runner.start", "bench"]
+            command = [sys.executable, "-m", "runner.commands.start", "bench"]
             subprocess.run(command, env={**self.stage.environment, **places}, check=True, timeout=600)
         super().begin_runner(name, **changes)
 

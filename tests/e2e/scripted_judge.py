@@ -12,7 +12,7 @@ import re
 import sys
 from typing import Any
 
-from runner.accelerators import epoch, fingerprint
+from runner.host.accelerators import epoch, fingerprint
 
 SCORE_US = 1000.0
 

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from runner.accelerators import epoch, fingerprint
+from runner.host.accelerators import epoch, fingerprint
 
 
 def main() -> None:

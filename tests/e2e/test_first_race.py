@@ -9,7 +9,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from runner.judge import verdict
+from runner.evidence import verdict
 from tests.e2e.browser import Watched, chromium
 from tests.e2e.conftest import Stage, await_that
 from tests.e2e.test_browser_first_race import sign_up

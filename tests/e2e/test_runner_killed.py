@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from runner.client import SiteClient
+from runner.daemon.client import SiteClient
 from runner.errors import StaleLease
 from runner.wire import Event, Job, Report
 from tests.e2e.conftest import LEASE_S, Stage, await_that

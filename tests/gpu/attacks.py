@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from problems.spec import case_name
-from runner import config, once
+from runner import config
+from runner.commands import local
 from runner.wire import Report
 from tests.attacks.attack import Attack
 
@@ -110,9 +111,9 @@ def run(task: Task) -> Report | None:
 def one(asked: str, file: str, kept: str) -> None:
     name, _, part = asked.partition(":")
     settings = config.load_judge()
-    found = once.find_problem(name).on(settings.runner_hardware)
+    found = local.find_problem(name).on(settings.runner_hardware)
     found = replace(found, benchmarks=tuple(case for case in found.benchmarks if part in case_name(case)))
-    report = once.judge_once(found, Path(file), "ranked", settings, lambda event: None)
+    report = local.judge_once(found, Path(file), "ranked", settings, lambda event: None)
     Path(kept).write_text(json.dumps(report.to_json()))
 
 

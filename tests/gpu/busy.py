@@ -19,7 +19,9 @@ from typing import Final
 import pynvml
 
 from deploy import bench_judge
-from runner import accelerators, config, once
+from runner import config
+from runner.commands import local
+from runner.host import accelerators
 
 EVERY_S: Final = 0.5  # the device keeps samples of some two seconds
 
@@ -64,12 +66,12 @@ def main() -> None:
     count, *chosen = sys.argv[1:]
     name, file = (chosen[0], Path(chosen[1])) if chosen else (None, bench_judge.SUBMISSION)
     settings = config.load_judge()
-    problem = (once.find_problem(name) if name else bench_judge.five_cases()).on(settings.runner_hardware)
+    problem = (local.find_problem(name) if name else bench_judge.five_cases()).on(settings.runner_hardware)
     watch = Utilisation(settings.runner_gpu)
     watch.start()
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
     with accelerators.DeviceLock(device, settings.runner_locks):
-        jobs = list(bench_judge.run_jobs(settings, problem, once.read_source(file), int(count)))
+        jobs = list(bench_judge.run_jobs(settings, problem, local.read_source(file), int(count)))
     samples = watch.stop()
     apart = [(later[0] - earlier[0]) / 1e3 for earlier, later in itertools.pairwise(samples)]
     print(f"{len(samples)} samples, {statistics.median(apart):.1f} ms apart")

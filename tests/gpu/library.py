@@ -27,7 +27,7 @@ from pathlib import Path
 
 from problems.directives import other_hardware
 from problems.spec import COMPILED
-from runner import once, show, verify
+from runner.commands import local, render, verify
 from runner.wire import Report
 
 LIBRARY = Path(__file__).parents[2] / "problems" / "library"
@@ -80,7 +80,7 @@ def tasks_of_sets(sets: Path, names: list[str]) -> list[Task]:
     for place in places:
         try:
             samples = list(_own_solutions(place))
-        except once.UsageError as err:
+        except local.UsageError as err:
             print(f"{place}: {err}")
             continue
         for sample in samples:
@@ -92,7 +92,7 @@ def tasks_of_sets(sets: Path, names: list[str]) -> list[Task]:
 
 
 def _own_solutions(place: Path) -> Iterator[verify.Sample]:
-    problem = once.find_problem(str(place))
+    problem = local.find_problem(str(place))
     if place.is_file():
         yield verify.Sample("ModelNew.py", "accepted", problem.templates["Python"])
         yield verify.Sample("compiled.py", "accepted", problem.templates[COMPILED])
@@ -150,7 +150,7 @@ def _line(task: Task, report: Report | None, took_s: float) -> str:
     line = verify.line(task.sample, report)
     timed = [case for case in report.cases if case["stage"] == "time"]
     times = " ".join(f"{case['measured_us']:.2f}" for case in timed)
-    bounds = show.bounds(report)
+    bounds = render.bounds(report)
     shares = " ".join(
         f"{bounds[name] / 10 / case['measured_us']:.0f} %" for case in timed if (name := case["name"]) in bounds
     )

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from problems.spec import case_name
-from runner import config, once
-from runner.judge import certificate, gap, schedule, stats
-from runner.judge.certificate import BASELINE, CANDIDATE
+from runner import config
+from runner.commands import local
+from runner.evidence import certificate, gap, schedule, stats
+from runner.evidence.certificate import BASELINE, CANDIDATE
 from runner.wire import Report
 
 
@@ -50,10 +51,10 @@ def _in_its_own_process(problem: str, file: str, number: int) -> Report | None:
 def one(problem: str, file: str, kept: str) -> None:
     name, _, part = problem.partition(":")
     settings = config.load_judge()
-    found = once.find_problem(name).on(settings.runner_hardware)
+    found = local.find_problem(name).on(settings.runner_hardware)
     found = replace(found, benchmarks=tuple(case for case in found.benchmarks if part in case_name(case)))
     began = time.monotonic()
-    report = once.judge_once(found, Path(file), "ranked", settings, lambda event: None)
+    report = local.judge_once(found, Path(file), "ranked", settings, lambda event: None)
     Path(kept).write_text(json.dumps(report.to_json()))
     _say_job(problem, file, report, time.monotonic() - began)
 

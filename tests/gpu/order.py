@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from runner import config, once, prepare
-from runner.judge import schedule, stats
-from runner.judge.certificate import BASELINE, CANDIDATE
+from runner import config
+from runner.commands import local
+from runner.evidence import schedule, stats
+from runner.evidence.certificate import BASELINE, CANDIDATE
+from runner.job import prepare
 
 SIZES: Final = (1024, 524288, 16777216)
 FILE: Final = Path(__file__).parent / "submissions" / "add_torch.py"
@@ -49,14 +51,14 @@ def one(first: str, calls: str, kept: str) -> None:
         def sample(self, sides: Sequence[Any], count: int) -> list[Any]:
             return sorted(sides, key=lambda side: getattr(side, "name", side) != first)[:count]
 
-    problem = once.find_problem("add").on("H200")
+    problem = local.find_problem("add").on("H200")
     problem = replace(problem, benchmarks=tuple(case for case in problem.benchmarks if case["size"] in SIZES))
     profile = replace(schedule.GPU, most_calls=int(calls))
     with (
         mock.patch.object(prepare, "random", mock.Mock(SystemRandom=Fixed)),
         mock.patch.object(schedule, "GPU", profile),
     ):
-        report = once.judge_once(problem, FILE, "ranked", config.load_judge(), lambda event: None)
+        report = local.judge_once(problem, FILE, "ranked", config.load_judge(), lambda event: None)
     Path(kept).write_text(json.dumps(report.to_json()))
     times = [f"{case['measured_us']:.2f}" for case in report.cases if case["stage"] == "time"]
     print(f"{first} first: {report.outcome} {report.reason}, µs {' '.join(times)}", flush=True)

@@ -21,7 +21,7 @@ from typing import Any, Final
 import docker
 
 from deploy.gpu_image import SANDBOX
-from runner import accelerators
+from runner.host import accelerators
 from sandbox import policy
 
 TAG: Final = "photofinish-own-stack"

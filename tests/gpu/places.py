@@ -84,7 +84,7 @@ def _midmean_us(x: Any, out: Any, sweeper: Any) -> float:
     import torch
     from cuda.bindings import driver
 
-    from runner.judge import stats
+    from runner.evidence import stats
 
     gate = torch.zeros(1, dtype=torch.int64).pin_memory()
     events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]  # type: ignore[no-untyped-call]

@@ -3,8 +3,8 @@
 python -m tests.gpu.spared JOBS NAME [NAME …]
 
 Attacks of tests/attacks/gpu that have a CUT_NS, judged JOBS times each with nothing cut: they tell the true time of
-their kernel, so that what the judge finds hidden, below 0, is what was spared. runner/judge/gap.py has the figures that
-come of it (SPARED_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
+their kernel, so that what the judge finds hidden, below 0, is what was spared. runner/evidence/gap.py has the figures
+that come of it (SPARED_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from runner.judge import gap, stats
-from runner.judge.certificate import BASELINE, CANDIDATE
+from runner.evidence import gap, stats
+from runner.evidence.certificate import BASELINE, CANDIDATE
 from runner.wire import Report
 from tests.gpu.attacks import Task, attacks, run
 from tests.gpu.measure import side_calls

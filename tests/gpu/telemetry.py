@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 
-from runner.judge.hostfit import host_fit
-from runner.judge.telemetry import Telemetry, open_telemetry
-from runner.judge.throttle import Window, rule
+from runner.evidence.throttle import Window, rule
+from runner.judge.device.fitness import host_fit
+from runner.judge.device.telemetry import Telemetry, open_telemetry
 
 ROUNDS = 300
 

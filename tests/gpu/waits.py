@@ -4,7 +4,7 @@ python -m tests.gpu.waits SETS SECONDS [SECONDS …]
 
 Prepares SETS sets of containers as the daemon does, all of which then wait at the same time, and compares each at once
 and so many seconds after that: what one side's calls tell more than the other's (`contexts`), and how much longer its
-gap is (`gaps`), ns. COMPARED_S of runner/prepare.py has the figure that comes of it.
+gap is (`gaps`), ns. COMPARED_S of runner/job/prepare.py has the figure that comes of it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import sys
 import time
 from contextlib import ExitStack
 
-from runner import accelerators, config
-from runner.judge import contexts
-from runner.prepare import Prepared, prepared
+from runner import config
+from runner.host import accelerators
+from runner.job.prepare import Prepared, prepared
+from runner.judge.sides import own_calls
 
 
 def main() -> None:
@@ -33,11 +34,11 @@ def main() -> None:
 
 
 def line(ready: Prepared) -> str:
-    found = contexts.own_calls(ready.sides)
-    columns = (contexts.compare(found), contexts.compare_gaps(found))
+    found = own_calls.own_calls(ready.sides)
+    columns = (own_calls.compare(found), own_calls.compare_gaps(found))
     told, apart = (", ".join(f"{ns:+.0f}" for ns in column.values()) or "unknown" for column in columns)
     sides = list(found.values())
-    error = f"{contexts.error_ns(sides[0], sides[1]):.0f}" if len(sides) > 1 and all(sides) else "none"
+    error = f"{own_calls.error_ns(sides[0], sides[1]):.0f}" if len(sides) > 1 and all(sides) else "none"
     return f"{told} | {apart} | {error}"
 
 

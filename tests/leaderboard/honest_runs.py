@@ -11,9 +11,9 @@ from typing import Any
 
 from leaderboard.review.measure import held_by
 from leaderboard.review.rules import Known, Reported, Source, measure
-from runner.judge import plausible, verdict
-from runner.judge.report import VERSION
-from runner.judge.schedule import CPU, GPU
+from runner.evidence import rules, verdict
+from runner.evidence.schedule import CPU, GPU
+from runner.evidence.schema import VERSION
 from tests.runner.judge.test_plausible_honest import bursts, crowded, honest, neighbours, steady, warming
 from tests.runner.judge.test_plausible_stored import STORED, read
 
@@ -37,7 +37,7 @@ def simulated(runs: int) -> Iterator[dict[str, Any]]:
 
 def reported(evidence: dict[str, Any]) -> Reported | None:
     """As the runner reports it, its own findings included; None where it is no pass."""
-    evidence["findings"] = plausible.findings(evidence)
+    evidence["findings"] = rules.findings(evidence)
     decided = verdict.decide(evidence)
     if decided.ratio is None:
         return None

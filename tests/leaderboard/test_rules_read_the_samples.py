@@ -15,11 +15,11 @@ from leaderboard.review.reading import read
 from leaderboard.review.rules import Known, Likeness, Reported, Source, measure
 from leaderboard.review.thresholds import RULES, USUAL, parse
 from problems.tolerance import Precision
-from runner.judge.ceilings import Ceilings, unmeasured
-from runner.judge.certificate import certify
-from runner.judge.schedule import A, B, differences
-from runner.judge.stats import median, median_estimate
-from runner.judge.timed_run import blocks_ns
+from runner.evidence.ceilings import Ceilings, unmeasured
+from runner.evidence.certificate import certify
+from runner.evidence.estimates import blocks_ns
+from runner.evidence.schedule import A, B, differences
+from runner.evidence.stats import median, median_estimate
 from tests.runner.judge.suspects import bounded, case, evidence, noisy, quad, repeat
 
 NOTHING, PLAIN = Known(), Source()

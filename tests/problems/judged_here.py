@@ -31,10 +31,11 @@ import tree
 
 from problems.formats.gpumode import load_problem
 from problems.spec import Case, Problem, case_name
-from runner import admission
-from runner.judge import cases, compare
-from runner.judge.oracle import Input, Oracle
-from runner.judge.rule import Rule
+from runner.admission import examine
+from runner.judge import cases
+from runner.judge.data import compare
+from runner.judge.data.criterion import Rule
+from runner.judge.sides.oracle import Input, Oracle
 from tests.runner.judge.oracle_here import oracle_of
 
 REGION_BYTES = 256 << 20
@@ -148,8 +149,8 @@ def sides(folder: Path, problem: Problem, *, compiled: bool) -> dict[str, Kernel
     found = {name: load(path, problem.entry) for name, path in paths.items() if is_built(path) == compiled}
     if not compiled:
         found |= {
-            f"answer/{name}": answer(admission.source(problem, (name,)), problem.entry)
-            for name in admission.variants(problem)
+            f"answer/{name}": answer(examine.source(problem, (name,)), problem.entry)
+            for name in examine.variants(problem)
         }
     return found
 

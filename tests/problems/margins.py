@@ -35,13 +35,14 @@ import oracle as inside
 
 from problems.formats.gpumode import load_problem
 from problems.spec import Choice, IntRange, Problem, case_name
-from runner.admission import MARGIN
-from runner.judge import arrays, cases, compare
-from runner.judge.call import Input
-from runner.judge.layout import wide_places
-from runner.judge.memory import HostMemory
-from runner.judge.oracle import Oracle
-from runner.judge.rule import Rule
+from runner.admission.examine import MARGIN
+from runner.judge import cases
+from runner.judge.data import compare, host_arrays
+from runner.judge.data.call import Input
+from runner.judge.data.criterion import Rule
+from runner.judge.data.layout import wide_places
+from runner.judge.data.memory import HostMemory
+from runner.judge.sides.oracle import Oracle
 from tests.problems.judged_here import Call, Kernel, is_built, load
 
 REGION_BYTES: Final = 16 << 20
@@ -100,8 +101,8 @@ class Answer(Call):
         """As the variant `margin` of problems/library/admission.py; formats that numpy has not stay as they are."""
         moved = output.copy()
         for number, place in wide_places(self.given.layout)[0].items() if self.given.expected64 is not None else ():
-            came = arrays.HOST.values(self.given.layout.outputs[number], moved)
-            right = arrays.HOST.doubles(self.given.expected64, place, len(came))
+            came = host_arrays.HOST.values(self.given.layout.outputs[number], moved)
+            right = host_arrays.HOST.doubles(self.given.expected64, place, len(came))
             came[:] = right + MARGIN * (came - right)
         return moved
 

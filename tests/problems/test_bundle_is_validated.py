@@ -9,8 +9,8 @@ import pytest
 from problems.errors import ProblemError
 from problems.spec import MAX_BUNDLE_BYTES, Problem
 from problems.tolerance import FORMATS
-from runner.judge import error_model
-from runner.judge.ceilings import ENGINES
+from runner.evidence.ceilings import ENGINES
+from runner.judge.data import error_model
 
 
 def bundle(**changes: object) -> dict[str, Any]:

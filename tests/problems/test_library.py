@@ -16,7 +16,7 @@ import pytest
 
 from problems.formats.gpumode import load_set
 from problems.spec import Case, IntRange, Problem
-from runner.judge import limits
+from runner.evidence import speed_of_light
 from tests import forks
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +120,7 @@ def elements(case: Case) -> int:
     return total
 
 
-def least_us(work: limits.Work) -> float:
+def least_us(work: speed_of_light.Work) -> float:
     """What an H200 needs at its datasheet's rates."""
     return max((work.read_bytes + work.write_bytes) / H200_BYTES_A_US, work.flops.get("fp32", 0) / H200_FP32_A_US)
 
@@ -169,9 +169,9 @@ def test_secret_cases_have_odd_sizes_and_several_kinds_of_data(slug: str) -> Non
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_speed_of_light_of_every_timed_case_can_be_worked_out(slug: str) -> None:
     for problem in map(load(slug).on, load(slug).gpus):
-        assert limits.faults(problem) == []
+        assert speed_of_light.faults(problem) == []
         for case in problem.benchmarks:
-            work = limits.Work.of(problem.speed_of_light, case)
+            work = speed_of_light.Work.of(problem.speed_of_light, case)
             assert work.read_bytes > 0
             assert work.write_bytes > 0
 
@@ -183,7 +183,7 @@ def test_a_gpu_is_timed_by_work_of_its_own_size_also_at_odd_sizes(slug: str) -> 
     for timed in problem.benchmarks_on.values():
         assert len(timed) >= 2
         assert any(all(value % 2 for name, value in case.items() if name in SIZES[slug]) for case in timed)
-        light_us = [least_us(limits.Work.of(problem.speed_of_light, case)) for case in timed]
+        light_us = [least_us(speed_of_light.Work.of(problem.speed_of_light, case)) for case in timed]
         assert all(LEAST_US.get(slug, 30) <= each <= 1500 for each in light_us)
 
 

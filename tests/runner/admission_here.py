@@ -8,16 +8,16 @@ from typing import Any
 
 from problems.spec import MODEL, Problem
 from problems.tolerance import Tolerance
-from runner import admission
-from runner.admission import Admission
-from runner.judge import schedule
-from runner.judge.memory import HostMemory
-from runner.judge.schedule import A, B
+from runner.admission import examine
+from runner.admission.examine import Admission
+from runner.evidence import schedule
+from runner.evidence.schedule import A, B
+from runner.judge.data.memory import HostMemory
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import tenant_of
 
-ALL = ("seeds", "again", "plain", *admission.MUST_PASS, *admission.MUST_FAIL)
+ALL = ("seeds", "again", "plain", *examine.MUST_PASS, *examine.MUST_FAIL)
 INPUTS = """
 import torch
 def generate_input(*, size, seed):
@@ -64,9 +64,9 @@ def examined(
         sides: Any = {B: side}
         trial = Trial(asked, "test", oracle, sides, HostMemory(), profile=schedule.CPU, emit=lambda *told: None)
         if not beside:
-            return admission.examine(trial, hard_ns)
+            return examine.examine(trial, hard_ns)
         with tenant_of(folder / "baseline") as sides[A]:
-            return admission.examine(trial, hard_ns)
+            return examine.examine(trial, hard_ns)
 
 
 def lines(found: Admission) -> dict[str, bool | None]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from runner.client import SiteClient
 from runner.config import DaemonSettings
-from runner.spool import Spool
-from runner.worker import Daemon
+from runner.daemon.client import SiteClient
+from runner.daemon.spool import Spool
+from runner.daemon.worker import Daemon
 from tests.runner.fake_site import TOKEN, FakeSite
 
 FAKE_JUDGE = (sys.executable, str(Path(__file__).with_name("fake_judge.py")))
@@ -81,7 +81,7 @@ def launch(site: FakeSite, state: Path, tmp_path: Path) -> Iterator[Callable[...
             **changes,
         }
         process = subprocess.Popen(
-            [sys.executable, "-m", "runner.worker"], env=environment, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "runner.daemon.worker"], env=environment, stderr=subprocess.PIPE, text=True
         )
         started.append(process)
         return process

@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from runner.accelerators import epoch
+from runner.host.accelerators import epoch
 
 state = Path(os.environ["RUNNER_STATE"])
 

@@ -10,14 +10,14 @@ import pytest
 from problems.cases import Fuzz, IntRange
 from problems.spec import MODEL
 from problems.tolerance import Tolerance
-from runner import each_output
-from runner.judge import oracle
-from runner.judge.call import Input
-from runner.judge.faults import OracleFailed
-from runner.judge.layout import DTYPES, Slot
-from runner.judge.memory import NoMemory
+from runner.admission import outputs
+from runner.admission.report_line import Line
+from runner.judge.data.call import Input
+from runner.judge.data.faults import OracleFailed
+from runner.judge.data.layout import DTYPES, Slot
+from runner.judge.data.memory import NoMemory
+from runner.judge.sides import oracle
 from runner.judge.trial import Trial
-from runner.line import Line
 from tests.runner.admission_here import INPUTS, SUM, examined, problem
 
 TWO = INPUTS + "def ref_kernel(data):\n    return torch.exp(data[0]) + data[1], data[0] * data[1]\n"
@@ -99,7 +99,7 @@ def torch() -> None:
     pytest.importorskip("torch")
 
 
-def line(reference: str, folder: Path, name: str = each_output.NAME, **changes: object) -> Line | None:
+def line(reference: str, folder: Path, name: str = outputs.NAME, **changes: object) -> Line | None:
     """What is said about its outputs alone, or the line of that name; the rest of the test passes."""
     changes = {"tolerance": None} | changes if "def check" in reference else changes
     found = examined(problem(reference, **changes), folder)
@@ -137,11 +137,11 @@ def test_scratch_that_a_problems_own_check_leaves_alone_may_hold_anything(tmp_pa
 
 
 def test_what_a_reference_changes_by_the_way_is_told(tmp_path: Path) -> None:
-    told = line(SCRATCH, tmp_path / "compared", each_output.IN_PLACE)
+    told = line(SCRATCH, tmp_path / "compared", outputs.IN_PLACE)
     assert told is not None
     assert (told.good, told.got) == (None, "changed, not returned: float32 [33]")
     for number, reference in enumerate((TWO, SCRATCH + LOOKS_AT_OUT, SCRATCH.replace("    return out\n", ""))):
-        assert line(reference, tmp_path / str(number), each_output.IN_PLACE) is None
+        assert line(reference, tmp_path / str(number), outputs.IN_PLACE) is None
 
 
 def test_parts_of_one_tensor_are_asked_about_each(tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ def test_an_output_with_another_meaning_in_another_case_is_another(tmp_path: Pat
 
 
 def test_of_many_outputs_some_are_drawn_for_each_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, ask = [], each_output.EachOutput.ask
+    asked, ask = [], outputs.EachOutput.ask
 
-    def counted(self: each_output.EachOutput, trial: Trial, given: Input, *told: Any, public: bool) -> None:
+    def counted(self: outputs.EachOutput, trial: Trial, given: Input, *told: Any, public: bool) -> None:
         judged: list[Any] = []
         monkeypatch.setattr(trial, "judge_output", lambda *told, **named: judged.append(told) or {"good": False})
         ask(self, trial, given, *told, public=public)
@@ -167,11 +167,11 @@ def test_of_many_outputs_some_are_drawn_for_each_case(tmp_path: Path, monkeypatc
         asked.append(len(judged))
 
     with monkeypatch.context() as patched:
-        patched.setattr(each_output.EachOutput, "ask", counted)
+        patched.setattr(outputs.EachOutput, "ask", counted)
         told = line(MANY, tmp_path)
     assert told is not None
     assert told.good
-    assert set(asked) == {each_output.MOST}
+    assert set(asked) == {outputs.MOST}
 
 
 @pytest.mark.parametrize("sign", ["", "-"])
@@ -188,7 +188,7 @@ def test_what_only_public_data_tell_counts_for_nothing(tmp_path: Path) -> None:
         benchmarks=({"size": 64, "live": 0, "seed": 2},),
         fuzz=Fuzz(cases=4, args={"size": IntRange(2, 64), "live": (0,)}),
     )
-    told = {one.name: one for one in examined(asked, tmp_path).lines}[each_output.NAME]
+    told = {one.name: one for one in examined(asked, tmp_path).lines}[outputs.NAME]
     assert told.got == "accepted without output 2"
 
 
@@ -231,26 +231,26 @@ def test_where_memory_runs_out_the_sizes_are_to_blame(tmp_path: Path, monkeypatc
     def no_room(*told: Any, **named: Any) -> None:
         raise NoMemory("no bytes are left")
 
-    monkeypatch.setattr(each_output.EachOutput, "ask", no_room)
+    monkeypatch.setattr(outputs.EachOutput, "ask", no_room)
     with pytest.raises(OracleFailed, match="choose smaller sizes"):
         line(TWO, tmp_path)
 
 
 @pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("dtype", [*each_output.SIGNED_ZERO, "int64", "bool"])
+@pytest.mark.parametrize("dtype", [*outputs.SIGNED_ZERO, "int64", "bool"])
 def test_zero_is_told_from_all_else(dtype: str, signed: bool) -> None:
     import torch
 
     bits = torch.zeros(6 * DTYPES[dtype][0], dtype=torch.uint8)
-    step = each_output.SIGNED_ZERO.get(dtype, 0)
+    step = outputs.SIGNED_ZERO.get(dtype, 0)
     if step and signed:
         bits[step - 1 :: step] = 0x80
     slot = Slot("out", dtype, (6,), (1,), len(bits), 0, 0)
     for region in (bits, bits.numpy()):
-        assert each_output._is_zero(slot, region)
+        assert outputs._is_zero(slot, region)
     bits[-1] = 0x40
     for region in (bits, bits.numpy()):
-        assert not each_output._is_zero(slot, region)
+        assert not outputs._is_zero(slot, region)
     if step > 1:
         bits[-1], bits[0] = 0, 1
-        assert not each_output._is_zero(slot, bits)
+        assert not outputs._is_zero(slot, bits)

@@ -10,10 +10,10 @@ import pytest
 from problems.cases import Fuzz, IntRange
 from problems.spec import Precision, case_name
 from problems.tolerance import Tolerance
-from runner import admission, draws
-from runner.admission import NEAR_CONSTANT, Tally
-from runner.judge.faults import OracleFailed
-from runner.judge.layout import Layout
+from runner.admission import examine, seeds
+from runner.admission.examine import NEAR_CONSTANT, Tally
+from runner.judge.data.faults import OracleFailed
+from runner.judge.data.layout import Layout
 from tests.runner.admission_here import ALL, INPUTS, SUM, examined, lines, problem
 
 ZEROS = INPUTS + "def ref_kernel(data):\n    return (data[0] + data[1]) * 1e-9\n"
@@ -86,7 +86,7 @@ def test_one_input_serves_all_variants(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     calls: list[str] = []
     found = examined(problem(SUM), tmp_path, calls)
-    assert len(calls) == found.cases * len(admission.variants(problem(SUM)))
+    assert len(calls) == found.cases * len(examine.variants(problem(SUM)))
 
 
 def test_a_problem_that_accepts_zeros_is_refused(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_plain_values_that_stay_are_accepted(tmp_path: Path) -> None:
 
 
 def test_what_was_never_drawn_is_not_said_to_stay() -> None:
-    found = admission.conclude(problem(SUM), {}, cases=0)
+    found = examine.conclude(problem(SUM), {}, cases=0)
     assert [line.got for line in found.lines if line.name in ("admission/seeds", "admission/plain")] == [
         "not tried"
     ] * 2
@@ -144,7 +144,7 @@ def test_what_was_never_drawn_is_not_said_to_stay() -> None:
 def test_a_malformed_layout_is_the_problems_fault(text: bytes) -> None:
     layout = Layout((), 0, 0, text)
     with pytest.raises(OracleFailed, match="malformed layout"):
-        draws.moved(layout, layout)
+        seeds.moved(layout, layout)
 
 
 def test_a_seed_among_other_arguments_is_fresh(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_what_only_public_cases_refuse_is_accepted(tmp_path: Path) -> None:
     )
     found = examined(asked, tmp_path)
     zeros = next(line for line in found.lines if line.name == "admission/zeros")
-    assert (zeros.good, zeros.explained.startswith(admission.PUBLIC_ONLY)) == (False, True)
+    assert (zeros.good, zeros.explained.startswith(examine.PUBLIC_ONLY)) == (False, True)
     assert lines(found)["ones"] is True
     (tmp_path / "drawn").mkdir()
     drawn = replace(asked, fuzz=Fuzz(cases=4, args={"size": IntRange(30, 50), "live": (1,)}))
@@ -185,7 +185,7 @@ def test_a_check_that_accepts_anything_is_refused_by_each_variant(tmp_path: Path
     pytest.importorskip("torch")
     found = examined(problem(ANYTHING_GOES, tolerance=None), tmp_path)
     bad = [name for name, good in lines(found).items() if good is False]
-    assert bad == [name for name in admission.MUST_FAIL if name != "half"], "half precision is a warning here"
+    assert bad == [name for name in examine.MUST_FAIL if name != "half"], "half precision is a warning here"
 
 
 def test_outputs_that_forget_their_input_are_refused(tmp_path: Path) -> None:
@@ -215,23 +215,23 @@ def test_half_precision_passes_a_wide_tolerance(tmp_path: Path) -> None:
     wide = problem(SUM, tolerance=Tolerance(rtol=1e-2, atol=1e-2))
     found = examined(wide, tmp_path)
     assert (lines(found)["half"], found.passed) == (None, True), "a warning, by the problem's own tolerance"
-    assert found.marks == (admission.ACCEPTS_HALF,)
+    assert found.marks == (examine.ACCEPTS_HALF,)
     strict = examined(replace(wide, precision=Precision(legal=("fp32",), strict=True)), tmp_path / "strict")
     assert (lines(strict)["half"], strict.passed, strict.marks) == (False, False, ())
-    assert "half" not in admission.variants(replace(wide, precision=Precision(legal=("fp16",))))
+    assert "half" not in examine.variants(replace(wide, precision=Precision(legal=("fp16",))))
 
 
 def test_nor_does_it_count_there_that_only_public_cases_refuse_it() -> None:
     tally = Tally(called=3, wrong=1, secret=2)
-    assert admission.line("half", tally, tf32=True).good is None
-    assert admission.line("half", tally).good is False
+    assert examine.line("half", tally, tf32=True).good is None
+    assert examine.line("half", tally).good is False
 
 
 @pytest.mark.parametrize(("legal", "wrong", "good"), [("tf32", 0, None), ("tf32", 1, True), ("fp32", 0, False)])
 def test_half_precision_may_pass_where_tf32_may(legal: str, wrong: int, good: bool | None) -> None:
-    tallies = {"half": admission.Tally(called=3, wrong=wrong)}
+    tallies = {"half": examine.Tally(called=3, wrong=wrong)}
     asked = problem(SUM, precision=Precision(legal=("fp64", legal), strict=True))
-    assert lines(admission.conclude(asked, tallies, cases=3))["half"] is good
+    assert lines(examine.conclude(asked, tallies, cases=3))["half"] is good
 
 
 def test_a_tolerance_at_the_rounding_error_leaves_no_margin(tmp_path: Path) -> None:
@@ -254,10 +254,10 @@ def test_a_reference_that_ends_its_container_is_told_with_its_reason(tmp_path: P
 
 def test_a_faulty_declaration_of_work_is_told_to_its_author() -> None:
     wrong = problem(SUM, speed_of_light={"read_bytes": "rows * 4", "write_bytes": "4"})
-    line = admission.declared(wrong)
+    line = examine.declared(wrong)
     assert (line.good, "rows" in line.explained) == (False, True)
-    assert admission.declared(replace(wrong, speed_of_light={"read_bytes": "size * 4"})).good is True
-    assert admission.declared(problem(SUM)).good is None
+    assert examine.declared(replace(wrong, speed_of_light={"read_bytes": "size * 4"})).good is True
+    assert examine.declared(problem(SUM)).good is None
 
 
 def test_the_margin_is_what_is_allowed_over_what_rounding_takes() -> None:
@@ -325,7 +325,7 @@ def ref_kernel(data):
 def test_of_doubles_single_precision_is_half(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     doubles = problem(SUM.replace("generator=generator)", "generator=generator, dtype=torch.float64)"))
-    assert examined(doubles, tmp_path).marks == (admission.ACCEPTS_HALF,), "the tolerance is wide enough for it"
+    assert examined(doubles, tmp_path).marks == (examine.ACCEPTS_HALF,), "the tolerance is wide enough for it"
     legal = replace(doubles, precision=Precision(legal=("fp32",)))
     assert lines(examined(legal, tmp_path / "legal"))["half"] is None
 

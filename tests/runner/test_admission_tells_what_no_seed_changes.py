@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from problems.spec import MODEL
-from runner import draws
-from runner.judge.memory import HostMemory
-from runner.judge.oracle import Oracle
+from runner.admission import seeds
+from runner.judge.data.memory import HostMemory
+from runner.judge.sides.oracle import Oracle
 from tests.runner.admission_here import problem
 from tests.runner.judge.oracle_here import oracle_of
 
@@ -64,7 +64,7 @@ def told(oracle: Oracle, case: dict[str, Any], **changes: Any) -> list[str]:
     trial: Any = SimpleNamespace(
         chance=random.Random(1), memory=HostMemory(), oracle=oracle, problem=problem("", **changes)
     )
-    return [line.got for line in draws.fixed([draws.draw(trial, case)])]
+    return [line.got for line in seeds.fixed([seeds.draw(trial, case)])]
 
 
 @pytest.mark.parametrize(

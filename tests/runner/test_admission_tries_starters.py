@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from problems.spec import Problem
-from runner import once
+from runner.commands import local
 from runner.config import JudgeSettings
 from tests.conftest import SANDBOX_IMAGE
 
@@ -49,7 +49,7 @@ def settings(tmp_path: Path) -> JudgeSettings:
 
 
 def test_admission_reports_each_starter_and_holds_none_against_the_problem(tmp_path: Path) -> None:
-    report = once.judge_here(once.admission_job(problem(), "cpu"), settings(tmp_path), lambda event: None)
+    report = local.judge_here(local.admission_job(problem(), "cpu"), settings(tmp_path), lambda event: None)
     assert report.outcome == "passed", report.admission
     starters = {line["name"]: line for line in report.admission["lines"] if line["name"].startswith("starter/")}
     assert list(starters) == ["starter/C", "starter/Python"], "those of a GPU cannot run here"
@@ -67,6 +67,6 @@ def test_a_result_of_another_floating_dtype_is_left_to_the_problems_own_check(
     tmp_path: Path, change: str, outcome: str
 ) -> None:
     source = FLOAT32.replace("dim=0)", f"dim=0){change}")
-    job = once.job_from(problem(), source, "mine.py", "test", "cpu")
-    report = once.judge_here(job, settings(tmp_path), lambda event: None)
+    job = local.job_from(problem(), source, "mine.py", "test", "cpu")
+    report = local.judge_here(job, settings(tmp_path), lambda event: None)
     assert report.outcome == outcome, report.message

@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 
 from problems.formats.gpumode import load_problem
 from problems.spec import Problem, case_name
-from runner import accelerators, bench, epochs
+from runner.commands import bench
+from runner.commands.main import app
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
-from runner.judge.ceilings import Ceilings
-from runner.judge.schedule import A, B
-from runner.main import app
+from runner.evidence.ceilings import Ceilings
+from runner.evidence.schedule import A, B
+from runner.host import accelerators, epochs
 from runner.wire import Report
 
 WHEN = "2026-11-20T12:00:00+00:00"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from problems.spec import Problem
-from runner import canary
 from runner.config import JudgeSettings
+from runner.daemon import canary
 from runner.errors import JudgeFault
 from runner.wire import Job, Report
 

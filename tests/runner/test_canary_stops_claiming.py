@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from runner import canary
-from runner.worker import Daemon
+from runner.daemon import canary
+from runner.daemon.worker import Daemon
 from tests.runner.fake_site import FakeSite
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from runner import once
+from runner.commands import local
 from tests.runner.test_told_to_end_it_clears_away import HEEDING
 
-BOTH = ("runner.start", "leaderboard.cli.start")
-KERNEL = once.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py"
+BOTH = ("runner.commands.start", "leaderboard.cli.start")
+KERNEL = local.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py"
 WHILE_IT_LOADS = """
 import os, signal, sys
 class Press:
@@ -64,7 +64,8 @@ def test_a_closed_stdout_is_no_fault(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("runner.start", "once", "vectoradd", "none.py"), ("leaderboard.cli.start", "submit", "none.py")]
+    "arguments",
+    [("runner.commands.start", "once", "vectoradd", "none.py"), ("leaderboard.cli.start", "submit", "none.py")],
 )
 def test_a_full_disk_behind_stderr(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
@@ -72,7 +73,9 @@ def test_a_full_disk_behind_stderr(arguments: tuple[str, ...]) -> None:
 
 
 def test_a_terminal_that_cannot_show_a_character_shows_another(tmp_path: Path) -> None:
-    code, said = done("-m", "runner.start", "replay", str(tmp_path / "\u00b5.json"), env={**os.environ, **ASCII})
+    code, said = done(
+        "-m", "runner.commands.start", "replay", str(tmp_path / "\u00b5.json"), env={**os.environ, **ASCII}
+    )
     assert (code, "?.json: No such file or directory" in said) == (2, True)
 
 
@@ -89,6 +92,6 @@ def test_ctrl_c_ends_it_without_a_word(command: str, moment: str, code: int) -> 
 
 def test_a_submission_may_come_through_a_pipe(tmp_path: Path) -> None:
     engine = {"DOCKER_HOST": f"unix://{tmp_path}/none", "RUNNER_LOCKS": str(tmp_path), "RUNNER_STATE": str(tmp_path)}
-    asked = ("-m", "runner.start", "once", "vectoradd", "/dev/stdin")
+    asked = ("-m", "runner.commands.start", "once", "vectoradd", "/dev/stdin")
     code, said = done(*asked, input=KERNEL.read_text(), env={**os.environ, **engine, "RUNNER_HARDWARE": "cpu"})
     assert (code, said.startswith("no Docker Engine answers")) == (2, True)

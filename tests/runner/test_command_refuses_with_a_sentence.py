@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from runner import config, main, once
+from runner import config
+from runner.commands import local, main
 from runner.errors import ConfigError
 
-KERNEL = str(once.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py")
+KERNEL = str(local.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py")
 ONCE = ("once", "vectoradd", KERNEL)
 CONFIRM = ("confirm", "vectoradd", KERNEL, "--incumbent", KERNEL)
 
@@ -59,7 +60,7 @@ def test_a_step_to_leave_out_that_is_none(arguments: tuple[str, ...], monkeypatc
 
 def test_nothing_else_is_said() -> None:
     """In a process of its own, where the log goes to stderr, too."""
-    command = [sys.executable, "-m", "runner.start", *ONCE]
+    command = [sys.executable, "-m", "runner.commands.start", *ONCE]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert " ".join(done.stderr.split()).startswith("no Docker Engine answers")

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from runner import main, once, replay, verify
-from runner.execute import report_of
+from runner.commands import local, main, replay, verify
+from runner.job.execute import report_of
 from runner.wire import Report
 from tests.runner.judge.simulated import race
 from tests.runner.judge.test_report_schema import simulated
 
-SHIPPED = once.LIBRARY / "kernels101" / "vectoradd"
+SHIPPED = local.LIBRARY / "kernels101" / "vectoradd"
 KERNEL = str(SHIPPED / "submissions" / "accepted" / "torch_out.py")
 WARNED = ["unknown key nonsense", "unknown key tolerence"]
 
@@ -28,7 +28,7 @@ WARNED = ["unknown key nonsense", "unknown key tolerence"]
 def _nothing_is_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
     monkeypatch.setattr(
-        once, "judge_here", lambda job, settings, on_event, patience: Report(attempt_id="1", token=0, outcome="wrong")
+        local, "judge_here", lambda job, settings, on_event, patience: Report(attempt_id="1", token=0, outcome="wrong")
     )
 
 
@@ -66,14 +66,14 @@ def _is_warned(said: list[str]) -> None:
 
 def test_what_a_script_gets_can_still_be_read_and_replayed(misspelt: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = report_of(Report(attempt_id="1", token=0, outcome="infra_error"), simulated(race(0.5)), {})
-    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event, patience: made)
+    monkeypatch.setattr(local, "judge_here", lambda job, settings, on_event, patience: made)
     printed = json.loads(invoke("once", misspelt, KERNEL, "--json").stdout)
     assert Report.from_json(printed) == Report.from_json(json.loads(json.dumps(made.to_json())))
     assert replay.replay(printed).same
 
 
 def test_a_module_that_is_run_is_the_command() -> None:
-    command = [sys.executable, "-m", "runner.start"]
+    command = [sys.executable, "-m", "runner.commands.start"]
     helped = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60)
     assert (helped.returncode, "verify" in helped.stdout) == (0, True)
     refused = subprocess.run([*command, "once", "of-nobody", KERNEL], capture_output=True, text=True, timeout=60)

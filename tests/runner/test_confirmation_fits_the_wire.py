@@ -10,10 +10,10 @@ from typing import Any
 
 from rich.console import Console
 
-from runner import replay, show
-from runner.confirm import confirm
-from runner.fit import LIMIT_BYTES, fit, is_summed_up
-from runner.judge import report as evidence_report
+from runner.commands import render, replay
+from runner.evidence import schema as evidence_report
+from runner.job.confirm import confirm
+from runner.job.shrink_report import LIMIT_BYTES, fit, is_summed_up
 from runner.wire import MAX_REPORT_BYTES, Report, dump
 from tests.runner.test_confirmation_is_one_report_of_many_runs import JOB, SETTINGS, FakeJudge, disturbed
 
@@ -88,6 +88,6 @@ def test_the_record_is_decided_again_from_what_each_run_came_to() -> None:
 
 def test_a_person_is_told_that_samples_are_missing() -> None:
     screen = Console(file=io.StringIO(), width=400)
-    show.replayed(screen, replay.replay(json.loads(dump(fit(whole(), 1)))))
+    render.replayed(screen, replay.replay(json.loads(dump(fit(whole(), 1)))))
     text: str = screen.file.getvalue()  # type: ignore[attr-defined]
     assert "Of 6 runs not all samples were kept" in text

@@ -14,18 +14,19 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from runner import execute, main, once, replay, show
+from runner.commands import local, main, render, replay
 from runner.config import JudgeSettings
-from runner.confirm import confirm
-from runner.execute import OnEvent, report_of
-from runner.judge.records import INCUMBENT_FAILED
-from runner.judge.schedule import ABIIBA, A, B, I
+from runner.evidence.records import INCUMBENT_FAILED
+from runner.evidence.schedule import ABIIBA, A, B, I
+from runner.job import execute
+from runner.job.confirm import confirm
+from runner.job.execute import OnEvent, report_of
 from runner.wire import Event, Incumbent, Job, Report
 from tests.conftest import SANDBOX_IMAGE
 from tests.runner.judge.simulated import FakeSide, Race
 from tests.runner.judge.test_report_schema import simulated
 
-ADD = once.LIBRARY / "kernels101" / "vectoradd" / "submissions"
+ADD = local.LIBRARY / "kernels101" / "vectoradd" / "submissions"
 JOB = Job(
     attempt_id="7",
     token=3,
@@ -174,7 +175,7 @@ def test_a_host_that_fails_before_there_is_evidence_is_reported_as_it_is() -> No
 
 def shown(report: Report) -> str:
     screen = Console(file=io.StringIO(), width=400)
-    show.confirmation(screen, report)
+    render.confirmation(screen, report)
     text: str = screen.file.getvalue()  # type: ignore[attr-defined]
     return text
 
@@ -212,12 +213,12 @@ def test_the_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
 @pytest.mark.docker
 def test_a_real_run_has_all_three_in_its_blocks(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
-    whole, accepted = once.find_problem("vectoradd"), ADD / "accepted"
+    whole, accepted = local.find_problem("vectoradd"), ADD / "accepted"
     small = {**whole.benchmarks[0], "size": 400_000}
     fewer = replace(whole, tests=(), benchmarks=(small,), fuzz=None)  # what it shows needs no more
     problem = replace(fewer, untuned_on=("cpu",))
     candidate, incumbent = accepted / "torch_out.py", accepted / "torch_temporary.py"
-    report = once.confirm_here(problem, candidate, incumbent, 1, settings, lambda event: None)
+    report = local.confirm_here(problem, candidate, incumbent, 1, settings, lambda event: None)
     sides = {block["side"] for quad in report.evidence["runs"][0]["timing"][0]["quads"] for block in quad["blocks"]}
     assert sides == {A, B, I}
     assert not report.evidence["runs"][0]["tuned"]

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from runner import config, prepare
-from runner.judge import contexts
-from runner.judge.schedule import A, B, I
-from runner.judge.tenant import Tenant
+from runner import config
+from runner.evidence.schedule import A, B, I
+from runner.job import prepare
+from runner.judge.sides import own_calls as contexts
+from runner.judge.sides.tenant import Tenant
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 

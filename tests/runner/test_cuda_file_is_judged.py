@@ -8,11 +8,11 @@ import pytest
 
 from problems.formats.gpumode import load_problem
 from problems.spec import Problem
-from runner import once, verify
+from runner.commands import local, verify
 from runner.config import JudgeSettings
-from runner.judge.arena import PLACES
 from runner.judge.cases import SECRET_CASES
-from runner.judge.memory import HostMemory
+from runner.judge.data.memory import HostMemory
+from runner.judge.sides.arena import PLACES
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
 
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.docker
 
 def judged(problem: Problem, source: str, filename: str, mode: str, locks: Path) -> Report:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=locks)
-    job = once.job_from(problem, source, filename, mode, "cpu")
-    return once.judge_here(job, settings, lambda event: None)
+    job = local.job_from(problem, source, filename, mode, "cpu")
+    return local.judge_here(job, settings, lambda event: None)
 
 
 @pytest.mark.parametrize("moves", [False, True], ids=["in one place", "in several places, as on a GPU"])
@@ -49,7 +49,7 @@ def test_its_samples_get_the_verdicts_of_their_folders(tmp_path: Path) -> None:
 
 def test_the_admission_test_answers_it_in_python(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
-    report = once.judge_here(once.admission_job(PROBLEM, "cpu"), settings, lambda event: None)
+    report = local.judge_here(local.admission_job(PROBLEM, "cpu"), settings, lambda event: None)
     assert report.outcome == "passed", report.message
 
 

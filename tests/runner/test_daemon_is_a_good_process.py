@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.accelerators import Device, DeviceLock, epoch
+from runner.host.accelerators import Device, DeviceLock, epoch
 from tests.runner.conftest import is_alive
 from tests.runner.fake_site import TOKEN, FakeSite
 
@@ -93,7 +93,7 @@ def test_draining_daemon_stays_up_and_says_so(site: FakeSite, launch: Launch) ->
 
 def command(site: FakeSite, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PHOTOFINISH_URL": site.url, "RUNNER_TOKEN": TOKEN, **changes}
-    program = [sys.executable, "-m", "runner.main", *arguments]
+    program = [sys.executable, "-m", "runner.commands.main", *arguments]
     return subprocess.run(program, env=environment, capture_output=True, text=True, timeout=60)
 
 
@@ -193,7 +193,7 @@ def test_wrong_setting_is_named(launch: Launch, changes: dict[str, str], named: 
 
 
 def test_device_is_held_by_one_runner_of_a_host(tmp_path: Path) -> None:
-    holder = "import sys, pathlib; from runner.accelerators import *; from runner.errors import DeviceBusy\n"
+    holder = "import sys, pathlib; from runner.host.accelerators import *; from runner.errors import DeviceBusy\n"
     holder += "try:\n with DeviceLock(Device('cpu', 0), pathlib.Path(sys.argv[1])): print('held')\n"
     holder += "except DeviceBusy: print('busy')"
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from runner import accelerators, container_checks, doctor, host_checks, main
+from runner.commands import main
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
-from runner.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check
-from runner.judge.hostfit import Fit
+from runner.host import accelerators, container_checks, doctor, host_checks
+from runner.host.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check
+from runner.judge.device.fitness import Fit
 from sandbox import protocol
 from sandbox.errors import DockerMissing, ImageMissing, SandboxError
 from tests.conftest import SANDBOX_IMAGE

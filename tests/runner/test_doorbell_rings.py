@@ -13,7 +13,7 @@ import pytest
 import redis
 from dramatiq.brokers.redis import RedisBroker
 
-from runner.worker import Daemon
+from runner.daemon.worker import Daemon
 from tests.runner.fake_site import FakeSite
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from runner import inside
-from runner.accelerators import epoch, fingerprint
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
+from runner.host import image_versions as inside
+from runner.host.accelerators import epoch, fingerprint
 from sandbox import container, policy
 from tests.runner.judge.fake_nvml import NOT_SUPPORTED, UNKNOWN, FakeError, FakeNvml
 

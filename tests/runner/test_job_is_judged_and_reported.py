@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from runner.worker import Daemon
+from runner.daemon.worker import Daemon
 from tests.runner.fake_site import FakeSite
 
 

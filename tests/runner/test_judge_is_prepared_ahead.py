@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.accelerators import epoch
-from runner.worker import Daemon
+from runner.daemon.worker import Daemon
+from runner.host.accelerators import epoch
 from tests.runner.conftest import is_alive
 from tests.runner.fake_site import FakeSite
 

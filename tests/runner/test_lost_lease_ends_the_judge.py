@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.worker import Daemon
+from runner.daemon.worker import Daemon
 from tests.runner.conftest import is_alive
 from tests.runner.fake_site import FakeSite
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from runner import once, show
-from runner.execute import report_of
+from runner.commands import local, render
+from runner.job.execute import report_of
 from runner.wire import Report
 from tests.runner.judge.simulated import race
 from tests.runner.judge.test_report_schema import simulated
@@ -23,7 +23,7 @@ def made(**changes: Any) -> Report:
 
 def shown(report: Report) -> str:
     screen = Console(file=io.StringIO(), width=400)
-    show.report(screen, report)
+    render.report(screen, report)
     text: str = screen.file.getvalue()  # type: ignore[attr-defined]
     return text
 
@@ -71,7 +71,7 @@ def test_the_share_of_the_speed_of_light_is_shown_where_it_is_known() -> None:
 
 def test_every_flag_of_a_verdict_is_explained() -> None:
     for flag in ("not_certified", "not_converged", "bimodal"):
-        assert show.EXPLAINED[flag] in shown(replace(made(), flags=(flag,)))
+        assert render.EXPLAINED[flag] in shown(replace(made(), flags=(flag,)))
 
 
 def test_a_failure_shows_what_to_do_and_no_figures() -> None:
@@ -87,9 +87,9 @@ def test_a_device_that_must_not_go_on_is_said() -> None:
 
 
 def test_a_job_here_asks_what_the_board_of_this_hardware_asks() -> None:
-    problem = once.find_problem("softmax")
+    problem = local.find_problem("softmax")
     for hardware, rows in (("cpu", 1531), ("H200", 8192)):
-        job = once.job_from(problem, "", "", "ranked", hardware)
+        job = local.job_from(problem, "", "", "ranked", hardware)
         assert job.problem_digest == problem.on(hardware).digest
         assert job.problem["benchmarks"][0]["rows"] == rows
         assert "benchmarks_on" not in job.problem

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runner.accelerators import epoch
-from runner.once import find_problem
+from runner.commands.local import find_problem
+from runner.host.accelerators import epoch
 from runner.wire import Job, dump
 from sandbox.freezer import find_freezer
 from sandbox.policy import LABEL
@@ -30,14 +30,14 @@ PATIENCE_S = 60
 
 
 class Judge:
-    """`python -m runner.standby`, as the daemon starts it."""
+    """`python -m runner.job.judge_main`, as the daemon starts it."""
 
     def __init__(self, client: docker.DockerClient, **settings: str) -> None:
         self.owner = f"standby{secrets.token_hex(6)}"
         self._client = client
         self._environment = {**os.environ, "SANDBOX_IMAGE": IMAGE, **settings, "RUNNER_ID": self.owner}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "runner.standby"],
+            [sys.executable, "-m", "runner.job.judge_main"],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -63,7 +63,7 @@ class Judge:
         return self.process.stderr.read().decode()
 
     def reap(self) -> None:
-        subprocess.run([sys.executable, "-m", "runner.standby", "--reap"], env=self._environment, check=True)
+        subprocess.run([sys.executable, "-m", "runner.job.judge_main", "--reap"], env=self._environment, check=True)
 
     def close(self) -> None:
         self.process.kill()

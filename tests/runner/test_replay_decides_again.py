@@ -10,17 +10,19 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from runner import execute, main, once, replay
+from runner.commands import local, main, replay
+from runner.commands.replay import ReplayError
 from runner.config import JudgeSettings
-from runner.judge import contexts, plausible, verdict
-from runner.judge.schedule import ABIIBA, GPU, A, B, I
-from runner.replay import ReplayError
+from runner.evidence import rules, verdict
+from runner.evidence.schedule import ABIIBA, GPU, A, B, I
+from runner.job import execute
+from runner.judge.sides import own_calls
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
 from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, race
 from tests.runner.judge.test_report_schema import changed, simulated
 
-ADD = once.LIBRARY / "kernels101" / "vectoradd" / "submissions"
+ADD = local.LIBRARY / "kernels101" / "vectoradd" / "submissions"
 BLANK = Report(attempt_id="1", token=0, outcome="infra_error")
 
 
@@ -104,7 +106,7 @@ def test_whatever_is_changed_is_seen(path: str, value: Any, what: str) -> None:
 
 
 def test_a_report_of_before_gaps_were_compared_is_decided_as_then() -> None:
-    own = {side: [[450_000 + 900 * (side == B), 0, 0, 3_000, 0, 0, 0]] * contexts.LEAST for side in (A, B)}
+    own = {side: [[450_000 + 900 * (side == B), 0, 0, 3_000, 0, 0, 0]] * own_calls.LEAST for side in (A, B)}
     report = changed(told(simulated()), "evidence.own_calls", own)
     report = changed(report, "evidence.timing.0.contexts", {B: 0.0})
     assert replay.replay(changed(report, "evidence.timing.0.gaps", None)).same
@@ -143,7 +145,7 @@ def test_a_forged_time_is_seen_in_the_ratio() -> None:
 def test_a_finding_that_was_taken_away_is_seen() -> None:
     """Four times as fast as a tuned baseline: held, and so it must stay."""
     evidence = simulated(race(0.25)) | {"tuned": True}
-    found = plausible.findings(evidence)
+    found = rules.findings(evidence)
     assert found
     kept = replay.replay(evidence | {"findings": json.loads(json.dumps(found))})
     assert kept.same
@@ -313,9 +315,9 @@ def test_the_command_reads_no_more_than_a_report_may_have(tmp_path: Path, monkey
 @pytest.mark.docker
 def test_a_real_report_is_decided_again(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
-    whole = once.find_problem("vectoradd")
+    whole = local.find_problem("vectoradd")
     problem = replace(whole, benchmarks=({**whole.benchmarks[0], "size": 400_000},))
-    report = once.judge_once(problem, ADD / "accepted" / "torch_out.py", "ranked", settings, lambda event: None)
+    report = local.judge_once(problem, ADD / "accepted" / "torch_out.py", "ranked", settings, lambda event: None)
     found = replay.replay(json.loads(json.dumps(report.to_json())))
     assert found.differences == ()
     assert found.blocks > 0

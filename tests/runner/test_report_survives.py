@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runner.daemon.spool import ASIDE_FILES, Spool
+from runner.daemon.worker import Daemon
 from runner.errors import ConfigError
-from runner.spool import ASIDE_FILES, Spool
 from runner.wire import Report
-from runner.worker import Daemon
 from tests.runner.fake_site import FakeSite
 
 LIMIT = 100_000

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner import accelerators, gpus
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
+from runner.host import accelerators, gpus
 
 MINORS, UUIDS = {0: 2, 3: 7}, {0: "GPU-aa", 3: "GPU-dd"}  # by NVML's number
 

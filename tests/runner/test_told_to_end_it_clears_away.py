@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from runner import ending, main, once
+from runner.commands import local, main
+from runner.job import cleanup
 from sandbox import container
 from sandbox.policy import LABEL
 from tests.conftest import SANDBOX_IMAGE
@@ -23,7 +24,7 @@ from tests.conftest import SANDBOX_IMAGE
 if TYPE_CHECKING:
     import docker
 
-KERNEL = str(once.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py")
+KERNEL = str(local.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py")
 PATIENCE_S = 60
 HEEDING = ("env", "--default-signal=INT")  # what a shell starts in the background ignores Ctrl-C, and so would this
 TASK = """
@@ -71,7 +72,7 @@ class Command:
             "RUNNER_LOCKS": str(locks),
         }
         self.process = subprocess.Popen(
-            [*HEEDING, sys.executable, "-m", "runner.start", *arguments],
+            [*HEEDING, sys.executable, "-m", "runner.commands.start", *arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -177,9 +178,9 @@ def told(monkeypatch: pytest.MonkeyPatch, number: int, *arguments: str) -> Any:
         os.kill(os.getpid(), number)
         time.sleep(PATIENCE_S)
 
-    monkeypatch.setattr(ending, "reap_of_the_dead", lambda: 0)
-    monkeypatch.setattr(once, "judge_here", judge)
-    monkeypatch.setattr("runner.bench.measure_ceilings", lambda settings, **named: judge())
+    monkeypatch.setattr(cleanup, "reap_of_the_dead", lambda: 0)
+    monkeypatch.setattr(local, "judge_here", judge)
+    monkeypatch.setattr("runner.commands.bench.measure_ceilings", lambda settings, **named: judge())
     return CliRunner().invoke(main.app, list(arguments))
 
 
@@ -197,10 +198,10 @@ def told(monkeypatch: pytest.MonkeyPatch, number: int, *arguments: str) -> Any:
 def test_each_command_ends_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], number: int, exit_code: int
 ) -> None:
-    before = {one: signal.signal(one, signal.default_int_handler) for one in ending.SIGNALS}  # not to end the tests
+    before = {one: signal.signal(one, signal.default_int_handler) for one in cleanup.SIGNALS}  # not to end the tests
     try:
         result = told(monkeypatch, number, *arguments)
-        assert {signal.getsignal(one) for one in ending.SIGNALS} == {signal.default_int_handler}, "not restored"
+        assert {signal.getsignal(one) for one in cleanup.SIGNALS} == {signal.default_int_handler}, "not restored"
     finally:
         for one, was in before.items():
             signal.signal(one, was)
@@ -212,10 +213,10 @@ def test_each_command_ends_with_a_sentence(
 def test_a_signal_that_is_ignored_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """As nohup starts a command."""
     screen: Any = None
-    monkeypatch.setattr(ending, "reap_of_the_dead", lambda: 0)
+    monkeypatch.setattr(cleanup, "reap_of_the_dead", lambda: 0)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with ending.tidy(screen):
+        with cleanup.tidy(screen):
             os.kill(os.getpid(), signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
@@ -225,14 +226,14 @@ def test_a_signal_that_is_ignored_stays_so(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_second_signal_cuts_nothing_short_and_a_late_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    told = ending._Told()
+    told = cleanup._Told()
     for when, number in ((0.0, signal.SIGTERM), (20.0, signal.SIGHUP)):
         now = when
-        with pytest.raises(ending.Terminated) as caught:
+        with pytest.raises(cleanup.Terminated) as caught:
             told(number, None)
         assert caught.value.code == 128 + number
-        now += ending.AGAIN_S - 1
-        for one in ending.SIGNALS:
+        now += cleanup.AGAIN_S - 1
+        for one in cleanup.SIGNALS:
             told(one, None)
     now = 40.0
     with pytest.raises(KeyboardInterrupt):
@@ -240,21 +241,21 @@ def test_a_second_signal_cuts_nothing_short_and_a_late_one_counts(monkeypatch: p
 
 
 def test_only_a_process_that_is_gone_for_certain_is_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = ending.new_owner()
+    mine = cleanup.new_owner()
     assert len(mine) <= 32
-    assert mine != ending.new_owner()
-    assert not ending.is_of_the_dead(mine)
+    assert mine != cleanup.new_owner()
+    assert not cleanup.is_of_the_dead(mine)
     done = subprocess.Popen(["true"])
-    pid, started, here = done.pid, ending._started(done.pid), ending._here()
+    pid, started, here = done.pid, cleanup._started(done.pid), cleanup._here()
     gone = f"once{pid:x}s{started:x}h{here}n1"
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    assert not ending.is_of_the_dead(gone), "not waited for yet"
+    assert not cleanup.is_of_the_dead(gone), "not waited for yet"
     done.wait()
-    assert ending.is_of_the_dead(gone)
-    assert ending.is_of_the_dead(f"once{os.getpid():x}s0h{here}n1"), "another process has its pid"
-    assert not ending.is_of_the_dead(f"once{pid:x}s{started:x}h00000000n1"), "of another host"
+    assert cleanup.is_of_the_dead(gone)
+    assert cleanup.is_of_the_dead(f"once{os.getpid():x}s0h{here}n1"), "another process has its pid"
+    assert not cleanup.is_of_the_dead(f"once{pid:x}s{started:x}h00000000n1"), "of another host"
     for name in ("once8b51dcce579b", "standby0011", "", "oncexsyhzn1", f"once{'f' * 20}s0h{here}n1"):
-        assert not ending.is_of_the_dead(name)
+        assert not cleanup.is_of_the_dead(name)
 
 
 def test_what_a_context_could_not_close_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,11 +266,11 @@ def test_what_a_context_could_not_close_is_removed(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(container, "connect", lambda timeout_s: Client())
     monkeypatch.setattr(container, "reap", lambda client, owner: reaped.append(owner))
-    with ending.cleared("quiet"):
+    with cleanup.cleared("quiet"):
         pass
-    with pytest.raises(ValueError, match="a bug"), ending.cleared("failed"):
+    with pytest.raises(ValueError, match="a bug"), cleanup.cleared("failed"):
         raise ValueError("a bug")
-    for error in (ending.Terminated(signal.SIGTERM), KeyboardInterrupt()):
-        with pytest.raises(type(error)), ending.cleared("told"):
+    for error in (cleanup.Terminated(signal.SIGTERM), KeyboardInterrupt()):
+        with pytest.raises(type(error)), cleanup.cleared("told"):
             raise error
     assert reaped == ["told", "told"]

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner import once
+from runner.commands import local
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
-from runner.execute import execute
-from runner.judge import hostfit
-from runner.prepare import Hardware, Prepared
+from runner.job.execute import execute
+from runner.job.prepare import Hardware, Prepared
+from runner.judge.device import fitness
 from sandbox.errors import SandboxError
 from tests.runner.judge.fake_nvml import FakeNvml
 
@@ -61,7 +61,7 @@ def test_an_unfit_gpu_is_refused_before_anything_is_made(
 
 def test_its_job_ends_as_the_hosts_fault(driver: Driver, settings: JudgeSettings) -> None:
     driver.mig = [1, 1]
-    job = once.job_from(once.find_problem("vectoradd"), "", "a.py", "ranked", "H200")
+    job = local.job_from(local.find_problem("vectoradd"), "", "a.py", "ranked", "H200")
     report = execute(job, settings, lambda event: None)
     assert (report.outcome, report.reason) == ("infra_error", "sandbox")
     assert "MIG: on" in report.evidence["operator"]
@@ -81,7 +81,7 @@ def test_a_prepared_set_begins_no_job_when_its_gpu_is_fit_no_more(
 
 def test_a_driver_that_does_not_answer_is_refused(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     driver.broken["nvmlDeviceGetHandleByIndex"] = RuntimeError("gone")
-    (fit,) = hostfit.job_fit(0)
+    (fit,) = fitness.job_fit(0)
     assert (fit.name, fit.ok) == ("NVML", False)
 
 

@@ -17,13 +17,14 @@ from typer.testing import CliRunner
 
 from problems.formats import kernelbench
 from problems.spec import Problem
-from runner import admission, main, once, verify
+from runner.admission import examine
+from runner.commands import local, main, verify
+from runner.commands.verify import Sample
 from runner.config import JudgeSettings
-from runner.verify import Sample
 from runner.wire import MAX_SOURCE_BYTES, Report
 from tests.conftest import SANDBOX_IMAGE
 
-PROBLEM = once.find_problem("vectoradd")
+PROBLEM = local.find_problem("vectoradd")
 FINDING = {"findings": [{"rule": "too_fast"}]}
 
 
@@ -140,7 +141,7 @@ def test_a_sample_that_could_not_be_submitted_is_named(
     path = tmp_path / "submissions/accepted/z.py"
     path.parent.mkdir(parents=True)
     make(path)
-    with pytest.raises(once.UsageError, match=says) as caught:
+    with pytest.raises(local.UsageError, match=says) as caught:
         list(verify.in_folders(tmp_path))
     assert str(path) in str(caught.value)
 
@@ -172,7 +173,7 @@ def test_a_test_that_could_not_be_done_is_one_bad_line() -> None:
 
 def variant(name: str, problem: Problem = PROBLEM) -> Any:
     """The entry of one, as a tenant would load it. Without the problem's other files: vectoradd's need none."""
-    source = admission.source(problem, (name,))
+    source = examine.source(problem, (name,))
     module: dict[str, Any] = {"__name__": "submission"}
     try:
         exec(compile(source, "submission.py", "exec"), module)
@@ -273,7 +274,7 @@ def test_the_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
 
 
 def test_where_nothing_is_for_this_hardware_nothing_was_judged(tmp_path: Path) -> None:
-    folder = shutil.copytree(once.find_folder("vectoradd"), tmp_path / "a", ignore=lambda *_: ["submissions"])
+    folder = shutil.copytree(local.find_folder("vectoradd"), tmp_path / "a", ignore=lambda *_: ["submissions"])
     (folder / "submissions/accepted").mkdir(parents=True)
     (folder / "submissions/accepted/cuda.py").write_text("#!PHOTOFINISH gpu H200\nx = 1\n")
     result = CliRunner().invoke(main.app, ["verify", str(folder), "--only", "submissions/"])
@@ -284,7 +285,7 @@ def test_where_nothing_is_for_this_hardware_nothing_was_judged(tmp_path: Path) -
 
 
 def test_without_the_judges_packages_it_says_what_to_install() -> None:
-    start = "import sys; sys.modules['pydantic_settings'] = None; from runner.main import run; run()"
+    start = "import sys; sys.modules['pydantic_settings'] = None; from runner.commands.main import run; run()"
     done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pydantic_settings, which is not installed here" in done.stderr
@@ -296,7 +297,7 @@ def test_without_the_judges_packages_it_says_what_to_install() -> None:
 def test_a_problem_of_the_library_is_admitted(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
     smaller = replace(PROBLEM, benchmarks=({**PROBLEM.benchmarks[0], "size": 400_000},))
-    made = once.judge_here(once.admission_job(smaller, "cpu"), settings, lambda event: None)
+    made = local.judge_here(local.admission_job(smaller, "cpu"), settings, lambda event: None)
     assert made.outcome == "passed", made.admission
     found = verify.admission_lines(made)
     assert [line.good for line in found] == [True] * len(found)
@@ -305,7 +306,7 @@ def test_a_problem_of_the_library_is_admitted(tmp_path: Path) -> None:
 
 def test_without_its_sandbox_it_says_that_nothing_could_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = report("infra_error", reason="sandbox", evidence={"operator": "Docker does not answer"})
-    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event, patience: failed)
+    monkeypatch.setattr(local, "judge_here", lambda job, settings, on_event, patience: failed)
     result = CliRunner().invoke(main.app, ["verify", "vectoradd", "--only", "submissions/wrong"])
     said = " ".join(result.stdout.split())
     assert result.exit_code == 2
@@ -314,7 +315,7 @@ def test_without_its_sandbox_it_says_that_nothing_could_be_judged(monkeypatch: p
 
 
 def test_its_json_is_for_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(once, "judge_here", lambda job, settings, on_event, patience: report("wrong"))
+    monkeypatch.setattr(local, "judge_here", lambda job, settings, on_event, patience: report("wrong"))
     result = CliRunner().invoke(main.app, ["verify", "vectoradd", "--only", "submissions/wrong", "--json"])
     assert result.exit_code == 0
     assert [line["got"] for line in json.loads(result.stdout)["lines"]] == ["wrong"]

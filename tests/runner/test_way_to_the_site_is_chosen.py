@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.client import SiteClient, client_of
 from runner.config import DaemonSettings, load
+from runner.daemon.client import SiteClient, client_of
 from runner.errors import ConfigError, SiteUnreachable
 from tests.runner.fake_site import TOKEN, FakeSite
 

@@ -18,7 +18,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.judge.layout import DTYPES, parse_layout
+from runner.judge.data.layout import DTYPES, parse_layout
 
 INSIDE = Path(__file__).parents[2] / "sandbox" / "inside"
 NAMES = ("slots", "tree")

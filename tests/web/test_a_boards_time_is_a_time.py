@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from leaderboard.cli.main import run as photofinish
-from runner.judge import verdict
+from runner.evidence import verdict
 from tests.runner.judge.test_verdict import evidence, timing
 from tests.web.live_site import live_site
 

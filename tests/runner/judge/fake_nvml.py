@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from runner.judge.throttle import COUNTERS
+from runner.evidence.throttle import COUNTERS
 
 NOT_SUPPORTED, TIMEOUT, LOST, UNKNOWN = 3, 10, 15, 999
 

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from problems.tolerance import Precision, Tolerance
-from runner.judge import compare
-from runner.judge.layout import Layout, Slot
-from runner.judge.rule import Rule
-from runner.judge.tensors import TensorArrays
+from runner.judge.data import compare
+from runner.judge.data.criterion import Rule
+from runner.judge.data.device_arrays import TensorArrays
+from runner.judge.data.layout import Layout, Slot
 
 Array = np.ndarray[Any, Any]
 MODEL = Rule()

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from runner.judge.memory import HostMemory
-from runner.judge.oracle import Oracle
+from runner.judge.data.memory import HostMemory
+from runner.judge.sides.oracle import Oracle
 from sandbox.container import Exit
 from sandbox.policy import Policy
 from tests.forks import Forked

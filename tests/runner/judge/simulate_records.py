@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable
 
-from runner.judge import records
+from runner.evidence import records
 
 RUNS = 5
 SEED = 20_240_601

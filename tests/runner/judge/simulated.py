@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from runner.judge import certificate, throttle, timing, verdict
-from runner.judge.schedule import ABBA, CPU, A, B, Profile, Schedule
-from runner.judge.throttle import Poll, Reading, Window
+from runner.evidence import certificate, throttle, verdict
+from runner.evidence.schedule import ABBA, CPU, A, B, Profile, Schedule
+from runner.evidence.throttle import Poll, Reading, Window
+from runner.judge import timing
 
 GAP_NS = 300_000.0  # what the way of a call costs by itself
 

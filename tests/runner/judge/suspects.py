@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runner.judge import limits
-from runner.judge.ceilings import Ceilings
-from runner.judge.schedule import ABBA, ABIIBA, A, B, I
+from runner.evidence import speed_of_light as limits
+from runner.evidence.ceilings import Ceilings
+from runner.evidence.schedule import ABBA, ABIIBA, A, B, I
 
 WAY_NS = 300_000  # what the way of a call costs, on the wall
 Times = Callable[[str], float]  # of one call of a side, in ns

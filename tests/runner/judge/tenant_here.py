@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from runner.judge.call import Input
-from runner.judge.clock import WallClock
-from runner.judge.memory import HostMemory, Memory
-from runner.judge.tenant import Tenant
+from runner.judge.data.call import Input
+from runner.judge.data.clock import WallClock
+from runner.judge.data.memory import HostMemory, Memory
+from runner.judge.sides.tenant import Tenant
 from sandbox.container import Exit
 from tests.runner.judge.oracle_here import Process
 

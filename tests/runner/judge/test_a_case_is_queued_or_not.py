@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.judge.call import Call, Input
-from runner.judge.schedule import B
+from runner.evidence.schedule import B
+from runner.judge.data.call import Call, Input
 from runner.judge.timed_side import FIRST_VISITS, LONG_NS, TimedSide
 
 

@@ -8,9 +8,9 @@ import os
 import numpy as np
 import pytest
 
-from runner.judge.arena import Arena
-from runner.judge.layout import Layout, Slot
-from runner.judge.memory import HostMemory, SharedPages
+from runner.judge.data.layout import Layout, Slot
+from runner.judge.data.memory import HostMemory, SharedPages
+from runner.judge.sides.arena import Arena
 from sandbox import protocol
 from tests.runner.judge.tenant_here import Moving
 

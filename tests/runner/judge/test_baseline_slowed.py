@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
 
-from runner.judge.schedule import GPU, A
+from runner.evidence.schedule import GPU, A
 from tests.runner.judge.simulated import FakeSide, race
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from problems.formats import kernelbench
-from runner.judge import rerun, timing, verdict
-from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
-from runner.judge.memory import HostMemory
-from runner.judge.schedule import ABIIBA, CPU, GPU, B, I
-from runner.judge.telemetry import Blind
-from runner.judge.throttle import Reading, Window
+from runner.evidence import replay, verdict
+from runner.evidence.schedule import ABIIBA, CPU, GPU, B, I
+from runner.evidence.throttle import Reading, Window
+from runner.judge import timing
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.data.memory import HostMemory
+from runner.judge.device.telemetry import Blind
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.simulated import FakeSide, Race, at_block, race
@@ -50,7 +51,7 @@ def test_what_is_still_at_work_when_a_block_begins_was_left_by_the_guest_before(
     charged = {quad["charged"] for quad in timed.timing["quads"] if quad["void"]}
     assert charged == {one}
     assert (found.outcome == "passed") == (one == I)
-    assert not rerun.rerun(timed.timing, timed.evidence())
+    assert not replay.rerun(timed.timing, timed.evidence())
 
 
 def fail(kind: str, failure: Exception | None) -> Callable[[Race], None]:
@@ -88,7 +89,7 @@ def test_what_goes_wrong_while_the_device_breaks_is_nobodys_fault(
     failing(timed)
     found = timed.run()
     assert (found.outcome, found.reason) == ("unmeasurable", "device_unfit")
-    assert not rerun.rerun(timed.timing, timed.evidence())
+    assert not replay.rerun(timed.timing, timed.evidence())
 
 
 def test_a_run_that_was_set_aside_is_replayed_with_the_cases_that_it_never_began() -> None:
@@ -96,7 +97,7 @@ def test_a_run_that_was_set_aside_is_replayed_with_the_cases_that_it_never_began
     timed.run()
     evidence = timed.evidence()
     assert evidence["set_aside"] == "xid_79"
-    assert rerun.rerun(timing.blank("n=2", {"n": 2}), evidence) == []
+    assert replay.rerun(timing.blank("n=2", {"n": 2}), evidence) == []
 
 
 def test_a_hot_device_excuses_no_wrong_output() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.judge.certificate import EVENT, Certified, certify, is_sane
-from runner.judge.gap import (
+from runner.evidence.certificate import EVENT, Certified, certify, is_sane
+from runner.evidence.gap import (
     LARGE_BYTES,
     LEAST_AT_ONE_PLACE_NS,
     LEAST_COMPARED_NS,

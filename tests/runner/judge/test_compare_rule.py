@@ -6,8 +6,8 @@ import pytest
 
 from problems.spec import Problem
 from problems.tolerance import Precision, Tolerance
-from runner.judge.faults import OracleFailed
-from runner.judge.rule import Rule
+from runner.judge.data.criterion import Rule
+from runner.judge.data.faults import OracleFailed
 
 
 def problem(reduction: str = "", tolerance: Tolerance | None = None) -> Problem:

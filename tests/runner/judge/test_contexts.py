@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.judge import contexts
+from runner.judge.sides import own_calls as contexts
 
 CHANCE = random.Random(5)
 

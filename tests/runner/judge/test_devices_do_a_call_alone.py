@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.judge import copies
-from runner.judge.arena import PLACES
-from runner.judge.call import Call, Input
-from runner.judge.copies import Copies
-from runner.judge.faults import Fault
-from runner.judge.layout import Layout
-from runner.judge.oracle import Oracle
-from runner.judge.tenant import Tenant
+from runner.judge.data.call import Call, Input
+from runner.judge.data.faults import Fault
+from runner.judge.data.layout import Layout
+from runner.judge.sides import copy_times
+from runner.judge.sides.arena import PLACES
+from runner.judge.sides.copy_times import Copies
+from runner.judge.sides.oracle import Oracle
+from runner.judge.sides.tenant import Tenant
 from sandbox import protocol
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, agrees, tenant_of
@@ -145,7 +145,7 @@ def test_copies_are_timed_in_every_place_when_nothing_runs_any_more(
     call(tenant, GOOD, given)
     sides = {"candidate": tenant}
     assert Copies.of({"n": 64}, given.layout, sides) is None, "of so little the difference is lost"
-    monkeypatch.setattr(copies, "LEAST_BYTES", given.layout.input_bytes)
+    monkeypatch.setattr(copy_times, "LEAST_BYTES", given.layout.input_bytes)
     made = Copies.of({"n": 64}, given.layout, sides)
     assert made is not None
     tenant.container.kill()
@@ -164,7 +164,7 @@ def test_copies_are_timed_in_every_place_when_nothing_runs_any_more(
 def test_an_input_that_is_larger_than_others_of_its_case_goes_where_it_fits(
     tenant: Tenant, given: Input, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copies, "LEAST_BYTES", 1)
+    monkeypatch.setattr(copy_times, "LEAST_BYTES", 1)
     call(tenant, GOOD, given)
     room = tenant._arena.inputs.size
     tenant._arena.places = [(0, 0), ((room - given.layout.input_bytes) // protocol.PLACE_BYTES + 1, 0)]
@@ -172,7 +172,7 @@ def test_an_input_that_is_larger_than_others_of_its_case_goes_where_it_fits(
     assert made is not None
     tenant.container.kill()
     into = np.empty(given.layout.output_bytes, np.uint8)
-    assert len(made.time({"candidate": tenant}, given, into)["candidate"]) == copies.ROUNDS
+    assert len(made.time({"candidate": tenant}, given, into)["candidate"]) == copy_times.ROUNDS
     tenant._arena.places.pop(0)
     nowhere = Copies.of({"n": 64}, given.layout, {"candidate": tenant})
     assert nowhere is not None

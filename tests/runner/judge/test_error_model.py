@@ -13,8 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from problems.tolerance import Precision
-from runner.judge import compare, error_model
-from runner.judge.rule import Rule
+from runner.judge.data import compare, error_model
+from runner.judge.data.criterion import Rule
 from tests.runner.judge.held_against import MODEL, Held, held, judged
 
 Array = np.ndarray[Any, Any]

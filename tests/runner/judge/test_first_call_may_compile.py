@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from runner.judge.clock import Stopwatch
-from runner.judge.faults import Fault
-from runner.judge.schedule import CPU, B
-from runner.judge.stage import CALL_S, FIRST_CALL_S, Stage
+from runner.evidence.schedule import CPU, B
+from runner.judge.data.clock import Stopwatch
+from runner.judge.data.faults import Fault
+from runner.judge.time_budget import CALL_S, FIRST_CALL_S, Stage
 from runner.judge.trial import Trial
 
 

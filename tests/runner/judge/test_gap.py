@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from runner.judge import gap
+from runner.evidence import gap
 
 DEVICE_NS, EDGE_NS = 40_000.0, 560_000.0
 QUADS, CALLS = 20, 25

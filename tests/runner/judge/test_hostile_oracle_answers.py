@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.judge.faults import OracleFailed
-from runner.judge.layout import parse_layout, returned
-from runner.judge.memory import HostMemory
-from runner.judge.oracle import Oracle
+from runner.judge.data.faults import OracleFailed
+from runner.judge.data.layout import parse_layout, returned
+from runner.judge.data.memory import HostMemory
+from runner.judge.sides.oracle import Oracle
 from sandbox import protocol
 from tests.runner.judge.oracle_here import oracle_of
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from problems.spec import Problem
-from runner.judge import certificate, schedule
-from runner.judge.clock import Stopwatch
-from runner.judge.faults import Fault, OracleFailed
-from runner.judge.memory import NoMemory
+from runner.evidence import certificate, schedule
+from runner.judge.data.clock import Stopwatch
+from runner.judge.data.faults import Fault, OracleFailed
+from runner.judge.data.memory import NoMemory
 from runner.judge.trial import MOST_IDLE, Trial
 from sandbox.errors import SandboxError
 

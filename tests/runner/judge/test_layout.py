@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from runner.judge.faults import OracleFailed
-from runner.judge.layout import FLOAT8, parse_layout
+from runner.judge.data.faults import OracleFailed
+from runner.judge.data.layout import FLOAT8, parse_layout
 
 
 def slot(**changes: Any) -> dict[str, Any]:

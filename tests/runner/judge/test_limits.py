@@ -14,9 +14,10 @@ import problems
 from problems.errors import ProblemError
 from problems.formats.gpumode import load_problem
 from problems.tolerance import Precision
-from runner.judge import datasheet, limits
-from runner.judge.ceilings import MEASURED_MARGIN, Ceilings, Rates, unmeasured
-from runner.judge.limits import Bound
+from runner.evidence import datasheet
+from runner.evidence import speed_of_light as limits
+from runner.evidence.ceilings import MEASURED_MARGIN, Ceilings, Rates, unmeasured
+from runner.evidence.speed_of_light import Bound
 
 GB = 1e9
 COPY = {"read_bytes": "4 * n", "write_bytes": "4 * n"}

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from problems.formats import kernelbench
-from runner.judge import compare
-from runner.judge.compare import Figures
-from runner.judge.faults import Fault
-from runner.judge.layout import values
-from runner.judge.memory import HostMemory
-from runner.judge.oracle import Oracle
-from runner.judge.rule import Rule
-from runner.judge.schedule import CPU, B
-from runner.judge.telemetry import Blind
+from runner.evidence.schedule import CPU, B
+from runner.judge.data import compare
+from runner.judge.data.compare import Figures
+from runner.judge.data.criterion import Rule
+from runner.judge.data.faults import Fault
+from runner.judge.data.layout import values
+from runner.judge.data.memory import HostMemory
+from runner.judge.device.telemetry import Blind
+from runner.judge.sides.oracle import Oracle
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, Moving, output_of, tenant_of

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from problems.native import Build
-from runner.judge.faults import Fault
-from runner.judge.memory import HostMemory
-from runner.judge.oracle import Oracle
+from runner.judge.data.faults import Fault
+from runner.judge.data.memory import HostMemory
+from runner.judge.sides.oracle import Oracle
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, Moving, agrees, output_of, tenant_of
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from runner.judge import certificate
-from runner.judge.schedule import CPU, A, B, Profile
-from runner.judge.throttle import Reading, Window
+from runner.evidence import certificate
+from runner.evidence.schedule import CPU, A, B, Profile
+from runner.evidence.throttle import Reading, Window
 from runner.judge.trial import IDLE_REST_S, MOST_IDLE
 from tests.runner.judge.simulated import FakeSide, Race
 

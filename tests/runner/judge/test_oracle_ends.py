@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.judge import faults
-from runner.judge.faults import OracleFailed
+from runner.judge.data import faults
+from runner.judge.data.faults import OracleFailed
 from sandbox.container import Exit
 from tests.runner.judge.oracle_here import oracle_of
 

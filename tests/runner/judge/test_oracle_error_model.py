@@ -12,12 +12,12 @@ import pytest
 import torch
 from torch.nn import functional
 
-from runner.judge import compare
-from runner.judge.call import Input
-from runner.judge.layout import values
-from runner.judge.oracle import Oracle
-from runner.judge.rule import Rule
-from runner.judge.tensors import TensorArrays
+from runner.judge.data import compare
+from runner.judge.data.call import Input
+from runner.judge.data.criterion import Rule
+from runner.judge.data.device_arrays import TensorArrays
+from runner.judge.data.layout import values
+from runner.judge.sides.oracle import Oracle
 from tests.runner.judge.held_against import agree, tensors
 from tests.runner.judge.oracle_here import oracle_of
 

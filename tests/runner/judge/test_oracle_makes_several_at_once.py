@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.judge import oracle as asking
-from runner.judge.call import Input
-from runner.judge.faults import OracleFailed
-from runner.judge.oracle import Oracle
+from runner.judge.data.call import Input
+from runner.judge.data.faults import OracleFailed
+from runner.judge.sides import oracle as asking
+from runner.judge.sides.oracle import Oracle
 from tests.runner.judge.oracle_here import oracle_of
 
 RAGGED = """

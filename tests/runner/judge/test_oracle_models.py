@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.judge.faults import OracleFailed
-from runner.judge.layout import values
-from runner.judge.oracle import Oracle
+from runner.judge.data.faults import OracleFailed
+from runner.judge.data.layout import values
+from runner.judge.sides.oracle import Oracle
 from tests.runner.judge.oracle_here import oracle_of
 
 NORMED = """

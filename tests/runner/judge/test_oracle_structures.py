@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from runner.judge.call import Input
-from runner.judge.faults import OracleFailed
-from runner.judge.oracle import Oracle
+from runner.judge.data.call import Input
+from runner.judge.data.faults import OracleFailed
+from runner.judge.sides.oracle import Oracle
 from tests.runner.judge.oracle_here import SANDBOX, oracle_of
 from tests.runner.judge.tenant_here import agrees, output_of, tenant_of
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from problems.spec import Case, Problem
-from runner.judge.faults import IncumbentFailed, OracleFailed
-from runner.judge.memory import HostMemory
-from runner.judge.oracle import Oracle
-from runner.judge.schedule import CPU, A, B, I
-from runner.judge.stage import Stage
-from runner.judge.telemetry import Blind
+from runner.evidence.schedule import CPU, A, B, I
+from runner.judge.data.faults import IncumbentFailed, OracleFailed
+from runner.judge.data.memory import HostMemory
+from runner.judge.device.telemetry import Blind
+from runner.judge.sides.oracle import Oracle
+from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import Process

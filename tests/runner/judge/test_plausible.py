@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from problems.tolerance import Precision
-from runner.judge import plausible
-from runner.judge.ceilings import Ceilings, unmeasured
-from runner.judge.schedule import A, B, I
+from runner.evidence import rules as plausible
+from runner.evidence.ceilings import Ceilings, unmeasured
+from runner.evidence.schedule import A, B, I
 from tests.runner.judge.suspects import bounded, case, evidence, noisy, quad, repeat, sample
 
 COPY = {"read_bytes": "4 * n", "write_bytes": "4 * n"}

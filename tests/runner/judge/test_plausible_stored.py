@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from runner.judge import plausible
-from runner.judge.schedule import A, B
+from runner.evidence import rules
+from runner.evidence.schedule import A, B
 
 STORED = sorted((Path(__file__).parent / "honest").glob("*.json.gz"))
 
@@ -28,8 +28,8 @@ def test_an_honest_run_is_neither_held_nor_rejected(path: Path) -> None:
     evidence = read(path)
     assert all(timing["quads"] and timing["repeats"] for timing in evidence["timing"])
     assert evidence["limits"]["ceilings"] is not None
-    assert plausible.findings(evidence) == []
-    assert plausible.impossible(evidence) is None
+    assert rules.findings(evidence) == []
+    assert rules.impossible(evidence) is None
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.name.partition(".")[0])
@@ -39,8 +39,8 @@ def test_a_forged_one_is(path: Path) -> None:
     for timing in evidence["timing"]:
         for block in (block for quad in timing["quads"] for block in quad["blocks"] if block["side"] == B):
             block["calls"] = [_shortened(sample) for sample in block["calls"]]
-    assert "faster_than_best" in {finding["rule"] for finding in plausible.findings(evidence)}
-    assert plausible.impossible(evidence) is not None
+    assert "faster_than_best" in {finding["rule"] for finding in rules.findings(evidence)}
+    assert rules.impossible(evidence) is not None
 
 
 def _shortened(sample: list[int]) -> list[int]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.judge import records
-from runner.judge.schedule import ABIIBA, GPU, A, B, I
+from runner.evidence import records
+from runner.evidence.schedule import ABIIBA, GPU, A, B, I
 from tests.runner.judge.simulate_records import NOISES, accepted_share
 from tests.runner.judge.simulated import FakeSide, Race
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from runner.judge import report
-from runner.judge.report import ReportError
-from runner.judge.schedule import ABIIBA, A, B, I
+from runner.evidence import schema
+from runner.evidence.schedule import ABIIBA, A, B, I
+from runner.evidence.schema import ReportError
 from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, race
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
@@ -38,20 +38,20 @@ def simulated(made: Race | None = None) -> dict[str, Any]:
 
 
 def test_what_the_judge_writes_fits() -> None:
-    report.parse(simulated())
+    schema.parse(simulated())
 
 
 def test_void_quads_with_their_reasons_fit() -> None:
     hot = at_block(9, before={"counters": counted(270, 0)}, counters=counted(270, 5_000_000))
     evidence = simulated(race(0.5, heat=hot))
     assert any(quad["void"] for quad in evidence["timing"][0]["quads"])
-    report.parse(evidence)
+    schema.parse(evidence)
 
 
 def test_a_confirmation_fits() -> None:
     made = Race(order=ABIIBA)
     made.sides = {name: FakeSide(made, name, 4e6) for name in (A, B, I)}
-    report.parse({"version": 3, "runs": [simulated(made)], "alone": [simulated(), None]})
+    schema.parse({"version": 3, "runs": [simulated(made)], "alone": [simulated(), None]})
 
 
 def changed(evidence: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def changed(evidence: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 )
 def test_what_does_not_fit_is_named(path: str, value: Any) -> None:
     with pytest.raises(ReportError) as caught:
-        report.parse(changed(simulated(), path, value))
+        schema.parse(changed(simulated(), path, value))
     field = next(step for step in path.split(".") if not step.isdigit())
     assert f"evidence.{field}" in str(caught.value)
     assert len(str(caught.value)) < 2_000
@@ -115,10 +115,10 @@ def test_what_does_not_fit_is_named(path: str, value: Any) -> None:
 )
 def test_what_is_no_evidence_of_this_version_is_refused_with_a_sentence(evidence: Any, says: str) -> None:
     with pytest.raises(ReportError, match=re.escape(says)):
-        report.parse(evidence)
+        schema.parse(evidence)
 
 
 def test_the_schema_in_the_docs_is_current() -> None:
-    assert SCHEMA.read_text("utf-8") == report.schema_text(), (
-        "run python -m runner.judge.report > docs/report.schema.json"
+    assert SCHEMA.read_text("utf-8") == schema.schema_text(), (
+        "run python -m runner.evidence.schema > docs/report.schema.json"
     )

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.judge import schedule, throttle
-from runner.judge.schedule import ABBA, ABIIBA, CPU, GPU, A, B, End, I, Rest, Run, Schedule, narrow_at
-from runner.judge.throttle import SET_ASIDE, VALID, VOID, WARM_AGAIN, Ruling
+from runner.evidence import schedule, throttle
+from runner.evidence.schedule import ABBA, ABIIBA, CPU, GPU, A, B, End, I, Rest, Run, Schedule, narrow_at
+from runner.evidence.throttle import SET_ASIDE, VALID, VOID, WARM_AGAIN, Ruling
 
 FINE = Ruling(VALID)
 

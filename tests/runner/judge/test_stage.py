@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from runner.judge.clock import Stopwatch
-from runner.judge.faults import Fault, IncumbentFailed, OracleFailed
-from runner.judge.schedule import A, B, I
-from runner.judge.stage import CALL_S, Stage
+from runner.evidence.schedule import A, B, I
+from runner.judge.data.clock import Stopwatch
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.time_budget import CALL_S, Stage
 
 
 def test_a_call_gets_what_is_left_and_no_more_than_a_call_may_take() -> None:

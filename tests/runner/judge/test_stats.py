@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.judge import stats
+from runner.evidence import stats
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
 

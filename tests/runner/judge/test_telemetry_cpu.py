@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.judge.kernelfiles import HostFolders
-from runner.judge.load import CpuTelemetry
-from runner.judge.throttle import FULL, MASK_ONLY, NONE, VALID, VOID, Window, rule
+from runner.evidence.throttle import FULL, MASK_ONLY, NONE, VALID, VOID, Window, rule
+from runner.judge.device.cpu import CpuTelemetry
+from runner.judge.device.kernel_files import HostFolders
 from tests.runner.judge.fake_host import MS, FakeHost
 
 Open = Callable[..., CpuTelemetry]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.judge.load import CpuTelemetry
-from runner.judge.telemetry import Blind, open_telemetry
-from runner.judge.throttle import NONE, VALID, rule
+from runner.evidence.throttle import NONE, VALID, rule
+from runner.judge.device.cpu import CpuTelemetry
+from runner.judge.device.telemetry import Blind, open_telemetry
 
 
 def test_cpu_has_its_reader() -> None:

@@ -7,17 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.judge.throttle import (
-    FULL,
-    MASK_ONLY,
-    NONE,
-    VALID,
-    VOID,
-    Reading,
-    level_of,
-    pause_is_over,
-    rule,
-)
+from runner.evidence.throttle import FULL, MASK_ONLY, NONE, VALID, VOID, Reading, level_of, pause_is_over, rule
 from tests.runner.judge.windows import CPU, MS, window
 
 

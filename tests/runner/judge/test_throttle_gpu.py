@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.judge.throttle import (
+from runner.evidence.throttle import (
     FULL,
     MASK_ONLY,
     NONE,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.judge.throttle import Poll, Reading, Window, rule
+from runner.evidence.throttle import Poll, Reading, Window, rule
 from tests.runner.judge.windows import GPU
 
 whole = st.integers(min_value=0, max_value=1 << 62)

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from problems.spec import Problem
+from runner.commands.local import find_problem
+from runner.evidence.schedule import CPU, A, B
 from runner.judge import timed_side
-from runner.judge.clock import Stopwatch
-from runner.judge.memory import HostMemory
-from runner.judge.schedule import CPU, A, B
-from runner.judge.stage import Stage
+from runner.judge.data.clock import Stopwatch
+from runner.judge.data.memory import HostMemory
+from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide
 from runner.judge.trial import Trial
-from runner.once import find_problem
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import tenant_of
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from runner.judge import throttle, timing, verdict
-from runner.judge.faults import Fault
-from runner.judge.schedule import ABIIBA, CPU, GPU, A, B, I
+from runner.evidence import throttle, verdict
+from runner.evidence.schedule import ABIIBA, CPU, GPU, A, B, I
+from runner.judge import timing
+from runner.judge.data.faults import Fault
 from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, healthy, race, window
 
 GPU_CASE: dict[str, Any] = {"profile": GPU, "baseline_ns": 50_000.0}

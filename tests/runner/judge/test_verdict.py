@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from runner.judge import schedule, stats, verdict
+from runner.evidence import schedule, stats, verdict
 
 
 def evidence(**changes: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from runner.judge.memory import HostMemory, Words
+from runner.judge.data.memory import HostMemory, Words
 from sandbox import protocol
 
 # The harness with a device made of a thread: it gets the work, waits for the gate, works, echoes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from runner.judge.throttle import COUNTERS, Poll, Reading, Window
+from runner.evidence.throttle import COUNTERS, Poll, Reading, Window
 
 MS = 1_000_000
 GPU = Reading(

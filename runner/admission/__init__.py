@@ -1,0 +1,1 @@
+"""Admission tests: may a problem take submissions?"""

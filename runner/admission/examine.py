@@ -1,0 +1,365 @@
+"""The admission test: does a problem refuse what none may accept, and does it leave honest code its margin?
+
+Variants of the problem's own reference (problems/library/admission.py) answer the same inputs, those of a submission's
+check, in one set of containers: zeros, ones, the best constant, the input, the previous output and, unless legal, half
+precision must be refused at least once by data that nobody knows beforehand, for what only public cases refuse could be
+answered honestly there alone; the reference must pass everywhere, also with four times the error of its working
+precision, and so must the baseline, beside which every submission is timed. What two seeds must make of the data is
+draws.py's. What is timed must also vary: where a constant or the last output comes within NEAR of the expected one on
+every timed case, the problem is marked, and boards can leave it out.
+
+Beside the walk over the cases (`examine`) everything here is pure.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import problems
+from problems.spec import MODEL, Case, Problem, case_name
+from runner.admission import seeds
+from runner.admission.outputs import MOST as MOST_OUTPUTS
+from runner.admission.outputs import EachOutput
+from runner.admission.report_line import Line
+from runner.admission.seeds import SAID_CHARS
+from runner.evidence import speed_of_light
+from runner.evidence.schedule import A, B
+from runner.judge.cases import Planned, fresh_seed, plan_checks
+from runner.judge.data import faults
+from runner.judge.data.call import Input
+from runner.judge.data.faults import Fault, OracleFailed
+from runner.judge.data.memory import NoMemory
+from runner.judge.time_budget import Stage
+from runner.judge.trial import Trial
+
+MARGIN: Final = 4.0  # times the error of the working precision, in the variant `margin`
+NEAR: Final = 0.01  # relative L2 distance below which an output is no other than the last one, or than a constant
+HONEST: Final = "reference"
+MUST_PASS: Final = (HONEST, "margin")
+MUST_FAIL: Final = ("zeros", "ones", "constant", "input", "previous", "half")
+MAY_NOT_APPLY: Final = ("input", "previous", "half", "margin")
+GUESSES: Final = ("constant", "previous")
+HALF_NAMES: Final = ("fp16", "bf16")
+NEAR_CONSTANT: Final = "near_constant"
+SOURCE: Final = Path(problems.__file__).parent / "library" / "admission.py"
+CALL_S: Final = 60.0  # the longest that one call may take: more than a submission's, since it solves twice and copies
+BASELINE: Final = "baseline"
+EXPLAINED: Final = {
+    "reference": "The problem's own reference must pass its own check, on every case and with nothing to hold it.",
+    "margin": "The tolerance leaves honest code less than four times its rounding error; widen it.",
+    "half": "Half the inputs' precision passes (fp32 for float64, fp16 for float32): tighten the tolerance, or declare "
+    "it, such as precision.legal: [fp16].",
+    BASELINE: "Every submission is timed beside the baseline: it must load, and be right in every case.",
+}
+TF32: Final = "tf32"
+NO_ROOM: Final = (
+    "with these inputs and outputs too little of this hardware's memory is left for the judge; choose smaller sizes"
+)
+ACCEPTS_HALF: Final = "accepts_half"
+HALF_ACCEPTED: Final = (
+    "The problem's own tolerance accepts half the inputs' precision. That is no fault, and its page says it. Write "
+    "precision.strict: true to have the test refuse it."
+)
+LIKE_TF32: Final = "TF32 is legal here, and keeps as few digits as half precision does."
+ACCEPTED: Final = "A problem that accepts this is refused: its cases or its check cannot tell it from an answer."
+TOO_MUCH: Final = (
+    "{case}: by what is declared no kernel here can take less than {least}, and the reference took {took}: declare "
+    "fewer bytes or operations."
+)
+PUBLIC_ONLY: Final = (
+    "Only public cases refuse this, and a submission knows those: let `fuzz` draw such data, or time a case with it."
+)
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What became of a problem. `margin`: how many times its rounding error honest code may have, at the least."""
+
+    lines: tuple[Line, ...]
+    marks: tuple[str, ...] = ()
+    cases: int = 0
+    margin: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.lines) and all(line.good is not False for line in self.lines)
+
+    @property
+    def sentence(self) -> str:
+        bad = [line.name.removeprefix("admission/") for line in self.lines if line.good is False]
+        return f"The admission test failed: {', '.join(bad)}." if bad else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As Report.admission carries it."""
+        told = {"passed": self.passed, "marks": list(self.marks), "cases": self.cases, "margin": self.margin}
+        return {**told, "lines": [line.to_json() for line in self.lines]}
+
+
+@dataclass
+class Tally:
+    """What one variant came to. `refused`: its first refusal, as a sentence; `shares`: of what each error may be."""
+
+    called: int = 0
+    wrong: int = 0
+    secret: int = 0  # of the calls, on data that no submission knows
+    secret_wrong: int = 0
+    refused: str = ""
+    not_applicable: str = ""
+    fault: str = ""
+    held: set[str] = field(default_factory=set)
+    shares: list[float] = field(default_factory=list)
+    far: dict[str, float] = field(default_factory=dict)  # by timed case: relative L2 distance, the least seen
+    own_check: bool = False  # is it the problem's check that decided? Our figures then say nothing of its margin
+
+    def judged(self, check: dict[str, Any], held: set[str], timed: str) -> None:
+        """One output. `timed`: the name of the timed case that it belongs to, if any."""
+        self._count(wrong=not check["good"], public=check["public"])
+        self.held |= held
+        if not check["good"]:
+            self.refused = self.refused or check["message"]
+        shares = [] if self.own_check else [_share(figures) for figures in check["figures"]]
+        self.shares += [share for share in shares if share is not None]
+        if timed:
+            far = 0.0 if check["good"] else _distance(check["figures"])
+            self.far[timed] = max(self.far.get(timed, 0.0), far)
+
+    def _count(self, *, wrong: bool, public: bool) -> None:
+        self.called += 1
+        self.wrong += wrong
+        self.secret += not public
+        self.secret_wrong += wrong and not public
+
+    def failed(self, fault: Fault, *, public: bool = True) -> None:
+        if "NotApplicable: " in fault.message:
+            self.not_applicable = fault.message.strip().rpartition("NotApplicable: ")[2][:SAID_CHARS]
+            return
+        self._count(wrong=fault.outcome == "wrong", public=public)
+        if fault.outcome == "wrong":
+            self.refused = self.refused or fault.message
+        else:
+            self.fault = self.fault or f"{fault.outcome} ({fault.reason}): {fault.message.strip()[-SAID_CHARS:]}"
+
+    @property
+    def margin(self) -> float | None:
+        """How many times the error of the working precision is allowed; None where nothing was off."""
+        worst = max(self.shares, default=0.0)
+        return MARGIN / worst if worst > 0 else None
+
+
+def variants(problem: Problem) -> tuple[str, ...]:
+    legal = problem.precision.legal if problem.precision else ()
+    half_is_legal = not set(HALF_NAMES).isdisjoint(legal)
+    return tuple(one for one in (*MUST_PASS, *MUST_FAIL) if one != "half" or not half_is_legal)
+
+
+def source(problem: Problem, turns: tuple[str, ...]) -> str:
+    """A submission whose calls are answered by `turns`, one after the other, for ever."""
+    reference, answer = problem.files["reference.py"], "model()" if problem.interface == MODEL else "kernel"
+    legal = problem.precision.legal if problem.precision else ()
+    return f"REFERENCE = {reference!r}\nTURNS = {turns!r}\nLEGAL = {legal!r}\n{_text()}\n{problem.entry} = {answer}\n"
+
+
+def plan(problem: Problem, trial: Trial) -> list[Planned]:
+    """The cases of a submission's check, and each timed one once more: the last output must be one of its shape."""
+    again = [Planned(dict(case), fresh_seed(trial.chance), public=False) for case in problem.benchmarks]
+    return plan_checks(problem, trial.chance) + again
+
+
+def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admission:
+    """Loads and walks: every case once, every variant on it. `hard_ns`: by timed case, what no kernel here can beat by
+    the problem's speed of light, where that is known. Raises OracleFailed."""
+    problem = trial.problem
+    turns = variants(problem)
+    tallies = {name: Tally() for name in turns}
+    planned = plan(problem, trial)
+    drawn: list[seeds.Drawn] = []
+    beside = Tally() if A in trial.sides else None
+    each = EachOutput()
+    stage = Stage(
+        "The admission test", (len(turns) + 1 + MOST_OUTPUTS) * problem.test_timeout_s, trial.oracle.asked, CALL_S
+    )
+    try:
+        trial.load(source(problem, turns))
+        trial.load_oracle()
+        drawn = [seeds.draw(trial, case) for case in problem.benchmarks]
+        if beside is not None:
+            _load_baseline(trial, beside)
+        for done, one in enumerate(planned):
+            trial.emit("checking", "", {"done": done, "total": len(planned)})
+            _take_turns(trial, one, tallies, each, beside, stage)
+    except NoMemory:
+        raise OracleFailed(NO_ROOM) from None
+    except Fault as fault:  # the container is gone, or the time
+        if not any(tally.fault for tally in tallies.values()):
+            tallies["reference"].failed(fault)
+    if beside is not None:
+        tallies[BASELINE] = beside
+    return conclude(problem, tallies, each, cases=len(planned), drawn=drawn, hard_ns=hard_ns)
+
+
+def _load_baseline(trial: Trial, tally: Tally) -> None:
+    try:
+        trial.load_baseline()
+    except OracleFailed as err:
+        tally.fault = str(err)[:SAID_CHARS]
+
+
+def _take_turns(
+    trial: Trial, one: Planned, tallies: dict[str, Tally], each: EachOutput, beside: Tally | None, stage: Stage
+) -> None:
+    """All variants on one input, then the baseline. Raises Fault where the tenant will answer no more."""
+    fp64 = trial.rule(one.case).fp64(timed=False)
+    given = trial.oracle.make(one.case, one.seed, fp64=fp64)
+    timed = _timed(trial.problem, one.case)
+    each.nans.look(trial.memory, given)
+    for name, tally in tallies.items():
+        trial.evidence["findings"] = []
+        try:
+            call, output = trial.call(B, given, stage, 0, public=True)
+        except Fault as fault:
+            tally.failed(fault, public=one.public)
+            if not faults.obeys_after(fault):
+                raise
+            continue
+        check = trial.judge_output(given, call, output, public=True) | {"public": one.public}
+        tally.own_check = trial.oracle.checks
+        tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)
+        if name == HONEST and check["good"]:
+            each.ask(trial, given, call, output, public=one.public)
+    if beside is not None and not beside.fault:
+        _ask_baseline(trial, given, beside, stage)
+    trial.oracle.release(given)
+
+
+def _ask_baseline(trial: Trial, given: Input, tally: Tally, stage: Stage) -> None:
+    """Nothing holds what is ours: of the baseline only what is right counts."""
+    try:
+        call, output = trial.call(A, given, stage, 0, public=True)
+        check = trial.judge_output(given, call, output, public=True, side=A)
+    except OracleFailed as err:
+        tally.fault = f"Case {given.case}: {err}"[:SAID_CHARS]
+        return
+    tally.judged(check, set(), "")
+
+
+def conclude(
+    problem: Problem,
+    tallies: dict[str, Tally],
+    each: EachOutput | None = None,
+    *,
+    cases: int,
+    drawn: Sequence[seeds.Drawn] = (),
+    hard_ns: Mapping[str, float] | None = None,
+) -> Admission:
+    """`drawn`: of every timed case; none where it was not tried."""
+    tf32 = problem.precision is not None and TF32 in problem.precision.legal
+    lines = (
+        declared(problem, drawn, hard_ns or {}),
+        seeds.seeded(drawn),
+        seeds.repeatable(drawn),
+        seeds.plain_stays(drawn),
+        *seeds.fixed(drawn),
+        *(line(name, tally, tf32=tf32, lenient=_is_lenient(problem, tally)) for name, tally in tallies.items()),
+        *(each.lines() if each is not None else ()),
+    )
+    margin = tallies["margin"].margin if "margin" in tallies else None
+    marks = _marks(problem, tallies)
+    if any(one.explained == HALF_ACCEPTED for one in lines):
+        marks.append(ACCEPTS_HALF)
+    return Admission(lines, tuple(marks), cases, margin)
+
+
+def _is_lenient(problem: Problem, tally: Tally) -> bool:
+    """Is the tolerance the problem's own, by a declaration or a check, and does it not ask for a strict test?"""
+    strict = problem.precision is not None and problem.precision.strict
+    return not strict and (tally.own_check or problem.tolerance is not None)
+
+
+def declared(problem: Problem, drawn: Sequence[seeds.Drawn] = (), hard_ns: Mapping[str, float] | None = None) -> Line:
+    """Can the speed of light of each timed case be worked out from what the problem declares, and did the reference
+    itself not beat it?"""
+    wrong = speed_of_light.faults(problem) if problem.speed_of_light else []
+    for one in drawn:
+        bound_ns = (hard_ns or {}).get(case_name(one.case), 0.0)
+        if 0 < one.eager_ns < speed_of_light.CERTAIN * bound_ns:
+            took, least = (f"{ns / 1e3:.3g} µs" for ns in (one.eager_ns, bound_ns))
+            wrong.append(TOO_MUCH.format(case=case_name(one.case), took=took, least=least))
+    got = "wrong" if wrong else "declared" if problem.speed_of_light else "not declared"
+    return Line(
+        "speed_of_light", "declared", got, not wrong if problem.speed_of_light else None, "; ".join(wrong)[:SAID_CHARS]
+    )
+
+
+def line(variant: str, tally: Tally, *, tf32: bool = False, lenient: bool = False) -> Line:
+    """What came of one variant, against what must. `tf32`: it is legal, and nothing tells half precision from it.
+    `lenient`: half precision that the problem's own tolerance accepts is a warning."""
+    must_pass = variant in (*MUST_PASS, BASELINE)
+    name, expected = f"admission/{variant}", "accepted" if must_pass else "wrong"
+    figures = {"called": tally.called, "refused": tally.wrong, "margin": tally.margin if variant in MUST_PASS else None}
+    if tally.fault:
+        return Line(name, expected, "failed", False, tally.fault, figures)
+    if not tally.called:
+        why = tally.not_applicable or "it was never called: the test ended before"
+        good = None if variant in MAY_NOT_APPLY and tally.not_applicable else False
+        return Line(name, expected, "does not apply" if good is None else "not tried", good, why, figures)
+    is_refused = tally.secret_wrong > 0 if tally.secret else tally.wrong > 0
+    if variant == "half" and tf32 and not is_refused:
+        return Line(name, expected, _got(variant, tally), None, LIKE_TF32, figures)
+    if variant == "half" and lenient and not is_refused:
+        return Line(name, expected, _got(variant, tally), None, HALF_ACCEPTED, figures)
+    good = not tally.wrong and not tally.held if must_pass else is_refused
+    return Line(name, expected, _got(variant, tally), good, "" if good else _explained(variant, tally), figures)
+
+
+def _got(variant: str, tally: Tally) -> str:
+    if tally.wrong:
+        return f"wrong in {tally.wrong} of {tally.called} cases"
+    got = f"passed {tally.called} cases"
+    if tally.held:
+        got += f", held: {', '.join(sorted(tally.held))}"
+    if variant == "margin" and not tally.own_check:
+        got += f", margin {tally.margin:.3g}×" if tally.margin else ", nothing is rounded"
+    return got
+
+
+def _explained(variant: str, tally: Tally) -> str:
+    said = f" It says: {tally.refused[:SAID_CHARS]}" if tally.refused else ""
+    if variant in MUST_FAIL and tally.wrong:
+        return PUBLIC_ONLY + said
+    return EXPLAINED.get(variant, ACCEPTED) + said
+
+
+def _marks(problem: Problem, tallies: dict[str, Tally]) -> list[str]:
+    timed = {case_name(case) for case in problem.benchmarks}
+    near = [any(tallies[guess].far.get(name, 1.0) <= NEAR for guess in GUESSES if guess in tallies) for name in timed]
+    return [NEAR_CONSTANT] if near and all(near) else []
+
+
+def _timed(problem: Problem, case: Case) -> str:
+    """The name of the timed case that this one is, whatever its seed; else ""."""
+    same = [one for one in problem.benchmarks if {**one, "seed": None} == {**case, "seed": None}]
+    return case_name(same[0]) if same else ""
+
+
+def _share(figures: dict[str, Any]) -> float | None:
+    """How much of what is allowed an output's error takes: of its worst element, or as a whole."""
+    shares = [figures["worst_share"]]
+    if figures["relative_l2"] is not None and figures["limit_l2"]:
+        shares.append(figures["relative_l2"] / figures["limit_l2"])
+    return max((share for share in shares if share is not None), default=None)
+
+
+def _distance(figures: list[dict[str, Any]]) -> float:
+    """The largest of an answer's outputs; one that has no such figure is far."""
+    return max((1.0 if one["relative_l2"] is None else one["relative_l2"] for one in figures), default=1.0)
+
+
+def _text() -> str:
+    """Without its own description, which speaks of the lines before it."""
+    text = SOURCE.read_text("utf-8")
+    docstring = ast.parse(text).body[0]
+    return "\n".join(text.splitlines()[docstring.end_lineno :])

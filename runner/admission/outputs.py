@@ -1,0 +1,140 @@
+"""Each output alone: does a problem refuse an answer of which a part was never computed?
+
+The admission test's variants replace all outputs at once; what refuses the one says nothing of another, which the
+problem's own check may never look at, or whose numbers are so small that the tolerance takes zeros for them. Here one
+output after the other of the reference's own answer is zeros, in the judge's memory: no call is needed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from problems.spec import MODEL
+from runner.admission.nans import Nans
+from runner.admission.report_line import Line
+from runner.admission.seeds import WORD, as_told
+from runner.judge.data.call import Call, Input
+from runner.judge.data.layout import Slot, returned
+from runner.judge.data.memory import Buffer
+
+if TYPE_CHECKING:
+    from runner.judge.trial import Trial
+
+NAME: Final = "admission/each_output"
+IN_PLACE: Final = "admission/in_place"
+MOST: Final = 8  # outputs of one case: each is checked by itself
+# Bytes of a number whose highest bit is the sign of a zero, too.
+SIGNED_ZERO: Final = {
+    **dict.fromkeys(("float64", "complex128"), 8),
+    **dict.fromkeys(("float32", "complex64"), 4),
+    **dict.fromkeys(("float16", "bfloat16", "complex32"), 2),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2"), 1),
+}
+PLACE: Final = 1  # of the judge's buffer for what was changed; 0 has the answer
+ACCEPTED: Final = (
+    "Of output {number} of {count} ({shape}) zeros are accepted, as long as the others are right: nobody need compute "
+    "it. Let the check look at it, tighten the tolerance, or return it no more."
+)
+CHANGED: Final = (
+    "The reference changes this part of its data and does not return it: every kernel must change it in the same way. "
+    "If that is not meant, let the reference work on a copy."
+)
+
+
+@dataclass
+class _Asked:
+    """One output, its `number` from 0, over all cases. `secret`: of the times it was asked about, on data that no
+    submission knows; `was_more`: was it ever anything but zeros?"""
+
+    number: int
+    said: str
+    was_more: bool = False
+    wrong: int = 0
+    secret: int = 0
+    secret_wrong: int = 0
+
+    @property
+    def is_refused(self) -> bool:
+        return self.secret_wrong > 0 if self.secret else self.wrong > 0
+
+
+@dataclass
+class EachOutput:
+    """`nans.look` at each case, `ask` after each right answer of the reference, then `lines`."""
+
+    nans: Nans = field(default_factory=Nans)
+    _in_place: str = ""  # what is changed and not returned, though something is
+    _asked: dict[tuple[str, int, int], _Asked] = field(default_factory=dict)  # by what it is, its number, how many
+
+    def ask(self, trial: Trial, given: Input, call: Call, output: Buffer, *, public: bool) -> None:
+        """Raises OracleFailed."""
+        wanted = [slot for slot in returned(given.layout) if slot.nbytes]
+        changed = [slot for slot in given.layout.outputs if not any(_overlap(slot, other) for other in wanted)]
+        if wanted and not trial.oracle.checks and trial.problem.interface != MODEL:
+            self._in_place = self._in_place or _first_changed(trial, given, changed)
+        if not trial.oracle.checks:  # of its own: it never sees what is changed in place and not returned
+            wanted += [slot for slot in changed if slot.nbytes]
+        if len(wanted) < 2:
+            return  # the variants themselves ask about it
+        for number in sorted(trial.chance.sample(range(len(wanted)), min(MOST, len(wanted)))):
+            slot = wanted[number]
+            said = ACCEPTED.format(number=number + 1, count=len(wanted), shape=as_told(slot))
+            kind = f"{slot.dtype} {len(slot.shape)}"
+            one = self._asked.setdefault((kind, number, len(wanted)), _Asked(number, said))
+            is_zero = _is_zero(slot, output)
+            is_wrong = not is_zero and not _is_right_without(slot, trial, given, call, output)
+            one.was_more |= not is_zero
+            one.wrong += is_wrong
+            one.secret += not public
+            one.secret_wrong += is_wrong and not public
+
+    def lines(self) -> list[Line]:
+        """Empty where there was never more than one output that is not always zeros, nothing else is changed, and no
+        number is none."""
+        return self._each() + self._by_the_way() + self.nans.lines()
+
+    def _by_the_way(self) -> list[Line]:
+        got = f"changed, not returned: {self._in_place}"
+        return [Line(IN_PLACE, "returned", got, None, CHANGED)] if self._in_place else []
+
+    def _each(self) -> list[Line]:
+        asked = [one for one in self._asked.values() if one.was_more]
+        if not asked:
+            return []
+        accepted = sorted((one for one in asked if not one.is_refused), key=lambda one: one.number)
+        got = f"wrong, each of {len({one.number for one in asked})}"
+        if accepted:
+            got = f"accepted without output {', '.join(str(one.number + 1) for one in accepted)}"
+        return [Line(NAME, "wrong", got, not accepted, accepted[0].said if accepted else "")]
+
+
+def _is_right_without(slot: Slot, trial: Trial, given: Input, call: Call, output: Buffer) -> bool:
+    changed = trial.buffer(PLACE, given.layout.output_bytes)
+    trial.memory.copy(changed, output, given.layout.output_bytes)
+    changed[slot.output : slot.output + slot.nbytes] = 0
+    return trial.judge_output(given, call, changed, public=True)["good"] is True
+
+
+def _is_zero(slot: Slot, output: Buffer) -> bool:
+    """Also where some are -0.0."""
+    whole = output[slot.output : slot.output + slot.nbytes]
+    if slot.dtype not in SIGNED_ZERO:
+        return not int(whole.max())
+    parts = whole.reshape(-1, SIGNED_ZERO[slot.dtype])
+    return not int((parts[:, -1] & 0x7F).max()) and (parts.shape[1] == 1 or not int(parts[:, :-1].max()))
+
+
+def _first_changed(trial: Trial, given: Input, changed: Sequence[Slot]) -> str:
+    """What a function changes while its result is something else; not a place that it might have filled."""
+    for slot in changed:
+        words = slot.nbytes // WORD * WORD
+        before, after = given.inputs[max(slot.input, 0) :], given.expected[slot.output :]
+        if slot.input < 0 or (words and not trial.memory.same(before, after, words)):
+            return as_told(slot)
+    return ""
+
+
+def _overlap(slot: Slot, other: Slot) -> bool:
+    return slot.output < other.output + other.nbytes and other.output < slot.output + slot.nbytes

@@ -1,0 +1,185 @@
+"""What seeds make of a problem's timed cases: other data for each, in tensors only, and the same data again.
+
+Pure, but for `draw`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from problems.spec import MODEL, Case, case_name
+from runner.admission.report_line import Line
+from runner.judge.cases import fresh_seed
+from runner.judge.data.call import Input
+from runner.judge.data.error_model import UNIT
+from runner.judge.data.faults import OracleFailed
+from runner.judge.data.layout import DTYPES, Layout, Slot, slots_of
+from runner.judge.data.memory import Memory
+from runner.judge.trial import Trial
+
+SAID_CHARS: Final = 400
+SAME_DATA, OTHER_DATA = "the same data", "other data"
+WORD: Final = 8  # bytes that are compared at a time
+SAME: Final = (
+    "Every timed case gives the same data whatever the seed, such as {case}: what is known beforehand need not be "
+    "computed. Let generate_input take a parameter `seed` and draw from it."
+)
+MALFORMED: Final = "the problem's container sent a malformed layout: {err}"
+VALUES: Final = frozenset(("value", "special"))  # kinds of node: see sandbox/inside/tree.py
+KEYED: Final = frozenset(("dict", "ordered"))
+ABSENT: Final = {"kind": "absent"}
+PLAIN: Final = (
+    "Of the timed case {case}, {place} is not in a tensor and differs from seed to seed: it is handed over before the "
+    "clock starts, and what follows from it alone could be computed then. Put it into a tensor."
+)
+UNSEEDED: Final = (
+    "Of the timed case {case}, nothing that changes with the seed comes again with the same one: what became of a "
+    "result could not be looked into. Draw from generators that `seed` was put into."
+)
+FIXED: Final = (
+    "In the timed case {case} this part of the data was the same with three seeds: what follows from it alone may be "
+    "kept from call to call, or known beforehand. If that is not meant, draw it from `seed`, too."
+)
+FIXED_TOLD: Final = 4  # tensors
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What two seeds made of a timed case. `plain`: where a value outside tensors is another one; else "". `again`: did
+    something that changes with the seed come again with the same one? None where nothing changed. `eager_ns`: the
+    reference's own time, the least seen. `fixed`: tensors that are the same though others are not, and that nothing is
+    written to: those first that near-duplicates never change."""
+
+    case: Case
+    varied: bool
+    plain: str
+    again: bool | None = None
+    eager_ns: int = 0
+    fixed: tuple[Slot, ...] = ()
+
+
+def draw(trial: Trial, case: Case) -> Drawn:
+    """Two seeds, and the first of them again; a third where a tensor seems to follow none. Raises OracleFailed."""
+    oracle, memory, seed = trial.oracle, trial.memory, fresh_seed(trial.chance)
+    one, other = (oracle.make(case, number) for number in (seed, fresh_seed(trial.chance)))
+    alike = one.layout == other.layout and memory.same(one.inputs, other.inputs, one.layout.input_bytes)
+    plain, changed = moved(one.layout, other.layout), set(_unlike(memory, one, other))
+    oracle.release(other)
+    eager_ns = min(one.eager_ns, other.eager_ns)
+    if alike:
+        oracle.release(one)
+        return Drawn(case, varied=False, plain="", eager_ns=eager_ns)
+    again = oracle.make(case, seed)
+    followed = not changed <= set(_unlike(memory, one, again))
+    oracle.release(again)
+    fixed = _given(one.layout, trial.problem.interface) - changed
+    if fixed:
+        third = oracle.make(case, fresh_seed(trial.chance))
+        fixed -= set(_unlike(memory, one, third))
+        oracle.release(third)
+    oracle.release(one)
+    same = sorted((one.layout.slots[number] for number in sorted(fixed)), key=_is_changed_by_near_duplicates)
+    eager_ns = min(eager_ns, again.eager_ns)
+    return Drawn(case, varied=True, plain=plain, again=followed, eager_ns=eager_ns, fixed=tuple(same))
+
+
+def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
+    """Which tensors of these data are not bit by bit the same. What nothing was written to, such as scratch, is never
+    the same."""
+    slots, others = one.layout.slots, other.layout.slots
+    for number, slot in enumerate(slots):
+        is_there = len(slots) == len(others) and slot == others[number]
+        if not is_there or (slot.input >= 0 and not _same(memory, slot, one, other)):
+            yield number
+
+
+def _same(memory: Memory, slot: Slot, one: Input, other: Input) -> bool:
+    words, end = slot.input + slot.nbytes // WORD * WORD, slot.input + slot.nbytes
+    left, right = (given.inputs[words:end] for given in (one, other))
+    whole = words == slot.input or memory.same(one.inputs[slot.input :], other.inputs[slot.input :], words - slot.input)
+    return whole and bool((left == right).all())
+
+
+def _is_changed_by_near_duplicates(slot: Slot) -> bool:
+    """As sandbox/inside/near.py has it."""
+    return slot.dtype in UNIT and DTYPES[slot.dtype][0] > 1
+
+
+def _given(layout: Layout, interface: str) -> set[int]:
+    """What a submission reads and nobody writes to. A model's weights are drawn anew for each run."""
+    try:
+        data = json.loads(layout.text)
+        node = dict(data["data"]["of"])["inputs"] if interface == MODEL else data["data"]
+        numbers = {data["slots"][number].get("of", number) for number in slots_of(node)}
+        return {number for number in numbers if layout.slots[number].input >= 0 > layout.slots[number].output}
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
+        raise OracleFailed(MALFORMED.format(err=f"{err!r:.{SAID_CHARS}}")) from None
+
+
+def as_told(slot: Slot) -> str:
+    """How a tensor is called in a sentence: its kind and shape."""
+    return f"{slot.dtype} {list(slot.shape)}"
+
+
+def moved(one: Layout, other: Layout) -> str:
+    """Where two data hold other values outside tensors, or other keys; "" where nowhere. Raises OracleFailed."""
+    try:
+        return _moved(json.loads(one.text)["data"], json.loads(other.text)["data"], "data")
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
+        raise OracleFailed(MALFORMED.format(err=f"{err!r:.{SAID_CHARS}}")) from None
+
+
+def _moved(one: dict[str, Any], other: dict[str, Any], place: str) -> str:
+    """Of two nodes, as sandbox/inside/tree.py has them. How many tensors a list holds is one of its sizes."""
+    kinds, parts, others = {one["kind"], other["kind"]}, _parts(one), _parts(other)
+    if (kinds & VALUES and one != other) or (kinds & KEYED and parts.keys() != others.keys()):
+        return place
+    found = (_moved(parts.get(key, ABSENT), others.get(key, ABSENT), f"{place}[{key!r:.40}]") for key in parts | others)
+    return next(filter(None, found), "")
+
+
+def _parts(node: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+    of = node.get("of", [])
+    return dict(enumerate(of)) if node["kind"] in ("tuple", "list", "size") else dict(of)
+
+
+def seeded(drawn: Sequence[Drawn]) -> Line:
+    """Is what is timed fresh each time?"""
+    same = () if any(one.varied for one in drawn) else drawn
+    return _line(
+        "admission/seeds", OTHER_DATA, SAME_DATA, drawn, [SAME.format(case=case_name(one.case)) for one in same]
+    )
+
+
+def repeatable(drawn: Sequence[Drawn]) -> Line:
+    """Can the same data be made once more? Not asked of what no seed changes, which `seeded` is about."""
+    asked = [one for one in drawn if one.again is not None]
+    lost = () if any(one.again for one in asked) else asked
+    said = [UNSEEDED.format(case=case_name(one.case)) for one in lost]
+    return _line("admission/again", SAME_DATA, OTHER_DATA, asked, said)
+
+
+def plain_stays(drawn: Sequence[Drawn]) -> Line:
+    """Is nothing fresh known before the clock starts?"""
+    said = [PLAIN.format(case=case_name(one.case), place=one.plain[:SAID_CHARS]) for one in drawn if one.plain]
+    return _line("admission/plain", "the same", "other values", drawn, said)
+
+
+def fixed(drawn: Sequence[Drawn]) -> list[Line]:
+    """Empty where all tensors follow the seed, or nothing does."""
+    for one in drawn:
+        if one.fixed:
+            told = ", ".join(map(as_told, one.fixed[:FIXED_TOLD])) + (", …" if len(one.fixed) > FIXED_TOLD else "")
+            said = FIXED.format(case=case_name(one.case))
+            return [Line("admission/fixed", OTHER_DATA, f"the same: {told}", None, said)]
+    return []
+
+
+def _line(name: str, wanted: str, unwanted: str, asked: Sequence[Drawn], said: Sequence[str]) -> Line:
+    """`said`: what is wrong, of which the first is told; nothing where all is well."""
+    if not asked:
+        return Line(name, wanted, "not tried", None)
+    return Line(name, wanted, unwanted if said else wanted, not said, "".join(said[:1]))

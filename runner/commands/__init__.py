@@ -1,0 +1,1 @@
+"""The `runner` command line."""

@@ -1,0 +1,272 @@
+"""Measure this host's ceilings: our own kernels on the calibration problems, through the judge's own way.
+
+The same containers, copies, freezes and clock as for any submission; the library's kernel is both sides, so that twice
+as many blocks count. A rate comes from the fastest block of a case (itself a median over calls): a ceiling is what was
+reached once, and a disturbed block says nothing about it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from problems.formats.gpumode import load_problem
+from problems.spec import Case, Problem, case_name
+from runner.commands import local
+from runner.config import JudgeSettings
+from runner.daemon.loan import Patience, borrowed
+from runner.errors import RunnerError
+from runner.evidence import datasheet, stats
+from runner.evidence.ceilings import UNKNOWN_CACHE_BYTES, Ceilings
+from runner.evidence.estimates import blocks_ns
+from runner.evidence.schedule import A, B, Profile
+from runner.host import accelerators
+from runner.host.epochs import device_name, keep_ceilings, make_room, stored_ceilings
+from runner.job import cleanup, prepare
+from runner.job.execute import execute
+from runner.wire import Report
+from sandbox.errors import SandboxError
+
+__all__ = [
+    "BenchFailed",
+    "Judge",
+    "Measured",
+    "keep_ceilings",
+    "make_room",
+    "measure_ceilings",
+    "plan",
+    "stored_ceilings",
+]
+
+FOLDER: Final = local.LIBRARY / "calibration"
+CPUS: Final = Path("/sys/devices/system/cpu")
+
+CPU_ENGINES: Final = ("fp32", "fp64", "bf16_tc", "int8_tc")  # what the library has fast products for on a cpu
+CPU_PRODUCT: Final = 1024  # rows: 2 GFLOP, some milliseconds on one core
+GPU_ENGINES: Final = ("fp64", "fp32", "tf32", "fp16_tc", "bf16_tc", "int8_tc")
+UNKNOWN_GPU_ENGINES: Final = ("fp32", "fp16_tc")
+GPU_PRODUCTS: Final = (8192, 4096, 2048)  # rows, to choose from
+PRODUCT_S: Final = 5e-3  # a product takes up to this long: then its start and its end hardly count
+DISTURBED: Final = 0.25  # a usual block is slower than the fastest by this: the machine had other work
+MEMORY: Final = frozenset({"copy", "read"})
+
+Judge = Callable[[Problem, Path], Report]
+
+
+class BenchFailed(RunnerError):
+    """Nothing could be measured; the text says what the judge said."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One case, and the amount of work in it: bytes that move, or operations. A launch is an amount of 0: its time."""
+
+    name: str  # of what it gives: a field of Ceilings, or an engine
+    case: Case
+    amount: int
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """One job: a problem of the calibration folder with the cases that fit this hardware. `label`: for a person."""
+
+    label: str
+    problem: str
+    timed: tuple[Timed, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The ceilings; by label, why a calibration gave nothing, and which were disturbed: by how much slower than its
+    fastest block the usual one was."""
+
+    ceilings: Ceilings
+    missing: dict[str, str]
+    disturbed: dict[str, float]
+
+
+def measure_ceilings(
+    settings: JudgeSettings, *, when: str, judge: Judge | None = None, tell: Callable[[str], None] = lambda label: None
+) -> Measured:
+    """Judges every calibration; `when` is stored (UTC, ISO 8601), `tell` hears each label before it is judged.
+
+    Raises BenchFailed where no container could be prepared or memory not be timed, ConfigError, DeviceBusy.
+    """
+    hardware = settings.runner_hardware
+    fingerprint, epoch = accelerators.fingerprint(hardware, settings.runner_gpu), ""
+    device = device_name(hardware, fingerprint)
+    judge = judge or judge_of(settings)
+    found: dict[str, float] = {}
+    missing: dict[str, str] = {}
+    disturbed: dict[str, float] = {}
+    for calibration in plan(hardware, device):
+        tell(calibration.label)
+        problem = replace(
+            load_problem(FOLDER / calibration.problem), benchmarks=tuple(timed.case for timed in calibration.timed)
+        )
+        report = judge(problem, FOLDER / calibration.problem / "baseline.py")
+        epoch = epoch or report.epoch
+        rates = rates_of(calibration, report.evidence)
+        found |= rates
+        if not rates:
+            missing[calibration.label] = _why(report)
+        if (slower := usually_slower(report.evidence)) > DISTURBED:
+            disturbed[calibration.label] = slower
+        if missing.keys() >= MEMORY:  # they come first: nothing after them would go better
+            raise BenchFailed(f"memory could not be timed: {missing[calibration.label]}")
+    bare = Ceilings(
+        hardware=hardware,
+        device=device,
+        epoch=epoch or accelerators.epoch(fingerprint),
+        when=when,
+        how="runner bench: the library's own kernels in the judge's containers, fastest block of each case",
+        swept=hardware != "cpu",
+        cache_bytes=UNKNOWN_CACHE_BYTES if hardware != "cpu" else last_level_cache_bytes(),
+    )
+    return Measured(_filled(bare, found).with_hard(int(fingerprint.get("max_sm_mhz") or 0)), missing, disturbed)
+
+
+def _why(report: Report) -> str:
+    told = str(report.evidence.get("operator", "")) or report.message or "no block was timed"
+    return f"{report.outcome} ({report.reason}): {told}"
+
+
+def plan(hardware: str, device: str) -> list[Calibration]:
+    """What to judge here. Sizes: beyond any cache and long enough to time; a second copy stays inside a cpu's."""
+    if hardware == "cpu":
+        copies, read = [_copy(1 << 24), _copy(1 << 16, rounds=512)], 1 << 24
+        products = dict.fromkeys(CPU_ENGINES, CPU_PRODUCT)
+    else:
+        copies, read = [_copy(1 << 28)], 1 << 28
+        products = _gpu_products(device)
+    return [
+        Calibration("copy", "copy", tuple(copies)),
+        Calibration("read", "read", (Timed("read_bytes_per_s", {"size": read}, 4 * read),)),
+        *(Calibration(engine, "matmul", tuple(_products(engine, n))) for engine, n in products.items()),
+        Calibration("launch", "empty", (Timed("launch_ns", {}, 0),)),
+    ]
+
+
+def _copy(words: int, rounds: int = 1) -> Timed:
+    name = "copy_bytes_per_s" if rounds == 1 else "cache_bytes_per_s"
+    return Timed(name, {"words": words, "rounds": rounds}, 2 * 4 * words * rounds)
+
+
+def _products(engine: str, n: int) -> Iterator[Timed]:
+    for name, fill in (("flops", "random"), ("flops_zeros", "zeros")):
+        yield Timed(f"{name}.{engine}", {"n": n, "engine": engine, "fill": fill}, 2 * n**3)
+
+
+def _gpu_products(device: str) -> dict[str, int]:
+    """Engines of this GPU that our kernels reach → the largest size whose product takes no longer than it must."""
+    sheet = datasheet.find(device)
+    if sheet is None:
+        return dict.fromkeys(UNKNOWN_GPU_ENGINES, GPU_PRODUCTS[-1])
+    rates = sheet.flops()
+    return {
+        engine: next((n for n in GPU_PRODUCTS if 2 * n**3 / rates[engine] <= PRODUCT_S), GPU_PRODUCTS[-1])
+        for engine in GPU_ENGINES
+        if engine in rates
+    }
+
+
+def rates_of(calibration: Calibration, evidence: Mapping[str, Any]) -> dict[str, float]:
+    """What each case gives by its fastest block, in units a second; the launch in ns. Both sides are ours and count."""
+    known = {case_name(timed.case): timed for timed in calibration.timed}
+    found = {}
+    for timing in evidence.get("timing", ()):
+        timed = known[timing["case"]]
+        blocks = _blocks(timing, evidence)
+        if blocks:
+            found[timed.name] = timed.amount / min(blocks) * 1e9 if timed.amount else min(blocks)
+    return found
+
+
+def usually_slower(evidence: Mapping[str, Any]) -> float:
+    """By how much the median block of a case is slower than its fastest, in the case where that is most; 0 for none."""
+    found = [blocks for timing in evidence.get("timing", ()) if (blocks := _blocks(timing, evidence))]
+    return max((stats.median(blocks) / min(blocks) - 1 for blocks in found), default=0.0)
+
+
+def _blocks(timing: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[float]:
+    return [block for side in (A, B) for block in blocks_ns(timing, evidence, side)]
+
+
+def _filled(bare: Ceilings, found: Mapping[str, float]) -> Ceilings:
+    def by_engine(field: str) -> dict[str, float]:
+        return {name.partition(".")[2]: rate for name, rate in found.items() if name.startswith(f"{field}.")}
+
+    return replace(
+        bare,
+        copy_bytes_per_s=found.get("copy_bytes_per_s"),
+        read_bytes_per_s=found.get("read_bytes_per_s"),
+        cache_bytes_per_s=found.get("cache_bytes_per_s"),
+        flops=by_engine("flops"),
+        flops_zeros=by_engine("flops_zeros"),
+        launch_ns=found.get("launch_ns"),
+    )
+
+
+def judge_of(settings: JudgeSettings, patience: Patience = local.FOR_EVER) -> Judge:
+    """The judge of every attempt, in less time: a ceiling needs no narrow interval of a ratio."""
+    own = local.replace_id(settings)
+    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+
+    def judge(problem: Problem, path: Path) -> Report:
+        job = local.job_of(problem, path, "benchmark", settings.runner_hardware)
+        try:
+            with (
+                borrowed(device, settings.runner_locks, patience, f"`runner bench` (pid {os.getpid()})"),
+                cleanup.cleared(own.runner_id),
+                prepare.prepared(own) as ready,
+            ):
+                ready.hardware = replace(ready.hardware, profile=_brief(ready.hardware.profile))
+                return execute(job, own, lambda event: None, ready)
+        except (SandboxError, OSError) as err:
+            raise BenchFailed(str(err)) from None
+
+    return judge
+
+
+def _brief(profile: Profile) -> Profile:
+    return replace(
+        profile,
+        first_look=4,
+        most_quads=4,
+        noisy_quads=0,
+        least_calls=2,
+        most_calls=5,
+        most_windows=2,
+        idle_calls=3,
+        most_void=1.0,
+    )
+
+
+def last_level_cache_bytes(cpus: Path = CPUS) -> int:
+    """All last-level caches of this host together: what one core has written may lie in any of them.
+
+    Where the kernel does not tell, more than any host has: then memory bounds nothing, which is safe.
+    """
+    sizes: dict[str, tuple[int, int]] = {}  # the cores that share it → level, bytes
+    for index in cpus.glob("cpu[0-9]*/cache/index*"):
+        try:
+            level, kind, shared, size = (_line(index / name) for name in ("level", "type", "shared_cpu_list", "size"))
+            if kind in ("Unified", "Data"):
+                sizes[f"{level} {shared}"] = int(level), _bytes(size)
+        except (OSError, ValueError):
+            continue
+    last = max((level for level, _ in sizes.values()), default=0)
+    return sum(size for level, size in sizes.values() if level == last) or 1 << 40
+
+
+def _line(path: Path) -> str:
+    return path.read_text(encoding="ascii").strip()
+
+
+def _bytes(text: str) -> int:
+    """Such as 32768K."""
+    unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
+    return int(text.rstrip("KMG")) * unit

@@ -1,0 +1,154 @@
+"""Judge one file against one problem folder with no site at all: the same judge, the same containers, the same report.
+
+What a competitor runs at home and an organiser runs while writing a problem.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import problems
+from problems.directives import DirectiveError, other_hardware, read_directives
+from problems.errors import ProblemError
+from problems.formats import kernelbench
+from problems.formats.gpumode import load_problem
+from problems.spec import Problem
+from runner import config
+from runner.daemon.loan import Patience, borrowed
+from runner.host import accelerators
+from runner.job import cleanup
+from runner.job.confirm import confirm
+from runner.job.execute import OnEvent, execute
+from runner.wire import ADMISSION, MAX_SOURCE_BYTES, Incumbent, Job, Report
+
+SAID_CHARS: Final = 200
+FOR_EVER: Final = Patience()
+LIBRARY: Final = Path(problems.__file__).parent / "library"
+
+
+class UsageError(Exception):
+    """What was asked for cannot be judged; the text says what to change."""
+
+
+def find_folder(name: str) -> Path:
+    """A folder with a task.yml, or that of a problem of the library. Raises UsageError."""
+    folder = Path(name)
+    if not (folder / "task.yml").is_file():
+        known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
+        if name not in known:
+            raise UsageError(f"{name!r} is neither a folder with a task.yml nor in the library: {', '.join(known)}")
+        folder = known[name]
+    return folder
+
+
+def is_model_file(name: str) -> bool:
+    """Is it a KernelBench file that is named?"""
+    return name.endswith(".py")
+
+
+def find_problem(name: str) -> Problem:
+    """By folder or name, as above, or a KernelBench file. Raises UsageError."""
+    is_file = is_model_file(name)
+    folder = Path(name) if is_file else find_folder(name)
+    try:
+        problem = kernelbench.load_file(folder, kernelbench.level_of(folder)) if is_file else load_problem(folder)
+    except ProblemError as err:
+        raise UsageError(f"{folder}: {err}") from None
+    if problem.unsupported:
+        raise UsageError(f"{folder} cannot be judged here: {problem.unsupported}")
+    return problem
+
+
+def read_source(path: Path) -> str:
+    """The submission's text. Raises UsageError where the site would refuse it too."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_SOURCE_BYTES + 1)
+    except OSError as err:
+        raise UsageError(f"{path}: {err.strerror}") from None
+    if len(data) > MAX_SOURCE_BYTES:
+        raise UsageError(f"{path} has more than {MAX_SOURCE_BYTES} bytes; a submission has at most so many")
+    if b"\x00" in data:
+        raise UsageError(f"{path} contains NUL bytes; send source text")
+    try:
+        source = data.decode("utf-8-sig")
+    except UnicodeDecodeError as err:
+        raise UsageError(f"{path} is not UTF-8 (byte {err.start}); save it as UTF-8") from None
+    if not source.strip():
+        raise UsageError(f"{path} is empty")
+    try:
+        read_directives(source)
+    except DirectiveError as error:
+        raise UsageError(f"{path}: {error.message}") from None
+    return source
+
+
+def not_meant_for(hardware: str, path: Path, source: str) -> str:
+    """What to say of a file that names other hardware than this; "" where nothing."""
+    named = ", ".join(other_hardware(source, hardware))[:SAID_CHARS]
+    return f"{path} says that it is for {named}; here it is judged as {hardware} (RUNNER_HARDWARE)" if named else ""
+
+
+def judge_once(problem: Problem, path: Path, mode: str, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
+    """Judge a file, holding the device for as long as that takes. Raises UsageError, DeviceBusy."""
+    return judge_here(job_of(problem, path, mode, settings.runner_hardware), settings, on_event)
+
+
+def confirm_here(
+    problem: Problem,
+    candidate: Path,
+    incumbent: Path,
+    runs: int,
+    settings: config.JudgeSettings,
+    on_event: OnEvent,
+    patience: Patience = FOR_EVER,
+) -> Report:
+    """The same for a confirmation: one report over all runs."""
+    held = Incumbent(read_source(incumbent), incumbent.name, "incumbent")
+    job = job_of(problem, candidate, "ranked", settings.runner_hardware)
+    return judge_here(replace(job, incumbent=held, runs=runs), settings, on_event, patience)
+
+
+def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent, patience: Patience = FOR_EVER) -> Report:
+    """Judge any job while this process holds the device. Raises DeviceBusy where that is not free in time."""
+    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    judge = execute if job.incumbent is None else confirm
+    own = replace_id(settings)
+    purpose = f"`runner` on {job.filename or 'an admission test'} (pid {os.getpid()})"
+    with borrowed(device, settings.runner_locks, patience, purpose), cleanup.cleared(own.runner_id):
+        return judge(job, own, on_event)
+
+
+def job_of(problem: Problem, path: Path, mode: str, hardware: str) -> Job:
+    """The job that no site gave. Raises UsageError."""
+    return job_from(problem, read_source(path), path.name, mode, hardware)
+
+
+def job_from(problem: Problem, source: str, filename: str, mode: str, hardware: str) -> Job:
+    problem = problem.on(hardware)
+    return Job(
+        attempt_id=f"once-{secrets.token_hex(8)}",
+        token=0,
+        lease_s=86_400,
+        hardware=hardware,
+        mode=mode,
+        submission_id="once",
+        filename=filename,
+        source=source,
+        problem=problem.to_bundle(),
+        problem_digest=problem.digest,
+    )
+
+
+def admission_job(problem: Problem, hardware: str) -> Job:
+    """Test the problem itself."""
+    return replace(job_from(problem, "", "", "test", hardware), task=ADMISSION)
+
+
+def replace_id(settings: config.JudgeSettings) -> config.JudgeSettings:
+    """Containers of a single run are labelled as its own: no daemon's reaping touches them."""
+    return settings.model_copy(update={"runner_id": cleanup.new_owner()})

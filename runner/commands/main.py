@@ -1,0 +1,391 @@
+"""The `runner` command: the daemon, and the judge without a site.
+
+Exit code 0: yes; 1: no; 2: what was asked for could not be done, with one sentence on stderr; 128 + n: ended by
+signal n, its containers removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+try:
+    from runner import config
+    from runner.commands import local, render
+    from runner.host import host_checks
+    from runner.job import cleanup, execute
+except ModuleNotFoundError as missing:  # `photofinish` installs without the judge's packages, and this command with it
+    print(
+        f"The judge needs {missing.name}, which is not installed here; in a checkout of Photofinish: "
+        "pip install -c constraints.txt '.[runner]'",
+        file=sys.stderr,
+    )
+    sys.exit(2)
+from problems.spec import Problem
+from runner.admission.report_line import Line
+from runner.daemon.loan import Patience
+from runner.errors import RunnerError
+from runner.wire import MODES, MOST_RUNS, Report
+
+DRAIN_LOOK_S: Final = 2.0
+NOT_WRITTEN: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
+
+TOLD_EVERY_S: Final = 30.0
+Wait = Annotated[
+    float | None,
+    typer.Option("--wait", min=0, metavar="SECONDS", help="For a device that is busy; 0: fail at once. Else no limit."),
+]
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def about() -> None:
+    """Judge kernels on this machine: for a site (`work`), or once, for yourself (`once`)."""
+
+
+@app.command()
+def work() -> None:
+    """Judge for a site until stopped. Settings: PHOTOFINISH_URL, RUNNER_TOKEN, BROKER_URL … in the environment."""
+    from runner.daemon import worker  # the daemon's packages: judging once needs none of them
+
+    raise typer.Exit(worker.main())
+
+
+@app.command("drain")
+def drain(
+    off: Annotated[bool, typer.Option("--off", help="Claim work again.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Return only when it judges nothing any more.")] = False,
+) -> None:
+    """Let this host's runner finish its attempt and claim nothing more, while it stays up: before an update.
+
+    It reads the settings of `runner work`. The site keeps this state, also over a restart, until `--off`.
+    """
+    from runner.daemon import client  # the daemon's packages
+
+    screen = Console(stderr=True)
+    try:
+        site = client.client_of(config.load())
+        with contextlib.closing(site):
+            found = site.drain(not off)
+            if wait and not off and found.holds:
+                screen.print(f"Runner {found.runner} still judges {found.holds}; waiting.", highlight=False)
+            while wait and not off and found.holds:
+                time.sleep(DRAIN_LOOK_S)
+                found = site.drain(True)
+    except RunnerError as err:
+        _refuse(screen, str(err))
+    if off:
+        typer.echo(f"Runner {found.runner} claims work again.")
+    else:
+        rest = f"It still judges {found.holds}." if found.holds else "It judges nothing: it may be stopped."
+        typer.echo(f"Runner {found.runner} claims nothing from now on. {rest}")
+
+
+@app.command("once")
+def judge_once(
+    problem: Annotated[
+        str, typer.Argument(help="A problem's folder, one in the library by name, or a KernelBench file.")
+    ],
+    file: Annotated[Path, typer.Argument(help="The submission: a Python file that defines what the problem asks for.")],
+    mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "ranked",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
+    wait: Wait = None,
+) -> None:
+    """Judge FILE against PROBLEM here, in the same containers as the site would.
+
+    Lines such as `#!PHOTOFINISH gpu H200` at the top of the file count on a site only.
+
+    Exit code 0: it passed; 1: it did not; 2: nothing could be judged.
+    """
+    _log_warnings()
+    screen = Console(stderr=True)
+    if mode not in MODES:
+        _refuse(screen, f"--mode {mode!r} is not one of {', '.join(MODES)}")
+    try:
+        found, settings = _loaded(screen, problem), config.load_judge()
+        source = local.read_source(file)
+        if other := local.not_meant_for(settings.runner_hardware, file, source):
+            screen.print(render.seen(f"warning: {other}", style="yellow"), soft_wrap=True)
+        with cleanup.tidy(screen), screen.status("starting containers") as status:
+            job = local.job_from(found, source, file.name, mode, settings.runner_hardware)
+            report = local.judge_here(
+                job, settings, lambda event: status.update(render.progress(event)), _patience(wait, screen, status)
+            )
+    except (local.UsageError, RunnerError) as err:
+        _refuse(screen, str(err))
+    if as_json:
+        typer.echo(json.dumps({**report.to_json(), "warnings": found.warnings}, allow_nan=False))
+    _refuse_unjudged(screen, report)
+    if not as_json:
+        render.report(Console(), report)
+    raise typer.Exit(0 if report.outcome == "passed" else 1)
+
+
+def _loaded(screen: Console, name: str) -> Problem:
+    """The problem; what was odd in it is said first, since a misspelt setting leaves a default in force."""
+    problem = local.find_problem(name)
+    for warning in problem.warnings:
+        screen.print(render.seen(f"warning: {warning}", style="yellow"), soft_wrap=True)
+    return problem
+
+
+def _patience(wait_s: float | None, screen: Console, status: Status) -> Patience:
+    """Waiting for a busy device, and saying for how long and for whom: a line at first, and another now and then."""
+    told_at = -TOLD_EVERY_S
+
+    def tell(holder: str, waited_s: float) -> None:
+        nonlocal told_at
+        if waited_s < told_at:  # another wait
+            told_at = -TOLD_EVERY_S
+        sentence = f"waiting for the device, which {holder} has: {waited_s:.0f} s so far"
+        status.update(render.seen(sentence))
+        if waited_s - told_at >= TOLD_EVERY_S:
+            told_at = waited_s
+            screen.print(render.seen(sentence), soft_wrap=True)
+
+    return Patience(float("inf") if wait_s is None else wait_s, tell)
+
+
+def _log_warnings() -> None:
+    """But for what ends a job: its report says that, and so does this command."""
+    handler = logging.StreamHandler()
+    handler.addFilter(lambda record: record.name != execute.log.name)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", handlers=[handler])
+
+
+def _refuse_unjudged(screen: Console, report: Report) -> None:
+    """Where the host or the problem failed there is no verdict."""
+    if report.outcome == "infra_error":
+        found = str(report.evidence.get("operator") or report.message)
+        _refuse(screen, f"The problem's own code failed. {found}" if report.reason == "problem" else found)
+
+
+def _refuse(screen: Console, sentence: str) -> None:
+    screen.print(render.seen(sentence, style="red"), soft_wrap=True)
+    raise typer.Exit(2)
+
+
+@app.command("confirm")
+def confirm_record(
+    problem: Annotated[str, typer.Argument(help="A problem's folder, or the name of one in the library.")],
+    candidate: Annotated[Path, typer.Argument(help="The submission that would take first place.")],
+    incumbent: Annotated[Path, typer.Option(help="The submission that holds it.")],
+    runs: Annotated[int, typer.Option("--runs", "-k", min=1, max=MOST_RUNS, help="Fewer than 5 decide nothing.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
+    wait: Wait = None,
+) -> None:
+    """Is CANDIDATE faster than the incumbent? Independent runs with both in turn.
+
+    Exit code 0: yes, a record; 1: no; 2: nothing could be judged.
+    """
+    _log_warnings()
+    screen = Console(stderr=True)
+    try:
+        found = _loaded(screen, problem)
+        with cleanup.tidy(screen), screen.status("starting containers") as status:
+            report = local.confirm_here(
+                found,
+                candidate,
+                incumbent,
+                runs,
+                config.load_judge(),
+                lambda event: status.update(render.progress(event)),
+                _patience(wait, screen, status),
+            )
+    except (local.UsageError, RunnerError) as err:
+        _refuse(screen, str(err))
+    if as_json:
+        typer.echo(json.dumps({**report.to_json(), "warnings": found.warnings}, allow_nan=False))
+    _refuse_unjudged(screen, report)
+    if not as_json:
+        render.confirmation(Console(), report)
+    raise typer.Exit(0 if report.confirmation.get("accepted") else 1)
+
+
+@app.command("verify")
+def verify_problem(
+    problem: Annotated[
+        str, typer.Argument(help="A problem's folder, one in the library by name, or a KernelBench file.")
+    ],
+    only: Annotated[str, typer.Option(help="Only samples whose name begins so, such as admission/.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print all lines as JSON, and nothing else.")] = False,
+    wait: Wait = None,
+) -> None:
+    """Does each sample submission of PROBLEM get its folder's verdict, and does it refuse zeros and the like?
+
+    Exit code 0: yes; 1: no; 2: not all could be judged, and nothing else is known to be wrong.
+    """
+    from runner.commands import verify
+
+    logging.basicConfig(level=logging.CRITICAL)
+    screen = Console(stderr=True)
+    try:
+        found, settings = _loaded(screen, problem), config.load_judge()
+        of_it = (
+            verify.starters(found) if local.is_model_file(problem) else verify.in_folders(local.find_folder(problem))
+        )
+        samples = [one for one in of_it if one.name.startswith(only)]
+        tested = verify.ADMISSION.startswith(only)
+        if not samples and not tested:
+            _refuse(screen, f"--only {only!r}: no sample's name begins so")
+        lines: list[Line] = []
+        marks: list[str] = []
+
+        def tell(line: Line) -> None:
+            lines.append(line)
+            if not as_json:
+                render.verified(Console(), line)
+
+        with cleanup.tidy(screen), screen.status("judging") as status:
+            patience = _patience(wait, screen, status)
+
+            def judge(sample: verify.Sample) -> Report:
+                status.update(f"judging {sample.name}")
+                job = local.job_from(
+                    verify.asked(found, sample), sample.source, sample.filename, sample.mode, settings.runner_hardware
+                )
+                return local.judge_here(job, settings, lambda event: None, patience)
+
+            if tested:
+                job = local.admission_job(found, settings.runner_hardware)
+                report = local.judge_here(job, settings, lambda event: status.update(render.progress(event)), patience)
+                marks = list(report.admission.get("marks", []))
+                for line in verify.admission_lines(report):
+                    tell(line)
+            for line in verify.verify(samples, judge, settings.runner_hardware):
+                tell(line)
+    except (local.UsageError, RunnerError) as err:
+        _refuse(screen, str(err))
+    code = verify.exit_code(lines)
+    if as_json:
+        told = {"verified": code == 0, "warnings": found.warnings, "marks": marks}
+        typer.echo(json.dumps({**told, "lines": [line.to_json() for line in lines]}))
+    else:
+        render.verification(Console(), lines, marks)
+    raise typer.Exit(code)
+
+
+@app.command("replay")
+def replay_report(
+    file: Annotated[Path, typer.Argument(help="What `runner once --json` printed, or a report from the site.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON, and nothing else.")] = False,
+) -> None:
+    """Decide again from what a report stores, and compare. Exit code 0: the same; 1: not; 2: nothing to replay."""
+    from runner.commands import replay
+
+    try:
+        found = replay.replay(replay.read(file))
+    except replay.ReplayError as err:
+        _refuse(Console(stderr=True), str(err))
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), allow_nan=False))
+    else:
+        render.replayed(Console(), found)
+    raise typer.Exit(0 if found.same else 1)
+
+
+@app.command("doctor")
+def examine_host(
+    home: Annotated[bool, typer.Option("--home", help="For yourself: a verdict need not be certified.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all checks as JSON, and nothing else.")] = False,
+) -> None:
+    """Is this host fit to judge? Each check with what was found, why it matters and the remedy. Exit code 1: no."""
+    from runner.host import doctor
+
+    screen = Console(stderr=True)
+    try:
+        settings = config.load_judge()
+        with cleanup.tidy(screen), screen.status("looking"):
+            checks = list(doctor.examine(settings, host_checks.Host(), doctor.DockerEngine(settings)))
+    except RunnerError as err:
+        _refuse(screen, str(err))
+    fit = doctor.is_fit(checks, home=home)
+    if as_json:
+        typer.echo(json.dumps({"fit": fit, "home": home, "checks": [check.to_json() for check in checks]}))
+    else:
+        render.checks(Console(), checks, fit=fit, home=home)
+    raise typer.Exit(0 if fit else 1)
+
+
+@app.command("bench")
+def measure_host(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the ceilings as JSON, and nothing else.")] = False,
+    wait: Wait = None,
+) -> None:
+    """Measure what this host's device can do at most, through the judge's own way, and store it for its epoch."""
+    from runner.commands import bench
+
+    _log_warnings()
+    screen = Console(stderr=True)
+    try:
+        settings = config.load_judge()
+        bench.make_room(settings)
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        with cleanup.tidy(screen), screen.status("starting containers") as status:
+            judge = bench.judge_of(settings, _patience(wait, screen, status))
+            found = bench.measure_ceilings(
+                settings, when=when, judge=judge, tell=lambda label: status.update(Text(label))
+            )
+        path = bench.keep_ceilings(settings, found.ceilings)
+    except (local.UsageError, RunnerError) as err:
+        _refuse(screen, str(err))
+    if as_json:
+        typer.echo(json.dumps(found.ceilings.to_json(), allow_nan=False))
+    else:
+        render.ceilings(Console(), found.ceilings, path)
+    for label, why in found.missing.items():
+        screen.print(Text(f"{label} was not measured: {why}", style="yellow"))
+    for label, slower in found.disturbed.items():
+        said = (
+            f"{label}: a usual block took {100 * slower:.0f} % longer than the fastest; measure again when it is quiet"
+        )
+        screen.print(Text(said, style="yellow"))
+
+
+def run() -> None:
+    """Runs the command. Ctrl-C is 130; where what it says cannot be written it is 2, or 1 where its reader has left."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
+    try:
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    except OSError as error:
+        if error.errno not in NOT_WRITTEN:
+            raise
+        with contextlib.suppress(OSError):
+            print(f"The output cannot be written: {error.strerror}", file=sys.stderr)
+        _write_no_more()
+        sys.exit(2)
+
+
+def _write_no_more() -> None:
+    """Or the interpreter tries once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        os.dup2(nowhere, stream.fileno())
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,285 @@
+"""What the `runner` command prints for a person at a terminal. Text from outside is shown as it is, never as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
+from runner.admission.report_line import Line
+from runner.commands.replay import Replayed
+from runner.evidence.ceilings import Ceilings
+from runner.evidence.replay import Difference
+from runner.evidence.verdict import Verdict
+from runner.host import host_checks
+from runner.host.host_checks import Check
+from runner.wire import Event, Report
+from sandbox.protocol import clean_text
+
+COLOURS = {
+    host_checks.OK: "green",
+    host_checks.WARNING: "yellow",
+    host_checks.NOT_CERTIFIED: "yellow",
+    host_checks.UNFIT: "bold red",
+}
+
+
+def seen(text: str, style: str = "") -> Text:
+    """Of a file that anybody may have written: nothing in it steers the terminal."""
+    return Text(clean_text(text.encode("utf-8", "replace")), style=style)
+
+
+def checks(screen: Console, found: Sequence[Check], *, fit: bool, home: bool) -> None:
+    """The table; then what to do, in the order of the table."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in ("result", "check", "found"):
+        table.add_column(heading)
+    for check in found:
+        table.add_row(Text(check.result, style=COLOURS[check.result]), Text(check.name), Text(check.found))
+    screen.print(table)
+    for check in found:
+        if check.result != host_checks.OK:
+            screen.print()
+            screen.print(Text(f"{check.name}: {check.found}", style=COLOURS[check.result]))
+            screen.print(Text(check.why))
+            screen.print(Text(f"→ {check.remedy}"))
+    screen.print()
+    screen.print(_fitness(found, fit=fit, home=home))
+
+
+def _fitness(found: Sequence[Check], *, fit: bool, home: bool) -> Text:
+    uncertified = any(check.result == host_checks.NOT_CERTIFIED for check in found)
+    if not fit and uncertified and not any(check.result == host_checks.UNFIT for check in found):
+        return Text("Fit to try things at home (--home), not to judge for a site: not certified.", style="bold yellow")
+    if not fit:
+        return Text("Not fit to judge.", style="bold red")
+    if uncertified:
+        return Text("Fit to judge at home; verdicts will say: not certified.", style="bold green")
+    return Text("Fit to judge.", style="bold green")
+
+
+def progress(event: Event) -> Text:
+    data = event.data
+    if "total" in data:
+        return Text(f"{event.state}: case {data['done']} of {data['total']}")
+    if "quads" in data:
+        return Text(f"{event.state}: {event.message}, {data['quads']} of at most {data['quads_at_most']} quads")
+    return Text(event.state)
+
+
+def report(screen: Console, report: Report) -> None:
+    """For a person at a terminal. Text of the submission is shown as it is, never as markup."""
+    colour = "green" if report.outcome == "passed" else "red"
+    title = report.outcome + (f" ({report.reason})" if report.reason else "")
+    screen.print(Text(title, style=f"bold {colour}"))
+    if report.message:
+        screen.print(Text(report.message))
+    if any(case["stage"] == "check" for case in report.cases):
+        screen.print(Text(_checked(report), style="dim"))
+    timed = [case for case in report.cases if case["stage"] == "time"]
+    if timed:
+        screen.print(_times(timed, bounds(report)))
+        width = 100 * (report.half_width or 0)
+        speedup = 1 / (report.ratio or 1)
+        screen.print(
+            Text(f"{speedup:.4g}× as fast as the baseline, ± {width:.2g} %; {report.score_us:.4g} µs", style="bold")
+        )
+    for sentence in _remarks(report):
+        screen.print(Text(sentence, style="yellow"))
+    for name, text in report.logs.items():
+        if text.strip():
+            screen.print(Text(f"── {name}"), Text(text), sep="\n")
+    if timed:
+        screen.print(Text("Judged on this machine: on a site, its hardware and seeds of its own count.", style="dim"))
+
+
+def _checked(report: Report) -> str:
+    checks = [case for case in report.cases if case["stage"] == "check"]
+    right, public = sum(case["good"] for case in checks), sum(case["public"] for case in checks)
+    return f"{right} of {len(checks)} checked cases are right ({public} public, {len(checks) - public} secret)"
+
+
+EXPLAINED = {
+    "not_certified": "Not certified: containers could not be frozen (this needs root), or a step of the judge was left "
+    "out, so cheating is not excluded.",
+    "not_converged": "The interval is wider than asked for: the machine is noisy.",
+    "erratic": "Your kernel's times vary while the baseline's are steady: the upper end of the interval counts.",
+    "bimodal": "The times have two modes: the kernel takes one of two paths, or the machine changed its state.",
+}
+TELEMETRY = {
+    "mask_only": "Only part of the device's state could be seen while it was timed, as in a virtual machine.",
+    "none": "Nothing of the device's state could be seen while it was timed: a site does not rank such a run.",
+}
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    """What bears on how far the figures can be trusted, and what a site would do about them."""
+    for flag in report.flags:
+        yield EXPLAINED.get(flag, flag)
+    if report.set_aside:
+        yield f"The device is not fit to judge any more: {report.set_aside}. Look at it before you use it again."
+    if report.score_us is None:
+        return
+    if report.telemetry in TELEMETRY:
+        yield TELEMETRY[report.telemetry]
+    if report.forgeable:
+        missing = f"{100 * report.forgeable:.2g} %"
+        yield f"The judge's clock confirms all but {missing} of the time; smaller differences are ties."
+    for finding in report.evidence.get("findings", ()):
+        yield f"A site would hold this for review ({finding['rule']}): {finding['sentence']}"
+
+
+def ceilings(screen: Console, found: Ceilings, path: Path) -> None:
+    """What was measured beside what nothing here can beat, and where it is stored."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in ("ceiling", "measured", "hard"):
+        table.add_column(heading, justify="left" if heading == "ceiling" else "right")
+    for line in _ceiling_lines(found):
+        table.add_row(*line)
+    screen.print(Text(f"{found.device}, epoch {found.epoch}, {found.when}"))
+    screen.print(table)
+    screen.print(Text(f"Hard: {found.source}. Stored in {path}", style="dim"))
+
+
+def _ceiling_lines(found: Ceilings) -> Iterator[tuple[str, str, str]]:
+    hard = found.hard
+    yield "copy, memory", per_s(found.copy_bytes_per_s, "B/s"), per_s(hard.memory_bytes_per_s, "B/s")
+    yield "read, memory", per_s(found.read_bytes_per_s, "B/s"), per_s(hard.memory_bytes_per_s, "B/s")
+    yield "copy, cache", per_s(found.cache_bytes_per_s, "B/s"), per_s(hard.cache_bytes_per_s, "B/s")
+    for engine in sorted(found.flops.keys() | found.flops_zeros.keys() | hard.flops.keys()):
+        limit = per_s(hard.flops.get(engine), "op/s")
+        yield f"{engine}, random data", per_s(found.flops.get(engine), "op/s"), limit
+        yield f"{engine}, zeros", per_s(found.flops_zeros.get(engine), "op/s"), limit
+    yield "launch floor", "-" if found.launch_ns is None else f"{found.launch_ns / 1e3:.3g} µs", "-"
+
+
+def per_s(rate: float | None, unit: str) -> str:
+    """Three digits and the largest prefix that leaves one before the point."""
+    if rate is None:
+        return "-"
+    prefix, size = next((pair for pair in (("P", 1e15), ("T", 1e12), ("G", 1e9)) if rate >= pair[1]), ("M", 1e6))
+    return f"{rate / size:.3g} {prefix}{unit}"
+
+
+def bounds(report: Report) -> dict[str, float]:
+    """ns that no kernel can beat, by case, where the problem declares its work and this hardware's rates are known."""
+    cases = report.evidence.get("limits", {}).get("cases", ())
+    return {case["case"]: case["hard"]["ns"] for case in cases if case["hard"]}
+
+
+def _times(cases: list[dict[str, Any]], bounds: dict[str, float]) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    headings = ["case", "time, µs", "baseline, µs", "speed", "±, %", *(["of light, %"] if bounds else [])]
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "case" else "right")
+    for case in cases:
+        bound = bounds.get(case["name"])
+        light = [] if not bounds else ["–" if bound is None else f"{bound / case['measured_us'] / 10:.3g}"]
+        table.add_row(
+            Text(str(case["name"])),
+            f"{case['measured_us']:.4g}",
+            f"{case['baseline_us']:.4g}",
+            f"{1 / case['ratio']:.3f}×",
+            f"{100 * case['half_width']:.2f}",
+            *light,
+        )
+    return table
+
+
+def confirmation(screen: Console, made: Report) -> None:
+    """Each run's gain, and the sentence that decides. Where nothing was decided, the report of what ended it."""
+    told = made.confirmation
+    if not told or told["reason"].endswith("_failed"):
+        report(screen, made)
+    if not told:
+        return
+    for number, gain in enumerate(told["gains"], 1):
+        screen.print(Text(f"run {number}: {abs(100 * gain):.2f} % {'faster' if gain >= 0 else 'slower'}"))
+    screen.print(Text(told["sentence"], style="bold green" if told["accepted"] else "bold yellow"))
+    if told["held"]:
+        screen.print(Text("Held: a person must look at the incumbent before anything changes.", style="yellow"))
+
+
+def verified(screen: Console, line: Line) -> None:
+    """One sample, as soon as it is known."""
+    mark, colour = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "dim")}[line.good]
+    screen.print(Text.assemble((mark, colour), f" {line.name}: ", (line.got, colour)))
+    if line.explained:
+        screen.print(Text(f"    {line.explained}"))
+
+
+def verification(screen: Console, lines: Sequence[Line], marks: Sequence[str] = ()) -> None:
+    if NEAR_CONSTANT in marks:
+        said = "Marked near_constant: on every timed case a constant, or the last output, is within 1 % of the answer."
+        screen.print(Text(said, style="yellow"))
+    if ACCEPTS_HALF in marks:
+        said = "Marked accepts_half: the problem's own tolerance accepts half precision; precision.strict refuses that."
+        screen.print(Text(said, style="yellow"))
+    counted = [line for line in lines if line.good is not None]
+    told = [line for line in counted if line.judged]
+    wrong = [line.name for line in told if not line.good]
+    unjudged = [line.name for line in counted if not line.judged]
+    if unjudged:
+        said = f"{len(unjudged)} of {len(counted)} could not be judged here: {', '.join(unjudged)}"
+        screen.print(Text(f"{said}; `runner doctor` may say why.", style="bold red"))
+    if wrong:
+        screen.print(Text(f"{len(wrong)} of {len(told)} got another verdict: {', '.join(wrong)}", style="bold red"))
+    elif told:
+        others = "The other" if unjudged else "All"
+        screen.print(Text(f"{others} {len(told)} got the verdict they must get.", style="bold green"))
+    elif not unjudged:
+        screen.print(Text("Nothing was judged: no sample is for this hardware (RUNNER_HARDWARE).", style="bold red"))
+    if counted and len(counted) < len(lines):
+        screen.print(Text(f"{len(lines) - len(counted)} more count for nothing here (–).", style="dim"))
+
+
+def replayed(screen: Console, found: Replayed) -> None:
+    """What follows from the evidence; then what the report says otherwise."""
+    for number, decided in enumerate(found.runs, 1):
+        title = decided.outcome + (f" ({decided.reason})" if decided.reason else "")
+        screen.print(seen(title if len(found.runs) == 1 else f"run {number}: {title}", style="bold"))
+        if decided.message:
+            screen.print(seen(decided.message))
+        if decided.times:
+            screen.print(_replayed_times(decided))
+    if found.record is not None:
+        screen.print(seen(found.record.sentence, style="bold"))
+    if found.summed_up:
+        said = f"Of {found.summed_up} runs not all samples were kept, for want of room; they are not decided again."
+        screen.print(Text(said))
+    if found.differences:
+        screen.print(_differences(found.differences))
+        screen.print(Text("The report does not follow from its own evidence.", style="bold red"))
+    elif found.compared:
+        screen.print(Text(f"The report says the same; {found.blocks} blocks were ruled on again.", style="bold green"))
+    else:
+        screen.print(Text(f"Evidence only, no report to compare with; {found.blocks} blocks were ruled on again."))
+
+
+def _replayed_times(decided: Verdict) -> Table:
+    table = Table(box=None, header_style="dim")
+    for heading in ("case", "measured, µs", "speedup", "±, %", "forgeable, %"):
+        table.add_column(heading, justify="left" if heading == "case" else "right")
+    for time in decided.times:
+        table.add_row(
+            seen(time.case),
+            f"{time.candidate_ns / 1e3:.4g}",
+            f"{1 / time.ratio:.3f}×",
+            f"{100 * time.estimate.half_width:.2f}",
+            f"{100 * time.forgeable:.2g}",
+        )
+    return table
+
+
+def _differences(found: Sequence[Difference]) -> Table:
+    table = Table(box=None, header_style="dim")
+    for heading in ("differs", "the report says", "from the evidence follows"):
+        table.add_column(heading)
+    for difference in found:
+        table.add_row(*(seen(str(one)) for one in (difference.what, difference.said, difference.found)))
+    return table

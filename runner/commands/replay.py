@@ -1,0 +1,260 @@
+"""`runner replay REPORT.json`: decide again from what a report stores, and compare with what it says.
+
+Takes what `runner once --json` prints, a report as it went to the site, or the evidence alone. Recomputed are the
+verdict (verdict.py, with the certificate of each case), every ruling on a block and the whole course of each case
+(rerun.py), the findings (plausible.py), and of a confirmation the record (records.py). Nothing is measured, and nothing
+but the file is read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from runner.evidence import records, rules, schema, verdict
+from runner.evidence import replay as rerun
+from runner.evidence.records import RecordVerdict
+from runner.evidence.replay import Difference
+from runner.evidence.verdict import Verdict
+from runner.job.shrink_report import is_summed_up
+from runner.wire import MOST_RUNS
+
+MOST_BYTES: Final = 64_000_000
+MOST_WHOLE: Final = 2**64
+# What arithmetic raises over values that each fit the schema: two of them contradict each other, or one of those parts
+# that have none (`limits`, `figures`) is not what the judge writes.
+NONSENSE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+SAME_AS_PRINTED: Final = 1e-9  # relative: another machine's logarithm may differ in the last bit
+COMPARED: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "forgeable")
+COPIED: Final = ("telemetry", "epoch", "set_aside")  # in the report as they are in the evidence
+BY_COMPARING: Final = "cheaper_precision"  # sentences.precision_findings
+ADDED_FLAGS: Final = frozenset({"not_certified"})  # by execute.py, from evidence.certified
+
+JSON = dict[str, Any]
+
+
+class ReplayError(Exception):
+    """There is nothing to replay; the text says why and what to do."""
+
+
+class _Confirmation(BaseModel):
+    """Of what a report says of a confirmation, what is computed with."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    gains: Annotated[list[float], Field(max_length=MOST_RUNS)] = []
+
+
+class _Told(BaseModel):
+    """What a report says beside its evidence, as far as it is compared; any of it may be missing."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    outcome: str = ""
+    reason: str = ""
+    message: str = ""
+    flags: list[str] = []
+    score_us: float | None = None
+    ratio: float | None = None
+    half_width: float | None = None
+    forgeable: float | None = None
+    telemetry: str = ""
+    epoch: str = ""
+    set_aside: str = ""
+    cases: list[dict[str, bool | float | str | None]] = []
+    confirmation: _Confirmation = _Confirmation()
+
+
+_TOLD: Final = TypeAdapter(_Told)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What follows from the evidence, and where the report says otherwise. `compared`: there was more than evidence."""
+
+    runs: tuple[Verdict, ...]
+    record: RecordVerdict | None
+    differences: tuple[Difference, ...]
+    compared: bool
+    blocks: int  # that were ruled on again
+    summed_up: int = 0  # runs whose samples were not all kept: nothing of them is decided again
+
+    @property
+    def same(self) -> bool:
+        return not self.differences
+
+    def to_json(self) -> JSON:
+        return {
+            "same": self.same,
+            "compared": self.compared,
+            "blocks": self.blocks,
+            "summed_up": self.summed_up,
+            "runs": [_shown(decided) for decided in self.runs],
+            "record": self.record and self.record.to_json(),
+            "differences": [difference.to_json() for difference in self.differences],
+        }
+
+
+def read(path: Path) -> JSON:
+    """The file as an object, of which every number is finite. Raises ReplayError."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ReplayError(f"{path} is no file; save the report in one")
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
+            raise ReplayError(f"{path} has more than {MOST_BYTES >> 20} MiB; that is no report")
+        data = json.loads(text.decode("utf-8"), parse_int=_whole)
+        json.dumps(data, allow_nan=False)
+    except OSError as error:
+        raise ReplayError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ReplayError(f"{path} is not whole JSON ({error}); fetch the report again") from None
+    if not isinstance(data, dict):
+        raise ReplayError(f"{path}: expected an object with evidence, got {type(data).__name__}")
+    return data
+
+
+def _whole(digits: str) -> int:
+    """Raises ValueError for what no arithmetic here is meant for."""
+    value = int(digits)
+    if abs(value) > MOST_WHOLE:
+        raise ValueError(f"a whole number of {len(digits)} digits")
+    return value
+
+
+def replay(data: JSON) -> Replayed:
+    """Raises ReplayError where there is no evidence, or none that this version can decide from."""
+    told, evidence = _parts(data)
+    if told.get("outcome") == "infra_error":
+        raise ReplayError("The host or the problem failed (infra_error); there is no verdict to replay.")
+    try:
+        _TOLD.validate_json(json.dumps(told))
+        schema.parse(evidence)
+    except ValidationError as error:
+        raise ReplayError(schema.explained(error, "report")) from None
+    except schema.ReportError as error:
+        raise ReplayError(str(error)) from None
+    try:
+        return _confirmation(told, evidence) if schema.is_confirmation(evidence) else _attempt(told, evidence)
+    except NONSENSE as error:
+        raise ReplayError(f"What is stored contradicts itself, nothing follows from it ({error!r:.300}).") from None
+
+
+def _attempt(told: JSON, evidence: JSON) -> Replayed:
+    decided, differences = _run(evidence)
+    differences += _against_report(told, evidence, decided)
+    return Replayed((decided,), None, tuple(differences), bool(told), _blocks(evidence))
+
+
+def _parts(data: JSON) -> tuple[JSON, JSON]:
+    """What the report says, empty for bare evidence; and the evidence."""
+    data = data["report"] if isinstance(data.get("report"), dict) else data
+    if isinstance(data.get("evidence"), dict):
+        return {key: value for key, value in data.items() if key != "evidence"}, data["evidence"]
+    if "version" in data and "outcome" not in data:
+        return {}, data
+    raise ReplayError(
+        "There is no evidence in it; expected what `runner once --json` prints, or a report from the site."
+    )
+
+
+def _confirmation(told: JSON, evidence: JSON) -> Replayed:
+    everything = [*evidence["runs"], *(one for one in evidence["alone"] if one is not None)]
+    whole = [run for run in everything if not is_summed_up(run)]
+    runs = [_run(run) for run in whole]
+    differences = [difference for _, found in runs for difference in found]
+    if len(whole) == len(everything):
+        record: RecordVerdict | None = records.decide_record(evidence["runs"], evidence["alone"])
+    else:
+        record = _from_gains(told, evidence)
+    for name, found in record.to_json().items() if record is not None else ():
+        said = told.get("confirmation", {}).get(name)
+        if "confirmation" in told and not _agree(said, found):
+            differences.append(Difference(f"confirmation.{name}", said, found))
+    decided = tuple(verdict for verdict, _ in runs)
+    summed_up = len(everything) - len(whole)
+    return Replayed(decided, record, tuple(differences), bool(told), sum(map(_blocks, whole)), summed_up)
+
+
+def _from_gains(told: JSON, evidence: JSON) -> RecordVerdict | None:
+    """The record again from what each run came to, where not all samples were kept; None where a run failed."""
+    gains = told.get("confirmation", {}).get("gains") or []
+    if len(gains) != len(evidence["runs"]) or not all(isinstance(gain, float | int) and gain < 1 for gain in gains):
+        return None
+    return records.decide_differences(
+        [math.log1p(-gain) for gain in gains], left_out=any(one is not None for one in evidence["alone"])
+    )
+
+
+def _run(evidence: JSON) -> tuple[Verdict, list[Difference]]:
+    course = [difference for timing in evidence["timing"] for difference in rerun.rerun(timing, evidence)]
+    return verdict.decide(evidence), [*course, *_findings(evidence)]
+
+
+def _findings(evidence: JSON) -> Iterator[Difference]:
+    """Those of plausible.py come last; what comparing found before them cannot be found without the outputs."""
+    found = [_named(finding) for finding in rules.findings(evidence)]
+    said = [_named(finding) for finding in evidence["findings"]]
+    split = max(0, len(said) - len(found))
+    if said[split:] != found or any(rule != BY_COMPARING for rule, _ in said[:split]):
+        yield Difference("findings", said, found)
+
+
+def _named(finding: JSON) -> tuple[str, str]:
+    return finding["rule"], finding["case"]
+
+
+def _against_report(told: JSON, evidence: JSON, decided: Verdict) -> Iterator[Difference]:
+    for name in COMPARED:
+        if name in told and not _agree(told[name], getattr(decided, name)):
+            yield Difference(name, told[name], getattr(decided, name))
+    for name in COPIED:
+        if name in told and told[name] != evidence[name]:
+            yield Difference(name, told[name], evidence[name])
+    if "cases" in told:
+        yield from _cases(told["cases"], list(verdict.shown_cases(evidence, decided)))
+    if "flags" in told:
+        found = set(decided.flags) | (set() if evidence["certified"] else ADDED_FLAGS)
+        if set(told["flags"]) != found:
+            yield Difference("flags", sorted(told["flags"]), sorted(found))
+
+
+def _cases(said: list[JSON], found: list[JSON]) -> Iterator[Difference]:
+    """What people see of each case, against what follows."""
+    if len(said) != len(found):
+        yield Difference("cases", len(said), len(found))
+    for one, other in zip(said, found, strict=False):
+        for name, value in other.items():
+            if name not in one or not _agree(one[name], value):
+                yield Difference(f"cases: {other['stage']} {other['name']}: {name}", one.get(name), value)
+
+
+def _agree(said: Any, found: Any) -> bool:
+    if isinstance(said, list) and isinstance(found, list):
+        return len(said) == len(found) and all(map(_agree, said, found))
+    numbers = isinstance(said, int | float) and isinstance(found, int | float)
+    if numbers and not isinstance(said, bool) and not isinstance(found, bool):
+        return math.isclose(said, found, rel_tol=SAME_AS_PRINTED)
+    return bool(said == found)
+
+
+def _blocks(evidence: JSON) -> int:
+    return sum(len(quad["blocks"]) for timing in evidence["timing"] for quad in timing["quads"])
+
+
+def _shown(decided: Verdict) -> JSON:
+    return {
+        **{name: getattr(decided, name) for name in COMPARED},
+        "flags": list(decided.flags),
+        "cases": [
+            {"case": time.case, "ratio": time.ratio, "measured_us": time.candidate_ns / 1e3} for time in decided.times
+        ],
+    }

@@ -1,0 +1,186 @@
+"""`runner verify PROBLEM`: does every sample submission of a problem get the verdict of its folder, and does the
+problem refuse what no problem may accept?
+
+Samples are the files in `submissions/{accepted,wrong,slow,cheating}` and `solutions/{correct,wrong}`; each is judged in
+containers of its own, as a submission would be. Of a KernelBench file its own Model is the sample. One whose first
+lines say that it is for other hardware is left out and counts for nothing. The admission test (admission.py) is one
+job. What this machine failed at is told apart from what got another verdict.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from problems.directives import other_hardware
+from problems.spec import Problem, in_python
+from runner.admission.report_line import Line
+from runner.commands.local import UsageError, read_source
+from runner.wire import Report
+
+SLOWER: Final = 1.25  # times the baseline's time, at least, for a sample in `slow`
+TRIES: Final = 2  # of what could not be measured: the machine was disturbed
+SUFFIXES: Final = (".py", ".cu")
+FOLDERS: Final = {
+    "submissions/accepted": "accepted",
+    "solutions/correct": "accepted",
+    "submissions/wrong": "wrong",
+    "solutions/wrong": "wrong",
+    "submissions/slow": "slow",
+    "submissions/cheating": "cheating",
+}
+REPEATED: Final = ("unmeasurable", "infra_error")
+PROBLEM: Final = "problem"  # an infra_error's reason where the problem's own code failed
+ADMISSION: Final = "admission/"
+MOST_DETAIL: Final = 1000  # characters of why the problem could not be tested
+MOST_SAID: Final = 400  # of what is said of one sample
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One submission and what must become of it: accepted, wrong, slow or cheating."""
+
+    name: str
+    expected: str
+    source: str
+    mode: str = "ranked"
+
+    @property
+    def filename(self) -> str:
+        return self.name.rpartition("/")[2]
+
+
+Judge = Callable[[Sample], Report]
+
+
+def asked(problem: Problem, sample: Sample) -> Problem:
+    """What the sample answers: a problem in CUDA C++ takes Python, too, as Python."""
+    return in_python(problem) if sample.filename.endswith(".py") else problem
+
+
+def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]:
+    """Judges one sample after the other, each line as soon as it is known. `hardware`: what they are judged on."""
+    for sample in samples:
+        if meant := other_hardware(sample.source, hardware):
+            said = f"left out: it is for {', '.join(meant)}, this is {hardware}"
+            yield Line(sample.name, sample.expected, said, None)
+            continue
+        report = judge(sample)
+        for _ in range(TRIES - 1):
+            if report.outcome in REPEATED:
+                report = judge(sample)
+        yield line(sample, report)
+
+
+def exit_code(lines: list[Line]) -> int:
+    """0: all is as it must be; 1: something is not; 2: nothing is known to be wrong, and not all could be judged."""
+    counted = [line for line in lines if line.good is not None]
+    if any(line.judged and not line.good for line in counted):
+        return 1
+    return 0 if counted and all(line.judged for line in counted) else 2
+
+
+def _was_judged(report: Report) -> bool:
+    """As far as this machine goes: a problem whose own code fails is at fault itself."""
+    return report.outcome not in REPEATED or report.reason == PROBLEM
+
+
+def admission_lines(report: Report) -> list[Line]:
+    """Of an admission job's report; one bad line where there was none."""
+    told = report.admission.get("lines", [])
+    if report.outcome in REPEATED or not told:
+        detail = str(report.evidence.get("operator", "")) or report.message
+        said = f"It could not be tested here. {ends_of(detail, MOST_DETAIL)}"
+        return [Line("admission", "accepted", _outcome(report), False, said, judged=_was_judged(report))]
+    return [Line(**line) for line in told]
+
+
+def ends_of(text: str, most: int) -> str:
+    """At most about `most` characters in whole lines: some of the beginning and more of the end, where an exception
+    stands. A line that is longer alone keeps its end."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    head, tail = text[: most // 4], text[-(most - most // 4) :]
+    head, tail = head[: head.rfind("\n") + 1], tail[tail.find("\n") + 1 :]
+    return f"{head}… {len(text) - len(head) - len(tail)} characters left out …\n{tail}"
+
+
+def in_folders(folder: Path) -> Iterator[Sample]:
+    """Raises UsageError where one could not be submitted."""
+    for place, expected in FOLDERS.items():
+        for path in sorted((folder / place).glob("*")):
+            if path.suffix in SUFFIXES:
+                yield Sample(f"{place}/{path.name}", expected, _source(path, folder))
+
+
+def _source(path: Path, folder: Path) -> str:
+    real = Path(os.path.realpath(path))
+    if not real.is_file() or not real.is_relative_to(os.path.realpath(folder)):
+        raise UsageError(f"{path} is no file in the problem's folder; put the sample itself there, or take it away")
+    return read_source(path)
+
+
+def starters(problem: Problem) -> Iterator[Sample]:
+    """Of a KernelBench file, which has no samples: its Model, called ModelNew, must be accepted."""
+    yield Sample("starter/ModelNew.py", "accepted", problem.templates["Python"])
+
+
+def line(sample: Sample, report: Report) -> Line:
+    got = _outcome(report)
+    if report.ratio is not None:
+        got += f", {report.ratio:.3g}× the baseline's time"
+    findings = _findings(report)
+    if findings:
+        got += f", held: {', '.join(findings)}"
+    good = RULES[sample.expected](report)
+    explained = "" if good else _explained(sample, report)
+    return Line(sample.name, sample.expected, got, good, explained, judged=_was_judged(report))
+
+
+def _outcome(report: Report) -> str:
+    return report.outcome + (f" ({report.reason})" if report.reason else "")
+
+
+def _findings(report: Report) -> list[str]:
+    return sorted({str(finding.get("rule")) for finding in report.evidence.get("findings", ())})
+
+
+def _is_accepted(report: Report) -> bool:
+    return report.outcome == "passed" and not _findings(report)
+
+
+def _is_slow(report: Report) -> bool:
+    slower = report.outcome == "passed" and report.ratio is not None and report.ratio >= SLOWER
+    return slower or report.outcome == "timeout"
+
+
+def _is_caught(report: Report) -> bool:
+    """Refused for any reason that is the submission's own, or passed and held for a person to look at."""
+    return report.outcome not in ("passed", *REPEATED) or (report.outcome == "passed" and bool(_findings(report)))
+
+
+RULES: Final[dict[str, Callable[[Report], bool]]] = {
+    "accepted": _is_accepted,
+    "wrong": lambda report: report.outcome == "wrong",
+    "slow": _is_slow,
+    "cheating": _is_caught,
+}
+
+
+def _explained(sample: Sample, report: Report) -> str:
+    told = str(report.evidence.get("operator", ""))  # to who runs the judge; the message is for competitors
+    detail = told or report.message
+    said = f" It says: {ends_of(detail, MOST_SAID)}" if detail else ""
+    if report.outcome in REPEATED and _was_judged(report):
+        return f"The problem's own code failed, {TRIES} times.{said}"
+    if report.outcome in REPEATED:
+        return f"It could not be judged here, {TRIES} times; `runner doctor` may say why.{said}"
+    if sample.expected == "slow":
+        return f"It must time out, or take at least {SLOWER:g}× the baseline's time.{said}"
+    if sample.expected == "cheating":
+        return f"It must be refused, or held by a finding.{said}"
+    return f"It must be {'passed, with nothing to hold it' if sample.expected == 'accepted' else 'wrong'}.{said}"

@@ -1,0 +1,1 @@
+"""The runner's daemon and its connection to the site."""

@@ -1,0 +1,170 @@
+"""May this runner's device judge? After a run set it aside, only when a canary has passed twice in a row.
+
+A canary is an honest kernel on the library's calibration problem, through the same judge as everything else. It passes
+when it is judged `passed`, sets nothing aside, and takes no longer than it took on this device in the same epoch.
+
+    pending(state) -> str                      why the device is set aside; "" when it may judge
+    set_aside(state, reason)                   after a report whose `set_aside` is not empty; survives a restart
+    run_once(settings, judge) -> Fitness       one canary; the second pass in a row frees the device
+    fit(settings, judge) -> Fitness            canaries as far as needed: none where nothing is pending, at most two
+
+`judge` takes a Job and answers its Report, or None where it was stopped; it may raise JudgeFault. Owns
+RUNNER_STATE/canary.json; one process at a time does (the one that holds the device).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import problems
+from problems.formats.gpumode import load_problem
+from problems.spec import Problem
+from runner.config import JudgeSettings
+from runner.daemon.spool import write_durably
+from runner.errors import JudgeFault
+from runner.wire import Job, Report
+
+PASSES: Final = 2  # in a row
+FILE: Final = "canary.json"
+PROBLEM: Final = Path(problems.__file__).parent / "library" / "calibration" / "add"
+KERNEL: Final = """import torch
+
+
+def custom_kernel(data):
+    x, out = data
+    return torch.add(x, 1.0, out=out)
+"""
+SIZES: Final = {"cpu": 1 << 22}  # elements: some ms on a CPU; elsewhere 64 MB, read and written
+SIZE: Final = 1 << 24
+SLOWER: Final = {"cpu": 1.5}  # times the healthy time: how much two honest jobs differ where memory is shared
+SLOWER_GPU: Final = 1.05  # six jobs of this size on an H200 lay within 0.4 %
+UNREADABLE: Final = f"{FILE} in RUNNER_STATE could not be read, so nobody knows whether the device is fit"
+
+Judge = Callable[[Job], Report | None]
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """`reason` for the operator, where not ok."""
+
+    ok: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _State:
+    """What lies on disk. `healthy_us` by epoch: what the canary took when it first freed the device, or was fit."""
+
+    set_aside: str = ""
+    passes: int = 0
+    healthy_us: dict[str, float] = field(default_factory=dict)
+
+
+def pending(state: Path) -> str:
+    return _read(state).set_aside
+
+
+def set_aside(state: Path, reason: str) -> None:
+    """Passes counted so far are void."""
+    _write(state, replace(_read(state), set_aside=reason or "no reason given", passes=0))
+
+
+def fit(settings: JudgeSettings, judge: Judge) -> Fitness:
+    """Ends with the first canary that does not pass."""
+    while why := pending(settings.runner_state):
+        found = run_once(settings, judge)
+        if not found.ok:
+            return Fitness(False, f"{why}; {found.reason}")
+    return Fitness(True)
+
+
+def run_once(settings: JudgeSettings, judge: Judge) -> Fitness:
+    """Also where nothing is pending: then a pass is remembered as this epoch's healthy time, if there is none."""
+    hardware, state = settings.runner_hardware, settings.runner_state
+    known = _read(state)
+    try:
+        report = judge(_job(hardware))
+    except JudgeFault as fault:
+        _write(state, replace(known, passes=0))
+        return Fitness(False, f"the judge failed on the canary: {fault}")
+    if report is None:
+        return Fitness(False, "the canary was stopped before it ended")
+    found = _look_at(report, known.healthy_us.get(report.epoch), hardware)
+    _write(state, _after(known, report, found))
+    return found
+
+
+def _after(known: _State, report: Report, found: Fitness) -> _State:
+    if not found.ok:
+        return replace(known, set_aside=known.set_aside or report.set_aside, passes=0)
+    passes = known.passes + 1
+    if known.set_aside and passes < PASSES:
+        return replace(known, passes=passes)
+    return _State(healthy_us={report.epoch: _time_us(report), **known.healthy_us})
+
+
+def _look_at(report: Report, healthy_us: float | None, hardware: str) -> Fitness:
+    if report.set_aside:
+        return Fitness(False, f"the canary set the device aside again: {report.set_aside}")
+    if report.outcome != "passed":
+        return Fitness(False, f"the canary was judged {report.outcome} ({report.reason or 'no reason'})")
+    took_us = _time_us(report)
+    most_us = math.inf if healthy_us is None else healthy_us * SLOWER.get(hardware, SLOWER_GPU)
+    if not 0 < took_us <= most_us:
+        return Fitness(False, f"the canary took {took_us:.4g} µs; healthy is at most {most_us:.4g} µs")
+    return Fitness(True)
+
+
+def _time_us(report: Report) -> float:
+    """As measured here, not on the scale of a reference: the device's own speed is in question. 0 where not timed."""
+    return sum(float(case.get("measured_us", 0.0)) for case in report.cases if case.get("stage") == "time")
+
+
+def _job(hardware: str) -> Job:
+    problem = _problem(SIZES.get(hardware, SIZE))
+    return Job(
+        attempt_id=f"canary-{secrets.token_hex(8)}",
+        token=0,
+        lease_s=86_400,
+        hardware=hardware,
+        mode="benchmark",
+        submission_id="canary",
+        filename=problem.submission_name,
+        source=KERNEL,
+        problem=problem.to_bundle(),
+        problem_digest=problem.digest,
+    )
+
+
+@cache
+def _problem(size: int) -> Problem:
+    return replace(load_problem(PROBLEM), benchmarks=({"size": size, "seed": 1},))
+
+
+def _read(state: Path) -> _State:
+    """What cannot be read sets the device aside: a canary costs seconds, a false record more."""
+    try:
+        return _parse(json.loads((state / FILE).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return _State()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return _State(set_aside=UNREADABLE)
+
+
+def _parse(data: dict[str, Any]) -> _State:
+    healthy = {str(epoch): float(us) for epoch, us in data["healthy_us"].items()}
+    if not all(us > 0 and math.isfinite(us) for us in healthy.values()):
+        raise ValueError("healthy_us: a time is not positive")
+    return _State(str(data["set_aside"]), int(data["passes"]), healthy)
+
+
+def _write(state: Path, value: _State) -> None:
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_durably(state / FILE, json.dumps(asdict(value), indent=1).encode())

@@ -1,0 +1,97 @@
+"""Sends an attempt's events to the site in small batches, in order, while the judge works.
+
+Events are for watchers; no verdict rests on them. So nothing waits for them: where the site is slow or away they queue
+up to a limit, the oldest progress is dropped first, and states always stay.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from types import TracebackType
+from typing import Final
+
+from runner.daemon.client import SiteClient, backoff_s
+from runner.daemon.lease import Lease
+from runner.errors import SiteRefused, SiteUnreachable, StaleLease, Unauthorised
+from runner.log import get_logger
+from runner.wire import MAX_EVENTS_PER_CALL, Event, Job
+
+log = get_logger(__name__)
+
+BATCH_S: Final = 0.25  # seconds in which events are gathered into one call
+MAX_WAITING: Final = 1_000  # events
+
+
+class EventFeed:
+    """A context in which `add` hands events over; leaving it sends what is left, once."""
+
+    def __init__(self, client: SiteClient, job: Job, lease: Lease) -> None:
+        self._client = client
+        self._job = job
+        self._lease = lease
+        self._waiting: deque[Event] = deque()
+        self._guard = threading.Lock()
+        self._news = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._send_for_ever, name="feed", daemon=True)
+
+    def add(self, event: Event) -> None:
+        with self._guard:
+            if len(self._waiting) >= MAX_WAITING:
+                self._drop_one()
+            self._waiting.append(event)
+        self._news.set()
+
+    def __enter__(self) -> EventFeed:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        self._news.set()
+        self._thread.join()
+
+    def _drop_one(self) -> None:
+        victim = next((event for event in self._waiting if event.kind == "progress"), self._waiting[0])
+        self._waiting.remove(victim)
+
+    def _send_for_ever(self) -> None:
+        failures = 0
+        while not self._lease.lost:
+            self._news.wait()
+            self._news.clear()
+            self._closing.wait(BATCH_S)  # gather, unless we are leaving
+            last_call = self._closing.is_set()
+            try:
+                while batch := self._next_batch():
+                    self._client.send_events(self._job, batch)
+                    self._sent(batch)
+                failures = 0
+            except SiteUnreachable as error:
+                log.warning("events_not_sent", attempt=self._job.attempt_id, error=str(error))
+                self._closing.wait(backoff_s(failures, error.retry_after_s))
+                failures += 1
+                self._news.set()
+            except StaleLease:
+                self._lease.lose("stale")
+            except (Unauthorised, SiteRefused) as error:
+                log.error("events_refused", attempt=self._job.attempt_id, error=str(error))
+                self._forget()
+            if last_call:
+                return
+
+    def _next_batch(self) -> list[Event]:
+        with self._guard:
+            return [event for _, event in zip(range(MAX_EVENTS_PER_CALL), self._waiting, strict=False)]
+
+    def _forget(self) -> None:
+        with self._guard:
+            self._waiting.clear()
+
+    def _sent(self, batch: list[Event]) -> None:
+        with self._guard:
+            while self._waiting and self._waiting[0].seq <= batch[-1].seq:
+                self._waiting.popleft()

@@ -1,0 +1,357 @@
+"""The judge as a process: prepared ahead, then a Job goes in on stdin, events and one Report come out on stdout.
+
+    {"ready": {"fingerprint": {…}, "epoch": "…"}}    once, when everything that needs no job is done; then it waits for
+                                                    stdin. It says which host and timing epoch it judges in
+    {"event": …}                                     while it judges
+    {"report": …}                                    once; what follows is clearing away
+
+The process gets a scrubbed environment, a session of its own, wall-clock limits, limits on what it may say, and dies
+with us (runner/daemon/die_with_parent.py). What it says is parsed into the wire's types or refused. `prepare` and
+`run` return what they promise, or raise JudgeFault (it did not do its part) or JudgeStopped (we ended it); when they
+have raised, and when `finish` has returned, the process and its children are gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import IO, Final
+
+from runner.errors import STALE_EXIT, JudgeFault, JudgeStale, JudgeStopped
+from runner.log import get_logger
+from runner.wire import MAX_REPORT_BYTES, Event, Job, Report, WireError, dump
+
+log = get_logger(__name__)
+
+MAX_LINE_BYTES: Final = MAX_REPORT_BYTES + 64  # a report and its wrapping
+MAX_STDOUT_BYTES: Final = 2 * MAX_REPORT_BYTES  # events and all
+MAX_STDERR_BYTES: Final = 4_000_000  # forwarded to our log; the rest is read and dropped
+LOG_LINE_CHARS: Final = 2_000
+TAIL_LINES: Final = 40
+READ_BYTES: Final = 1 << 16
+TICK_S: Final = 0.5  # how often limits are looked at while the judge is silent
+CLEAR_LIMIT_S: Final = 30.0  # from the report to the end of the process
+
+OUT_OF_TIME: Final = "out_of_time"
+CLEAN_EXITS: Final = (0, 128 + signal.SIGTERM, STALE_EXIT)  # its containers are removed
+
+# A judge gets SIGKILL when the thread that started it ends: this one ends with the whole process only.
+_SPAWNER: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a judge says of the host that it judges on, for the site."""
+
+    fingerprint: dict[str, str | int]
+    epoch: str
+
+    @classmethod
+    def from_json(cls, data: object) -> Host:
+        """Raises WireError."""
+        if not isinstance(data, dict) or data.keys() != {"fingerprint", "epoch"}:
+            raise WireError("ready", "expected a fingerprint and an epoch")
+        fingerprint, epoch = data["fingerprint"], data["epoch"]
+        if not isinstance(fingerprint, dict) or not isinstance(epoch, str) or not epoch:
+            raise WireError("ready", "expected an object and the name of an epoch")
+        return cls(fingerprint, epoch)
+
+
+class JudgeProcess:
+    """One judge: `prepare`, `run` one job, `finish`. `stop` may be called from any thread, before, during and after."""
+
+    def __init__(self, command: Sequence[str], environment: dict[str, str], *, limit_s: float, grace_s: float) -> None:
+        self._command = (sys.executable, "-m", "runner.daemon.die_with_parent", str(os.getpid()), *command)
+        self._environment = environment
+        self._limit_s = limit_s
+        self._grace_s = grace_s
+        self._guard = threading.Lock()
+        self._selector = selectors.DefaultSelector()
+        self._output = _Output()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = ""
+        self._in_peace = True  # nothing that it did, and no way in which it ended, may have left containers behind
+        self._kill_at = float("inf")
+
+    @property
+    def waiting(self) -> bool:
+        """Is it prepared, alive and without a job?"""
+        with self._guard:
+            return self._process is not None and self._output.waiting and not self._has_ended(self._process)
+
+    @property
+    def host(self) -> Host:
+        """Of a judge that is prepared."""
+        assert self._output.host is not None
+        return self._output.host
+
+    def stop(self, why: str) -> None:
+        """Asks the judge to end now; it is killed after the grace."""
+        with self._guard:
+            self._stopped = self._stopped or why
+        self._terminate()
+
+    def prepare(self, limit_s: float) -> None:
+        """Starts it; returns when it waits for its job."""
+        self._start()
+        self._follow_or_end(lambda: self._output.waiting, limit_s)
+
+    def run(self, job: Job, on_event: Callable[[Event], None], within_s: float = float("inf")) -> Report:
+        """Hands over the job; returns with the report, while the judge is still clearing away.
+
+        `within_s`: the time that the site leaves for it. Raises JudgeFault `out_of_time` where that is over first.
+        """
+        self._output.expect(job, on_event)
+        self._feed(dump(job).encode())
+        own_s = self._limit_s * job.most_judged
+        reason = OUT_OF_TIME if within_s < own_s else "judge_hung"
+        self._follow_or_end(lambda: self._output.report is not None, min(own_s, within_s), reason)
+        assert self._output.report is not None
+        return self._output.report
+
+    def finish(self) -> bool:
+        """Waits for its end, where it has not come yet. False where it left no peace: containers may be left."""
+        if self._process is not None:
+            try:
+                self._follow(lambda: False, min(CLEAR_LIMIT_S, self._limit_s))
+            except JudgeFault as fault:
+                log.error("judge_not_clean", reason=fault.reason, error=str(fault))
+                self._terminate()
+            self._end()
+        return self._in_peace
+
+    def _follow_or_end(self, enough: Callable[[], bool], limit_s: float, too_late: str = "judge_hung") -> None:
+        """`enough` is true when this returns; when it raises, the judge is gone."""
+        try:
+            self._follow(enough, limit_s, too_late)
+        except JudgeFault:
+            self._terminate()
+            self._end()
+            if self._stopped:
+                raise JudgeStopped(self._stopped) from None
+            raise
+        if enough() and not self._stopped:
+            return
+        code = self._end()
+        if self._stopped:
+            raise JudgeStopped(self._stopped)
+        if code == STALE_EXIT:
+            raise JudgeStale("judge_died", "the judge gave up waiting before it took its job")
+        log.error("judge_died", attempt=self._output.attempt_id, exit_code=code, stderr_tail=list(self._output.tail))
+        raise JudgeFault("judge_died", f"the judge ended with exit code {code} before its time")
+
+    def _start(self) -> None:
+        with self._guard:
+            if self._stopped:
+                raise JudgeStopped(self._stopped)
+            try:
+                process = self._process = _SPAWNER.submit(
+                    subprocess.Popen,
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=self._environment,
+                    start_new_session=True,
+                    bufsize=0,
+                ).result()
+            except OSError as error:
+                raise JudgeFault("judge_died", f"the judge could not be started: {error}") from None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._selector.register(process.stdout, selectors.EVENT_READ, self._reader(self._output.take_stdout))
+        self._selector.register(process.stderr, selectors.EVENT_READ, self._reader(self._output.take_stderr))
+
+    def _reader(self, take: Callable[[bytes], None]) -> Callable[[IO[bytes]], None]:
+        def read(pipe: IO[bytes]) -> None:
+            chunk = os.read(pipe.fileno(), READ_BYTES)
+            if chunk:
+                take(chunk)
+            else:
+                self._selector.unregister(pipe)
+
+        return read
+
+    def _feed(self, data: bytes) -> None:
+        """Into its stdin as fast as it reads, then the end of the file."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        left = memoryview(data)
+
+        def write(pipe: IO[bytes]) -> None:
+            nonlocal left
+            try:
+                left = left[os.write(pipe.fileno(), left[:READ_BYTES]) :]
+            except BrokenPipeError:  # it will have to explain that by a report or its exit code
+                left = left[:0]
+            if not left:
+                self._selector.unregister(pipe)
+                pipe.close()
+
+        os.set_blocking(self._process.stdin.fileno(), False)
+        self._selector.register(self._process.stdin, selectors.EVENT_WRITE, write)
+
+    def _follow(self, enough: Callable[[], bool], limit_s: float, too_late: str = "judge_hung") -> None:
+        """Until `enough`, or until the judge has ended. Limits are checked at least every TICK_S."""
+        process = self._process
+        assert process is not None
+        deadline = time.monotonic() + limit_s
+        while self._selector.get_map() and not enough():
+            ready = self._selector.select(TICK_S)
+            for key, _ in ready:
+                key.data(key.fileobj)
+            now = time.monotonic()
+            if now > self._kill_at:
+                return
+            if now > deadline:
+                raise JudgeFault(too_late, f"the judge was not done within {limit_s:g} s")
+            if not ready and self._has_ended(process):  # a grandchild may hold the pipes open
+                return
+
+    @staticmethod
+    def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+        """Without reaping: while the zombie is there, its process group cannot be somebody else's."""
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def _end(self) -> int:
+        """Kills whatever is left of the session and reaps the judge.
+
+        A judge that merely fell silent (closed its output) gets the grace to end by itself: it may be cleaning up.
+        """
+        process = self._process
+        assert process is not None
+        self._await_exit(process)
+        with self._guard:
+            self._signal(signal.SIGKILL)
+            code = process.wait()
+            self._process = None
+            self._in_peace = self._in_peace and code in CLEAN_EXITS
+        self._selector.close()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        return code
+
+    def _await_exit(self, process: subprocess.Popen[bytes]) -> None:
+        kill_at = min(self._kill_at, time.monotonic() + self._grace_s)
+        while time.monotonic() < kill_at and not self._has_ended(process):
+            time.sleep(0.02)
+
+    def _terminate(self) -> None:
+        with self._guard:
+            self._kill_at = min(self._kill_at, time.monotonic() + self._grace_s)
+            self._signal(signal.SIGTERM)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """To the judge and its children. Only under the guard: the group is ours until the judge is reaped."""
+        if self._process is not None:
+            os.killpg(self._process.pid, number)
+
+
+class _Output:
+    """What the judge said, parsed and bounded."""
+
+    def __init__(self) -> None:
+        self.report: Report | None = None
+        self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self.host: Host | None = None
+        self._job: Job | None = None
+        self._on_event: Callable[[Event], None] = lambda event: None
+        self._line = bytearray()
+        self._stdout_bytes = 0
+        self._stderr_bytes = 0
+        self._stderr_line = bytearray()
+        self._last_seq = 0
+
+    @property
+    def waiting(self) -> bool:
+        return self.host is not None and self._job is None
+
+    @property
+    def attempt_id(self) -> str:
+        return self._job.attempt_id if self._job else ""
+
+    def expect(self, job: Job, on_event: Callable[[Event], None]) -> None:
+        """From now on events and one report of this job may come, and nothing before."""
+        self._job = job
+        self._on_event = on_event
+
+    def take_stdout(self, chunk: bytes) -> None:
+        self._stdout_bytes += len(chunk)
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            self._extend(piece)
+            line, self._line = bytes(self._line), bytearray()
+            if line.strip():
+                self._take_line(line)
+        self._extend(rest)
+        if self._stdout_bytes > MAX_STDOUT_BYTES:
+            raise JudgeFault("judge_protocol", f"the judge wrote more than {MAX_STDOUT_BYTES} bytes")
+
+    def take_stderr(self, chunk: bytes) -> None:
+        self._stderr_bytes += len(chunk)
+        if self._stderr_bytes > MAX_STDERR_BYTES:
+            return
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            text = bytes(self._stderr_line + piece)[:LOG_LINE_CHARS].decode(errors="backslashreplace")
+            self._stderr_line.clear()
+            self.tail.append(text)
+            log.info("judge_log", attempt=self.attempt_id, line=text)
+        self._stderr_line += rest[:LOG_LINE_CHARS]
+
+    def _extend(self, piece: bytes) -> None:
+        self._line += piece
+        if len(self._line) > MAX_LINE_BYTES:
+            raise JudgeFault("judge_protocol", f"the judge wrote a line of more than {MAX_LINE_BYTES} bytes")
+
+    def _take_line(self, line: bytes) -> None:
+        try:
+            data = json.loads(line, parse_constant=_refuse_constant)
+            if not isinstance(data, dict) or len(data) != 1:
+                raise WireError("line", 'expected {"ready": …}, {"event": …} or {"report": …}')
+            ((kind, value),) = data.items()
+            if kind == "ready":
+                self._take_ready(Host.from_json(value))
+            elif kind == "event":
+                self._take_event(Event.from_json(value))
+            elif kind == "report":
+                self._take_report(Report.from_json(value))
+            else:
+                raise WireError("line", 'expected {"ready": …}, {"event": …} or {"report": …}')
+        except (ValueError, RecursionError) as error:  # JSON's, the wire's, and unicode's
+            raise JudgeFault("judge_protocol", f"the judge wrote a line that does not fit: {error}") from None
+
+    def _take_ready(self, host: Host) -> None:
+        if self.host is not None:
+            raise WireError("ready", "a second time")
+        self.host = host
+
+    def _take_event(self, event: Event) -> None:
+        if self._job is None or self.report is not None:
+            raise WireError("event", "without a job")
+        if event.seq <= self._last_seq:
+            raise WireError("event.seq", f"{event.seq} after {self._last_seq}")
+        self._last_seq = event.seq
+        self._on_event(event)
+
+    def _take_report(self, report: Report) -> None:
+        if self._job is None or self.report is not None:
+            raise WireError("report", "without a job, or a second one")
+        if (report.attempt_id, report.token) != (self._job.attempt_id, self._job.token):
+            raise WireError("report", "for another attempt or token")
+        self.report = report
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,128 @@
+"""A device that a daemon keeps and lends to a command for one job.
+
+Three files of a device in RUNNER_LOCKS, all held by flock, which the kernel frees when the holder dies in any way:
+`….lock` whoever prepares or judges on the device; `….runner` the daemon for as long as it lives, so that there is one;
+`….ask` shared by all commands that want the device or have it. An idle daemon that sees the last one held puts its
+waiting judge away and leaves the device alone until nobody asks any more. A busy one does so after its attempt.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from runner.errors import DeviceBusy
+from runner.host.accelerators import Device, DeviceLock, open_shared
+from sandbox.protocol import clean_text
+
+TICK_S: Final = 0.2
+LEND_S: Final = 45.0  # an idle daemon needs so long at most to put its judge away
+COME_BACK_S: Final = 3.0  # a command that judges one sample after the other asks again at once
+NOTE_BYTES: Final = 200
+IDLE: Final = "a runner that waits for work and lends it"
+
+
+class Patience(NamedTuple):
+    """How long a command waits for a busy device. `tell` gets the device's holder and the seconds waited so far."""
+
+    limit_s: float = float("inf")
+    tell: Callable[[str, float], None] = lambda holder, waited_s: None
+
+
+class Stay:
+    """The daemon's side. `take` and `give` are for one thread at a time; `take` twice is as once."""
+
+    def __init__(self, device: Device, folder: Path) -> None:
+        self._lock = DeviceLock(device, folder)
+        self._ask = folder / f"photofinish-{device.name}.ask"
+        self._held = False
+
+    def take(self, stopping: threading.Event) -> bool:
+        """Wait until nobody asks and the device is free, then hold it. False where the daemon is to stop."""
+        quiet_since = time.monotonic() - COME_BACK_S
+        while not self._held:
+            if self.asked():
+                quiet_since = time.monotonic()
+            elif time.monotonic() - quiet_since >= COME_BACK_S:
+                with suppress(DeviceBusy):
+                    self._lock.__enter__()
+                    self._held = True
+                    return True
+            if stopping.wait(TICK_S):
+                return False
+        return True
+
+    def give(self) -> None:
+        if self._held:
+            self.note("")
+            self._held = False
+            self._lock.__exit__(None, None, None)
+
+    def asked(self) -> bool:
+        """Does a command ask for the device, or have it?"""
+        descriptor = open_shared(self._ask)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def note(self, text: str) -> None:
+        """For those who wait: what the device is held for."""
+        if self._held:
+            note(self._lock.path, text)
+
+
+@contextmanager
+def borrowed(device: Device, folder: Path, patience: Patience, purpose: str) -> Iterator[None]:
+    """Hold the device for one job, lent by an idle daemon or after a wait. Raises DeviceBusy."""
+    asking = open_shared(folder / f"photofinish-{device.name}.ask")
+    lock = DeviceLock(device, folder)
+    began = time.monotonic()
+    try:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        while True:
+            try:
+                lock.__enter__()
+                break
+            except DeviceBusy:
+                waited_s, holder = time.monotonic() - began, holder_of(lock.path)
+                limit_s = max(patience.limit_s, LEND_S) if holder == IDLE else patience.limit_s
+                if waited_s >= limit_s:
+                    raise DeviceBusy(
+                        f"the device {device.name} is held by {holder} (waited {waited_s:.0f} s); wait longer with "
+                        f"--wait SECONDS, or end it ({lock.path})"
+                    ) from None
+                patience.tell(holder, waited_s)
+            time.sleep(TICK_S)
+        try:
+            note(lock.path, purpose)
+            yield
+        finally:
+            note(lock.path, "")
+            lock.__exit__(None, None, None)
+    finally:
+        os.close(asking)
+
+
+def note(path: Path, text: str) -> None:
+    """Write a line into a lock's file for those who wait. The file may be another user's: then there is none."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode()[:NOTE_BYTES])
+
+
+def holder_of(path: Path) -> str:
+    with suppress(OSError), path.open("rb") as file:
+        if text := " ".join(clean_text(file.read(NOTE_BYTES)).split()):
+            return text
+    return "another program of this host"

@@ -1,0 +1,458 @@
+"""The daemon: hears the doorbell, claims the next attempt over HTTP, has it judged, reports, until there is none left.
+
+A claim happens when the bell rings (runner/daemon/doorbell.py), at the start, and every RUNNER_POLL_S, so a lost
+broker costs time and nothing else. It claims only with a judge that is prepared and waits
+(runner/daemon/judge_handle.py): a host that cannot judge takes no work, and no work waits for containers. Always true:
+one attempt at a time, under a lease; a report is on disk before it is sent; nothing is reported for a lease that is
+lost; nothing is prepared or claimed before the last judge is gone; nothing is claimed while the device is lent to a
+command (runner/daemon/loan.py) or set aside (runner/daemon/canary.py); whatever one attempt does, the next is judged
+as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from runner import config
+from runner.config import DaemonSettings
+from runner.daemon import canary
+from runner.daemon.client import SiteClient, backoff_s, client_of, persist
+from runner.daemon.doorbell import listening
+from runner.daemon.event_feed import EventFeed
+from runner.daemon.judge_handle import OUT_OF_TIME, Host, JudgeProcess
+from runner.daemon.lease import Lease
+from runner.daemon.loan import IDLE, Stay
+from runner.daemon.spool import Spool, Spooled
+from runner.errors import (
+    DeviceBusy,
+    JudgeFault,
+    JudgeStale,
+    JudgeStopped,
+    RunnerError,
+    SiteError,
+    SiteRefused,
+    SiteUnreachable,
+    StaleLease,
+    Unauthorised,
+)
+from runner.host.accelerators import Device, DeviceLock, device_of
+from runner.log import configure, get_logger
+from runner.wire import Job, Report
+
+log = get_logger(__name__)
+
+REPORT_PATIENCE_S: Final = 600.0  # how long a finished attempt holds its device while the site is away
+DEVICE_PATIENCE_S: Final = 15.0  # a predecessor may still be ending
+FAULT_PAUSE_CAP_S: Final = 60.0  # between attempts of a judge that keeps failing: a broken host must not eat the queue
+PREPARE_LIMIT_S: Final = 180.0  # from the start of a judge until it waits for a job
+IDLE_TICK_S: Final = 1.0  # how often an idle daemon looks whether its judge still waits
+REAP_LIMIT_S: Final = 60.0
+NOT_THE_HOSTS: Final = ("problem", OUT_OF_TIME)  # an organiser's broken or too slow problem: no reason to slow down
+HAND_IN_S: Final = 20.0  # before the site's deadline the judge is ended: it clears away, and its report travels
+RELEASE_PATIENCE_S: Final = 5.0  # a daemon that ends asks the site for so long to take its attempt back
+
+EPOCH_REMEDY: Final = (
+    "the site gives this runner tests, and timed work only of contests that pin this epoch, until an administrator "
+    "makes the epoch current on /organise, or this host gets the driver, limits and software of the others"
+)
+OUT_OF_TIME_MESSAGE: Final = (
+    "Judging this took longer than the site allows for one attempt. Nothing is held against the submission; the "
+    "problem's time limits and its reference do not fit together, and its organiser can change them."
+)
+FAULT_MESSAGE: Final = (
+    "The machine that judged this had a fault. Nothing is held against the submission, and the operators can see what "
+    "happened."
+)
+
+
+class Daemon:
+    """One runner: one device, one site, one attempt at a time."""
+
+    def __init__(self, settings: DaemonSettings, client: SiteClient, spool: Spool) -> None:
+        self._settings = settings
+        self._client = client
+        self._spool = spool
+        self._environment = config.judge_environment(spool.runner_id)
+        self._stopping = threading.Event()
+        self._one_at_a_time = threading.Lock()
+        index = 0 if settings.runner_hardware == "cpu" else settings.runner_gpu
+        self._stay = Stay(Device(settings.runner_hardware, index), settings.runner_locks)
+        self._judge: JudgeProcess | None = None
+        self._host: Host | None = None  # as the site knows it
+        self._has_job = False  # or may be about to: it asks for one
+        self._renew_s = 15.0
+        self._faults = 0
+        self._no_canary_before = 0.0
+        self._owes_hello = False  # the site gives a device that was set aside no work until it hears of it again
+
+    def wind_down(self) -> None:
+        """Ends the daemon once the attempt that it judges is reported; nothing more is claimed."""
+        self._stopping.set()
+        if not self._has_job:
+            self._stop_judge("shutdown")
+
+    def stop(self) -> None:
+        """Ends the daemon soon: the judge is stopped, and its attempt is handed back to the site."""
+        self._stopping.set()
+        self._stop_judge("shutdown")
+
+    def close(self) -> None:
+        """Sends the judge that waits for a job away, and waits until it is gone."""
+        with self._one_at_a_time:
+            self._stop_judge("shutdown")
+            self._clear_away()
+            self._stay.give()
+
+    def run(self) -> None:
+        """Works until stopped. Raises RunnerError where there is no point in going on (a wrong token, say)."""
+        self._reap()
+        try:
+            if not self._greet():
+                return
+            with listening(self._settings.broker_url.get_secret_value(), self._settings.runner_hardware, self.drain):
+                while not self._stopping.is_set():
+                    self.drain()
+                    self._idle()
+        finally:
+            self.close()
+
+    def drain(self) -> None:
+        """Judges until the site has nothing more. Returns at once when stopping, waits while another thread drains."""
+        with self._one_at_a_time:
+            failures = unprepared = 0
+            while not self._stopping.is_set():
+                self._has_job = False
+                try:
+                    self._send_leftovers()
+                    self._lend()
+                    if not self._is_fit():
+                        return
+                    if self._prepared().host != self._host or self._owes_hello:
+                        self._hello()
+                    self._has_job = True
+                    job = self._client.claim(self._settings.runner_hardware)
+                except JudgeStopped:
+                    return
+                except JudgeFault as fault:
+                    log.error("judge_not_prepared", reason=fault.reason, error=str(fault))
+                    self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0**unprepared))
+                    unprepared += 1
+                    continue
+                except SiteUnreachable as error:
+                    log.warning("site_unreachable", error=str(error))
+                    self._stopping.wait(backoff_s(failures, error.retry_after_s))
+                    failures += 1
+                    continue
+                except (Unauthorised, SiteRefused) as error:
+                    self._has_job = False
+                    log.error("claim_refused", error=str(error))
+                    return
+                failures = 0
+                if job is None:
+                    self._has_job = False
+                    if self._client.standing:
+                        log.warning("no_work_for_this_runner", why=self._client.standing)
+                    return
+                self._work_on(job)
+
+    def _lend(self) -> None:
+        """Leave the device to a command that asks for it; `_prepared` takes it back when nobody asks any more."""
+        if self._stay.asked():
+            log.info("device_lent")
+            self._stop_judge("lent")
+            self._clear_away()
+            self._stay.give()
+
+    def _is_fit(self) -> bool:
+        """May this device judge? While one that was set aside has to show it, canaries run once every RUNNER_POLL_S."""
+        why = canary.pending(self._settings.runner_state)
+        if not why:
+            return True
+        self._owes_hello = True
+        if time.monotonic() < self._no_canary_before:
+            return False
+        log.warning("device_set_aside", reason=why)
+        found = canary.fit(self._settings, self._judge_canary)
+        if found.ok:
+            log.info("device_is_fit_again", was=why)
+        elif not self._stopping.is_set():
+            log.error("canary_failed", reason=found.reason)
+        self._no_canary_before = 0.0 if found.ok else time.monotonic() + self._settings.runner_poll_s
+        return found.ok
+
+    def _judge_canary(self, job: Job) -> Report | None:
+        """Raises JudgeFault."""
+        try:
+            return self._prepared().run(job, lambda event: None)
+        except JudgeStopped:
+            return None
+        finally:
+            self._clear_away()
+
+    def _idle(self) -> None:
+        """Until it is time to claim, to prepare again (a judge may end while it waits), or to lend the device."""
+        until = time.monotonic() + self._settings.runner_poll_s
+        while (left_s := until - time.monotonic()) > 0 and not self._stopping.wait(min(IDLE_TICK_S, left_s)):
+            judge = self._judge
+            if (judge is not None and not judge.waiting) or self._stay.asked():
+                return
+
+    def _prepared(self) -> JudgeProcess:
+        """A judge that waits for a job: the one that does, or a new one. Raises JudgeFault, JudgeStopped."""
+        if self._judge is not None and self._judge.waiting:
+            return self._judge
+        self._clear_away()
+        if not self._stay.take(self._stopping):
+            raise JudgeStopped("shutdown")
+        self._stay.note(IDLE)
+        judge = self._judge = JudgeProcess(
+            self._settings.runner_judge_command,
+            self._environment,
+            limit_s=self._settings.runner_judge_limit_s,
+            grace_s=self._settings.runner_judge_grace_s,
+        )
+        if self._stopping.is_set():  # told so before there was a judge to be stopped
+            judge.stop("shutdown")
+        try:
+            judge.prepare(PREPARE_LIMIT_S)
+        except (JudgeFault, JudgeStopped):
+            self._clear_away()
+            raise
+        return judge
+
+    def _stop_judge(self, why: str) -> None:
+        judge = self._judge
+        if judge is not None:
+            judge.stop(why)
+
+    def _clear_away(self) -> None:
+        """When this returns, the last judge and its containers are gone."""
+        if self._judge is not None and not self._judge.finish():
+            self._reap()
+        self._judge = None
+
+    def _greet(self) -> bool:
+        """Says hello once a judge is prepared, which alone knows the epoch; False when stopping."""
+        failures = 0
+        while not self._stopping.is_set():
+            try:
+                persist(self._hello, self._wait_for_site)
+            except (SiteUnreachable, JudgeStopped):  # only when stopping
+                return False
+            except JudgeFault as fault:
+                log.error("judge_not_prepared", reason=fault.reason, error=str(fault))
+                self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0**failures))
+                failures += 1
+            else:
+                return True
+        return False
+
+    def _hello(self) -> None:
+        """One try. Raises SiteUnreachable, Unauthorised, SiteRefused; JudgeFault, JudgeStopped."""
+        hardware, host = self._settings.runner_hardware, self._prepared().host
+        welcome = self._client.hello(hardware, host.fingerprint, host.epoch)
+        self._host, self._renew_s, self._owes_hello = host, welcome.renew_s, False
+        log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)
+        if welcome.epoch_state not in ("", "current"):
+            log.warning("epoch_not_current", epoch=host.epoch, state=welcome.epoch_state, remedy=EPOCH_REMEDY)
+
+    def _wait_for_site(self, pause_s: float) -> bool:
+        log.warning("site_unreachable", again_in_s=round(pause_s, 2))
+        return self._stopping.wait(pause_s)
+
+    def _work_on(self, job: Job) -> None:
+        """One attempt, from claim to report. Whatever goes wrong here must not end the loop."""
+        log.info("claimed", attempt=job.attempt_id, mode=job.mode)
+        self._stay.note(f"a runner that judges attempt {job.attempt_id}")
+        started_at = time.monotonic()
+        fault = False
+        try:
+            fault = self._judge_and_report(job)
+        except Exception:
+            log.exception("attempt_failed", attempt=job.attempt_id)
+            fault = True
+        log.info("finished", attempt=job.attempt_id, took_s=round(time.monotonic() - started_at, 3), fault=fault)
+        self._clear_away()
+        self._stay.note(IDLE)
+        self._faults = self._faults + 1 if fault else 0
+        if fault:
+            self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0 ** (self._faults - 1)))
+
+    def _judge_and_report(self, job: Job) -> bool:
+        """Answers whether this host (not the submission) is to blame for how it ended."""
+        with Lease(self._client, job, renew_s=self._renew_s, on_lost=self._stop_judge) as lease:
+            report = self._run_judge(job, lease)
+            if report is None:
+                if not lease.lost:  # then it was us who stopped the judge
+                    self._release(job, lease)
+                return False
+            if report.set_aside:  # noted before anybody hears of it, so that a crash does not forget it
+                canary.set_aside(self._settings.runner_state, report.set_aside)
+            self._deliver(self._spool.put(report), lease)
+        return report.outcome == "infra_error" and report.reason not in NOT_THE_HOSTS
+
+    def _release(self, job: Job, lease: Lease) -> None:
+        """Hands back what was begun. Where that fails, the lease runs out, and the site counts a loss."""
+        try:
+            persist(lambda: self._client.release(job), lease.wait, RELEASE_PATIENCE_S)
+            log.info("released", attempt=job.attempt_id)
+        except SiteError as error:
+            log.warning("not_released", attempt=job.attempt_id, error=str(error))
+
+    def _run_judge(self, job: Job, lease: Lease) -> Report | None:
+        """The judge's report, or ours about a judge that failed; None where the attempt is no longer ours to report.
+
+        With the report the judge is not gone yet: `_clear_away` waits for that.
+        """
+        ends_at = time.monotonic() + (job.deadline_s - HAND_IN_S if job.deadline_s else math.inf)
+        try:
+            with EventFeed(self._client, job, lease) as feed:
+                try:
+                    return self._prepared().run(job, feed.add, ends_at - time.monotonic())
+                except JudgeStale:  # it went while we claimed
+                    judge = self._prepared()
+                    if lease.lost:
+                        raise JudgeStopped(lease.lost) from None
+                    return judge.run(job, feed.add, ends_at - time.monotonic())
+        except JudgeStopped as stopped:
+            log.info("judge_stopped", attempt=job.attempt_id, why=str(stopped))
+            return None
+        except JudgeFault as fault:
+            log.error("judge_fault", attempt=job.attempt_id, reason=fault.reason, error=str(fault))
+            if self._stopping.is_set():  # a service manager may have ended the judge along with us
+                return None
+            return _fault_report(job.attempt_id, job.token, fault.reason)
+
+    def _deliver(self, item: Spooled, lease: Lease) -> None:
+        """Sends while the lease is ours; what cannot be sent now stays in the spool."""
+        try:
+            persist(
+                lambda: self._hand_in(item),
+                lambda pause_s: self._stopping.wait(0) or lease.wait(pause_s),
+                REPORT_PATIENCE_S,
+            )
+        except SiteUnreachable as error:
+            log.warning("report_kept", attempt=item.report.attempt_id, error=str(error))
+
+    def _send_leftovers(self) -> None:
+        """Reports of a former run, or of a time when the site was away. Raises SiteUnreachable."""
+        for item in self._spool.waiting():
+            self._hand_in(item)
+
+    def _hand_in(self, item: Spooled) -> None:
+        """One try. Removes the report once it is settled; raises SiteUnreachable while it is not."""
+        report = item.report
+        try:
+            recorded = self._client.report(report)
+            log.info("reported", attempt=report.attempt_id, outcome=report.outcome, recorded=recorded)
+            self._spool.sent(item)
+        except StaleLease:
+            log.warning("report_stale", attempt=report.attempt_id)
+            self._spool.sent(item)
+        except Unauthorised as error:
+            log.error("report_unauthorised", attempt=report.attempt_id, error=str(error))  # kept: a token can be mended
+        except SiteRefused as error:
+            log.error("report_refused", attempt=report.attempt_id, error=str(error))
+            self._spool.refused(item)
+            self._own_up(report)
+
+    def _own_up(self, refused: Report) -> None:
+        """Ends an attempt whose report the site will not take, so that nobody waits for its lease."""
+        if refused.reason != "report_refused":
+            self._hand_in(self._spool.put(_fault_report(refused.attempt_id, refused.token, "report_refused")))
+
+    def _reap(self) -> None:
+        """Removes containers that a judge of this runner left behind. A failure is the operator's, and ends nothing."""
+        command = [*self._settings.runner_judge_command, "--reap"]
+        try:
+            done = subprocess.run(
+                command, env=self._environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=REAP_LIMIT_S
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            log.error("reap_failed", error=str(error))
+            return
+        if done.returncode != 0:
+            log.error("reap_failed", exit_code=done.returncode, stderr=done.stderr[-2_000:].decode(errors="replace"))
+
+
+def _fault_report(attempt_id: str, token: int, reason: str) -> Report:
+    message = OUT_OF_TIME_MESSAGE if reason == OUT_OF_TIME else FAULT_MESSAGE
+    return Report(attempt_id=attempt_id, token=token, outcome="infra_error", reason=reason, message=message)
+
+
+def main() -> int:
+    """`runner work`, until a signal. Exit code: 0 when told to end, 2 when it cannot work at all."""
+    signals = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(
+        signal.SIG_BLOCK, signals
+    )  # waited for below; runner/daemon/die_with_parent.py unblocks them for the judge
+    try:
+        settings = config.load()
+        configure(settings.log_level)
+        device = device_of(settings.runner_hardware, settings.runner_gpu)
+        with _hold(device, settings.runner_locks, signals):
+            return _serve(settings, signals)
+    except RunnerError as error:
+        print(f"runner: {error}", file=sys.stderr)
+        return 2
+
+
+@contextmanager
+def _hold(device: Device, folder: Path, signals: set[signal.Signals]) -> Iterator[None]:
+    """Be the device's only daemon, waiting a little for a predecessor that is ending. Raises DeviceBusy."""
+    give_up_at = time.monotonic() + DEVICE_PATIENCE_S
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(DeviceLock(device, folder, "runner"))
+                break
+            except DeviceBusy:
+                if time.monotonic() > give_up_at or signal.sigtimedwait(signals, 0.2):
+                    raise
+        yield
+
+
+def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
+    """Runs the daemon in a thread of its own, so that this one is free to wait for signals.
+
+    SIGTERM: the attempt at hand is finished, or handed back after RUNNER_DRAIN_S. SIGINT, or a second SIGTERM: it is
+    handed back at once.
+    """
+    client = client_of(settings)
+    daemon = Daemon(settings, client, Spool(settings.runner_state, settings.runner_spool_bytes))
+    failures: list[RunnerError] = []
+
+    def work() -> None:
+        try:
+            daemon.run()
+        except RunnerError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work, name="daemon")
+    thread.start()
+    stop_at = math.inf
+    while thread.is_alive():
+        if told := signal.sigtimedwait(signals, 0.5):
+            at_once = told.si_signo == signal.SIGINT or stop_at < math.inf
+            stop_at = time.monotonic() + (0.0 if at_once else settings.runner_drain_s)
+            log.info("stopping", within_s=0.0 if at_once else settings.runner_drain_s)
+            daemon.wind_down()
+        if time.monotonic() >= stop_at:
+            daemon.stop()
+    client.close()
+    for error in failures:
+        log.error("cannot_work", error=str(error))
+    return 2 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Measurements of a run and every conclusion drawn from them."""

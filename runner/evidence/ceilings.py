@@ -1,0 +1,155 @@
+"""What one host's device can do: engines, rates, and the ceilings that `runner bench` found. Pure values, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+from problems.arithmetic import LimitError
+from problems.fields import Fields, as_bool, as_mapping, as_number, as_text, as_whole
+from runner.evidence import datasheet
+
+MEASURED_MARGIN: Final = 4.0  # hard ceiling over the measured one, where no maker's figure is known: see limits.py
+UNKNOWN_CACHE_BYTES: Final = 256 << 20  # of a GPU that the table does not know: larger than any
+
+# Engine → significant bits of the numbers that it multiplies. `_tc`: tensor cores; on a cpu the dot-product
+# instructions for that format.
+ENGINES: Final[dict[str, int]] = {
+    "fp64": 53,
+    "fp64_tc": 53,
+    "fp32": 24,
+    "tf32": 11,
+    "fp16": 11,
+    "fp16_tc": 11,
+    "bf16": 8,
+    "bf16_tc": 8,
+    "int8_tc": 8,
+    "fp8_tc": 4,
+    "fp4_tc": 2,
+}
+ALIASES: Final = {"tf32_tc": "tf32", "int8": "int8_tc", "fp8": "fp8_tc", "fp4": "fp4_tc"}
+
+MAX_HOW_CHARS: Final = 500
+
+
+def engine(name: str, where: str) -> str:
+    """The engine that an author's name for it means. Raises LimitError."""
+    known = ALIASES.get(name, name)
+    if known not in ENGINES:
+        raise LimitError(where, f"{name} is no engine; known are {', '.join(ENGINES)}")
+    return known
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Bytes and operations per second. None, or an engine that is missing: not known, and so no bound."""
+
+    memory_bytes_per_s: float | None = None
+    cache_bytes_per_s: float | None = None
+    flops: Mapping[str, float] = field(default_factory=dict)
+
+    def times(self, factor: float) -> Rates:
+        memory, cache = self.memory_bytes_per_s, self.cache_bytes_per_s
+        flops = {name: rate * factor for name, rate in self.flops.items()}
+        return Rates(memory and memory * factor, cache and cache * factor, flops)
+
+    @classmethod
+    def from_json(cls, data: object, where: str) -> Rates:
+        fields = Fields(data, where, prefix=f"{where}.")
+        fields.only(frozenset(cls.__dataclass_fields__))
+        return cls(
+            fields.optional("memory_bytes_per_s", _rate, None),
+            fields.optional("cache_bytes_per_s", _rate, None),
+            _flops(fields, "flops"),
+        )
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """Rates per second; copying counts both directions. `flops` by engine, on random data and on zeros.
+
+    `swept`: the judge sweeps the cache before each call. `cache_bytes`: the cache that it sweeps, else the last level.
+    `hard`: what nothing here can beat, by `source`; limits.py says which. `when`: UTC, ISO 8601. `how`: for a reader.
+    """
+
+    hardware: str
+    device: str  # as the driver or the kernel names it
+    epoch: str = ""
+    when: str = ""
+    how: str = ""
+    swept: bool = False
+    cache_bytes: int = 0
+    copy_bytes_per_s: float | None = None
+    read_bytes_per_s: float | None = None
+    cache_bytes_per_s: float | None = None
+    flops: Mapping[str, float] = field(default_factory=dict)
+    flops_zeros: Mapping[str, float] = field(default_factory=dict)
+    launch_ns: float | None = None
+    hard: Rates = field(default_factory=Rates)
+    source: str = ""
+
+    @property
+    def measured(self) -> Rates:
+        """The best that our kernels reached; arithmetic on zeros, which burns less power, where that was faster."""
+        names = self.flops.keys() | self.flops_zeros.keys()
+        flops = {name: max(self.flops.get(name, 0.0), self.flops_zeros.get(name, 0.0)) for name in names}
+        traffic = [rate for rate in (self.copy_bytes_per_s, self.read_bytes_per_s) if rate]
+        return Rates(max(traffic, default=None), self.cache_bytes_per_s, flops)
+
+    def with_hard(self, max_mhz: int = 0) -> Ceilings:
+        """The same with its hard ceiling: from the table where it knows the device, else from what was measured."""
+        sheet = datasheet.find(self.device) if self.swept else None
+        if sheet is not None:
+            hard = Rates(sheet.memory_bytes_per_s, None, sheet.flops(max_mhz))
+            return replace(self, hard=hard, cache_bytes=sheet.l2_bytes, source=f"data sheet of the {sheet.name}")
+        return replace(
+            self, hard=self.measured.times(MEASURED_MARGIN), source=f"measured here, times {MEASURED_MARGIN:g}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Ceilings:
+        """Raises ProblemError, naming the field, for what is no such thing."""
+        fields = Fields(data, "ceilings", prefix="ceilings.")
+        fields.only(frozenset(cls.__dataclass_fields__))
+
+        def text(key: str) -> str:
+            return fields.optional(key, lambda value, at: as_text(value, at, MAX_HOW_CHARS), "")
+
+        return cls(
+            hardware=fields.required("hardware", lambda value, at: as_text(value, at, 64, empty_ok=False)),
+            device=fields.required("device", lambda value, at: as_text(value, at, 200)),
+            epoch=text("epoch"),
+            when=text("when"),
+            how=text("how"),
+            swept=fields.required("swept", as_bool),
+            cache_bytes=fields.required("cache_bytes", lambda value, at: as_whole(value, at, 0, 1 << 40)),
+            copy_bytes_per_s=fields.optional("copy_bytes_per_s", _rate, None),
+            read_bytes_per_s=fields.optional("read_bytes_per_s", _rate, None),
+            cache_bytes_per_s=fields.optional("cache_bytes_per_s", _rate, None),
+            flops=_flops(fields, "flops"),
+            flops_zeros=_flops(fields, "flops_zeros"),
+            launch_ns=fields.optional("launch_ns", lambda value, at: as_number(value, at, 0.0, 1e9), None),
+            hard=fields.required("hard", Rates.from_json),
+            source=text("source"),
+        )
+
+
+def unmeasured(hardware: str, device: str, *, epoch: str = "", max_mhz: int = 0) -> Ceilings | None:
+    """Before `runner bench` ran here: a GPU of the table still has its hard ceiling, anything else has none."""
+    swept = hardware != "cpu"
+    cache = UNKNOWN_CACHE_BYTES if swept else 0
+    found = Ceilings(hardware, device, epoch, swept=swept, cache_bytes=cache).with_hard(max_mhz)
+    return found if found.hard.memory_bytes_per_s else None
+
+
+def _rate(value: object, where: str) -> float:
+    return as_number(value, where, 1.0, 1e21)
+
+
+def _flops(fields: Fields, key: str) -> dict[str, float]:
+    items = as_mapping(fields.mapping(key), fields.where(key), most=len(ENGINES))
+    return {engine(name, fields.where(key)): _rate(item, f"{fields.where(key)}.{name}") for name, item in items.items()}

@@ -1,0 +1,203 @@
+"""Does a candidate take first place from the incumbent? Pure: the evidence of k independent runs in, a verdict out.
+
+A run is new containers and new seeds with blocks A B I I B A (A the baseline, B the candidate, I the incumbent), so
+that all three are measured within milliseconds of each other. It gives one number, ln(candidate / incumbent), combined
+over the cases as the problem ranks; runs are independent, so what differs between them is all the noise there is.
+
+Accepted when all hold: at least LEAST_RUNS runs; the one-sided 95 % bound of the mean (Student's t on the k numbers)
+shows a gain; the median gain is LEAST_GAIN or more; four of five runs show a gain. Student's t and not the sign-based
+order statistic: with five runs that one is the smallest gain, which a single disturbed run decides, and "four of five"
+would be left with nothing to say. The figures of both are in docs/records.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final
+
+from runner.evidence import stats, verdict
+from runner.evidence.certificate import certify
+from runner.evidence.schedule import A, B, I, differences
+
+INCUMBENT_FAILED: Final = "incumbent"  # the reason code of a run that its incumbent ended
+LEAST_RUNS: Final = 5
+LEAST_GAIN: Final = 0.005  # share of the incumbent's time
+LEAST_WINS: Final = 0.8  # share of the runs
+LEAST_QUADS: Final = 3  # of a case with both sides in them
+T_95: Final = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860)  # Student's t, one-sided, 1 … 8 degrees
+
+Evidence = dict[str, Any]
+
+
+class RunFailed(Exception):
+    """A run says nothing about who is faster; the text says why, `whose` it is: candidate, incumbent or neither."""
+
+    def __init__(self, whose: str, why: str) -> None:
+        super().__init__(why)
+        self.whose = whose
+
+
+@dataclass(frozen=True)
+class RecordVerdict:
+    """What a confirmation found. `gains` are shares of the incumbent's time, one a run; positive is faster."""
+
+    accepted: bool
+    reason: str  # confirmed, too_few_runs, candidate_failed, incumbent_failed, run_failed, uncertain, too_small, …
+    sentence: str
+    held: bool  # a person looks at it before anything is published
+    gains: tuple[float, ...] = ()
+    median_gain: float | None = None
+    least_gain: float | None = None  # lower end of the one-sided 95 % interval; below 0: no gain is shown
+    wins: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "accepted": self.accepted,
+            "reason": self.reason,
+            "sentence": self.sentence,
+            "held": self.held,
+            "gains": list(self.gains),
+            "median_gain": self.median_gain,
+            "least_gain": self.least_gain,
+            "wins": self.wins,
+            "runs": len(self.gains),
+        }
+
+
+def decide_record(runs: Sequence[Evidence], alone: Sequence[Evidence | None] = ()) -> RecordVerdict:
+    """The verdict over all runs. `alone`, one a run where there are any: the incumbent as the candidate of a run of its
+    own, right after one whose blocks it disturbed; the two are then compared over the baseline, and a person looks."""
+    found: list[float] = []
+    left_out = False
+    for number, (run, apart) in enumerate(zip_longest(runs, alone), 1):
+        try:
+            difference, shared = run_difference(run, apart)
+        except RunFailed as failed:
+            return RecordVerdict(
+                accepted=False,
+                reason=f"{failed.whose}_failed",
+                sentence=f"Run {number} of {len(runs)} decides nothing. {failed}",
+                held=failed.whose == "incumbent",
+                gains=tuple(_share(one) for one in found),
+            )
+        found.append(difference)
+        left_out |= not shared
+    return decide_differences(found, left_out=left_out)
+
+
+def decide_differences(found: Sequence[float], *, left_out: bool = False) -> RecordVerdict:
+    """From ln(candidate / incumbent) of each run. `left_out`: some were compared over the baseline."""
+    gains = tuple(_share(one) for one in found)
+    wins = sum(one < 0 for one in found)
+    known = len(found) >= 2
+    middle = _share(stats.median(found)) if found else None
+    least = _share(upper_bound(found)) if known else None
+    reason = _reason(len(found), wins, middle, least)
+    sentence = _sentence(reason, len(found), wins, middle, least)
+    if left_out:
+        sentence += " The incumbent disturbed the blocks it shared and was timed alone: a person must look at this."
+    return RecordVerdict(reason == "confirmed", reason, sentence, left_out, gains, middle, least, wins)
+
+
+def upper_bound(values: Sequence[float]) -> float:
+    """Upper end of the one-sided 95 % interval of the mean; needs 2 to 9 values."""
+    n = len(values)
+    mean = sum(values) / n
+    variance = sum((value - mean) ** 2 for value in values) / (n - 1)
+    return mean + T_95[n - 2] * math.sqrt(variance / n)
+
+
+def _share(difference: float) -> float:
+    """Of the incumbent's time saved, from ln(candidate / incumbent)."""
+    return -math.expm1(difference)
+
+
+def _reason(runs: int, wins: int, middle: float | None, least: float | None) -> str:
+    if runs < LEAST_RUNS or middle is None or least is None:
+        return "too_few_runs"
+    if middle < LEAST_GAIN:
+        return "too_small"
+    if wins < LEAST_WINS * runs:
+        return "too_few_wins"
+    return "confirmed" if least > 0 else "uncertain"
+
+
+def _sentence(reason: str, runs: int, wins: int, middle: float | None, least: float | None) -> str:
+    if middle is None or least is None:
+        return f"Not decided: at least {LEAST_RUNS} runs are needed, {runs} were made."
+    what = f"{_percent(middle)} in the median of {runs} runs, faster in {wins} of them, "
+    what += f"{_percent(least)} at the 95 % bound"
+    return {
+        "too_few_runs": f"Not decided: at least {LEAST_RUNS} runs are needed. So far: {what}.",
+        "too_small": f"Not a record, a gain of at least {100 * LEAST_GAIN:g} % is needed: {what}.",
+        "too_few_wins": f"Not a record, four of five runs must be faster: {what}.",
+        "uncertain": f"Not a record, the runs differ too much to show a gain: {what}.",
+        "confirmed": f"A record: {what}.",
+    }[reason]
+
+
+def _percent(gain: float) -> str:
+    return f"{abs(100 * gain):.2f} % {'faster' if gain >= 0 else 'slower'}"
+
+
+def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float, bool]:
+    """ln(candidate / incumbent) of one run over its cases, and whether both shared the blocks. Raises RunFailed."""
+    ours = _passed(run, "candidate")
+    theirs = _passed(alone, "incumbent") if alone is not None else {}
+    ratios, weights, shared = [], [], True
+    for timing in run["timing"]:
+        case = timing["case"]
+        difference = _together(timing, run)
+        if difference is None:
+            if case not in theirs:
+                raise RunFailed("incumbent", f"Case {case}: the incumbent was in too few valid blocks.")
+            difference, shared = ours[case].estimate.value - theirs[case].estimate.value, False
+        ratios.append(math.exp(difference))
+        weights.append(ours[case].candidate_ns / math.exp(difference))  # the incumbent's own time
+    return _combine(ratios, weights, run["ranking_by"]), shared
+
+
+def _passed(run: Evidence, whose: str) -> dict[str, verdict.CaseTime]:
+    """The times of a run's candidate by case. Raises RunFailed where it did not pass."""
+    decided = verdict.decide(run)
+    if decided.outcome == "passed" and decided.times:
+        return {time.case: time for time in decided.times}
+    if decided.reason == INCUMBENT_FAILED:
+        whose = "incumbent"
+    elif decided.outcome in ("unmeasurable", "infra_error", "passed"):
+        whose = "run"
+    raise RunFailed(whose, decided.message or f"Its outcome is {decided.outcome}, and nothing was timed.")
+
+
+def _together(timing: Evidence, run: Evidence) -> float | None:
+    """ln(candidate / incumbent) of one case from the quads with both in them; None where those are too few.
+
+    Raises RunFailed where the incumbent's clock lies.
+    """
+    shared = {**timing, "quads": [quad for quad in timing["quads"] if _has_all(quad)]}
+    held, ours = (certify(shared, clock=run["clock"], certified=run["certified"], side=side) for side in (I, B))
+    if held.mismatch:
+        raise RunFailed("incumbent", f"Case {timing['case']}: the incumbent's events tell less time than passed.")
+    found = differences([[i[1], b[1], b[2], i[2]] for i, b in zip(held.quads, ours.quads, strict=True)])
+    return stats.median(found) if len(found) >= LEAST_QUADS else None
+
+
+def is_shared(timing: Evidence) -> bool:
+    """Were all three sides in enough of a case's valid quads to compare the two directly?"""
+    return sum(map(_has_all, timing["quads"])) >= LEAST_QUADS
+
+
+def _has_all(quad: Evidence) -> bool:
+    return not quad["void"] and {A, B, I} <= {block["side"] for block in quad["blocks"]}
+
+
+def _combine(ratios: list[float], weights: list[float], ranking_by: str) -> float:
+    """ln of the ratio of the two scores. `weights`: the incumbent's time of each case."""
+    if ranking_by == "geom":
+        return math.log(stats.geometric_mean(ratios))
+    if ranking_by == "last":
+        return math.log(ratios[-1])
+    return math.log(sum(r * w for r, w in zip(ratios, weights, strict=True)) / sum(weights))

@@ -1,0 +1,153 @@
+"""Measuring again without measuring: the schedule runs once more on what was stored, every decision is compared. Pure.
+
+The stored windows are ruled on again, the stored samples are timed again, the state machine is fed with both. What it
+asks for must be what was run; what it voids, charges and concludes must be what the evidence says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.evidence import certificate, throttle
+from runner.evidence.schedule import ABBA, ABIIBA, End, I, Profile, Rest, Run, Schedule
+from runner.evidence.throttle import SET_ASIDE, VALID, Ruling, Window
+from runner.judge.sides import own_calls
+from runner.judge.timing import breaks, guest_after, rule_block
+
+Evidence = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What the report says, and what follows from what is stored."""
+
+    what: str
+    said: Any
+    found: Any
+
+    def to_json(self) -> dict[str, Any]:
+        return {"what": self.what, "said": self.said, "found": self.found}
+
+
+class Diverged(Exception):
+    """The schedule asks for something else than was run: from here on nothing can be compared."""
+
+
+def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
+    """Of one case. One that was cut short (by a wrong output, a fault, or a device that was set aside) has no end to be
+    compared; where nothing cut it short, it has one."""
+    for name, apart in own_calls.of_evidence(evidence).items():
+        said = timing.get(name, {} if name == "contexts" else None)
+        if said is not None and said != apart:  # reports of before know of no gaps
+            return [Difference(f"case {timing['case']}: {name}", said, apart)]
+    if not timing["ended"] and _was_cut_short(evidence):
+        return []
+    again = _Again(timing, evidence)
+    try:
+        end = again.run()
+    except Diverged as diverged:
+        return [*again.differences, Difference(f"case {timing['case']}", "what is stored", str(diverged))]
+    return [*again.differences, *_compared(timing, again.plan, end)]
+
+
+def _was_cut_short(evidence: Evidence) -> bool:
+    failed = evidence["fault"] is not None or not all(check["good"] for check in evidence["checks"])
+    return failed or bool(evidence["set_aside"])
+
+
+def _compared(timing: Evidence, plan: Schedule, end: End) -> Iterator[Difference]:
+    case = f"case {timing['case']}"
+    found = {"ended": end.how, "ended_why": end.reason, "calls": plan.calls, "quads": len(plan.quads)}
+    said = {**timing, "quads": len(timing["quads"])}
+    for name, value in found.items():
+        if said[name] != value:
+            yield Difference(f"{case}: {name}", said[name], value)
+    for number, (stored, quad) in enumerate(zip(timing["quads"], plan.quads, strict=False), 1):
+        if (stored["void"], stored["charged"]) != (quad.void, quad.charged):
+            yield Difference(
+                f"{case}, quad {number}: void", [stored["void"], stored["charged"]], [quad.void, quad.charged]
+            )
+
+
+@dataclass
+class _Again:
+    """The way of timing.CaseTiming, with the store in place of sides and telemetry."""
+
+    timing: Evidence
+    evidence: Evidence
+    differences: list[Difference] = field(default_factory=list)
+    _warm: dict[str, Window] = field(default_factory=dict)
+    _guest: str = ""
+
+    def __post_init__(self) -> None:
+        timing = self.timing
+        self.plan = Schedule(
+            Profile(**self.evidence["profile"]),
+            ABIIBA if any(warm["side"] == I for warm in timing["warm_ups"]) else ABBA,
+            most_calls=timing["calls"] or 1 << 20,
+        )
+        self._medians = {side: iter(medians) for side, medians in timing["warm"].items()}
+        self._warm_ups = iter(timing["warm_ups"])
+        self._blocks = iter([block for quad in timing["quads"] for block in quad["blocks"]])
+        self._constant = certificate.constant_ns(timing, certified=self.evidence["certified"])
+
+    def run(self) -> End:
+        while not isinstance(command := self.plan.next(), End):
+            if isinstance(command, Rest):
+                self.plan.rested()
+            elif command.warm:
+                self._warm_up(command)
+            else:
+                self._block(command)
+        if next(self._blocks, None) is not None or next(self._warm_ups, None) is not None:
+            raise Diverged("the schedule ends before what is stored does")
+        return command
+
+    def _warm_up(self, command: Run) -> None:
+        self._guest = guest_after(self._guest, command.side)
+        stored = next(self._warm_ups, None)
+        if stored is None or stored["side"] != command.side:
+            raise Diverged(f"a warm-up of the {command.side} that was not made")
+        window = Window.from_json(stored["heat"])
+        ruling = throttle.rule(window, self._warm.get(command.side))
+        self._warm[command.side] = window
+        known = ruling.action != SET_ASIDE
+        median = next(self._medians.get(command.side, iter(())), None) if known else None
+        if known and median is None:
+            raise Diverged(f"a warm-up of the {command.side} without its time")
+        times = [median] if median is not None else []
+        self.plan.ran(times, stored["took_ns"] / 1e9, ruling, command.side if ruling.charged else "")
+
+    def _block(self, command: Run) -> None:
+        stored = next(self._blocks, None)
+        if stored is None:
+            raise Diverged("the stored blocks end before the schedule does")
+        samples = stored["calls"]
+        ruling, charged = rule_block(
+            command.side,
+            samples,
+            Window.from_json(stored["heat"]),
+            warm=self._warm.get(command.side),
+            probe_limit_ns=self.timing["probe_limit_ns"],
+            guest=self._guest,
+        )
+        asked, given = (command.side, command.calls), (stored["side"], len(samples))
+        if asked != given and not breaks(ruling):  # a block in which the device broke has no samples
+            raise Diverged(f"the schedule asks for {asked}, and {given} is stored")
+        self._guest = guest_after(self._guest, command.side)
+        self._compare_ruling(command.side, stored, ruling)
+        times = [self._at_once_ns(sample) for sample in samples]
+        self.plan.ran(times, stored["took_ns"] / 1e9, ruling, charged)
+
+    def _at_once_ns(self, sample: certificate.Sample) -> float:
+        clock, certified = self.evidence["clock"], self.evidence["certified"]
+        return certificate.at_once_ns(sample, self._constant, clock=clock, certified=certified)
+
+    def _compare_ruling(self, side: str, stored: Evidence, ruling: Ruling) -> None:
+        said = stored.get("ruling", {}).get("reason", "")
+        found = ruling.reason if ruling.action != VALID else ""
+        if said != found:
+            what = f"case {self.timing['case']}, quad {len(self.plan.quads)}, a block of the {side}: ruling"
+            self.differences.append(Difference(what, said, found))

@@ -1,0 +1,354 @@
+"""When to run which block: a pure state machine that emits commands and consumes events.
+
+One case: warm-up of every side until its windows agree, then quads of blocks in ABBA order (A the baseline, B the
+candidate; with an incumbent ABIIBA) until the interval is narrow enough, or the quads, the budget or the patience are
+spent. A block that throttle.py rules out voids its quad: rest, warm up, begin the quad again. Every quad is kept, void
+ones with their reason and the side that is to blame.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from runner.evidence import stats
+from runner.evidence.certificate import BASELINE, CANDIDATE, EVENT, WALL, block_ns
+from runner.evidence.throttle import LOAD, SET_ASIDE, VOID, WARM_AGAIN, Ruling
+
+A, B, I = BASELINE, CANDIDATE, "incumbent"  # noqa: E741  the letters of the orders below
+ABBA: Final = (A, B, B, A)
+ABIIBA: Final = (A, B, I, I, B, A)
+INCUMBENT_VOIDS: Final = 2  # an incumbent that voids this often is timed without its company
+QUADS_TO_KNOW_THE_BASELINE: Final = 4  # before one quad's baseline can be called slow
+NOISE_FACTOR: Final = 4.5  # median absolute deviations: three standard deviations of a normal distribution
+VOIDS_TO_GIVE_UP: Final = 3  # fewer prove nothing about the device
+
+BUSY: Final = "device_busy"  # why a quad is void whose idle probe met work
+
+# How a case ended
+CONVERGED, QUADS, BUDGET, VOIDS, UNFIT = "converged", "quads", "budget", "voids", "set_aside"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How long to measure, by class of hardware. Times in seconds; half-widths and shares relative."""
+
+    clock: str  # which time counts: certificate.py
+    block_s: float
+    least_calls: int
+    most_calls: int
+    first_look: int  # quads
+    look_every: int
+    most_quads: int
+    stop_half_width: float
+    case_budget_s: float  # of the judge's wall clock, inputs and comparing included
+    idle_calls: int
+    warm_agree: float  # two windows of one side that differ by less are warm
+    most_windows: int  # of warm-up, a side; what has not settled by then is measured as it is
+    most_void: float  # share of quads; beyond it the device says nothing
+    slowed: float  # a quad whose baseline is slower than usual by this share is void
+    agree_ns: float = 0.0  # a half-width of so many ns is narrow enough, where that is more
+    widest_half_width: float = 0.0  # up to this one
+    wavering: float = 0.0  # `slowed` besides: its difference lies below the others' by so many absolute deviations
+    # Noise. The defaults are the rules of reports that say nothing of them.
+    unsteady: float = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
+    believed: float = 0.0  # a ratio stands at most so far below the upper end of its interval; 0: it may stand anywhere
+    noisy: float = 0.0  # half-width above which a case is measured longer; 0: never
+    noisy_quads: int = 0  # instead of most_quads then
+    noisy_budget_s: float = 0.0  # and instead of case_budget_s
+    load_voids: int = 0  # after so many quads voided by other programs' load it voids no more; 0: it always does
+
+    def within(self, stage_s: float, cases: int) -> Profile:
+        """The same for a run of so many cases: noise takes no more than half of the stage's time limit."""
+        return replace(self, noisy_budget_s=min(self.noisy_budget_s, stage_s / 2 / max(cases, 1)))
+
+
+CPU: Final = Profile(
+    clock=WALL,
+    block_s=0.008,
+    least_calls=3,
+    most_calls=25,
+    first_look=6,
+    look_every=2,
+    most_quads=16,
+    stop_half_width=0.02,
+    case_budget_s=12.0,
+    idle_calls=7,
+    warm_agree=0.10,
+    most_windows=4,
+    most_void=0.5,  # a virtual machine has neighbours
+    slowed=0.25,
+    wavering=NOISE_FACTOR,
+    unsteady=0.50,
+    believed=0.03,
+    noisy=0.10,
+    noisy_quads=48,
+    noisy_budget_s=30.0,
+    load_voids=VOIDS_TO_GIVE_UP,
+)
+GPU: Final = Profile(
+    clock=EVENT,
+    block_s=0.02,
+    least_calls=3,
+    most_calls=8,
+    first_look=8,
+    look_every=4,
+    most_quads=100,
+    stop_half_width=0.0025,
+    case_budget_s=20.0,
+    idle_calls=5,
+    warm_agree=0.02,
+    most_windows=6,
+    most_void=0.2,
+    slowed=0.03,
+    wavering=NOISE_FACTOR,
+    # two containers with the same code agree within so much; far less than could be forged
+    agree_ns=100.0,
+    widest_half_width=0.015,
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A command: this many calls of this side. `warm`: they are not measured; `calls` 0: as many as chance says."""
+
+    side: str
+    calls: int
+    warm: bool = False
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A command: wait until what voided a block is over (throttle.pause_is_over)."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class End:
+    """No more commands: why (CONVERGED, QUADS, BUDGET, VOIDS or UNFIT) and, where something went wrong, its reason."""
+
+    how: str
+    reason: str = ""
+
+
+Command = Run | Rest | End
+
+
+@dataclass
+class Quad:
+    """Times of the blocks in ns in the order of `order`, as far as they were run."""
+
+    order: tuple[str, ...]
+    times: list[float] = field(default_factory=list)
+    void: str = ""
+    charged: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return len(self.times) == len(self.order)
+
+    def of(self, side: str) -> list[float]:
+        return [time for name, time in zip(self.order, self.times, strict=True) if name == side]
+
+
+@dataclass
+class Schedule:
+    """One case. Ask `next`, do it, tell `ran` or `rested`; until it is an End. `most_calls` bounds a block from outside
+    (the judge's memory for outputs)."""
+
+    profile: Profile
+    order: tuple[str, ...] = ABBA
+    most_calls: int = 1 << 20
+    quads: list[Quad] = field(default_factory=list)
+    windows: dict[str, list[float]] = field(default_factory=dict)  # of warm-up: in ns, all of them
+    calls: int = 0  # of a block; 0 until the sides are warm
+    spent_s: float = 0.0
+    _ours: list[float] = field(default_factory=list)  # the baseline's calls, in ns
+    _queue: list[Command] = field(default_factory=list)
+    _end: End | None = None
+
+    def __post_init__(self) -> None:
+        self._warm(self._sides)
+
+    @property
+    def _sides(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.order))
+
+    @property
+    def _timed(self) -> list[str]:
+        return [side for side in self._sides if side != A]
+
+    @property
+    def valid(self) -> list[Quad]:
+        return [quad for quad in self.quads if quad.complete and not quad.void]
+
+    def next(self) -> Command:
+        while self._end is None and not self._queue:
+            self._plan()
+        return self._end or self._queue[0]
+
+    def ran(self, times_ns: Sequence[float], wall_s: float, ruling: Ruling, charged: str = "") -> None:
+        """What became of a Run: the times of its calls that count, the wall time of all of it with its inputs and their
+        comparing, what was ruled, and the side to blame for it."""
+        command = self._queue.pop(0)
+        assert isinstance(command, Run)
+        self.spent_s += wall_s
+        if ruling.action == SET_ASIDE:
+            self._void(ruling.reason, charged)
+            self._end = End(UNFIT, ruling.reason)
+        elif command.warm:
+            self.windows.setdefault(command.side, []).append(self._block_ns(times_ns))
+        else:
+            self._took(command.side, times_ns, ruling, charged)
+
+    def _block_ns(self, times_ns: Sequence[float]) -> float:
+        return block_ns(times_ns, clock=self.profile.clock) if times_ns else math.nan
+
+    def rested(self) -> None:
+        command = self._queue.pop(0)
+        assert isinstance(command, Rest)
+
+    # -- warming up ----------------------------------------------------------------------------------------------
+
+    def _warm(self, sides: Sequence[str]) -> None:
+        self._queue += [Run(side, self.calls, warm=True) for side in sides]
+
+    def _cold(self) -> list[str]:
+        """Sides whose last two windows do not agree yet."""
+        return [side for side in self._sides if not self._settled(self.windows.get(side, []))]
+
+    def _settled(self, windows: Sequence[float]) -> bool:
+        if len(windows) >= self.profile.most_windows:
+            return True
+        if len(windows) < 2:
+            return False
+        before, last = windows[-2:]
+        return abs(last - before) <= self.profile.warm_agree * abs(before)
+
+    def _set_length(self) -> None:
+        """Of a block: by the slower side, so that all sides make as many calls."""
+        slower = max(windows[-1] for windows in self.windows.values())
+        calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
+        calls = min(max(calls, self.profile.least_calls), self.profile.most_calls)
+        self.calls = max(min(calls, self.most_calls), 1)
+
+    # -- measuring -----------------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        """The queue is empty: what comes next."""
+        if not self.calls:
+            if cold := self._cold():
+                self._warm(cold)
+                return
+            self._set_length()
+        self._end = self._finished()
+        if self._end is None:
+            self.quads.append(Quad(self.order))
+            self._queue += [Run(side, self.calls) for side in self.order]
+
+    def _took(self, side: str, times_ns: Sequence[float], ruling: Ruling, charged: str) -> None:
+        quad = self.quads[-1]
+        if ruling.action in (VOID, WARM_AGAIN) and not self._is_company(ruling):
+            self._void(ruling.reason, charged)
+            if ruling.action == VOID:
+                self._queue.append(Rest(ruling.reason))
+            self._warm(self._sides)
+            return
+        quad.times.append(self._block_ns(times_ns))
+        self._ours += times_ns if side == A else []
+        if quad.complete and self._baseline_slowed(quad):
+            self._void("baseline_slowed", "")
+
+    def _is_company(self, ruling: Ruling) -> bool:
+        """Other programs that came after the warm-up and stay cannot be waited out: like those that were there before
+        they fall on both sides and widen the interval."""
+        seen = sum(quad.void in LOAD for quad in self.quads)
+        return ruling.action == VOID and ruling.reason in LOAD and 0 < self.profile.load_voids <= seen
+
+    def _void(self, reason: str, charged: str) -> None:
+        """The open quad, if any; what was still to be run of it is not."""
+        self._queue.clear()
+        if not self.quads or self.quads[-1].void:
+            return
+        self.quads[-1].void, self.quads[-1].charged = reason, charged
+        if sum(quad.charged == I for quad in self.quads) >= INCUMBENT_VOIDS:
+            self.order = ABBA
+
+    def _baseline_slowed(self, quad: Quad) -> bool:
+        """Both blocks of the baseline, while the candidate's were not: where all sides slow down, the ratio stands."""
+        others = self.valid[:-1]
+        if (
+            len(others) < QUADS_TO_KNOW_THE_BASELINE
+            or min(time for other in [*others, quad] for time in other.times) <= 0
+        ):
+            return False
+        known = [median for other in others for median in other.of(A)]
+        usual = stats.median(known)
+        noise = stats.median([abs(median - usual) for median in known]) / usual
+        slack = max(math.log1p(self.profile.slowed), NOISE_FACTOR * noise)
+        before, now = self._differences(B, others), self._differences(B, [quad])
+        if not before or not now or min(quad.of(A)) <= usual * math.exp(slack):
+            return False
+        expected = stats.median(before)
+        wavering = self.profile.wavering * stats.median([abs(one - expected) for one in before])
+        return expected - now[0] > max(slack / 2, wavering)
+
+    def _finished(self) -> End | None:
+        valid, profile = self.valid, self.profile
+        void = [quad for quad in self.quads if quad.void]
+        if len(void) >= VOIDS_TO_GIVE_UP and len(void) > profile.most_void * max(len(self.quads), profile.first_look):
+            return End(VOIDS, void[-1].void)
+        if len(valid) < profile.first_look:
+            return None
+        noisy = profile.noisy > 0 and any(self._half_width(side) > profile.noisy for side in self._timed)
+        if len(valid) >= (max(profile.most_quads, profile.noisy_quads) if noisy else profile.most_quads):
+            return End(QUADS)
+        if self.spent_s >= (max(profile.case_budget_s, profile.noisy_budget_s) if noisy else profile.case_budget_s):
+            return End(BUDGET)
+        if (len(valid) - profile.first_look) % profile.look_every:
+            return None
+        narrow = all(self._half_width(side) <= self._goal(side) for side in self._timed)
+        return End(CONVERGED) if narrow else None
+
+    def _goal(self, side: str) -> float:
+        """No finer than the clock's steps, which more quads do not make smaller."""
+        ours, theirs = ([time for quad in self.valid for time in quad.of(name)] for name in (A, side))
+        if self.profile.clock != EVENT or min(ours + theirs) <= 0:
+            return self.profile.stop_half_width
+        medians = stats.median(ours), stats.median(theirs)
+        narrow = narrow_at(min(medians), vars(self.profile))
+        return max(narrow, share_of(stats.tick(self._ours), *medians))
+
+    def _half_width(self, side: str) -> float:
+        found = self._differences(side, self.valid)
+        found += [math.inf] * sum(bool(quad.void) and quad.charged == side for quad in self.quads)  # as in verdict.py
+        return stats.median_estimate(found).half_width if found else math.inf
+
+    def _differences(self, side: str, quads: Sequence[Quad]) -> list[float]:
+        return differences([abba(quad.of(A), quad.of(side)) for quad in quads if side in quad.order])
+
+
+def narrow_at(time_ns: float, profile: Mapping[str, Any]) -> float:
+    """The half-width to stop at for a time, by a Profile's fields; those of an older one may lack some."""
+    wider = min(profile.get("agree_ns", 0.0) / time_ns, profile.get("widest_half_width", 0.0))
+    return float(max(profile["stop_half_width"], wider))
+
+
+def share_of(ns: float, ours_ns: float, theirs_ns: float) -> float:
+    """So many nanoseconds on each of two sides, as a share of their ratio."""
+    return ns * (1 / ours_ns + 1 / theirs_ns) / 2
+
+
+def abba(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Two blocks of each of two sides, in the order in which they were run."""
+    return [ours[0], *theirs, ours[1]]
+
+
+def differences(quads: Sequence[Sequence[float]]) -> list[float]:
+    """ln(B / A) of each quad, given in the order A B B A, whose blocks all took some time."""
+    return [stats.quad_difference(*quad) for quad in quads if all(block > 0 for block in quad)]

@@ -1,0 +1,327 @@
+"""The evidence in a report, version 3: what every field is, and a check that refuses what does not fit.
+
+The judge writes it, verdict.py and records.py decide from it, the site stores it, `runner replay` decides again, from
+nothing that was not parsed here. `python -m runner.evidence.schema` prints the JSON schema: docs/report.schema.json.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from runner.evidence.reading import Window
+from runner.evidence.schedule import Profile
+
+VERSION: Final = 3
+RULES: Final = 2  # by which a verdict is reached from the same evidence; 1 in reports that name none: verdict.py
+MOST_SHOWN: Final = 5  # errors in one message
+PLACE_CHARS: Final = 80  # of a key, which is anybody's
+COUNTED: Final = ("least_calls", "most_calls", "first_look", "look_every", "most_quads", "most_windows")
+
+Name = Annotated[str, Field(max_length=500)]
+Text = Annotated[str, Field(max_length=20_000)]
+Code = Annotated[str, Field(max_length=64)]
+Number = Annotated[float, Field(ge=-(2.0**63), le=2.0**63)]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Side = Literal["baseline", "candidate", "incumbent"]
+Scalar = bool | int | Number | Name
+Facts = Annotated[dict[Code, Scalar], Field(max_length=64)]
+Details = Annotated[dict[Code, JsonValue], Field(max_length=64)]
+Arguments = Annotated[dict[Code, Scalar | list[int]], Field(max_length=64)]
+Sample = Annotated[
+    list[Number],
+    Field(
+        min_length=7,
+        max_length=7,
+        description="One call in ns: [wall, put, take, inner, probe, thaw, freeze]. The judge's own are the whole "
+        "call, as parts of it its copying in and out, the idle probe before it, and how long thawing and freezing "
+        "took; `inner` is the tenant's word.",
+    ),
+]
+
+
+def _is_window(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    Window.from_json(value)
+    return value
+
+
+Heat = Annotated[
+    dict[str, JsonValue],
+    AfterValidator(_is_window),
+    Field(
+        description="What telemetry saw: readings `before` and `after`, and [at_ns, mask, strangers] `polls` between. "
+        "`inherited`: the first counters are those that the block before ended with."
+    ),
+]
+
+
+def _can_be_followed(profile: Profile) -> Profile:
+    for name, value in vars(profile).items():
+        least = 1 if name in COUNTED else 0
+        if not isinstance(value, str) and value < least:
+            raise ValueError(f"{name} is {value}, at least {least} is needed")
+    return profile
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Fault(_Strict):
+    """What ended the attempt before anything was compared."""
+
+    outcome: Code
+    reason: Code
+    message: Text
+
+
+class Check(_Strict):
+    """One comparison of an output. Of a secret case neither data nor indices are kept."""
+
+    case: Name
+    seed: Count
+    public: bool
+    good: bool
+    reason: Code
+    message: Text
+    figures: Annotated[list[Details], Field(max_length=256, description="of each output tensor")]
+    arguments: Arguments = {}
+    outcome: Code = Field(default="wrong", description="of the attempt where this is not good")
+
+
+class WarmUp(_Strict):
+    """Calls of one side that do not count; their median is in `warm`."""
+
+    side: Side
+    took_ns: Count
+    heat: Heat
+
+
+class Block(_Strict):
+    """Calls of one side, one after the other. `ruling`: why it does not count, where it does not."""
+
+    side: Side
+    took_ns: Count = Field(description="of the judge's clock, with making the inputs and comparing the outputs")
+    calls: Annotated[list[Sample], Field(max_length=10_000)]
+    seeds: Annotated[
+        list[Count], Field(max_length=10_000, description="of its inputs, in order, also of calls that do not count")
+    ] = []
+    heat: Heat
+    ruling: Details = {}
+
+
+class Quad(_Strict):
+    """Blocks in the order A B B A; with an incumbent A B I I B A. Void ones stay, with reason and side."""
+
+    blocks: Annotated[list[Block], Field(max_length=6)]
+    void: Code
+    charged: Side | Literal[""]
+
+    @model_validator(mode="after")
+    def _has_calls(self) -> Self:
+        if not self.void and not all(block.calls for block in self.blocks):
+            raise ValueError("a block without calls, in a quad that counts")
+        return self
+
+
+class Repeat(_Strict):
+    """An input that came twice: it counts for nothing, and shows a cache of results."""
+
+    side: Side
+    fresh: Sample
+    again: Sample
+    same_bits: bool
+    hot: bool = Field(default=False, description="the cache was left as it was before the second call")
+    near: bool = Field(default=False, description="not quite the same input: a few elements were changed")
+
+
+class Timing(_Strict):
+    """One benchmark case."""
+
+    case: Name
+    arguments: Arguments
+    reference_ns: Annotated[Number, Field(ge=0)] | None = Field(
+        default=None, description="in reports of older runners: the baseline's frozen time in this epoch; not used"
+    )
+    idle: Annotated[
+        list[Sample], Field(max_length=1_000, description="calls without work, for the constant of the way")
+    ]
+    probe_limit_ns: Number = Field(description="an idle probe above it met somebody else's work; 0: there is no probe")
+    warm: Annotated[dict[Side, list[Number]], Field(description="times of the warm-up's windows, in ns")]
+    warm_ups: Annotated[list[WarmUp], Field(max_length=10_000, description="in the order of time")]
+    calls: Count = Field(description="of a block")
+    queued: bool = Field(default=False, description="did a device do whole calls by itself, all hosts' threads frozen?")
+    places: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        default=1, description="in how many places data lie in turn, of the side that has the fewest"
+    )
+    contexts: Annotated[
+        dict[Side, Number],
+        Field(
+            description="by how many ns a side's context makes a call tell more than the baseline's; from `own_calls`"
+        ),
+    ] = {}
+    gaps: (
+        Annotated[
+            dict[Side, Number],
+            Field(
+                description="by how many ns more than the baseline's a side's wall time goes beyond what it tells; "
+                "from `own_calls`"
+            ),
+        ]
+        | None
+    ) = Field(default=None, description="null: nobody asked, in reports of before")
+    copies: Annotated[
+        dict[Side, Annotated[list[tuple[Count, Count]], Field(max_length=1_000)]],
+        Field(description="ns that putting inputs and taking outputs took afterwards, no code of others running"),
+    ] = {}
+    quads: Annotated[list[Quad], Field(max_length=1_000)]
+    repeats: Annotated[list[Repeat], Field(max_length=10_000)]
+    ended: Literal["", "converged", "quads", "budget", "voids", "set_aside"] = Field(
+        description="empty: it was cut short"
+    )
+    ended_why: Code
+    input_bytes: Count
+    output_bytes: Count
+    eager_ns: Number | None = Field(description="the reference's time as it is written, where it was measured")
+    summary: Details = Field(
+        default={}, description="instead of samples and quads, in a confirmation that would not fit the wire: fit.py"
+    )
+
+    @model_validator(mode="after")
+    def _has_idle_calls(self) -> Self:
+        """They come first: only of a case that was not begun, or is summed up, are there none."""
+        if not (self.idle or self.summary) and (self.ended or self.quads or self.warm_ups):
+            raise ValueError("idle is empty, so nothing says what the way of a call costs")
+        return self
+
+
+class Finding(_Strict):
+    """Evidence for a rule that holds a result until a person has decided."""
+
+    rule: Code
+    case: Name
+    figures: Details
+    sentence: Text
+
+
+class Evidence(_Strict):
+    """One attempt: everything that its verdict was decided from."""
+
+    version: Literal[3]
+    rules: Literal[1, 2] = Field(default=1, description="by which the verdict was reached: verdict.py")
+    mode: Literal["test", "benchmark", "ranked"]
+    ranking_by: Literal["geom", "mean", "last"]
+    clock: Literal["wall", "event"] = Field(description="which time counts: the judge's, or the device's raised to it")
+    certified: bool = Field(description="every container stood still outside its calls")
+    hardware: Code
+    telemetry: Literal["full", "mask_only", "none"]
+    profile: Annotated[
+        Profile, AfterValidator(_can_be_followed), Field(description="how long to measure and when to stop")
+    ]
+    fingerprint: Annotated[Facts, Field(description="what the host is: accelerators.fingerprint")]
+    epoch: Code = Field(description="hash of what must be the same for two times to rank together")
+    problem_digest: Name
+    image: Name
+    left_out: Annotated[list[Code], Field(max_length=64, description="steps of a call that an experiment left out")]
+    cores: Annotated[dict[Code, list[int]], Field(max_length=8)]
+    phases_s: Annotated[dict[Code, Number], Field(max_length=64)]
+    fault: Fault | None
+    checks: Annotated[list[Check], Field(max_length=1_024)]
+    timing: Annotated[list[Timing], Field(max_length=256)]
+    findings: Annotated[list[Finding], Field(max_length=1_024)]
+    set_aside: Name = Field(description="why the device must not judge until canaries passed; empty: it may")
+    limits: Details
+    init_seed: Count | None = Field(default=None, description="that a Model and its ModelNew are constructed with")
+    own_calls: Annotated[
+        dict[Side, Annotated[list[Sample], Field(max_length=1_000)]],
+        Field(description="of a small kernel of the harness's own, before there was a submission; queued ones alone"),
+    ] = {}
+    tuned: bool = Field(
+        default=False, description="the baseline is the problem's own and somebody's best on this hardware"
+    )
+    operator: Text = Field(default="", description="for operators: why the host or the problem failed")
+
+
+class Confirmation(_Strict):
+    """Independent runs with the incumbent in their blocks. `alone`: the incumbent as the candidate of a run of its own,
+    after a run that it disturbed."""
+
+    version: Literal[3]
+    runs: Annotated[list[Evidence], Field(min_length=1, max_length=9)]
+    alone: Annotated[list[Evidence | None], Field(max_length=9)]
+
+
+class ReportError(ValueError):
+    """This is not evidence that can be decided from; the text says why and what to do."""
+
+
+_EVIDENCE: Final = TypeAdapter(Evidence)
+_CONFIRMATION: Final = TypeAdapter(Confirmation)
+
+
+def is_confirmation(evidence: dict[str, Any]) -> bool:
+    return "runs" in evidence
+
+
+def parse(evidence: object) -> None:
+    """Returns where the evidence fits this version. Raises ReportError."""
+    if not isinstance(evidence, dict):
+        raise ReportError(f"evidence: expected an object, got {type(evidence).__name__}")
+    _check_version(evidence)
+    adapter: TypeAdapter[Any] = _CONFIRMATION if is_confirmation(evidence) else _EVIDENCE
+    try:
+        adapter.validate_json(json.dumps(evidence, allow_nan=False))
+    except ValidationError as error:
+        raise ReportError(explained(error, "evidence")) from None
+    except ValueError as error:
+        raise ReportError(f"evidence: {error}") from None
+
+
+def _check_version(evidence: dict[str, Any]) -> None:
+    version = evidence.get("version")
+    if type(version) is not int:
+        raise ReportError("evidence.version is missing: the run ended before there was anything to decide from")
+    if version < VERSION:
+        raise ReportError(
+            f"evidence.version is {version}, which was decided by other rules; this runner decides from "
+            f"version {VERSION}. Judge the submission again."
+        )
+    if version > VERSION:
+        raise ReportError(f"evidence.version is {version}, this runner reads {VERSION}; upgrade it.")
+
+
+def explained(error: ValidationError, name: str) -> str:
+    """The first few, each with its place in what is called so."""
+    found = error.errors(include_url=False, include_input=False)
+    places = [".".join([name, *(str(part)[:PLACE_CHARS] for part in one["loc"])]) for one in found[:MOST_SHOWN]]
+    lines = [f"{place}: {one['msg']}" for place, one in zip(places, found, strict=False)]
+    more = [f"and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
+    return "; ".join(lines + more)
+
+
+def schema() -> dict[str, Any]:
+    made: dict[str, Any] = TypeAdapter(Evidence | Confirmation).json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Evidence of a Photofinish report, version {VERSION}",
+        **made,
+    }
+
+
+def schema_text() -> str:
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")

@@ -1,0 +1,324 @@
+"""From stored evidence to a verdict: a pure function, so that every verdict can be replayed from its report.
+
+Evidence (version 3; report.py has its schema): the configuration, what went wrong (`fault`, `set_aside`), the `checks`,
+and of each timed case every sample with what the device's telemetry said; certificate.py says which times count.
+
+`rules` in the evidence says how noise is told from a kernel's doing, so that older reports replay as they were decided.
+Rules 1: a time that is not above zero is `below_resolution`, and whatever the kernel spoilt is `unsteady`. Rules 2:
+`below_resolution` needs an interval that ends within the cost of handing work over; what the kernel spoilt is
+`self_disturbed`; a kernel is erratic that scatters far more than the baseline beside it; and what was measured of a run
+that cannot rank is shown. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from runner.evidence import rules as plausible
+from runner.evidence import schedule, stats, throttle
+from runner.evidence.certificate import BASELINE, CANDIDATE, EVENT, Certified, certify, constant_ns, is_constant_known
+from runner.evidence.schedule import BUSY, CONVERGED, differences, narrow_at, share_of
+
+UNSTEADY: Final = 0.30  # half-width of a case's interval from which on a kernel can be erratic
+SELF_DISTURBED: Final = "self_disturbed"  # a reason of `unmeasurable`: the kernel spoilt what was measured
+MOST_OWN_VOIDS: Final = 0.75  # share of the void quads on the candidate's account beyond which they are its doing
+LEAST_QUADS: Final = 3  # of which something can be said
+OWN_DOING: Final = 2.0  # times the baseline's scatter: a kernel that scatters more does so by itself
+
+Evidence = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CaseTime:
+    """One timed case. Times in ns; `estimate` of ln(candidate / baseline)."""
+
+    case: str
+    baseline_ns: float
+    candidate_ns: float
+    estimate: stats.Estimate
+    erratic: bool = False  # its own calls differ that much: `estimate.value` is then the upper end of the interval
+    forgeable: float = 0.0  # at most so much of the true time is missing
+    noisy: bool = False  # the machine was disturbed: `estimate.value` is then near the upper end of the interval
+    spoilt: str = ""  # why quads are void on the candidate's account
+    resolution: float = 0.0  # of ln(candidate / baseline), by the clock's steps: no interval is narrower
+
+    @property
+    def ratio(self) -> float:
+        return math.exp(self.estimate.value)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What Report carries. `score_us`, `ratio` and `half_width` only for a passed, timed run.
+
+    `score_us` is the run's own time: `ranking_by` over the measured times of its cases. `ratio` is what ranks, since
+    the times of two runs are not comparable.
+    """
+
+    outcome: str
+    reason: str = ""
+    message: str = ""
+    flags: tuple[str, ...] = ()
+    score_us: float | None = None
+    ratio: float | None = None
+    half_width: float | None = None
+    forgeable: float | None = None  # at most so much of the true score is missing
+    times: tuple[CaseTime, ...] = ()
+
+
+def decide(evidence: Evidence) -> Verdict:
+    """The verdict of an attempt. What the submission did wrong comes before what could not be measured, unless the
+    device broke: that may have made it wrong."""
+    if throttle.is_broken(evidence["set_aside"]):
+        return _unfit(evidence)
+    fault = evidence.get("fault")
+    if fault:
+        return Verdict(fault["outcome"], fault["reason"], fault["message"])
+    for check in evidence["checks"]:
+        if not check["good"]:
+            return Verdict(check.get("outcome", "wrong"), check["reason"], check["message"])
+    if evidence["mode"] == "test":
+        return Verdict("passed")
+    return _timed(evidence)
+
+
+def _timed(evidence: Evidence) -> Verdict:
+    if evidence["set_aside"]:
+        return _unfit(evidence)
+    rules = evidence.get("rules", 1)
+    limit = evidence["profile"].get("unsteady", UNSTEADY)
+    times, refusals = list[CaseTime](), list[Verdict]()
+    for timing in evidence["timing"]:
+        certified = certify(timing, clock=evidence["clock"], certified=evidence["certified"])
+        if certified.mismatch:
+            return Verdict(
+                "policy",
+                "clock_mismatch",
+                f"Case {timing['case']}: the device's events tell less time than the judge's clock saw pass.",
+            )
+        time = _case_time(timing, certified, evidence)
+        if timing["ended"] == schedule.VOIDS:
+            refusals.append(_void(timing, rules))
+        elif time is None:
+            refusals.append(_no_time(timing, certified, evidence))
+        if refusals and rules == 1:
+            return refusals[0]
+        times += [time] if time is not None else []
+    if not times and not refusals:
+        return Verdict("infra_error", "nothing_timed", "The problem has no benchmark cases.")
+    steadiest = sorted(times, key=lambda time: 0.0 if time.erratic else time.estimate.half_width)
+    given_up = {timing["case"] for timing in evidence["timing"] if timing["ended"] == schedule.VOIDS}
+    wide = [time for time in steadiest[::-1] if time.estimate.half_width > limit and not time.erratic]
+    refusals += [_unsteady(time, rules) for time in wide if time.case not in given_up]
+    if refusals:
+        measured = [time for time in times if math.isfinite(time.estimate.half_width)] if rules > 1 else []
+        return replace(min(refusals, key=_excuses), times=tuple(measured))
+    if finding := plausible.impossible(evidence):
+        return Verdict("policy", "impossible", f"Case {finding['case']}: {finding['sentence']}")
+    return Verdict(
+        "passed",
+        flags=tuple(_flags(evidence, times)),
+        score_us=_rank([time.candidate_ns for time in times], evidence["ranking_by"]) / 1e3,
+        ratio=_rank([time.ratio for time in times], evidence["ranking_by"]),
+        forgeable=_combined_forgeable(times, evidence["ranking_by"]),
+        half_width=_combined_half_width([time.estimate.half_width for time in times], evidence["ranking_by"]),
+        times=tuple(times),
+    )
+
+
+def _unfit(evidence: Evidence) -> Verdict:
+    return Verdict(
+        "unmeasurable",
+        "device_unfit",
+        f"The device was not fit to time anything ({evidence['set_aside']}); this does not count against you.",
+    )
+
+
+def _excuses(refusal: Verdict) -> int:
+    """A site repeats for nothing what the machine spoilt, so what the submission did comes before it."""
+    return 0 if refusal.outcome == "policy" else 1 if refusal.reason == SELF_DISTURBED else 2
+
+
+def _unsteady(time: CaseTime, rules: int) -> Verdict:
+    if math.isinf(time.estimate.half_width):
+        return Verdict(
+            "unmeasurable",
+            SELF_DISTURBED if rules > 1 else "unsteady",
+            f"Case {time.case}: too much of what was measured had to be thrown away for what your code did "
+            f"({time.spoilt}): finish all work before you return, and use no more than the cores that are there.",
+        )
+    why = f"the time is known to ± {100 * time.estimate.half_width:.0f} % only, too little to rank: the machine was "
+    why += "disturbed." if rules > 1 else "disturbed. Submit again."
+    return Verdict("unmeasurable", "unsteady", f"Case {time.case}: {why}")
+
+
+def _no_time(timing: Evidence, certified: Certified, evidence: Evidence) -> Verdict:
+    """Most of a case's blocks took no longer than the idle calls did. That says something about the kernel only where
+    the idle calls agree with each other and the blocks with each other."""
+    if evidence.get("rules", 1) == 1 or _is_below_resolution(timing, certified, evidence):
+        return Verdict(
+            "unmeasurable",
+            "below_resolution",
+            f"Case {timing['case']}: the work takes no longer than handing it over, so it cannot be timed here.",
+        )
+    return Verdict(
+        "unmeasurable",
+        "unsteady",
+        f"Case {timing['case']}: the machine was so disturbed that its idle calls took longer than the work.",
+    )
+
+
+def _is_below_resolution(timing: Evidence, certified: Certified, evidence: Evidence) -> bool:
+    """Does the interval of either side's time end within what handing work over costs?"""
+    if evidence["clock"] == EVENT:
+        resolution_ns = _tick_ns(timing)
+    elif is_constant_known(timing["idle"], certified=evidence["certified"]):
+        resolution_ns = constant_ns(timing, certified=evidence["certified"])
+    else:
+        return False
+    sides = [[quad[first], quad[second]] for first, second in ((0, 3), (1, 2)) for quad in certified.quads]
+    count = len(certified.quads)
+    ends = [
+        stats.median_estimate([time for quad in side for time in quad]).high for side in (sides[:count], sides[count:])
+    ]
+    return count >= LEAST_QUADS and min(ends) <= resolution_ns
+
+
+def _void(timing: Evidence, rules: int) -> Verdict:
+    """Work that a submission leaves on the device is no accident of the device, and buys no second try."""
+    void = [quad for quad in timing["quads"] if quad["void"]]
+    own = [quad for quad in void if quad["charged"] == CANDIDATE]
+    if 2 * sum(quad["void"] == BUSY for quad in own) > len(void):
+        return Verdict(
+            "policy",
+            "device_busy",
+            f"Case {timing['case']}: the device was still at work when your kernel had returned; finish first.",
+        )
+    if rules > 1 and len(own) > MOST_OWN_VOIDS * len(void):
+        return Verdict(
+            "unmeasurable",
+            SELF_DISTURBED,
+            f"Case {timing['case']}: too many measurements had to be thrown away for what your code did "
+            f"({timing['ended_why']}).",
+        )
+    return Verdict(
+        "unmeasurable",
+        "voids",
+        f"Case {timing['case']}: too many measurements had to be thrown away ({timing['ended_why']}).",
+    )
+
+
+def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
+    if any(time.erratic for time in times):
+        yield "erratic"
+    if any(time.noisy for time in times):
+        yield "noisy"
+    unfinished = {timing["case"] for timing in evidence["timing"] if timing["ended"] != CONVERGED}
+    if any(time.case in unfinished and _is_wide(time, evidence["profile"]) for time in times):
+        yield "not_converged"
+    if any(finding["rule"] == "bimodal" for finding in evidence["findings"]):
+        yield "bimodal"
+
+
+def _is_wide(time: CaseTime, profile: Evidence) -> bool:
+    narrow = narrow_at(min(time.baseline_ns, time.candidate_ns), profile)
+    return time.estimate.half_width > max(narrow, time.resolution)
+
+
+def _case_time(timing: Evidence, certified: Certified, evidence: Evidence) -> CaseTime | None:
+    """None where too little of the time is left to say anything.
+
+    A quad that is void on the candidate's account counts as one in which it was infinitely slow: whoever sees that a
+    quad goes badly gains nothing by spoiling it. A time that varies by the candidate's own doing, while the baseline
+    beside it is steady, stands at the upper end of its interval: what is known of it is that it is no longer. Where the
+    machine made the interval wide, it stands no farther below that end than the profile believes: nobody wins by luck.
+    """
+    rules, profile = evidence.get("rules", 1), evidence["profile"]
+    tick_ns = _tick_ns(timing) if evidence["clock"] == EVENT else 0.0
+    quads = certified.quads
+    found = differences(quads)
+    if len(found) <= len(quads) / 2 or len(found) < LEAST_QUADS:
+        return None
+    spoilt = [quad["void"] for quad in timing["quads"] if quad["void"] and quad["charged"] == CANDIDATE]
+    estimate = stats.median_estimate([*found, *([math.inf] * len(spoilt))])
+    steady = stats.median_estimate([math.log(quad[3] / quad[0]) for quad in quads if min(quad) > 0])
+    scatter = UNSTEADY if rules == 1 else estimate.half_width
+    erratic = UNSTEADY < estimate.half_width < math.inf and steady.half_width < scatter / OWN_DOING
+    least = estimate.high - profile.get("believed", 0.0)
+    could_rank = not erratic and estimate.half_width <= profile.get("unsteady", UNSTEADY)
+    noisy = bool(profile.get("believed")) and could_rank and estimate.value < least
+    baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
+    candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
+    if min(baseline, candidate) <= 0:
+        return None
+    resolution = share_of(tick_ns, baseline, candidate)
+    if erratic or noisy:
+        estimate = replace(estimate, value=estimate.high if erratic else least)
+    else:
+        estimate = estimate.at_least(resolution)
+    return CaseTime(
+        case=timing["case"],
+        baseline_ns=baseline,
+        candidate_ns=candidate,
+        estimate=estimate,
+        erratic=erratic,
+        noisy=noisy,
+        spoilt=", ".join(dict.fromkeys(spoilt)),
+        resolution=resolution,
+        forgeable=certified.spread_ns / (candidate + certified.spread_ns),
+    )
+
+
+def _tick_ns(timing: Evidence) -> float:
+    """Of the clock that both sides were timed by, as the baseline's samples show it."""
+    blocks = [block for quad in timing["quads"] for block in quad["blocks"] if block["side"] == BASELINE]
+    return stats.tick([sample[3] for block in blocks for sample in block["calls"]])
+
+
+def _rank(values: list[float], ranking_by: str) -> float:
+    if ranking_by == "geom":
+        return stats.geometric_mean(values)
+    return sum(values) / len(values) if ranking_by == "mean" else values[-1]
+
+
+def _combined_forgeable(times: list[CaseTime], ranking_by: str) -> float:
+    """Where every case was forged by as much as it can be. Of ratios, since boards rank by them."""
+    true = _rank([time.ratio / (1 - time.forgeable) for time in times], ranking_by)
+    return 1 - _rank([time.ratio for time in times], ranking_by) / true
+
+
+def _combined_half_width(widths: list[float], ranking_by: str) -> float:
+    """Of independent cases: the root of the squares' sum over their number; of one case its own."""
+    if ranking_by == "last":
+        return widths[-1]
+    return math.sqrt(sum(width**2 for width in widths)) / len(widths)
+
+
+def shown_cases(evidence: Mapping[str, Any], decided: Verdict) -> Iterator[dict[str, Any]]:
+    """What a report carries for people: public cases by name, secret ones by number, then the timed ones."""
+    secret = 0
+    for check in evidence["checks"]:
+        secret += not check["public"]
+        yield {
+            "stage": "check",
+            "name": check["case"] if check["public"] else f"secret {secret}",
+            "public": check["public"],
+            "good": check["good"],
+            "reason": check["reason"],
+            "message": check["message"],
+        }
+    for timed in decided.times:
+        yield {
+            "stage": "time",
+            "name": timed.case,
+            "public": True,
+            "good": True,
+            "measured_us": timed.candidate_ns / 1e3,
+            "baseline_us": timed.baseline_ns / 1e3,
+            "ratio": timed.ratio,
+            "half_width": timed.estimate.half_width,
+            "forgeable": timed.forgeable,
+        }

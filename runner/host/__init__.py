@@ -1,0 +1,1 @@
+"""The host: accelerators, cores, containers, timing epoch and fitness."""

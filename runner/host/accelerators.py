@@ -1,0 +1,190 @@
+"""Which devices this host offers, who holds them, and what the host is.
+
+One runner judges on one device at a time, and no two processes of a host on the same one: an exclusive flock per
+device, in a folder that all runners of the host share, freed by the kernel when its holder dies in any way.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+from runner.errors import ConfigError, DeviceBusy
+from runner.judge.device import gpu
+
+
+@dataclass(frozen=True)
+class Device:
+    """One thing that kernels run on."""
+
+    hardware: str
+    index: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.hardware}-{self.index}"
+
+
+def device_of(hardware: str, index: int = 0) -> Device:
+    """The host's device of this kind with this number. Raises ConfigError for a kind that cannot be judged on here."""
+    if hardware != "cpu" and not Path("/dev/nvidiactl").exists():
+        raise ConfigError(
+            f"RUNNER_HARDWARE: {hardware!r} needs an NVIDIA GPU, and this host shows none; 'cpu' needs none"
+        )
+    return Device(hardware, 0 if hardware == "cpu" else index)
+
+
+class DeviceLock:
+    """Exclusive hold on a device, as a context manager. Raises DeviceBusy instead of waiting."""
+
+    def __init__(self, device: Device, folder: Path, kind: str = "lock") -> None:
+        self.path = folder / f"photofinish-{device.name}.{kind}"
+        self._fd = -1
+
+    def __enter__(self) -> DeviceLock:
+        self._fd = open_shared(self.path)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._close()
+            raise DeviceBusy(f"{self.path}: another runner on this host holds the device; stop it first") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
+
+
+def open_shared(path: Path) -> int:
+    """Opens for reading, which is enough for flock: in a sticky folder the kernel forbids O_CREAT on another's file."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:
+            return os.open(path, flags | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise ConfigError(f"RUNNER_LOCKS: cannot open {path}: {error.strerror}") from None
+
+
+def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
+    """What this host is, for the site to keep beside results: small, public, free of names of people and machines.
+
+    Raises ConfigError where the device cannot be read: times of an unknown device belong to no epoch. The versions
+    that containers have come from runner/host/image_versions.py.
+    """
+    host: dict[str, str | int] = {
+        "hardware": hardware,
+        "timing_version": TIMING_VERSION,
+        "cpu": _cpu_model(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "photofinish": _own_version(),
+    }
+    return host if hardware == "cpu" else {**host, **_gpu(index)}
+
+
+# What decides how long a kernel takes and how it is timed. Another value is another epoch; epochs never rank together.
+# The power limit is the configured one. What is enforced may fall below it for a while (a rack's cap, heat): that is
+# telemetry of a run (runner/judge/device/gpu.py), as clocks and temperatures are.
+TIMING_VERSION: Final = 11  # of the way a call is timed (runner/judge): raised when times change by it
+EPOCH_FIELDS: Final = (
+    *("timing_version", "hardware", "cpu", "cpus", "gpu", "driver", "cuda", "power_limit_w", "max_sm_mhz"),
+    *("torch", "torch_cuda"),
+)
+
+
+def epoch(fingerprint: Mapping[str, str | int]) -> str:
+    """Sixteen hexadecimal digits, the same for hosts whose times may be compared."""
+    decisive = {name: fingerprint[name] for name in EPOCH_FIELDS if name in fingerprint}
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class GpuNames(NamedTuple):
+    """Of one GPU, beside NVML's number: what no renumbering changes, and the number of its device node."""
+
+    uuid: str
+    minor: str
+
+
+def gpu_names(index: int) -> GpuNames:
+    """Raises ConfigError where NVML knows no GPU with this number."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        return GpuNames(str(pynvml.nvmlDeviceGetUUID(handle)), str(pynvml.nvmlDeviceGetMinorNumber(handle)))
+    except Exception as err:  # NVML raises its own tree, and ImportError where it is not installed
+        raise ConfigError(f"RUNNER_GPU: this host's GPU {index} does not answer NVML ({err}); see nvidia-smi") from None
+
+
+def _gpu(index: int) -> dict[str, str | int]:
+    """A GPU, its driver and its limits, then which one it is and how it is attached, as far as NVML tells."""
+    reading = "the library"
+    try:
+        library = gpu.load_nvml()
+        device = gpu.Device(library, index)
+        reading = "the GPU's name"
+        found: dict[str, str | int] = {"gpu": str(library.nvmlDeviceGetName(device.handle))}
+        reading = "the driver's version"
+        found["driver"] = str(library.nvmlSystemGetDriverVersion())
+        reading = "the highest clock"
+        found["max_sm_mhz"] = int(library.nvmlDeviceGetMaxClockInfo(device.handle, gpu.SM))
+        reading = "the power limit"
+        found |= _power_limit(library, device)
+    except Exception as error:  # NVML raises its own tree, and ImportError where it is not installed
+        text = f"NVML does not tell {reading} of GPU {index} ({type(error).__name__}: {error})"
+        remedy = "times of a device that cannot be read belong to no epoch; `nvidia-smi -q` must work on this host"
+        raise ConfigError(f"RUNNER_GPU: {text}; {remedy}") from None
+    uuid, lanes = device.ask("nvmlDeviceGetUUID"), device.ask("nvmlDeviceGetCurrPcieLinkWidth")
+    generation = device.ask("nvmlDeviceGetMaxPcieLinkGeneration")  # the present one falls while the device is idle
+    asked = {"gpu_uuid": uuid, "pcie": None if None in (generation, lanes) else f"gen {generation} x{lanes}"}
+    return found | {name: str(value) for name, value in asked.items() if value is not None}
+
+
+def _power_limit(library: Any, device: gpu.Device) -> dict[str, int]:
+    """The configured limit; nothing on a virtual GPU, which has none of its own."""
+    try:
+        return {"power_limit_w": int(library.nvmlDeviceGetPowerManagementLimit(device.handle)) // 1000}
+    except Exception as error:
+        if getattr(error, "value", None) == gpu.NOT_SUPPORTED:
+            return {}
+        raise
+
+
+def _cpu_model() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                name, _, value = line.partition(":")
+                if name.strip() == "model name":
+                    return value.strip()[:128]
+    except OSError:
+        pass
+    return platform.processor()[:128] or platform.machine()
+
+
+def _own_version() -> str:
+    try:
+        return version("photofinish")
+    except PackageNotFoundError:
+        return "uninstalled"

@@ -1,0 +1,82 @@
+"""What is kept for each timing epoch below the runner's state folder: the ceilings that `runner bench` measured.
+
+Owns RUNNER_STATE/ceilings/*.json, one file an epoch, whole or not there at all.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from runner.config import JudgeSettings
+from runner.daemon.spool import write_durably
+from runner.errors import ConfigError
+from runner.evidence.ceilings import Ceilings, unmeasured
+
+log = logging.getLogger("runner.host.epochs")
+
+FOLDER: Final = "ceilings"
+_EPOCH: Final = re.compile(r"[A-Za-z0-9:_-]{1,80}")
+
+
+def make_room(settings: JudgeSettings) -> None:
+    """The folder for all this. Raises ConfigError where nothing could be kept in it, before anything is measured."""
+    folder = settings.runner_state / FOLDER
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unkept(folder, error) from None
+
+
+def keep_ceilings(settings: JudgeSettings, ceilings: Ceilings) -> Path:
+    """Where they lie from now on, in the place of the epoch's former ones. Raises ConfigError where nothing can."""
+    path = _path(settings, ceilings.epoch)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(path, json.dumps(ceilings.to_json(), indent=1, allow_nan=False).encode())
+    except OSError as error:
+        raise _unkept(path, error) from None
+    return path
+
+
+def _unkept(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"RUNNER_STATE: cannot write {path}: {error.strerror}; give the runner a folder")
+
+
+def stored_ceilings(settings: JudgeSettings, epoch: str) -> Ceilings | None:
+    """What was measured in this epoch; None where nothing was, or what lies there cannot be read (the log says why)."""
+    path = _path(settings, epoch)
+    try:
+        return Ceilings.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:  # ProblemError and JSON errors are ValueErrors
+        log.warning("%s cannot be read (%s): run `runner bench` again", path, error)
+        return None
+
+
+def ceilings_for(
+    settings: JudgeSettings, hardware: str, epoch: str, fingerprint: Mapping[str, str | int]
+) -> Ceilings | None:
+    """What bounds a job here: measured in this epoch, else what the makers of its GPU say, else nothing."""
+    known = stored_ceilings(settings, epoch)
+    return known or unmeasured(
+        hardware, device_name(hardware, fingerprint), epoch=epoch, max_mhz=int(fingerprint.get("max_sm_mhz") or 0)
+    )
+
+
+def device_name(hardware: str, fingerprint: Mapping[str, str | int]) -> str:
+    return str(fingerprint.get("cpu" if hardware == "cpu" else "gpu", ""))
+
+
+def _path(settings: JudgeSettings, epoch: str) -> Path:
+    if not _EPOCH.fullmatch(epoch):
+        raise ConfigError(f"epoch {epoch!r} is no name of an epoch: letters, digits, : _ and - (at most 80)")
+    return settings.runner_state / FOLDER / f"{epoch.replace(':', '-')}.json"

@@ -1,0 +1,243 @@
+"""What of a machine decides whether it can judge: cores, clocks, memory, kernel. Part of `runner doctor`.
+
+Each check is a function from a `Host` to a `Check`: what was found, why it matters, what to do. They read files below
+/proc and /sys through one seam, so that a test can be any machine.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from runner.host import cores as hosts
+from runner.judge.device.fitness import Fit, host_fit
+
+OK: Final = "ok"
+WARNING: Final = "warning"  # it can judge; figures are noisier or something may go wrong
+NOT_CERTIFIED: Final = "not certified"  # good enough at home, not for a site
+UNFIT: Final = "unfit"  # it cannot judge
+
+F_ADD_SEALS: Final = 1033
+F_SEAL_FUTURE_WRITE: Final = 0x10  # Python has no name for it
+GOOD_CLOCKS: Final = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page")
+COARSE_CLOCK_NS: Final = 1_000
+SLOW_CLOCK_NS: Final = 2_000  # a read; those that leave the kernel's fast path cost more
+LEAST_MEMORY: Final = 4 << 30
+GOOD_MEMORY: Final = 10 << 30  # two tenants, an oracle, their arenas and the judge, each at its limit
+NOISE: Final = ("pressure", "steal", "display", "throttling")  # of a device's fitness: more voids, no wrong times
+BUSY_SHARE: Final = 0.5  # of the cores; a load beyond it is other people's work
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the table. `remedy` is empty where there is nothing to do."""
+
+    name: str
+    result: str
+    found: str
+    why: str
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return dict(self.__dict__)
+
+
+class Host:
+    """This machine, as far as the checks look at it."""
+
+    def read(self, path: str) -> str:
+        """Empty where there is no such file or it may not be read."""
+        try:
+            return Path(path).read_text(errors="replace").strip()
+        except OSError:
+            return ""
+
+    def cores(self) -> Sequence[int]:
+        return sorted(os.sched_getaffinity(0))
+
+    def load(self) -> float:
+        """Runnable threads, averaged over a minute."""
+        return os.getloadavg()[0]
+
+    def clock_ns(self) -> tuple[int, float]:
+        """Smallest step seen of the judge's clock, and what one read costs."""
+        now, reads = time.monotonic_ns, 20_000
+        began = now()
+        seen = [now() for _ in range(reads)]
+        cost = (seen[-1] - began) / reads
+        steps = [later - earlier for earlier, later in pairwise(seen) if later > earlier]
+        return min(steps, default=COARSE_CLOCK_NS * 1_000), cost
+
+    def sealing(self) -> str:
+        """What is wrong with sealing memory against later writers; empty: nothing."""
+        return _on_os_error(_try_sealing)
+
+    def pidfd(self) -> str:
+        """What is wrong with descriptors of processes; empty: nothing."""
+        return _on_os_error(lambda: os.close(os.pidfd_open(os.getpid())))
+
+    def fit(self, hardware: str, gpu: int) -> list[Fit]:
+        """Of the device itself."""
+        return host_fit(hardware, gpu)
+
+
+def _on_os_error(act: Callable[[], Any]) -> str:
+    try:
+        return act() or ""
+    except (OSError, AttributeError) as err:
+        return str(err)
+
+
+def _try_sealing() -> str:
+    fd = os.memfd_create("doctor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(fd, mmap.PAGESIZE)
+        ours = mmap.mmap(fd, mmap.PAGESIZE)
+        fcntl.fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        ours[:1] = b"x"  # the map from before stays writable
+        ours.close()
+        try:
+            mmap.mmap(fd, mmap.PAGESIZE).close()
+        except PermissionError:
+            return ""
+        return "a sealed page can still be mapped for writing"
+    finally:
+        os.close(fd)
+
+
+def check_fitness(host: Host, hardware: str, gpu: int = 0) -> list[Check]:
+    """What the judge can see of its device, and whether anything disturbs it."""
+    why = "A time ranks only with evidence that its device ran as it should, and for nobody else."
+    return [
+        Check(fit.name, OK if fit.ok else WARNING if fit.name in NOISE else UNFIT, fit.found, why, fit.remedy)
+        for fit in host.fit(hardware, gpu)
+    ]
+
+
+def check_host(host: Host) -> list[Check]:
+    return [check(host) for check in CHECKS]
+
+
+def cores(host: Host) -> Check:
+    found = host.cores()
+    why = "The judge keeps a core for itself: on a shared one, its clock waits for the kernel that it measures."
+    if len(found) >= 2:
+        return Check("cores", OK, f"{len(found)} for this process", why)
+    return Check("cores", UNFIT, f"{len(found)} for this process", why, "Give this process at least two cores.")
+
+
+def siblings(host: Host) -> Check:
+    shared = hosts.share_out(host.cores())
+    near = {core: listed(host.read(_cpu(core, "topology/thread_siblings_list"))) for core in shared.judge}
+    both = sorted({core for found in near.values() for core in found} & set(shared.tenant) - set(shared.judge))
+    why = "Two threads of one core share its units: the judge's polling would slow the kernel that it times."
+    if both:
+        found = f"the judge's core {shared.judge[0]} is a thread of the same core as {hosts.cpuset(both)}"
+        remedy = "Turn SMT off (echo off > /sys/devices/system/cpu/smt/control), or start with taskset on whole cores."
+        return Check("SMT siblings", WARNING, found, why, remedy)
+    return Check("SMT siblings", OK, "judge and tenants share no core", why)
+
+
+def governor(host: Host) -> Check:
+    used = hosts.share_out(host.cores())
+    found = {host.read(_cpu(core, "cpufreq/scaling_governor")) for core in (*used.judge, *used.tenant)} - {""}
+    why = "A governor that saves power changes the clock rate between blocks."
+    if not found:
+        return Check("frequency", OK, "no governor to be seen, as on a virtual machine", why)
+    if found == {"performance"}:
+        return Check("frequency", OK, "governor performance", why)
+    remedy = "cpupower frequency-set -g performance"
+    return Check("frequency", WARNING, f"governor {', '.join(sorted(found))}", why, remedy)
+
+
+def clock_source(host: Host) -> Check:
+    found = host.read("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
+    why = "A clock that is read from a device (hpet, acpi_pm) costs microseconds a read and steps coarsely."
+    if found in GOOD_CLOCKS:
+        return Check("clock source", OK, found, why)
+    remedy = "Find out why the kernel gave up on tsc (dmesg | grep -i clocksource); clocksource=tsc at boot."
+    return Check("clock source", NOT_CERTIFIED, found, why, remedy)
+
+
+def clock(host: Host) -> Check:
+    step, cost = host.clock_ns()
+    found = f"steps of {step} ns, {cost:.0f} ns a read"
+    why = "What ranks is read from this clock."
+    if step <= COARSE_CLOCK_NS and cost <= SLOW_CLOCK_NS:
+        return Check("clock", OK, found, why)
+    return Check("clock", NOT_CERTIFIED, found, why, "See the clock source; under emulation no remedy is known.")
+
+
+def memory(host: Host) -> Check:
+    available = _meminfo(host, "MemAvailable")
+    found = f"{available / 2**30:.1f} GiB available"
+    why = "Containers, their arenas (memfd: memory, not /dev/shm) and the judge's copies lie in it, without swap."
+    if available >= GOOD_MEMORY:
+        return Check("memory", OK, found, why)
+    remedy = f"Free some: {GOOD_MEMORY >> 30} GiB hold a job whose containers all reach their limits."
+    return Check("memory", WARNING if available >= LEAST_MEMORY else UNFIT, found, why, remedy)
+
+
+def swap(host: Host) -> Check:
+    lines = host.read("/proc/swaps").splitlines()[1:]
+    why = "Containers get none, but the judge's own memory could be swapped out in the middle of a call."
+    if not lines:
+        return Check("swap", OK, "off", why)
+    return Check("swap", WARNING, f"on: {', '.join(line.split()[0] for line in lines)}", why, "swapoff -a")
+
+
+def sealing(host: Host) -> Check:
+    wrong = host.sealing()
+    why = "A page from judge to tenant must not become writable for the tenant (F_SEAL_FUTURE_WRITE, Linux 5.1)."
+    if not wrong:
+        return Check("sealed memory", OK, "memfd and its seals work", why)
+    return Check("sealed memory", UNFIT, wrong, why, "Use Linux 5.1 or later, on the machine itself.")
+
+
+def pidfd(host: Host) -> Check:
+    wrong = host.pidfd()
+    why = "The judge watches and kills containers by descriptors that cannot come to mean another process (Linux 5.3)."
+    if not wrong:
+        return Check("pidfd", OK, "works", why)
+    return Check("pidfd", UNFIT, wrong, why, "Use Linux 5.3 or later, on the machine itself.")
+
+
+def load(host: Host) -> Check:
+    found = host.load()
+    why = "Other people's work disturbs the times; what is disturbed is voided and repeated, or not ranked."
+    said = f"load {found:.2f} on {len(host.cores())} cores"
+    if found <= BUSY_SHARE * len(host.cores()):
+        return Check("load", OK, said, why)
+    return Check("load", WARNING, said, why, "Stop what else runs here, or wait a minute and look again.")
+
+
+CHECKS: Final = (cores, siblings, governor, clock_source, clock, memory, swap, sealing, pidfd, load)
+
+
+def _cpu(core: int, name: str) -> str:
+    return f"/sys/devices/system/cpu/cpu{core}/{name}"
+
+
+def listed(text: str) -> set[int]:
+    """Core numbers from the kernel's "0-1,4"."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def _meminfo(host: Host, name: str) -> int:
+    """Bytes; 0 where the kernel does not say."""
+    for line in host.read("/proc/meminfo").splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return int(value.split()[0]) * 1024
+    return 0

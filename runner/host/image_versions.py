@@ -1,0 +1,100 @@
+"""The versions of torch, CUDA and driver that containers have: a part of the timing epoch that the host cannot tell.
+
+A probe container under a tenant's policy answers. Its answer is kept for the image and the driver in
+RUNNER_STATE/versions, so that a job costs no container more; where containers mount the host's own stack, which changes
+without the image, the probe runs each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from runner import config
+from runner.daemon.spool import write_durably
+from runner.errors import ConfigError
+from runner.host import cores, version_probe
+from sandbox import container, policy
+from sandbox.errors import SandboxError
+
+log = logging.getLogger("runner.host.image_versions")
+
+FOLDER: Final = "versions"
+PROGRAM: Final = Path(version_probe.__file__).read_text()
+PROBE_S: Final = 60.0  # from the start of a probe's container until its line
+MOST_CHARS: Final = 64  # of one version: an image of somebody's may say anything
+
+
+def versions_inside(
+    client: Any, settings: config.JudgeSettings, *, gpu: policy.Gpu | None, cpus: str, driver: str
+) -> dict[str, str]:
+    """By name: torch, torch_cuda, cuda. Raises ConfigError where they cannot be read: then no epoch can be named."""
+    image = container.image_id(client, settings.sandbox_image)
+    path = _path(settings, image, gpu, driver)
+    known = _read(path) if path else None
+    if known is not None:
+        return known
+    found = _ask(client, settings, gpu, cpus)
+    wanted = {"torch"} if gpu is None else {"torch", "cuda"}
+    if missing := sorted(wanted - found.keys()):
+        text = f"a container of it does not say its version of {' and '.join(missing)}, so its times belong to no epoch"
+        raise ConfigError(f"SANDBOX_IMAGE: {settings.sandbox_image}: {text}; see `runner doctor`")
+    if path:
+        _keep(path, found)
+    return found
+
+
+def await_line(box: container.Container, limit_s: float = PROBE_S) -> dict[str, Any]:
+    """The first line of JSON that a probe prints. Raises SandboxError."""
+    give_up = time.monotonic() + limit_s
+    while time.monotonic() < give_up:
+        text = box.logs()["stdout"]
+        if text.endswith("\n"):
+            return dict(json.loads(text))
+        if not box.alive() and not box.logs()["stdout"]:
+            raise SandboxError(f"it died at once: {box.logs()['stderr'][-500:] or box.wait_exit()}")
+        time.sleep(0.02)
+    raise SandboxError(f"it said nothing within {limit_s:g} s")
+
+
+def _ask(client: Any, settings: config.JudgeSettings, gpu: policy.Gpu | None, cpus: str) -> dict[str, str]:
+    wanted = policy.tenant(settings.sandbox_image, cores.draw_uid(), cpus)
+    if gpu is not None:
+        wanted = policy.with_gpu(wanted, gpu)
+    wanted = replace(wanted, command=(wanted.command[0], "-I", "-c", PROGRAM))
+    with container.Container(client, wanted, settings.runner_id) as box:
+        box.start()
+        try:
+            found = await_line(box)
+        except ValueError as err:
+            raise SandboxError(f"the probe's line is no JSON: {err}") from None
+    return {name: str(value)[:MOST_CHARS] for name, value in found.items() if name in ("torch", "torch_cuda", "cuda")}
+
+
+def _path(settings: config.JudgeSettings, image: str, gpu: policy.Gpu | None, driver: str) -> Path | None:
+    stack = "" if gpu is None else gpu.stack
+    if stack == policy.HOST:
+        return None
+    name = hashlib.sha256(json.dumps([image, stack, driver]).encode()).hexdigest()[:32]
+    return settings.runner_state / FOLDER / f"{name}.json"
+
+
+def _read(path: Path) -> dict[str, str] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else None
+
+
+def _keep(path: Path, found: dict[str, str]) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(path, json.dumps(found).encode())
+    except OSError as err:
+        log.warning("%s cannot be kept (%s): the next judge asks the image again", path, err)

@@ -1,0 +1,133 @@
+"""A confirmation: would the candidate take first place? k independent runs, one after the other, and one report.
+
+Each run is a job of its own with containers and seeds of its own, and the incumbent in the blocks. An incumbent that
+fails or voids its blocks is left out of the rest and timed alone, right after the run that it disturbed; records.py
+decides over all of them. The report is that of the candidate's median run, with the record beside it and the evidence
+of every run in it, so that it can be replayed, as far as it fits the wire (fit.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from runner import config
+from runner.evidence import records, schema, throttle
+from runner.evidence.records import INCUMBENT_FAILED, RecordVerdict
+from runner.job.execute import OnEvent, execute
+from runner.job.shrink_report import fit
+from runner.wire import SPARE_RUNS, Event, Job, Report
+
+REPEATED: Final = ("unmeasurable", "infra_error")
+
+Judge = Callable[[Job, config.JudgeSettings, OnEvent], Report]
+JSON = dict[str, Any]
+
+
+def confirm(job: Job, settings: config.JudgeSettings, on_event: OnEvent, judge: Judge = execute) -> Report:
+    """The one report of a job with an incumbent; `judge` makes each run. Raises only what it raises."""
+    confirmation = _Confirmation(job, settings, judge, _Renumbered(on_event, job.runs))
+    return confirmation.run()
+
+
+@dataclass
+class _Confirmation:
+    job: Job
+    settings: config.JudgeSettings
+    judge: Judge
+    events: _Renumbered
+    reports: list[Report] = field(default_factory=list)
+    alone: list[JSON | None] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)  # of the incumbent, beside the candidate
+    spare: int = SPARE_RUNS
+
+    def run(self) -> Report:
+        while len(self.reports) < self.job.runs:
+            self.events.run = len(self.reports) + 1
+            made = self._one()
+            if made.outcome in REPEATED and not made.set_aside and self.spare:
+                self.spare -= 1
+                continue
+            self.reports.append(made)
+            if made.outcome != "passed":
+                break
+            self.alone.append(self._alone() if _is_disturbed(made.evidence) else None)
+        return self._report()
+
+    def _one(self) -> Report:
+        """A run with the incumbent; without it where it fails in company."""
+        if not self.failures:
+            made = self._judge(replace(self.job, runs=1))
+            if made.reason != INCUMBENT_FAILED:
+                return made
+            self.failures.append(made.message)
+        return self._judge(replace(self.job, runs=1, incumbent=None))
+
+    def _alone(self) -> JSON:
+        """The evidence of the incumbent as a candidate; of what it says of itself nothing, for a rival reads this."""
+        assert self.job.incumbent is not None
+        held = self.job.incumbent
+        made = self._judge(replace(self.job, runs=1, incumbent=None, source=held.source, filename=held.filename))
+        fault = made.evidence.get("fault")
+        return {**made.evidence, "fault": {**fault, "message": f"It ended with {made.outcome}."} if fault else None}
+
+    def _judge(self, job: Job) -> Report:
+        return self.judge(job, self.settings, self.events)
+
+    def _report(self) -> Report:
+        evidence = [made.evidence for made in self.reports]
+        last = self.reports[-1]
+        if any(_is_no_evidence(one) for one in (*evidence, *filter(None, self.alone))):
+            return last  # the host failed before there was anything to decide from
+        record = records.decide_record(evidence, self.alone)
+        shown = _median_run(self.reports) if last.outcome == "passed" else last
+        whole = replace(
+            shown,
+            flags=tuple(dict.fromkeys(flag for made in self.reports for flag in made.flags)),
+            forgeable=max((made.forgeable for made in self.reports if made.forgeable is not None), default=None),
+            telemetry=throttle.least(made.telemetry for made in self.reports if made.telemetry),
+            confirmation=self._shown(record),
+            evidence={"version": schema.VERSION, "runs": evidence, "alone": self.alone},
+        )
+        return fit(whole)
+
+    def _shown(self, record: RecordVerdict) -> JSON:
+        assert self.job.incumbent is not None
+        told = {"incumbent": self.job.incumbent.submission_id, "incumbent_failures": self.failures[:1]}
+        return {**record.to_json(), **told}
+
+
+def _is_disturbed(run: JSON) -> bool:
+    """Was the incumbent in too few of a case's blocks?"""
+    return any(not records.is_shared(timing) for timing in run["timing"])
+
+
+def _is_no_evidence(run: JSON) -> bool:
+    return "checks" not in run
+
+
+def _median_run(passed: list[Report]) -> Report:
+    ordered = sorted(passed, key=lambda made: made.ratio or 0.0)
+    return ordered[len(ordered) // 2]
+
+
+@dataclass
+class _Renumbered:
+    """One stream of events over all runs: a state is announced once, progress says which run it is."""
+
+    on_event: OnEvent
+    runs: int
+    run: int = 1
+    _seq: int = 0
+    _states: set[str] = field(default_factory=set)
+
+    def __call__(self, event: Event) -> None:
+        if event.kind == "state" and event.state in self._states:
+            return
+        self._states.add(event.state)
+        self._seq += 1
+        message = event.message
+        if event.kind == "progress" and self.runs > 1:
+            message = f"run {self.run} of {self.runs}" + (f", {message}" if message else "")
+        self.on_event(replace(event, seq=self._seq, message=message[:500]))

@@ -1,0 +1,343 @@
+"""One job in order: building, checking, timing, verdict, report. Without the site; a process of its own for a daemon's
+jobs (runner/job/judge_main.py), inside the caller's for `runner once`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+from problems.errors import ProblemError
+from problems.spec import Problem, in_python, needs_gpu
+from runner import config
+from runner.admission import examine
+from runner.admission.report_line import Line
+from runner.evidence import rules, speed_of_light, verdict
+from runner.evidence.records import INCUMBENT_FAILED
+from runner.evidence.schedule import A, B, I
+from runner.host import accelerators, epochs
+from runner.job import prepare
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.device.telemetry import Blind, Telemetry, company, open_telemetry
+from runner.judge.sides.tenant import Tenant
+from runner.judge.trial import Trial
+from runner.wire import ADMISSION, JUDGE, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, STARTER, Event, Job, Report
+from sandbox import protocol
+from sandbox.errors import SandboxError
+
+log = logging.getLogger("runner.job.execute")
+
+STARTERS_S: Final = 300.0  # no further starter is tried after it: the site's deadline allows for the test itself
+SAID_CHARS: Final = 300
+TIMED_MODES: Final = ("benchmark", "ranked")
+SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that a device's memory may have
+
+OnEvent = Callable[[Event], None]
+
+
+def execute(
+    job: Job, settings: config.JudgeSettings, on_event: OnEvent, ready: prepare.Prepared | None = None
+) -> Report:
+    """The report of this job; infra_error where the fault is ours or the problem's. Raises only bugs.
+
+    Without a prepared set of containers one is made for this job and cleared away before the report is returned.
+    """
+    emit = _Emitter(on_event)
+    began = time.monotonic()
+    blank = Report(attempt_id=job.attempt_id, token=job.token, outcome="infra_error")
+    evidence: dict[str, Any] = {"phases_s": {}}
+    phases = _Phases(evidence["phases_s"])
+    emit("building", "", {})
+    try:
+        problem = _problem(job)
+        with ExitStack() as stack:
+            with phases("start"):
+                if ready is None:
+                    ready = stack.enter_context(prepare.prepared(settings, sides_of(job)))
+                for name in set(sides_of(job)) - set(ready.sides):
+                    ready.add_side(name)
+            judge = _admit if job.task == ADMISSION else _judge
+            return judge(job, problem, ready, emit, phases, evidence, blank)
+    except (ProblemError, OracleFailed) as err:
+        log.error("problem failed: %s", err)
+        return _infra(
+            blank, "problem", "The problem's own code failed; its organiser has been told.", str(err), evidence
+        )
+    except (SandboxError, OSError, TimeoutError) as err:
+        log.error("sandbox failed: %s", err)
+        return _infra(
+            blank,
+            "sandbox",
+            "The sandbox failed, not your code. This does not count against you; please submit again.",
+            str(err),
+            evidence,
+        )
+    finally:
+        evidence["phases_s"]["all"] = round(time.monotonic() - began, 3)
+
+
+def sides_of(job: Job) -> tuple[str, ...]:
+    """The containers that a job needs, beside the oracle's."""
+    if job.task == ADMISSION:
+        return (B, A)
+    if job.mode not in TIMED_MODES:
+        return (B,)
+    return (B, A) if job.incumbent is None else (B, A, I)
+
+
+def _problem(job: Job) -> Problem:
+    problem = Problem.from_bundle(job.problem)
+    if problem.digest != job.problem_digest:
+        raise ProblemError("problem_digest", f"{job.problem_digest} is not the digest of what came with it")
+    if problem.unsupported:
+        raise ProblemError("problem", f"cannot be judged here: {problem.unsupported}")
+    return problem
+
+
+def _judge(
+    job: Job,
+    problem: Problem,
+    ready: prepare.Prepared,
+    emit: _Emitter,
+    phases: _Phases,
+    evidence: dict[str, Any],
+    blank: Report,
+) -> Report:
+    hardware, sides = ready.hardware, ready.sides
+    trial = Trial(
+        problem,
+        job.mode,
+        ready.oracle,
+        sides,
+        hardware.memory,
+        profile=hardware.profile,
+        emit=emit,
+        another_oracle=ready.another_oracle,
+    )
+    evidence.update(trial.evidence)
+    trial.evidence = evidence
+    evidence.update(_circumstances(job, ready))
+    evidence.update(_bounds(job, problem, ready, evidence))
+    if job.mode in TIMED_MODES:
+        evidence["own_calls"] = ready.compared()
+    try:
+        with closing(_telemetry(job, ready)) as telemetry:
+            with phases("building"):
+                _load(trial, job.source)
+            with phases("oracle"):
+                trial.load_oracle()
+            with phases("checking"):
+                trial.check(telemetry)
+            if job.mode in TIMED_MODES and trial.counts:
+                with phases("timing"):
+                    trial.load_baseline()
+                    if job.incumbent is not None:
+                        trial.load_incumbent(job.incumbent.source)
+                    trial.measure(telemetry)
+    except Fault as fault:
+        _not_for_want_of_room(fault.reason, job, ready)
+        evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
+    except IncumbentFailed as failed:
+        _not_for_want_of_room(failed.reason, job, ready)
+        said = f"The incumbent failed while it was measured beside this submission: {failed}."
+        evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
+    _end(sides, evidence)
+    with phases("copies"):
+        trial.time_copies()
+    phases.add("calls", sum(side.device_s for side in sides.values()))
+    phases.add("steps", sum(side.steps_s for side in sides.values()))
+    phases.add("inputs", trial.oracle.asked.seconds)
+    phases.add("problem", trial.oracle.problem_s)
+    phases.add("comparing", trial.comparing.seconds)
+    evidence["findings"] += rules.findings(evidence)  # after those of the comparing
+    return report_of(blank, evidence, sides[B].logs())
+
+
+def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> None:
+    """No submission pays for what others hold of a device's memory. Raises SandboxError."""
+    pids = company(job.hardware, own=ready.pids, gpu=ready.settings.runner_gpu) if reason in SHORT_OF_MEMORY else None
+    if pids:
+        raise SandboxError(
+            f"memory ran out, and others are on the device, too: end pid {', '.join(map(str, sorted(pids)))}"
+        )
+
+
+def _end(sides: dict[str, Tenant], evidence: dict[str, Any]) -> None:
+    """No code of others runs from here on, or that is what decides."""
+    for name in sorted(set(sides) - {A}):
+        sides[name].container.kill()
+        if sides[name].container.wait_dead() or evidence["fault"] is not None:
+            continue
+        if name == B:
+            said = "Your code could not be ended after its last call."
+            evidence["fault"] = {"outcome": "policy", "reason": "unfreezable", "message": said}
+        else:
+            said = "The incumbent could not be ended after it was measured beside this submission."
+            evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
+
+
+def _load(trial: Trial, source: str) -> None:
+    """Raises Fault; OracleFailed where the problem cannot be imported either, of which the submission imports."""
+    try:
+        trial.load(source)
+    except Fault as fault:
+        if fault.reason == "import":
+            trial.load_oracle()
+        raise
+
+
+def _telemetry(job: Job, ready: prepare.Prepared) -> Telemetry:
+    if not ready.hardware.steps.telemetry:
+        return Blind()
+    return open_telemetry(
+        job.hardware,
+        own=ready.pids,
+        cores=(*ready.cores.judge, *ready.cores.tenant),
+        gpu=ready.settings.runner_gpu,
+    )
+
+
+def _admit(
+    job: Job,
+    problem: Problem,
+    ready: prepare.Prepared,
+    emit: _Emitter,
+    phases: _Phases,
+    evidence: dict[str, Any],
+    blank: Report,
+) -> Report:
+    """The problem itself is tested: no submission, no times."""
+    hardware = ready.hardware
+    asked = in_python(problem)  # its own reference answers
+    trial = Trial(asked, job.mode, ready.oracle, ready.sides, hardware.memory, profile=hardware.profile, emit=emit)
+    evidence.update(_circumstances(job, ready))
+    with phases("checking"):
+        bounds = _bounds(job, asked, ready, evidence)["limits"]["cases"]
+        found = examine.examine(trial, {one["case"]: one["hard"]["ns"] for one in bounds if one["hard"]})
+    for side in ready.sides.values():
+        side.container.kill()
+        side.container.wait_dead()
+    with phases("starters"):
+        found = replace(found, lines=(*found.lines, *_starters(job, problem, ready.settings)))
+    return replace(
+        blank,
+        outcome="passed" if found.passed else "wrong",
+        reason="" if found.passed else ADMISSION,
+        message=found.sentence,
+        admission=found.to_json(),
+        epoch=evidence["epoch"],
+        evidence=evidence,
+    )
+
+
+def _starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Iterator[Line]:
+    """Send each starter of the problem in test mode. A starter that fails is no fault: it may only show the form."""
+    until = time.monotonic() + STARTERS_S
+    for language, source in sorted(problem.templates.items()):
+        if time.monotonic() > until:
+            return
+        if job.hardware == "cpu" and needs_gpu(language):
+            continue
+        sent = replace(job, task=JUDGE, mode="test", filename=problem.submission_name, source=source)
+        report = execute(sent, settings, lambda event: None)
+        passed = report.outcome == "passed"
+        got = report.outcome + (f" ({report.reason})" if report.reason else "")
+        explained = "" if passed else report.message[:SAID_CHARS]
+        yield Line(f"{STARTER}{language}", "passed", got, True if passed else None, explained)
+
+
+def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
+    """What a later reader must know to compare this run with another."""
+    return {
+        "epoch": accelerators.epoch(ready.fingerprint),
+        "hardware": job.hardware,
+        "problem_digest": job.problem_digest,
+        "image": ready.image,
+        "cores": {"judge": list(ready.cores.judge), "tenant": list(ready.cores.tenant)},
+        "fingerprint": ready.fingerprint,
+        "left_out": ready.hardware.steps.left_out,
+        "certified": all(side.certified for side in ready.sides.values()),
+    }
+
+
+def _bounds(job: Job, problem: Problem, ready: prepare.Prepared, evidence: dict[str, Any]) -> dict[str, Any]:
+    """What times are held against: is the baseline somebody's best, and what can this hardware do?"""
+    ceilings = epochs.ceilings_for(ready.settings, job.hardware, evidence["epoch"], evidence["fingerprint"])
+    return {
+        "tuned": problem.is_tuned_on(job.hardware),
+        "limits": speed_of_light.evidence(problem.speed_of_light, problem.benchmarks, ceilings, problem.precision),
+    }
+
+
+def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> Report:
+    """What the wire carries of this evidence; the verdict is verdict.py's."""
+    decided = verdict.decide(evidence)
+    return replace(
+        blank,
+        outcome=decided.outcome,
+        reason=decided.reason,
+        message=protocol.cut(decided.message, MAX_MESSAGE_CHARS),
+        flags=decided.flags + (() if evidence["certified"] else ("not_certified",)),
+        score_us=decided.score_us,
+        ratio=decided.ratio,
+        half_width=decided.half_width,
+        forgeable=decided.forgeable,
+        telemetry=evidence["telemetry"],
+        epoch=evidence["epoch"],
+        set_aside=evidence["set_aside"],
+        cases=tuple(verdict.shown_cases(evidence, decided)),
+        logs={name: protocol.cut(text, MAX_LOG_CHARS) for name, text in logs.items()},
+        evidence=evidence,
+    )
+
+
+def _infra(blank: Report, reason: str, message: str, detail: str, evidence: dict[str, Any]) -> Report:
+    """`detail` is for operators and organisers: it may hold data of secret cases and is shown to no competitor."""
+    return replace(blank, reason=reason, message=message, evidence={**evidence, "operator": detail[-8000:]})
+
+
+class _Emitter:
+    """Numbers the events; a state is announced when it begins."""
+
+    def __init__(self, on_event: OnEvent) -> None:
+        self._on_event = on_event
+        self._seq = 0
+        self._state = ""
+
+    def __call__(self, state: str, message: str, data: dict[str, Any]) -> None:
+        if state != self._state:
+            self._state = state
+            self._send(Event(seq=self._seq + 1, kind="state", state=state))
+        if data:
+            self._send(Event(seq=self._seq + 1, kind="progress", state=state, message=message, data=data))
+
+    def _send(self, event: Event) -> None:
+        self._seq = event.seq
+        self._on_event(event)
+
+
+class _Phases:
+    """Seconds by phase, also of one that failed.
+
+    Beside the phases, parts of them: `steps` (all sides' calls, each with everything that is done before and after its
+    clock), of which `calls` (device time: from the clock's start until nothing runs any more); `inputs` (asking the
+    oracle), of which `problem` in the problem's own code; `comparing`.
+    """
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self._seconds = seconds
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.add(name, time.monotonic() - began)
+
+    def add(self, name: str, seconds: float) -> None:
+        self._seconds[name] = round(seconds, 4)

@@ -1,0 +1,118 @@
+"""The judge's end of runner/daemon/judge_handle.py: prepare containers, wait for a job, judge it, say so, clear away.
+
+    python -m runner.job.judge_main         prepares, prints {"ready": {"fingerprint", "epoch"}}; takes a Job as JSON
+                                            on stdin, up to its end; prints JSON lines {"event": …}, at last
+                                            {"report": …}; only then removes its containers
+    python -m runner.job.judge_main --reap  removes the containers that an earlier judge of this runner left behind
+
+Holds no token and no secret but the seeds of the cases. Exit codes: 0 after a report or when no job came, 75 where what
+was prepared was no longer fit before a job was begun, 143 after SIGTERM. In each case its containers are gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import select
+import signal
+import sys
+from contextlib import ExitStack
+from types import FrameType
+from typing import Final
+
+from runner import config
+from runner.errors import STALE_EXIT, ConfigError
+from runner.host import accelerators
+from runner.job.cleanup import Terminated
+from runner.job.confirm import confirm
+from runner.job.execute import execute
+from runner.job.prepare import Prepared, prepared
+from runner.wire import Event, Job, WireError
+from sandbox import container
+from sandbox.errors import SandboxError
+
+log = logging.getLogger("runner.job.judge_main")
+
+LOOK_S: Final = 5.0  # while waiting, look so often whether what is prepared is still fit
+PR_SET_DUMPABLE: Final = 4
+
+
+def stand_by(settings: config.JudgeSettings) -> None:
+    """One job's life, or none's. Raises SandboxError, ConfigError, OSError where nothing can be prepared; SystemExit as
+    above."""
+    with ExitStack() as stack:
+        ready = stack.enter_context(prepared(settings))
+        _say("ready", {"fingerprint": ready.fingerprint, "epoch": accelerators.epoch(ready.fingerprint)})
+        job = _await_job(ready)
+        if job is None:
+            return
+        if job.incumbent is None:
+            report = execute(job, settings, _say_event, ready)
+        else:
+            stack.close()  # each run of a confirmation has containers of its own
+            report = confirm(job, settings, _say_event)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to be done but what it asks for
+        _say("report", report.to_json())
+
+
+def _await_job(ready: Prepared) -> Job | None:
+    """The job; None where the daemon ended without one."""
+    while not select.select([sys.stdin], [], [], LOOK_S)[0]:
+        _leave_if_unfit(ready)
+    data = sys.stdin.buffer.read()
+    if not data:
+        return None
+    try:
+        job = Job.from_json(json.loads(data))
+    except (ValueError, WireError) as err:
+        log.error("not a job: %s", err)
+        raise SystemExit(2) from None
+    _leave_if_unfit(ready)
+    return job
+
+
+def _leave_if_unfit(ready: Prepared) -> None:
+    if why := ready.unfit():
+        log.warning("what was prepared cannot be used: %s", why)
+        raise SystemExit(STALE_EXIT)
+
+
+def _say_event(event: Event) -> None:
+    _say("event", event.to_json())
+
+
+def _say(kind: str, value: object) -> None:
+    sys.stdout.write(json.dumps({kind: value}, allow_nan=False, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
+def _on_term(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the service manager's, then the daemon's: the first one cleans up
+    raise Terminated(number)
+
+
+def _hide() -> None:
+    """Not dumpable: no process of another user may trace this one or read its memory, which holds the seeds."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def main() -> None:
+    """See the module's text."""
+    _hide()
+    signal.signal(signal.SIGTERM, _on_term)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    settings = config.load_judge()
+    try:
+        if sys.argv[1:] == ["--reap"]:
+            client = container.connect()
+            log.info("removed %d containers", container.reap(client, settings.runner_id))
+        else:
+            stand_by(settings)
+    except (SandboxError, ConfigError, OSError) as err:
+        log.error("%s", err)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""What a job needs before anybody knows the job: hardware, cores, containers with torch imported, connected, frozen.
+
+Owns the containers of one job: one a side, and the oracle's. Always true: they are used for one job at most, and
+nothing of any user or problem is in them when `prepared` yields.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from problems import sizes
+from runner import config
+from runner.errors import ConfigError
+from runner.evidence import schedule
+from runner.evidence.schedule import A, B
+from runner.host import accelerators, gpus
+from runner.host import cores as hosts
+from runner.host.image_versions import versions_inside
+from runner.judge.data.ablation import ALL, Steps
+from runner.judge.data.clock import WallClock
+from runner.judge.data.memory import HostMemory, Memory
+from runner.judge.device import fitness
+from runner.judge.sides import own_calls
+from runner.judge.sides.oracle import Oracle
+from runner.judge.sides.tenant import Tenant
+from sandbox import container, policy
+from sandbox.errors import SandboxError
+
+ARENA_BYTES: Final = sizes.CPU_INPUT_BYTES  # inputs and outputs each; only what is used is ever touched
+COMPARED_S: Final = 60.0  # so long what containers differ by is known to stay; of longer nobody has measured it
+GPU_INPUTS: Final = (
+    sizes.GPU_INPUT_SHARE
+)  # a sixteenth of a device's memory, three times: both tenants' and the oracle's
+GPU_OUTPUTS: Final = 17  # four times, and once more up to 4 GiB. Beside them and the judge's own 24 GiB a third of an
+# H200's memory is left for what all code needs; a quarter where an incumbent runs along
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What differs between one kind of hardware and another: where tensors lie, how to time, what containers get."""
+
+    memory: Memory
+    profile: schedule.Profile
+    gpu: policy.Gpu | None
+    input_bytes: int
+    output_bytes: int
+    steps: Steps = ALL
+
+    @classmethod
+    def of(cls, settings: config.JudgeSettings) -> Hardware:
+        """Raises ConfigError, and SandboxError where the GPU is not fit for a job."""
+        steps = _steps(settings)
+        if settings.runner_hardware == "cpu":
+            return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
+        gpus.own(settings)
+        if wrong := _wrong_with(settings.runner_gpu):
+            raise SandboxError(wrong)
+        from runner.judge.data.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
+
+        memory = CudaMemory(steps)
+        inputs, outputs = memory.device_bytes // GPU_INPUTS, memory.device_bytes // GPU_OUTPUTS
+        return cls(memory, schedule.GPU, gpus.gpu_of(settings), inputs, outputs, steps)
+
+
+def _steps(settings: config.JudgeSettings) -> Steps:
+    try:
+        return Steps.without(settings.runner_leave_out)
+    except ValueError as err:
+        raise ConfigError(f"RUNNER_LEAVE_OUT: {err}") from None
+
+
+def _wrong_with(gpu: int) -> str:
+    """Why this GPU may not begin a job and what to do, "" where it may."""
+    wrong = [f"{fit.name}: {fit.found}. {fit.remedy}" for fit in fitness.job_fit(gpu) if not fit.ok]
+    return f"GPU {gpu} is not fit to judge: {' '.join(wrong)}" if wrong else ""
+
+
+class Prepared:
+    """Containers without a job. `sides` by name; another side can be started while the job is known already."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        settings: config.JudgeSettings,
+        hardware: Hardware,
+        cores: hosts.Cores,
+        sides: Sequence[str],
+    ) -> None:
+        """All are started before anything is waited for: they import torch side by side. In an order that is drawn: of
+        two allocations the judge copies faster into one, and a kernel reads it faster, by what lies where on a device.
+        """
+        self.cores = cores
+        self.hardware = hardware
+        self.sides: dict[str, Tenant] = {}
+        self.own_calls: own_calls.Samples = {}
+        self._compared_at = 0.0
+        self._stack = stack
+        self.settings = settings
+        self._born = time.monotonic()
+        self._client = container.connect()
+        stack.callback(self._client.close)
+        for name in random.SystemRandom().sample(list(sides), len(sides)):
+            self.start_side(name)
+        self.oracle = self._start_oracle()
+        self.image = container.image_id(self._client, settings.sandbox_image)
+        self._read = self._fingerprint()
+        self.fingerprint = self._read | self._versions()
+
+    def _fingerprint(self) -> dict[str, str | int]:
+        """This process itself has one core."""
+        settings = self.settings
+        host = accelerators.fingerprint(settings.runner_hardware, settings.runner_gpu)
+        return {**host, "cpus": len(self.cores.oracle)}
+
+    def _versions(self) -> dict[str, str | int]:
+        """Asked while the containers import torch."""
+        driver = str(self._read.get("driver", ""))
+        cpus = self._cpus("oracle")
+        return {**versions_inside(self._client, self.settings, gpu=self.hardware.gpu, cpus=cpus, driver=driver)}
+
+    def connect(self) -> None:
+        """Wait until torch is imported everywhere. In an order that is drawn: on a device the same kernel takes up to
+        6 % longer in one context than in another, and no side is to have the better one by rule."""
+        for side in random.SystemRandom().sample(list(self.sides.values()), len(self.sides)):
+            side.connect()
+        self.oracle.connect()
+        self._compare()
+
+    def add_side(self, name: str) -> None:
+        """One more, while the job is known already but nothing of it is in any container."""
+        self.start_side(name).connect()
+        self._compare()
+
+    def _compare(self) -> None:
+        """What the containers themselves differ by, where one is to be timed beside another."""
+        if len(self.sides) > 1:
+            self.own_calls = own_calls.own_calls(self.sides)
+            self._compared_at = time.monotonic()
+
+    def compared(self) -> own_calls.Samples:
+        """`own_calls`, made anew where they are old: nothing of a job may be in any container. Raises SandboxError."""
+        if time.monotonic() - self._compared_at > COMPARED_S:
+            self._compare()
+        return self.own_calls
+
+    def start_side(self, name: str) -> Tenant:
+        """A tenant's container, which imports torch from now on; `connect` waits for it."""
+        made = self._start(policy.tenant(self.settings.sandbox_image, hosts.draw_uid(), self._cpus("tenant")))
+        hardware = self.hardware
+        side = Tenant(
+            name, made, WallClock(), hardware.memory, hardware.input_bytes, hardware.output_bytes, hardware.steps
+        )
+        self._stack.callback(side.close)
+        self.sides[name] = side
+        return side
+
+    def another_oracle(self) -> Oracle:
+        """In the place of one whose problem failed, and of which nothing may be alive. That is closed first: no device
+        need have room for both."""
+        self.oracle.close()
+        self.oracle = self._start_oracle()
+        self.oracle.connect()
+        return self.oracle
+
+    def unfit(self) -> str:
+        """Why this set must not begin a job, "" while it may: for one that has waited."""
+        settings = self.settings
+        if time.monotonic() - self._born > settings.runner_prepared_s:
+            return f"it is older than {settings.runner_prepared_s:g} s"
+        if not all(one.attached() for one in self._containers()):
+            return "a container ended, or the Docker Engine did"
+        try:
+            if container.image_id(self._client, settings.sandbox_image) != self.image:
+                return f"{settings.sandbox_image} is another image now"
+            if accelerators.epoch(self._fingerprint()) != accelerators.epoch(self._read):
+                return "the device, its driver or its limits changed"
+        except (SandboxError, ConfigError) as err:
+            return str(err)
+        return _wrong_with(settings.runner_gpu) if self.hardware.gpu is not None else ""
+
+    def pids(self) -> frozenset[int]:
+        """Of this judge and of the first program in each of its containers."""
+        return frozenset({os.getpid(), *(one.pid for one in self._containers())})
+
+    def _containers(self) -> tuple[container.Container, ...]:
+        return (self.oracle.container, *(side.container for side in self.sides.values()))
+
+    def _start_oracle(self) -> Oracle:
+        made = self._start(policy.oracle(self.settings.sandbox_image, hosts.draw_uid(), self._cpus("oracle")))
+        oracle = Oracle(made, self.hardware.memory, self.hardware.input_bytes, self.hardware.output_bytes)
+        self._stack.callback(oracle.close)
+        return oracle
+
+    def _start(self, wanted: policy.Policy) -> container.Container:
+        if self.hardware.gpu is not None:
+            wanted = policy.with_gpu(wanted, self.hardware.gpu)
+        new = self._stack.enter_context(container.Container(self._client, wanted, self.settings.runner_id))
+        new.start()
+        return new
+
+    def _cpus(self, role: str) -> str:
+        return hosts.cpuset(self.cores.tenant if role == "tenant" else self.cores.oracle)
+
+
+@contextmanager
+def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> Iterator[Prepared]:
+    """A set of containers and the judge's core, until the context ends. Raises SandboxError, OSError, ConfigError."""
+    with _judging_core() as cores:
+        hardware = Hardware.of(settings)
+        _release(hardware)  # also what an exception of the run before held until its traceback was gone
+        try:
+            with ExitStack() as stack:
+                ready = Prepared(stack, settings, hardware, cores, sides)
+                ready.connect()
+                yield ready
+        finally:
+            ready = None  # type: ignore[assignment]
+            _release(hardware)
+
+
+def _release(hardware: Hardware) -> None:
+    """What a job kept of inputs and outputs may hang in cycles: the next job here needs the room."""
+    gc.collect()
+    hardware.memory.release()
+
+
+@contextmanager
+def _judging_core() -> Iterator[hosts.Cores]:
+    """Pin this process to the judge's core while it judges."""
+    before = os.sched_getaffinity(0)
+    cores = hosts.share_out(sorted(before))
+    os.sched_setaffinity(0, cores.judge)
+    try:
+        yield cores
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,1 @@
+"""Inputs and outputs of calls: layout, memory, comparison."""

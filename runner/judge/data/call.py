@@ -1,0 +1,76 @@
+"""What goes into one call of a tenant, and what it leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from problems.spec import Case
+from runner.judge.data.layout import Layout
+from runner.judge.data.memory import Buffer
+
+
+@dataclass(frozen=True)
+class Input:
+    """One fresh input in the judge's private memory, with what the reference made of it."""
+
+    number: int  # the oracle's handle, for the problem's own check
+    case: str
+    seed: int
+    layout: Layout
+    inputs: Buffer
+    expected: Buffer
+    drawn_from: tuple[int, int | None] = (0, None)  # seeds of it and of what is nearly the same: makes it once more
+    near: bool = False  # an earlier input with a few elements changed
+    eager_ns: int = 0  # the reference's own time, in the oracle
+    expected64: Buffer | None = None  # the outputs in double precision, maybe their spreads behind them: layout.py
+    why_not64: str = ""  # where expected64 is None
+    arguments: Case = field(default_factory=dict)  # of the case
+    condition: tuple[tuple[float, float], ...] = ()  # how far elements move with inputs; the same over their usual size
+    terms: tuple[int, ...] = ()  # how many input elements stand behind an element of each output; 0: not known
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one call left behind. Times in ns; `inner_ns` is the tenant's own word, evidence at most.
+
+    `put_ns` and `take_ns` are the parts of the wall time in which the judge itself copied inputs in and the output out;
+    `thaw_ns` and `freeze_ns` say how long the control group took (on a device the freeze is after the clock). `queued`:
+    a device did all of it with every host thread frozen, so that `wall_ns` holds nothing of a host.
+    """
+
+    wall_ns: int
+    put_ns: int
+    take_ns: int
+    inner_ns: int
+    probe_ns: int
+    thaw_ns: int
+    freeze_ns: int
+    inputs_kept: bool
+    late: bool
+    queued: bool = False
+
+    @property
+    def sample(self) -> list[int]:
+        """As evidence stores it: certificate.py names the columns."""
+        return [
+            self.wall_ns,
+            self.put_ns,
+            self.take_ns,
+            self.inner_ns,
+            self.probe_ns,
+            self.thaw_ns,
+            self.freeze_ns,
+        ]
+
+
+class Way(NamedTuple):
+    """What `Call` says of the times."""
+
+    wall_ns: int
+    put_ns: int
+    take_ns: int
+    inner_ns: int
+    thaw_ns: int
+    freeze_ns: int
+    queued: bool = False

@@ -1,0 +1,334 @@
+"""Is this output right? Element by element, from bytes in the judge's private memory; nothing here runs foreign code.
+
+Order: finite masks first (a NaN or an infinity must be where the reference has it, whatever any tolerance says), then
+every element against what it may be off by, then the output as a whole: relative L2 shows the precision really used.
+The allowed error of an element is atol + rtol · |expected| where the problem declares a tolerance, else the error
+model's around the reference in float64. Where reference and float64 disagree by more than is allowed (the reference
+rounds on purpose, or chooses between near-equal things) the element is *disputed* and may be near either.
+
+The arithmetic is written once for arrays in host memory (numpy) and on a device (torch): arrays.py, tensors.py.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from runner.judge.data import error_model, hints
+from runner.judge.data.criterion import Rule
+from runner.judge.data.host_arrays import HOST, Array, Arrays, Buffer, Far
+from runner.judge.data.layout import DTYPES, Layout, Slot, values, wide_places
+
+Element = tuple[list[int], str, str]  # index, expected, got
+
+TINY: Final = 1e-12  # mean square of values whose errors' squares may leave the range of float32
+REFERENCES_OWN: Final = 4.0  # an output may be so many times as far off as the reference itself, as a whole
+STORED: Final = 1 / 8  # of that, for being stored: sqrt(4² + 1²) are 4.12, where the reference is off by rounding alone
+SAMPLE: Final = 1 << 16  # elements from which an output's usual size is taken
+
+
+class Given(Protocol):
+    """What a call's output is held against: the judge's Input."""
+
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def expected(self) -> Buffer: ...
+    @property
+    def expected64(self) -> Buffer | None: ...
+    @property
+    def terms(self) -> tuple[int, ...]: ...
+    @property
+    def condition(self) -> tuple[tuple[float, float], ...]: ...
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What comparing one output tensor found. `first` and `worst` are None where nothing differs.
+
+    `basis`: what it was held against: "bits", "expected" (the reference as it is) or "fp64". `worst_share`: the largest
+    error as a share of what was allowed there. `limit_l2`: what `relative_l2` may be, None where there is no limit.
+    `references_own`: the limit is not the declared one, which the reference itself comes too near to.
+    """
+
+    elements: int
+    different: int
+    reason: str  # "" when right, else "nan", "inf", "mismatch" or "precision"
+    basis: str
+    relative_l2: float | None = None
+    limit_l2: float | None = None
+    worst_abs: float | None = None
+    worst_row: float | None = None  # relative L2 of the worst row
+    worst_share: float | None = None
+    disputed: int = 0
+    references_own: bool = False
+    first: Element | None = None
+    worst: Element | None = None
+    hints: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        return not self.reason
+
+    def to_json(self, *, public: bool) -> dict[str, Any]:
+        """A secret case keeps counts and errors only: never an index, a value or the data."""
+        kept = asdict(self)
+        if not public:
+            for key in ("first", "worst", "hints"):
+                kept.pop(key)
+        return kept
+
+
+def compare(given: Given, got: Buffer, rule: Rule, arrays: Arrays = HOST) -> list[Figures]:
+    """Figures of every output tensor that has elements, in the order of the slots."""
+    return [
+        _compare(given, number, got, rule, arrays) for number, slot in enumerate(given.layout.outputs) if slot.nbytes
+    ]
+
+
+def _compare(given: Given, number: int, got: Buffer, rule: Rule, arrays: Arrays) -> Figures:
+    slot = given.layout.outputs[number]
+    if slot.dtype not in error_model.UNIT:
+        found, far = _exact(slot, arrays.values(slot, given.expected), arrays.values(slot, got), rule, arrays)
+    elif given.expected64 is None and arrays.same(slot, given.expected, got):
+        return Figures(math.prod(slot.shape), 0, "", "expected", relative_l2=0.0, worst_abs=0.0, worst_share=0.0)
+    else:
+        found, far = _Comparison(given, number, rule, arrays).of(got)
+    if found.good or math.prod(slot.shape) > hints.MOST_ELEMENTS:
+        return found
+    expected, came = (values(*arrays.host(slot, region)) for region in (given.expected, got))
+    return replace(found, hints=hints.of(slot, expected, came, far, arrays.host(slot, got)[1]))
+
+
+def _exact(slot: Slot, expected: Array, got: Array, rule: Rule, arrays: Arrays) -> tuple[Figures, Far]:
+    far = expected != got
+    different = int(arrays.xp.count_nonzero(far))
+    first = _element(slot, expected, got, _first(far), 0) if different else None
+    reason = "mismatch" if different and not rule.own_check else ""
+    return Figures(len(far), different, reason, "bits", first=first), arrays.mask(far)
+
+
+class _Comparison:
+    """One output tensor, some rows at a time: no large temporary is made."""
+
+    def __init__(self, given: Given, number: int, rule: Rule, arrays: Arrays) -> None:
+        slot = given.layout.outputs[number]
+        self._slot, self._rule, self._arrays = slot, rule, arrays
+        self._expected = arrays.values(slot, given.expected)
+        self._truth, self._spread = _wide(given, number, len(self._expected), arrays)
+        self._width = (slot.shape[-1] if slot.shape and slot.stride[-1] == 1 else 1) * _parts(slot)
+        self._step = max(arrays.chunk // self._width, 1) * self._width
+        self._model: error_model.Model | None = None
+        self._leeway = 1.0
+        if rule.tolerance is None:
+            self._model = _model(given, number, rule)
+            self._usual = self._usual_size()
+            spread, relative = given.condition[number] if number < len(given.condition) else (0.0, 1.0)
+            self._other = relative * self._usual or spread or self._usual
+            self._leeway = error_model.leeway(self._reference_share() if self._truth is not None else 1.0)
+        self._different = self._disputed = 0
+        self._errors = self._sizes = self._allowed = self._own = 0.0  # sums of squares; own: the reference's errors
+        self._worst_abs = self._worst_row = self._worst_share = 0.0
+        self._nan = self._inf = False
+        self._far: list[tuple[int, Far]] = []
+        self._first: Element | None = None
+        self._worst: tuple[float, Element] | None = None
+
+    def of(self, got: Buffer) -> tuple[Figures, Far]:
+        """And which elements are wrong: real and imaginary parts one after the other."""
+        values = self._arrays.values(self._slot, got)
+        with np.errstate(all="ignore"):
+            for start in range(0, len(values), self._step):
+                self._add(start, values[start : start + self._step])
+        far = np.zeros(len(values), dtype=np.bool_)
+        for start, some in self._far:
+            far[start : start + len(some)] = some
+        return self._figures(len(values)), far
+
+    def _add(self, start: int, got: Array) -> None:
+        arrays, xp = self._arrays, self._arrays.xp
+        end = start + len(got)
+        expected, got = arrays.single(self._expected[start:end]), arrays.single(got)
+        truth = None
+        if self._truth is not None:
+            expected, got = arrays.double(expected), arrays.double(got)
+            truth = self._truth[start:end]
+            truth = xp.where(xp.isfinite(truth), truth, expected)
+        limit = self._limit(expected, truth, start, end)
+        from_expected = abs(got - expected)
+        error = judged = from_expected  # by its size; by which it is judged
+        if truth is not None:
+            disputed = ~(abs(expected - truth) <= limit)
+            self._disputed += int(xp.count_nonzero(disputed & xp.isfinite(expected)))
+            error = xp.where(disputed, xp.minimum(abs(got - truth), from_expected), abs(got - truth))
+            judged = from_expected if self._rule.tolerance else error
+        shares = judged / limit
+        share = float(shares.max())
+        if not share <= 1 or math.isinf(float(limit.max())):  # else every element is near: no NaN, no infinity
+            far = ~(judged <= limit) | xp.isinf(limit)  # a NaN is far, and so is whatever an infinity would allow
+            far &= ~((expected == got) | (xp.isnan(expected) & xp.isnan(got)))  # equal infinities, expected NaNs
+            share = float(xp.where(judged > 0, shares, 0.0).max())
+            if bool(far.any()):
+                self._note(start, expected, got, judged, far)
+        self._worst_share = _larger(self._worst_share, share)
+        self._count(error, expected if truth is None else truth, limit, expected)
+        if truth is not None:
+            self._own += self._double_squares(expected - truth, expected)
+
+    def _limit(self, expected: Array, truth: Array | None, start: int, end: int) -> Array:
+        """What each element may be off by."""
+        if self._model is None:
+            assert self._rule.tolerance is not None
+            return abs(expected) * self._rule.tolerance.rtol + self._rule.tolerance.atol
+        size = abs(expected if truth is None else truth)
+        other = self._other if self._spread is None else self._spread[start:end]
+        limit = self._model.share * self._leeway * (size + other) + self._model.floor * self._leeway * self._usual
+        if self._usual > 0:
+            limit = self._arrays.xp.minimum(limit, self._model.cap * (size + self._usual))
+        return limit + self._model.least
+
+    def _count(self, error: Array, size: Array, limit: Array, expected: Array) -> None:
+        """Into the sums. Elements that are expected to be no number count in no sum."""
+        errors, sizes = self._squares(error), self._squares(size)
+        if not (math.isfinite(float(errors.sum())) and TINY * len(error) < float(sizes.sum()) < math.inf):
+            finite = self._arrays.xp.isfinite(expected)
+            error, size, limit = (self._arrays.xp.where(finite, array, 0.0) for array in (error, size, limit))
+            errors, sizes = self._squares(self._arrays.double(error)), self._squares(self._arrays.double(size))
+        self._errors += float(errors.sum())
+        self._sizes += float(sizes.sum())
+        if self._model is not None:
+            self._allowed += float(self._squares(limit).sum())
+        if self._width > 1:
+            rows = self._arrays.xp.where(sizes > 0, errors / sizes, 0.0)
+            self._worst_row = _larger(self._worst_row, float(rows.max()))
+        self._worst_abs = _larger(self._worst_abs, float(error.max()))
+
+    def _double_squares(self, error: Array, expected: Array) -> float:
+        """Their sum, but for elements that are expected to be no number."""
+        finite = self._arrays.xp.isfinite(expected)
+        return float(self._squares(self._arrays.double(self._arrays.xp.where(finite, error, 0.0))).sum())
+
+    def _squares(self, array: Array) -> Array:
+        return self._arrays.row_squares(array, self._width)
+
+    def _note(self, start: int, expected: Array, got: Array, judged: Array, far: Array) -> None:
+        xp = self._arrays.xp
+        self._different += int(xp.count_nonzero(far))
+        self._far.append((start, self._arrays.mask(far)))
+        self._nan |= bool((xp.isnan(got) & ~xp.isnan(expected)).any())
+        self._inf |= bool((xp.isinf(got) & ~xp.isinf(expected)).any())
+        if self._first is None:
+            self._first = _element(self._slot, expected, got, _first(far), start)
+        distance = xp.where(far, xp.where(xp.isnan(judged), math.inf, judged), -1.0)
+        at = int(distance.argmax())
+        if self._worst is None or float(distance[at]) > self._worst[0]:
+            self._worst = float(distance[at]), _element(self._slot, expected, got, at, start)
+
+    def _usual_size(self) -> float:
+        """The 90th percentile of |true values| that are neither 0 nor infinite, from evenly spaced ones."""
+        source = self._expected if self._truth is None else self._truth
+        sample = np.abs(self._arrays.sample(source[:: len(source) // SAMPLE | 1]))
+        sample = sample[np.isfinite(sample) & (sample > 0)]
+        return float(np.quantile(sample, 0.9, method="lower")) if len(sample) else 0.0
+
+    def _reference_share(self) -> float:
+        """The reference's own largest error as a share of what is allowed."""
+        assert self._truth is not None
+        arrays, xp, most = self._arrays, self._arrays.xp, 0.0
+        with np.errstate(all="ignore"):
+            for start in range(0, len(self._expected), self._step):
+                end = min(start + self._step, len(self._expected))
+                expected, truth = arrays.double(arrays.single(self._expected[start:end])), self._truth[start:end]
+                share = abs(expected - truth) / self._limit(expected, truth, start, end)
+                most = max(most, float(xp.where(xp.isfinite(share), share, 0.0).max()))
+        return most
+
+    def _figures(self, elements: int) -> Figures:
+        relative = math.sqrt(self._errors / self._sizes) if self._sizes else None
+        limit = self._limit_l2(elements)
+        reason = ("nan" if self._nan else "inf" if self._inf else "mismatch") if self._different else ""
+        if self._rule.own_check:
+            reason = ""
+        if not reason and limit is not None and relative is not None and not relative <= limit:
+            reason = "precision"
+        return Figures(
+            elements=elements // _parts(self._slot),
+            different=self._different,
+            reason=reason,
+            basis="expected" if self._truth is None else "fp64",
+            relative_l2=finite(relative),
+            limit_l2=finite(limit),
+            worst_abs=finite(self._worst_abs),
+            worst_row=finite(math.sqrt(self._worst_row)) if self._width > 1 else None,
+            worst_share=finite(self._worst_share),
+            disputed=self._disputed,
+            references_own=limit is not None and limit == self._references_l2(),
+            first=self._first,
+            worst=self._worst[1] if self._worst else None,
+        )
+
+    def _references_l2(self) -> float:
+        """For whoever cancels as the reference does: the mean of what was centred is nothing but rounding. And what is
+        just so far off is rounded once more when it is stored, in coarse formats by as much as the reference is off."""
+        if not self._sizes:
+            return 0.0
+        own = math.sqrt(self._own / self._sizes)
+        return REFERENCES_OWN * own + min(error_model.UNIT[self._slot.dtype], STORED * own)
+
+    def _limit_l2(self, elements: int) -> float | None:
+        limits = []
+        if self._rule.precision and self._rule.precision.max_relative_l2 is not None:
+            limits.append(max(self._rule.precision.max_relative_l2, self._references_l2()))
+        if self._model is not None and self._rule.by_model and self._sizes:
+            limits.append(self._model.whole(elements) * math.sqrt(self._allowed / self._sizes))
+        return min(limits, default=None)
+
+
+def _wide(given: Given, number: int, count: int, arrays: Arrays) -> tuple[Array | None, Array | None]:
+    """The truth of this output and its spread, None each where the oracle brought none."""
+    places, size = wide_places(given.layout)
+    if given.expected64 is None:
+        return None, None
+    truth = arrays.doubles(given.expected64, places[number], count)
+    has_spread = len(given.expected64) >= 2 * size
+    return truth, arrays.doubles(given.expected64, size + places[number], count) if has_spread else None
+
+
+def _model(given: Given, number: int, rule: Rule) -> error_model.Model:
+    slot = given.layout.outputs[number]
+    seen = given.terms[number] if number < len(given.terms) else 0
+    shapes = error_model.additions([one.shape for one in given.layout.slots if one.input >= 0], slot.shape)
+    additions = rule.reduction or min(shapes, seen or shapes, error_model.LONGEST)
+    wide = DTYPES[slot.dtype][0] // _parts(slot) == 8  # float64 is no truer than its reference
+    return error_model.model(slot.dtype, additions, rule.precision, true_is_computed=wide or given.expected64 is None)
+
+
+def _parts(slot: Slot) -> int:
+    """Numbers an element has: real and imaginary part are judged each."""
+    return 2 if slot.dtype.startswith("complex") else 1
+
+
+def _first(mask: Array) -> int:
+    return int((mask * 1).argmax())
+
+
+def _larger(so_far: float, value: float) -> float:
+    return value if not value <= so_far else so_far  # a NaN stays
+
+
+def finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _element(slot: Slot, expected: Array, got: Array, at: int, start: int) -> Element:
+    return slot.index_of((start + at) // _parts(slot)), _shown(slot, expected[at]), _shown(slot, got[at])
+
+
+def _shown(slot: Slot, value: Any) -> str:
+    number = value.item()
+    if slot.dtype == "bool":
+        return str(bool(number))
+    return f"{number:.9g}" if isinstance(number, float) else str(number)

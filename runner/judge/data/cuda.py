@@ -1,0 +1,272 @@
+"""Memory on an NVIDIA device, behind the same operations as the host's. Loaded only where the hardware is a GPU.
+
+Judge-owned memory is allocated before any tenant starts and is never mapped by one. Inputs reach a tenant in two
+steps inside the clock: everything but a random 1/256 of the words, then, after the L2 cache was swept, those words.
+What the device does by itself is held until the host has handed over all of it: else the clock would tell how fast a
+host launches. So nothing that is handed over may wait for the device, or allocate; what does is done before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final
+
+import torch
+
+from runner.judge.data import compare, host_arrays
+from runner.judge.data.ablation import ALL, Steps
+from runner.judge.data.criterion import Rule
+from runner.judge.data.device_arrays import TensorArrays
+from runner.judge.data.layout import Slot
+from runner.judge.data.memory import NoMemory, Words
+from sandbox.errors import SandboxError
+from sandbox.inside import device
+
+GIB: Final = 1 << 30
+WITHHELD_SHARE: Final = 256  # one word of four bytes in so many comes last
+SWEEP_FACTOR: Final = 4  # of the L2 cache: written, then read
+LONGEST_HOLD_S: Final = 0.5  # to hand over what the device does by itself, which takes 0.2 ms
+CHUNK: Final = 1 << 23  # elements compared at a time; some twenty doubles each, on a device that tenants share
+
+Buffer = torch.Tensor
+
+
+class DeviceRegion:
+    """One allocation, shared by its descriptor with one container."""
+
+    def __init__(self, size: int) -> None:
+        try:
+            self.bytes, self.size, self.fd = device.create(size)
+        except device.DeviceError as err:
+            raise SandboxError(f"no {size} bytes of device memory: {err}") from None
+
+    def close(self) -> None:
+        """The allocation itself goes when the container that maps it, too, is gone."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+            device.unmap(self.bytes, self.size)
+
+
+@contextmanager
+def _allocating() -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError as err:
+        raise NoMemory(f"no device memory is left for the judge: {err}") from None
+
+
+class _Start:
+    """A word of this host that the judge's device waits for; no tenant maps it.
+
+    A queue that is full stops the host, in the middle of handing over: then a thread lets the device go, and the clock
+    tells how fast a host launches.
+    """
+
+    def __init__(self) -> None:
+        page = mmap.mmap(-1, mmap.PAGESIZE)
+        self._word = ctypes.c_uint64.from_buffer(page)
+        self._address = device.device_address(ctypes.addressof(self._word), mmap.PAGESIZE)
+        self._held: tuple[int, float] = (0, math.inf)  # the nonce; when that began
+        threading.Thread(target=self._watch, name="start", daemon=True).start()
+
+    def hold(self, stream: int, nonce: int) -> None:
+        """What the stream gets from now on, until `release`, and not for long."""
+        self._held = nonce, time.monotonic()
+        device.wait_until(stream, self._address, nonce)
+
+    def release(self, nonce: int) -> None:
+        self._held = 0, math.inf
+        self._word.value = nonce
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(LONGEST_HOLD_S / 2)
+            nonce, began = self._held
+            if time.monotonic() - began > LONGEST_HOLD_S:
+                self._word.value = nonce
+
+
+@cache
+def _start() -> _Start:
+    """One a process: the driver knows its page for as long."""
+    return _Start()
+
+
+class CudaShot:
+    """Four events of the judge's own stream, which no tenant reaches."""
+
+    def __init__(self) -> None:
+        self._marks: list[Any] = [torch.cuda.Event(enable_timing=True) for _ in range(4)]  # type: ignore[no-untyped-call]
+
+    def mark(self, place: int) -> None:
+        self._marks[place].record()
+
+    def is_put(self) -> bool:
+        return bool(self._marks[1].query())
+
+    def is_done(self) -> bool:
+        return bool(self._marks[3].query())
+
+    def times_ns(self) -> tuple[int, int, int]:
+        return self._between(0, 3), self._between(0, 1), self._between(2, 3)
+
+    def _between(self, first: int, last: int) -> int:
+        return int(self._marks[first].elapsed_time(self._marks[last]) * 1e6)
+
+
+class CudaMemory:
+    """The device's primary context through torch; each operation ends with a synchronisation, but those of a shot and,
+    `together`, all but the last."""
+
+    device = "cuda"
+    frozen_stands_still = False
+    sweeps = True
+    moves = True
+    snapshot_bytes = 24 << 30
+
+    @property
+    def device_bytes(self) -> int:
+        return int(torch.cuda.get_device_properties(0).total_memory)
+
+    def __init__(self, steps: Steps = ALL) -> None:
+        device.start()
+        self.steps = steps
+        l2 = torch.cuda.get_device_properties(0).L2_cache_size
+        self._sweeper = torch.zeros(SWEEP_FACTOR * l2, dtype=torch.uint8, device="cuda")
+        self._probe = torch.zeros(1, device="cuda")
+        self._alone = False  # does the device go on without the host?
+        self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
+        self._last = torch.zeros(0, dtype=torch.int64, device="cuda")  # places of the words that come last, and they
+        self._late = torch.zeros(0, dtype=torch.int32, device="cuda")
+        self._load_kernels()
+
+    def _load_kernels(self) -> None:
+        """What is used for the first time is loaded, for which the driver may wait for the device."""
+        some, other = self.buffer(1024), self.buffer(1024)
+        self.stage(some, 1024)
+        self.put(other, some, 1024)
+        self.copy(some, other, 1024)
+        _start()
+
+    def region(self, name: str, size: int) -> DeviceRegion:
+        return DeviceRegion(size)
+
+    @_allocating()
+    def buffer(self, size: int) -> Buffer:
+        return torch.ones(size, dtype=torch.uint8, device="cuda")
+
+    @_allocating()
+    def copy(self, target: Buffer, source: Buffer, count: int) -> None:
+        target[:count].copy_(source[:count])
+        self._synchronize()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        self._alone = True
+        try:
+            yield
+        finally:
+            self._alone = False
+            torch.cuda.synchronize()
+
+    def _synchronize(self) -> None:
+        if not self._alone:
+            torch.cuda.synchronize()
+
+    def host_page(self, page: mmap.mmap) -> int:
+        return device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(page)), mmap.PAGESIZE)
+
+    def forget_page(self, page: mmap.mmap) -> None:
+        """Waits for what the device still does."""
+        torch.cuda.synchronize()
+        device.forget_address(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+
+    def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> CudaShot:
+        shot, stream = CudaShot(), torch.cuda.current_stream().cuda_stream
+        self._reset()
+        try:
+            self._alone = True
+            _start().hold(stream, nonce)
+            shot.mark(0)
+            put()
+            shot.mark(1)
+            if words.gate:
+                device.write_when_done(stream, words.gate, nonce)
+            device.wait_until(stream, words.echo, nonce)
+            shot.mark(2)
+            take()
+            shot.mark(3)
+        finally:
+            self._alone = False
+            _start().release(nonce)
+        return shot
+
+    def _reset(self) -> None:
+        if self.steps.reset:
+            device.reset_persisting_cache()
+
+    @_allocating()
+    def fill(self, target: Buffer, count: int, pattern: int) -> None:
+        target[:count].view(torch.int64).fill_(pattern - (1 << 64) if pattern >> 63 else pattern)
+        self._synchronize()
+
+    @_allocating()
+    def same(self, left: Buffer, right: Buffer, count: int) -> bool:
+        return bool(torch.equal(left[:count].view(torch.int64), right[:count].view(torch.int64)))
+
+    @_allocating()
+    def stage(self, source: Buffer, count: int) -> None:
+        """Before the clock: what is to be put first, with the withheld words poisoned."""
+        if len(self._staged) < count:
+            self._staged = self.buffer(count)
+        words = count // 4
+        withheld = max(words // WITHHELD_SHARE, min(words, 1))
+        self._last = torch.randint(max(words, 1), (withheld,), device="cuda")
+        self._staged[:count].copy_(source[:count])
+        if self.steps.withhold:
+            elsewhere = torch.randint(max(words, 1), (withheld,), device="cuda")  # plausible, and wrong
+            self._staged[:count].view(torch.int32)[self._last] = source[:count].view(torch.int32)[elsewhere]
+            self._late = source[:count].view(torch.int32)[self._last]
+        self._synchronize()
+
+    @_allocating()
+    def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
+        """Inside the clock: what was staged, a sweep of L2, the withheld words."""
+        target[:count].copy_(self._staged[:count])
+        if not self._alone:
+            self._reset()
+        if self.steps.sweep and not hot:
+            self._sweeper.add_(1)
+        if self.steps.withhold:
+            target[:count].view(torch.int32).index_copy_(0, self._last, self._late)
+        self._synchronize()
+
+    def probe_ns(self) -> int:
+        """How long a tiny kernel of the judge takes: far longer where somebody else's is still resident."""
+        if not self.steps.probe:
+            return 0
+        start = time.perf_counter_ns()
+        self._probe.add_(1)
+        torch.cuda.synchronize()
+        return time.perf_counter_ns() - start
+
+    @_allocating()
+    def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]:
+        return compare.compare(given, got, rule, TensorArrays(CHUNK))
+
+    @_allocating()
+    def nans(self, slot: Slot, region: Buffer) -> int:
+        return host_arrays.nans(slot, region, TensorArrays(CHUNK))
+
+    def release(self) -> None:
+        self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
+        torch.cuda.empty_cache()

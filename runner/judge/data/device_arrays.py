@@ -1,0 +1,66 @@
+"""What compare.py does, on torch tensors: where outputs lie on a device. The same functions on the CPU, for tests."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from runner.judge.data.host_arrays import Bytes, Far
+from runner.judge.data.layout import Slot
+
+BITS_ALONE: Final = ("float8_e8m0fnu", "float4_e2m1fn_x2")
+SIGNED: Final = ("uint16", "uint32", "uint64")  # torch compares and adds the signed ones alone
+
+PART_BYTES: Final = 1 << 28
+
+
+class TensorArrays:
+    """Regions are one-dimensional uint8 tensors. `chunk`: elements at a time, each of which takes some dozen bytes."""
+
+    xp: Any = torch
+
+    def __init__(self, chunk: int) -> None:
+        self.chunk = chunk
+
+    def values(self, slot: Slot, region: torch.Tensor) -> torch.Tensor:
+        raw = _bytes(slot, region)
+        flat = raw.view(getattr(torch, slot.dtype)) if slot.dtype not in BITS_ALONE else raw
+        if flat.is_complex():
+            parts = torch.view_as_real(flat).view(-1)
+            return parts.float() if parts.dtype == torch.float16 else parts
+        if slot.dtype in SIGNED:
+            return flat.to(torch.int64) if flat.dtype.itemsize < 8 else flat.view(torch.int64)
+        return flat.float() if flat.is_floating_point() and flat.dtype.itemsize == 1 else flat
+
+    def doubles(self, region: torch.Tensor, offset: int, count: int) -> torch.Tensor:
+        return region[offset : offset + 8 * count].view(torch.float64)
+
+    def single(self, array: torch.Tensor) -> torch.Tensor:
+        return array if array.dtype.itemsize >= 4 else array.float()
+
+    def double(self, array: torch.Tensor) -> torch.Tensor:
+        return array.double()
+
+    def row_squares(self, array: torch.Tensor, width: int) -> torch.Tensor:
+        return array.view(-1, width).square().sum(dim=1, dtype=torch.float64)
+
+    def same(self, slot: Slot, left: torch.Tensor, right: torch.Tensor) -> bool:
+        """Some at a time: comparing takes a byte for each."""
+        one, other = _bytes(slot, left), _bytes(slot, right)
+        parts = (slice(at, at + PART_BYTES) for at in range(0, slot.nbytes, PART_BYTES))
+        return all(torch.equal(one[part], other[part]) for part in parts)
+
+    def mask(self, array: torch.Tensor) -> Far:
+        return np.asarray(array.cpu().numpy())
+
+    def sample(self, array: torch.Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.asarray(array.double().cpu().numpy())
+
+    def host(self, slot: Slot, region: torch.Tensor) -> tuple[Slot, Bytes]:
+        return slot.at(0), np.ascontiguousarray(_bytes(slot, region).cpu().numpy())
+
+
+def _bytes(slot: Slot, region: torch.Tensor) -> torch.Tensor:
+    return region[slot.output : slot.output + slot.nbytes]

@@ -1,0 +1,82 @@
+"""What comparing found (compare.py), in words: for the author of a submission, and for a reviewer. Pure.
+
+Of a public case everything may be said; of a secret one our own figures and its size class, nothing of the data.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from runner.judge.data import error_model
+from runner.judge.data.compare import Figures
+from runner.judge.data.criterion import Rule
+from runner.judge.data.layout import DTYPES, Layout
+
+
+def explain(case: str, found: Figures, output: int, of: int) -> str:
+    """For the author of a submission, about a public case: what differs, where first, where most, and its pattern."""
+    which = "" if of == 1 else f", output {output}"
+    if found.reason == "precision":
+        return " ".join([f"Case {case}{which}: {_imprecise(found)}", *found.hints])
+    lines = [f"Case {case}{which}: {found.different} of {found.elements} elements are wrong."]
+    for label, element in (("First", found.first), ("Worst", found.worst)):
+        if element is not None and not (label == "Worst" and element == found.first):
+            lines.append("{} at {}: expected {}, got {}.".format(label, *element))
+    if found.reason == "nan":
+        lines.append("There are NaNs where finite values are expected.")
+    return " ".join([*lines, *found.hints])
+
+
+def explain_secret(found: Figures) -> str:
+    """About a secret case: our own figures and the size class, nothing that tells the data."""
+    text = f"A secret case with about {_about(found.elements)} output elements: "
+    if found.reason == "precision":
+        return text + _imprecise(found)
+    text += f"{100 * found.different / max(found.elements, 1):.3g} % of them are wrong"
+    if found.worst_abs is not None:
+        text += f", the worst by {found.worst_abs:.3g}"
+    return text + ". Try odd sizes, large and tiny values, and constant rows."
+
+
+def _imprecise(found: Figures) -> str:
+    error, limit = ("not finite" if one is None else f"{one:.2g}" for one in (found.relative_l2, found.limit_l2))
+    return (
+        "each element is near enough, but all together they are less precise than they must be: "
+        f"relative L2 error {error}, at most {limit}. "
+        "Is a part of it computed in a narrower number format?"
+    )
+
+
+def size_class(layout: Layout) -> int:
+    """Output elements to the nearest power of two: what may be said of a secret case."""
+    return _about(sum(slot.nbytes // DTYPES[slot.dtype][0] for slot in layout.outputs))
+
+
+def _about(elements: int) -> int:
+    return int(2 ** round(math.log2(max(elements, 1))))
+
+
+def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Rule) -> list[dict[str, Any]]:
+    """For a reviewer: right outputs whose error is that of a cheaper format than the problem's `precision.legal`.
+
+    It rejects nothing by itself: an unstable algorithm in a legal format can be as far off. An author who wants it
+    rejected declares `max_relative_l2`; without a tolerance the error model has the legal formats in its bound.
+    """
+    cheaper = error_model.cheaper(rule.precision)
+    outputs = [slot for slot in layout.outputs if slot.nbytes]
+    findings = []
+    for slot, figures in zip(outputs, found, strict=True):
+        if cheaper is None or slot.dtype not in error_model.UNIT or not figures.good or figures.relative_l2 is None:
+            continue
+        if figures.references_own:  # of rounding alone no format can be told
+            continue
+        name, least = cheaper[0], max(cheaper[1], error_model.UNIT[slot.dtype])
+        if figures.relative_l2 >= least:
+            sentence = (
+                f"The relative L2 error is {figures.relative_l2:.2g}; computing in {name} leaves {least:.2g} and more, "
+                f"the legal formats ({', '.join(rule.precision.legal if rule.precision else ())}) far less."
+            )
+            told = {"relative_l2": figures.relative_l2, "least": least, "basis": figures.basis}
+            findings.append({"rule": "cheaper_precision", "case": case, "figures": told, "sentence": sentence})
+    return findings

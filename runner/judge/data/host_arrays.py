@@ -1,0 +1,99 @@
+"""What comparing needs of arrays, whether they lie in host memory (here, numpy) or on a device (tensors.py, torch)."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from runner.judge.data.layout import Slot, values
+
+Array = Any  # of numpy or torch, as the Arrays at hand make them
+Buffer = Any
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Far = np.ndarray[Any, np.dtype[np.bool_]]  # which elements are wrong
+
+
+class Arrays(Protocol):
+    """Where the arrays lie. `xp`: the module with the functions that numpy and torch both have, by the same name."""
+
+    xp: Any
+    chunk: int  # elements at a time
+
+    def values(self, slot: Slot, region: Buffer) -> Array:
+        """Flat, in memory order; parts of complex numbers one after the other; float8 widened."""
+        ...
+
+    def doubles(self, region: Buffer, offset: int, count: int) -> Array: ...
+
+    def single(self, array: Array) -> Array:
+        """At least float32: narrower numbers widened."""
+        ...
+
+    def double(self, array: Array) -> Array: ...
+
+    def row_squares(self, array: Array, width: int) -> Array:
+        """Sum of squares of each row, in float64."""
+        ...
+
+    def same(self, slot: Slot, left: Buffer, right: Buffer) -> bool:
+        """The same bytes?"""
+        ...
+
+    def mask(self, array: Array) -> Far:
+        """In host memory."""
+        ...
+
+    def sample(self, array: Array) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """In host memory and float64."""
+        ...
+
+    def host(self, slot: Slot, region: Buffer) -> tuple[Slot, Bytes]:
+        """This output alone in host memory: where it lies there, and the bytes."""
+        ...
+
+
+class HostArrays:
+    """Host memory."""
+
+    xp: Any = np
+    chunk: int = 1 << 16  # what stays in a core's cache
+
+    def values(self, slot: Slot, region: Buffer) -> Array:
+        return values(slot, region)
+
+    def doubles(self, region: Buffer, offset: int, count: int) -> Array:
+        return region[offset : offset + 8 * count].view(np.float64)
+
+    def single(self, array: Array) -> Array:
+        return array if array.dtype.itemsize >= 4 else array.astype(np.float32)
+
+    def double(self, array: Array) -> Array:
+        return array.astype(np.float64)
+
+    def row_squares(self, array: Array, width: int) -> Array:
+        rows = array.reshape(-1, width)
+        return np.einsum("ij,ij->i", rows, rows).astype(np.float64) if width > 1 else np.square(self.double(rows[:, 0]))
+
+    def same(self, slot: Slot, left: Buffer, right: Buffer) -> bool:
+        place = slice(slot.output, slot.output + slot.nbytes)
+        return bool(np.array_equal(left[place], right[place]))
+
+    def mask(self, array: Array) -> Far:
+        return np.asarray(array)
+
+    def sample(self, array: Array) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.asarray(array, np.float64)
+
+    def host(self, slot: Slot, region: Buffer) -> tuple[Slot, Bytes]:
+        return slot.at(0), region[slot.output : slot.output + slot.nbytes]
+
+
+HOST: Final = HostArrays()
+
+
+def nans(slot: Slot, region: Buffer, arrays: Arrays = HOST) -> int:
+    """How many numbers of this output are none; parts of complex ones count each."""
+    values, xp = arrays.values(slot, region), arrays.xp
+    starts = range(0, len(values), arrays.chunk)
+    return sum(int(xp.count_nonzero(xp.isnan(values[start : start + arrays.chunk]))) for start in starts)

@@ -1,0 +1,259 @@
+"""Where a case's tensors lie in the two regions: the oracle's JSON, parsed once into frozen, bounded values.
+
+The oracle is trusted with the problem alone, so nothing here is believed: sizes, offsets and types are checked against
+the regions before a byte is copied.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from runner.judge.data.faults import OracleFailed
+
+MAX_SLOTS: Final = 1024
+MAX_DIMS: Final = 12
+ALIGN: Final = 256  # bytes; offsets and sizes of regions are multiples of it
+MAX_LAYOUT_BYTES: Final = 500_000
+MOST: Final = 1 << 62  # of any number in a layout
+
+# All that reading a stranger's JSON can raise: each is the fault of the one who sent it.
+MALFORMED: Final = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
+
+WIDE_FACTOR: Final = 2  # bytes for outputs in double precision, against those for outputs
+WIDE_MOST_BYTES: Final = 4 << 30  # larger outputs are held against the reference alone
+# Bytes of one element in double precision, of the formats that an error model knows. As in sandbox/inside/slots.py.
+WIDE_BYTES: Final = {
+    **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 8),
+    **dict.fromkeys(("complex32", "complex64", "complex128"), 16),
+}
+
+# dtype → (bytes, how the judge looks at it). bfloat16 has no numpy type: its bits are widened to float32. Exponents
+# alone (e8m0) and two numbers in a byte (e2m1 x2) are bits to the judge, as packed integers are.
+DTYPES: Final[dict[str, tuple[int, str]]] = {
+    "float64": (8, "<f8"),
+    "float32": (4, "<f4"),
+    "float16": (2, "<f2"),
+    "bfloat16": (2, "<u2"),
+    "complex32": (4, "<f2"),
+    "complex64": (8, "<c8"),
+    "complex128": (16, "<c16"),
+    **{f"int{8 * size}": (size, f"<i{size}") for size in (8, 4, 2, 1)},
+    **{f"uint{8 * size}": (size, f"<u{size}") for size in (8, 4, 2, 1)},
+    "bool": (1, "u1"),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), (1, "u1")),
+    **dict.fromkeys(("float8_e8m0fnu", "float4_e2m1fn_x2"), (1, "u1")),
+}
+
+
+def _float8(exponent_bits: int, mantissa_bits: int, special: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The value of each of the 256 patterns (OCP 8-bit Floating Point Specification, 2023).
+
+    `special`: `ieee` has infinities and NaNs; `fn` no infinity and one NaN of either sign; `fnuz` a bias larger by one,
+    and minus zero is its only NaN (Noune et al., 8-bit numerical formats for deep neural networks, 2022).
+    """
+    patterns = np.arange(256)
+    exponent = (patterns & 0x7F) >> mantissa_bits
+    fraction = (patterns & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
+    bias = (1 << (exponent_bits - 1)) - (special != "fnuz")
+    size = np.ldexp(np.where(exponent > 0, 1 + fraction, fraction), np.maximum(exponent, 1) - bias)
+    if special == "ieee":
+        top = exponent == (1 << exponent_bits) - 1
+        size = np.where(top, np.where(fraction == 0, np.inf, np.nan), size)
+    elif special == "fn":
+        size[patterns & 0x7F == 0x7F] = np.nan
+    else:
+        size[0x80] = np.nan
+    signed: np.ndarray[Any, np.dtype[np.float32]] = np.where(patterns & 0x80, -size, size).astype(np.float32)
+    return signed
+
+
+FLOAT8: Final = {
+    "float8_e4m3fn": _float8(4, 3, "fn"),
+    "float8_e5m2": _float8(5, 2, "ieee"),
+    "float8_e4m3fnuz": _float8(4, 3, "fnuz"),
+    "float8_e5m2fnuz": _float8(5, 2, "fnuz"),
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One tensor. Offsets in bytes into the region, -1 where it does not lie there; strides in elements.
+
+    One with an offset has memory of its own and is dense; one that looks at another's (role "view") has no bytes here.
+    """
+
+    role: str
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    nbytes: int
+    input: int
+    output: int
+
+    def at(self, output: int) -> Slot:
+        """The same tensor at another place."""
+        return replace(self, output=output)
+
+    def index_of(self, position: int) -> list[int]:
+        """The index, as its author writes it, of the element at `position` in memory order."""
+        index = [0] * len(self.shape)
+        for axis in sorted(range(len(self.shape)), key=lambda axis: -self.stride[axis]):
+            if self.shape[axis] > 1:
+                index[axis], position = divmod(position, self.stride[axis])
+        return index
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All slots of one case; `text` is what the harness gets, byte for byte."""
+
+    slots: tuple[Slot, ...]
+    input_bytes: int
+    output_bytes: int
+    text: bytes
+
+    @property
+    def outputs(self) -> tuple[Slot, ...]:
+        return tuple(slot for slot in self.slots if slot.output >= 0)
+
+
+def wide_places(layout: Layout) -> tuple[dict[int, int], int]:
+    """Where each output lies in double precision, by its number among `outputs`; the bytes of all of them.
+
+    Behind these bytes the spreads of the same elements have the same places.
+    """
+    places: dict[int, int] = {}
+    end = 0
+    for index, slot in enumerate(layout.outputs):
+        size = math.prod(slot.shape) * WIDE_BYTES.get(slot.dtype, 0)
+        if size:
+            places[index] = end
+        end += -(-size // ALIGN) * ALIGN
+    return places, end
+
+
+def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
+    """Raises OracleFailed where a slot is malformed or leaves its region."""
+    try:
+        given = data["slots"][: MAX_SLOTS + 1]
+        slots = tuple(_view(item, given) if item["role"] == "view" else _slot(item) for item in given)
+        input_bytes, output_bytes = _whole(data, "input_bytes"), _whole(data, "output_bytes")
+        text = json.dumps(data, allow_nan=False).encode()
+    except MALFORMED as err:
+        raise _malformed(err) from None
+    fits = 0 <= input_bytes <= input_limit and 0 <= output_bytes <= output_limit
+    whole = input_bytes % ALIGN == output_bytes % ALIGN == 0
+    if len(slots) > MAX_SLOTS or not fits or not whole or len(text) > MAX_LAYOUT_BYTES:
+        raise OracleFailed(f"a case of {len(slots)} tensors, {input_bytes} + {output_bytes} bytes is too large")
+    for slot in slots:
+        for offset, size in ((slot.input, input_bytes), (slot.output, output_bytes)):
+            if offset != -1 and not 0 <= offset <= offset + slot.nbytes <= size:
+                raise OracleFailed("a tensor leaves its region")
+    if not any(slot.output >= 0 and slot.nbytes for slot in slots):
+        raise OracleFailed("the reference returns no tensor with any elements: there is nothing to check")
+    return Layout(slots, input_bytes, output_bytes, text)
+
+
+def returned(layout: Layout) -> list[Slot]:
+    """What the reference's result holds, in its order, each as a dense tensor among the outputs' bytes. For a view with
+    gaps stands all that it looks at. Raises OracleFailed."""
+    try:
+        data = json.loads(layout.text)
+        numbers = dict.fromkeys(slots_of(data["result"]))
+        found = [_dense(layout, number, data["slots"][number]) for number in numbers]
+    except MALFORMED as err:
+        raise _malformed(err) from None
+    unique = {(slot.output, slot.nbytes): slot for slot in found if slot.output >= 0}
+    return list(unique.values())
+
+
+def _malformed(err: Exception) -> OracleFailed:
+    return OracleFailed(f"the problem's container sent a malformed layout: {repr(err)[:500]}")
+
+
+def _dense(layout: Layout, number: int, told: dict[str, Any]) -> Slot:
+    if type(number) is not int or number < 0:
+        raise ValueError(f"a result in slot {str(number)[:40]}")
+    slot = layout.slots[number]
+    if slot.role != "view":
+        return slot
+    base: Slot = layout.slots[told["of"]]
+    size = math.prod(slot.shape) * DTYPES[slot.dtype][0]
+    steps = sorted((step, length) for step, length in zip(slot.stride, slot.shape, strict=True) if length > 1)
+    expected = [math.prod(length for _, length in steps[:place]) for place in range(len(steps))]
+    if base.output < 0 or [step for step, _ in steps] != expected:
+        return base
+    return replace(slot, output=base.output + told["at"], nbytes=size)
+
+
+def slots_of(node: dict[str, Any]) -> Iterator[int]:
+    """Of a node as sandbox/inside/tree.py has them."""
+    if "slot" in node:
+        yield node["slot"]
+    for part in node.get("of", ()):
+        yield from slots_of(part[1] if isinstance(part, list) else part)
+
+
+def _slot(data: Any) -> Slot:
+    slot = _formed(data, *(_whole(data, key) for key in ("nbytes", "input", "output")))
+    if slot.nbytes != math.prod(slot.shape) * DTYPES[slot.dtype][0]:
+        raise ValueError(f"{slot.nbytes} bytes for {slot.shape} of {slot.dtype}")
+    expected = 1
+    for step, size in sorted(zip(slot.stride, slot.shape, strict=True)):
+        if size > 1 and slot.nbytes and step != expected:
+            raise ValueError(f"strides {slot.stride} of {slot.shape} overlap or leave gaps")
+        expected *= size
+    return slot
+
+
+def _view(data: Any, slots: list[Any]) -> Slot:
+    """A tensor in the memory of another slot. Its strides may repeat elements or skip some, but never leave it."""
+    slot = _formed(data, 0, -1, -1)
+    of, at, each = data["of"], data["at"], DTYPES[slot.dtype][0]
+    if type(of) is not int or not 0 <= of < len(slots) or slots[of]["role"] == "view" or type(at) is not int:
+        raise ValueError("a view of no tensor with memory of its own")
+    steps = zip(slot.shape, slot.stride, strict=True)
+    length = 0 if 0 in slot.shape else each * (1 + sum((size - 1) * step for size, step in steps))
+    if at % each or not 0 <= at <= at + length <= _whole(slots[of], "nbytes"):
+        raise ValueError("a view leaves the tensor that it looks at")
+    return slot
+
+
+def _formed(data: Any, nbytes: int, first: int, second: int) -> Slot:
+    shape, stride = (tuple(_bounded(n, key) for n in data[key][: MAX_DIMS + 1]) for key in ("shape", "stride"))
+    slot = Slot(str(data["role"]), str(data["dtype"]), shape, stride, nbytes, first, second)
+    if slot.dtype not in DTYPES:
+        raise ValueError(f"dtype {slot.dtype} is not supported")
+    if len(shape) > MAX_DIMS or len(stride) != len(shape) or any(n < 0 for n in (*shape, *stride)):
+        raise ValueError(f"shape {shape} with strides {stride}")
+    return slot
+
+
+def _whole(data: Any, key: str) -> int:
+    return _bounded(data[key], key)
+
+
+def _bounded(value: Any, key: str) -> int:
+    if type(value) is not int or not -1 <= value <= MOST:  # -1: an offset in a region where the tensor does not lie
+        raise ValueError(f"{key}: {str(value)[:40]} is no size or place")
+    return value
+
+
+def values(slot: Slot, region: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, Any]:
+    """The slot's elements in memory order, widened where numpy has no such type. `region` holds the outputs' bytes."""
+    raw = region[slot.output : slot.output + slot.nbytes]
+    if slot.dtype == "bfloat16":
+        return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+    if slot.dtype in FLOAT8:
+        return FLOAT8[slot.dtype][raw]
+    if slot.dtype.startswith("complex"):  # real and imaginary part are compared each
+        parts = raw.view({"complex32": "<f2", "complex64": "<f4", "complex128": "<f8"}[slot.dtype])
+        return parts.astype(np.float32) if slot.dtype == "complex32" else parts
+    return raw.view(DTYPES[slot.dtype][1])

@@ -1,0 +1,191 @@
+"""Where tensors lie, behind one set of operations: host memory here, a device's elsewhere. The judge cannot tell.
+
+A Region is shared with one container by its descriptor; a buffer is the judge's own. Every operation is complete when
+it returns.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+
+from runner.judge.data import compare, host_arrays
+from runner.judge.data.criterion import Rule
+from runner.judge.data.layout import Slot
+
+F_SEAL_FUTURE_WRITE: Final = 0x10  # Linux 5.1; Python 3.11 has no name for it
+SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+
+
+class NoMemory(Exception):
+    """No memory is left for the judge. While a tenant lives it is the tenant that took it."""
+
+
+Buffer = Any  # one-dimensional bytes: a numpy array on the host, a torch tensor on a device
+
+
+class Region(Protocol):
+    """Memory that one container maps too. `bytes` is this side's view, `size` its length, `fd` what travels."""
+
+    fd: int
+    size: int
+    bytes: Buffer
+
+    def close(self) -> None: ...
+
+
+class Memory(Protocol):
+    """Counts are in bytes, always of a layout: multiples of 256. Any operation may raise NoMemory."""
+
+    device: str  # as torch names it
+    frozen_stands_still: bool  # does nothing of a frozen container work on this memory? A device may
+    sweeps: bool  # does a call find the cache empty, unless told otherwise?
+    moves: bool  # do data lie now here, now there in a region? Every place that was used once stays taken
+    snapshot_bytes: int  # of the judge's memory for the inputs and outputs of one block
+
+    def region(self, name: str, size: int) -> Region: ...
+
+    def buffer(self, size: int) -> Buffer: ...
+
+    def copy(self, target: Buffer, source: Buffer, count: int) -> None: ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is copied, filled or staged in here is complete when it ends."""
+        ...
+
+    def stage(self, source: Buffer, count: int) -> None:
+        """What can be done before the clock for a `put` of the same bytes."""
+        ...
+
+    def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
+        """Inside the clock: inputs into a container's region. `hot`: whatever is in the cache may stay there."""
+        ...
+
+    def probe_ns(self) -> int:
+        """Is the device idle? How long a tiny piece of the judge's own work took; 0 where the question has no sense."""
+        ...
+
+    def fill(self, target: Buffer, count: int, pattern: int) -> None: ...
+
+    def same(self, left: Buffer, right: Buffer, count: int) -> bool: ...
+
+    def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]: ...
+
+    def nans(self, slot: Slot, region: Buffer) -> int: ...
+
+    def release(self) -> None:
+        """What is kept for later goes back to the device: there may be no later."""
+        ...
+
+
+@dataclass(frozen=True)
+class Words:
+    """Where the judge's device sees two words of a container's answers. `gate` 0: nobody waits for it."""
+
+    gate: int
+    echo: int
+
+
+class Shot(Protocol):
+    """Work that a device does by itself: put, open the gate, wait for the echo, take."""
+
+    def is_put(self) -> bool:
+        """Have the inputs come?"""
+        ...
+
+    def is_done(self) -> bool: ...
+
+    def times_ns(self) -> tuple[int, int, int]:
+        """When it is done, by the device's own clock: all of it, putting, taking."""
+        ...
+
+
+@runtime_checkable
+class WaitingMemory(Protocol):
+    """Of a device that waits for words, with no host in between."""
+
+    def host_page(self, page: mmap.mmap) -> int:
+        """Where the device sees a page of the host, until `forget_page`."""
+        ...
+
+    def forget_page(self, page: mmap.mmap) -> None: ...
+
+    def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> Shot:
+        """`put` and `take` ask this memory for copies; nothing else may be asked of it before the shot is done."""
+        ...
+
+
+class SharedPages:
+    """One sealed memfd, mapped here. `for_reading_only`: later mappings, the container's, cannot write."""
+
+    def __init__(self, name: str, size: int, *, for_reading_only: bool = False) -> None:
+        self.size = size
+        self.fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, size)
+        self.map = mmap.mmap(self.fd, size)
+        seals = SIZE_SEALS | (F_SEAL_FUTURE_WRITE if for_reading_only else 0) | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
+        self.bytes: Buffer = np.frombuffer(self.map, dtype=np.uint8)
+
+    def close(self) -> None:
+        """The memory itself goes when the last view of it does."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+class HostMemory:
+    """Sealed memfds, and numpy."""
+
+    device = "cpu"
+    frozen_stands_still = True
+    sweeps = False  # what the judge has just written may lie in any cache
+    moves = False
+    snapshot_bytes = 2 << 30
+
+    def region(self, name: str, size: int) -> SharedPages:
+        return SharedPages(name, size)
+
+    def buffer(self, size: int) -> Buffer:
+        """Touched, so that no page fault of ours falls inside a clock. Raises NoMemory."""
+        try:
+            return np.ones(size, dtype=np.uint8)
+        except MemoryError:
+            raise NoMemory(f"no {size} bytes of memory are left for the judge") from None
+
+    def copy(self, target: Buffer, source: Buffer, count: int) -> None:
+        np.copyto(target[:count], source[:count])
+
+    def together(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def stage(self, source: Buffer, count: int) -> None:
+        """Nothing: no thread of a frozen container sees inputs while they are copied."""
+
+    def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
+        self.copy(target, source, count)
+
+    def probe_ns(self) -> int:
+        return 0
+
+    def fill(self, target: Buffer, count: int, pattern: int) -> None:
+        target[:count].view(np.uint64)[:] = pattern
+
+    def same(self, left: Buffer, right: Buffer, count: int) -> bool:
+        return bool(np.array_equal(left[:count].view(np.uint64), right[:count].view(np.uint64)))
+
+    def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]:
+        return compare.compare(given, got, rule)
+
+    def nans(self, slot: Slot, region: Buffer) -> int:
+        return host_arrays.nans(slot, region)
+
+    def release(self) -> None:
+        """Nothing is kept."""

@@ -1,0 +1,1 @@
+"""State of the device and of the host during a run."""

@@ -1,0 +1,220 @@
+"""CPU time that others took, all of it less that of the judge and its containers; and how long ours waited for a core.
+
+Load of our own is no disturbance, however much it is. The account of others comes from the first source that is there:
+cpuacct of cgroup v1 (ns, by core), the top-level groups of cgroup v2 (µs, all cores together), /proc/stat (ticks, so
+it carries a grain). That of waiting comes from the judge's schedstat and the containers' own PSI, or else from the
+host's PSI, which also counts those who wait for each other.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+from runner.judge.device.kernel_files import HostFolders, KernelFile, open_all, open_file
+
+PER_CORE: Final = "cpuacct.usage_percpu"
+SUM: Final = "cpu.stat"
+PRESSURE: Final = "cpu.pressure"
+TICK_NS: Final = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+BUSY_COLUMNS: Final = (0, 1, 2, 5, 6)  # of /proc/stat: user, nice, system, irq, softirq
+
+Pids = Callable[[], frozenset[int]]
+Ticks = Mapping[int, Sequence[int]]  # by core, the columns of /proc/stat
+
+
+class Foreign(Protocol):
+    def ns(self, ticks: Ticks) -> tuple[tuple[int, ...], int]:
+        """CPU time of others, by core or in one sum, empty where nothing tells; and how exactly that is known."""
+
+    def close(self) -> None: ...
+
+
+class _Groups:
+    """The control groups of our containers, by one file of each; those that ended keep what they had used.
+
+    `processes` are ours too but share the judge's own group, or their group cannot be seen from here: each is counted
+    by its own clock.
+    """
+
+    def __init__(self, pids: Pids, folders: HostFolders, name: str) -> None:
+        self._pids = pids
+        self._folders = folders
+        self._name = name
+        self._known = {os.getpid()}
+        self._not_theirs = set(_groups_of("self", folders, name))
+        self._files: dict[Path, KernelFile] = {}
+        self._processes: dict[int, int] = {}
+
+    def read(self) -> list[bytes]:
+        for pid in self._pids() - self._known:
+            self._known.add(pid)
+            self._find(pid)
+        return [file.read() for file in self._files.values()]
+
+    def complete(self) -> bool:
+        """Whether every container known so far has its file."""
+        return bool(self.read()) and not self._processes
+
+    def processes_ns(self) -> int:
+        for pid in self._processes:
+            with suppress(OSError):
+                self._processes[pid] = time.clock_gettime_ns(_clock_of(pid))
+        return sum(self._processes.values())
+
+    def _find(self, pid: int) -> None:
+        for group in _groups_of(str(pid), self._folders, self._name):
+            path = group / self._name
+            if path in self._files:
+                return
+            if group not in self._not_theirs and (file := open_file(path)) is not None:
+                self._files[path] = file
+                return
+        self._processes[pid] = 0
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+
+class _ByCore:
+    """From cgroup v1, where the judge keeps to one core: ns on each core that counts.
+
+    Our own time is read before the total: asking for it is what brings the account of a running process up to date.
+    """
+
+    def __init__(self, total: KernelFile, own: _Groups, judge: int, cores: Sequence[int]) -> None:
+        self._total = total
+        self._own = own
+        self._judge = judge
+        self._cores = cores
+
+    def ns(self, ticks: Ticks) -> tuple[tuple[int, ...], int]:
+        ours = [[int(one) for one in text.split()] for text in self._own.read()]
+        everywhere, judge = self._own.processes_ns(), time.process_time_ns()
+        used = [int(one) for one in self._total.read().split()]
+        foreign = {core: used[core] - sum(one[core] for one in ours) - everywhere for core in self._cores}
+        if self._judge in foreign:
+            foreign[self._judge] -= judge
+        return tuple(foreign.values()), 0
+
+    def close(self) -> None:
+        self._total.close()
+        self._own.close()
+
+
+class _Summed:
+    """From cgroup v2, or from ticks where there are no groups to sum: one figure for all cores."""
+
+    def __init__(self, groups: list[KernelFile], own: _Groups, cores: Sequence[int]) -> None:
+        self._groups = groups
+        self._own = own
+        self._cores = cores
+
+    def ns(self, ticks: Ticks) -> tuple[tuple[int, ...], int]:
+        ours = sum(_usage_ns(text) for text in self._own.read())
+        ours += self._own.processes_ns() + time.process_time_ns()
+        if self._groups:
+            return (sum(_usage_ns(group.read()) for group in self._groups) - ours,), 0
+        counted = [ticks[core] for core in self._cores if core in ticks]
+        if not counted:
+            return (), 0
+        spent = sum(columns[column] for columns in counted for column in BUSY_COLUMNS)
+        return (spent * TICK_NS - ours,), (len(counted) + 1) * TICK_NS
+
+    def close(self) -> None:
+        for group in self._groups:
+            group.close()
+        self._own.close()
+
+
+def open_foreign(pids: Pids, folders: HostFolders, cores: Sequence[int]) -> Foreign:
+    """The most exact account that this host offers."""
+    judge, total = os.sched_getaffinity(0), open_file(folders.cgroup / "cpuacct" / PER_CORE)
+    if total is not None and len(judge) == 1 and len(total.read().split()) > max(cores, default=0):
+        return _ByCore(total, _Groups(pids, folders, PER_CORE), min(judge), cores)
+    if total is not None:
+        total.close()
+    groups = []
+    if folders.cgroup not in _groups_of("self", folders, SUM):  # else there is work outside all groups, ours
+        groups = open_all(sorted(folders.cgroup.glob("*/cpu.stat")))
+    return _Summed(groups, _Groups(pids, folders, SUM), cores)
+
+
+class OwnWaiting:
+    """Of the judge's measuring thread, which must be the one that makes this, and of the containers."""
+
+    def __init__(self, thread: KernelFile, containers: _Groups) -> None:
+        self._thread = thread
+        self._containers = containers
+
+    def ns(self) -> int:
+        ran_waited_slices = self._thread.read().split()
+        return int(ran_waited_slices[1]) + sum(_stalled_ns(text) for text in self._containers.read())
+
+    def close(self) -> None:
+        self._thread.close()
+        self._containers.close()
+
+
+class HostWaiting:
+    """Of anybody. PSI is weighed over the cores that are not idle: one core's waiting is at most `cores` times it."""
+
+    def __init__(self, pressure: KernelFile | None, cores: int) -> None:
+        self._pressure = pressure
+        self._cores = cores
+
+    def ns(self) -> int | None:
+        return None if self._pressure is None else self._cores * _stalled_ns(self._pressure.read())
+
+    def close(self) -> None:
+        if self._pressure is not None:
+            self._pressure.close()
+
+
+def open_waiting(pids: Pids, folders: HostFolders, cores: int) -> OwnWaiting | HostWaiting:
+    """The most exact account that this host offers of the containers that are there now."""
+    containers = _Groups(pids, folders, PRESSURE)
+    thread = open_file(folders.proc / "self/task" / str(threading.get_native_id()) / "schedstat")
+    if thread is not None and len(thread.read().split()) == 3 and containers.complete():
+        return OwnWaiting(thread, containers)
+    containers.close()
+    if thread is not None:
+        thread.close()
+    return HostWaiting(open_file(folders.proc / "pressure" / "cpu"), cores)
+
+
+def _groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:
+    """Folders that may be the process's control group: of version 1 for PER_CORE, else of version 2."""
+    try:
+        lines = (folders.proc / pid / "cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    root, found = folders.cgroup, []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if name == PER_CORE and "cpuacct" in controllers.split(","):
+            found.append(root / "cpuacct" / path.lstrip("/"))
+        elif name != PER_CORE and not controllers:
+            found += [base / path.lstrip("/") for base in (root, root / "unified")]
+    return found
+
+
+def _clock_of(pid: int) -> int:
+    """The kernel's number for the CPU-time clock of a whole process (what clock_getcpuclockid answers)."""
+    return (~pid << 3) | 2
+
+
+def _usage_ns(text: bytes) -> int:
+    """Of cpu.stat, whose first line is "usage_usec N"."""
+    return 1000 * int(text.split(b"\n", 1)[0].rpartition(b" ")[2] or 0)
+
+
+def _stalled_ns(text: bytes) -> int:
+    """Of a PSI file: "some avg10=… avg60=… avg300=… total=MICROSECONDS"."""
+    return 1000 * int(text.split(b"\n", 1)[0].rpartition(b"total=")[2] or 0)

@@ -1,0 +1,57 @@
+"""What the judge's own copying of a case's inputs and outputs costs at each side.
+
+It lies in every call's wall time, and two containers' allocations differ: on an H200 by half a per cent of it, which is
+8 µs where a call brings 2.7 GB (docs/measurements.md). What a candidate's device did while its inputs came lies in the
+same time. So the same copies are timed once more when no code of others runs any more, and that is taken off both
+sides' gaps, as far as gap.py believes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from problems.spec import Case
+from runner.evidence import gap
+from runner.judge.data.call import Input
+from runner.judge.data.layout import Layout
+from runner.judge.data.memory import Buffer
+from runner.judge.sides.tenant import Tenant
+
+LEAST_BYTES: Final = gap.LARGE_BYTES
+ROUNDS: Final = 8  # at the least; every place has its turn
+WARM_ROUNDS: Final = 1  # before them, which counts for nothing
+
+Times = dict[str, list[list[int]]]  # [putting, taking] in ns, by side
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Of one case: between which places its data went, by side. When no code of others runs any more, `time`."""
+
+    case: Case
+    places: dict[str, list[tuple[int, int]]]
+
+    @classmethod
+    def of(cls, case: Case, layout: Layout, sides: Mapping[str, Tenant]) -> Copies | None:
+        """As it is now; None where they need not be timed, or cannot."""
+        if layout.input_bytes + layout.output_bytes < LEAST_BYTES or not all(side.queues for side in sides.values()):
+            return None
+        return cls(case, {name: side.whereabouts for name, side in sides.items()})
+
+    def time(self, sides: Mapping[str, Tenant], given: Input, into: Buffer) -> Times:
+        """Of a fresh input of the case, the same for all; nothing where it is too large for the places that others had.
+        Sides in turn, what comes first changing with each round."""
+        places = {
+            name: [place for place in self.places[name] if side.holds(place, given.layout)]
+            for name, side in sides.items()
+        }
+        if not all(places.values()):
+            return {}
+        found: Times = {name: [] for name in sides}
+        for number in range(WARM_ROUNDS + max(ROUNDS, *map(len, places.values()))):
+            for name in sorted(sides, reverse=number % 2 > 0):
+                times = sides[name].time_copies(given, places[name][number % len(places[name])], into)
+                found[name] += [times] if number >= WARM_ROUNDS else []
+        return found

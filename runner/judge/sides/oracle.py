@@ -1,0 +1,284 @@
+"""Asks the problem's container for inputs, expected outputs and checks. It runs the problem's code; the judge does not.
+
+The oracle is frozen but for the moments in which it is asked. Its answers are bounded; its failures are never the
+competitor's fault.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from problems.spec import Case, case_name
+from runner.judge.data import faults
+from runner.judge.data.call import Input
+from runner.judge.data.clock import Stopwatch
+from runner.judge.data.criterion import Fp64
+from runner.judge.data.faults import OracleFailed, ProblemRaised
+from runner.judge.data.layout import MALFORMED, WIDE_FACTOR, WIDE_MOST_BYTES, Layout, parse_layout, wide_places
+from runner.judge.data.memory import Buffer, Memory, Region
+from runner.judge.sides.handshake import connect
+from sandbox import protocol
+from sandbox.container import Container
+
+log = logging.getLogger("runner.oracle")
+
+ANSWER_S: Final = 120  # for one request
+AT_ONCE_NS: Final = 500_000_000  # of the problem's own code, in a request for several inputs
+MOST_AT_ONCE: Final = 32
+KEPT_BYTES: Final = 1 << 30  # of buffers, when another case begins: its own are of other lengths, and code needs room
+
+Seeds = tuple[int, int | None]  # of an input; of one that is nearly the same as the first's
+
+
+class Oracle:
+    """Use: connect, load, then `make` and `check`."""
+
+    def __init__(self, container: Container, memory: Memory, input_bytes: int, output_bytes: int) -> None:
+        self.container = container
+        self._memory = memory
+        self.checks = False  # does the problem bring its own check?
+        self._inputs = memory.region("oracle-inputs", input_bytes)
+        self._expected = memory.region("oracle-expected", output_bytes)
+        self._answer = memory.region("oracle-answer", output_bytes)
+        self._wide = memory.region("oracle-wide", min(WIDE_FACTOR * self._expected.size, WIDE_MOST_BYTES))
+        self._connection: socket.socket | None = None
+        self._number = 0
+        self._free: dict[int, list[Buffer]] = {}  # by length: asking a device's memory for it takes a microsecond
+        self._free_bytes = 0
+        self._done: list[int] = []  # numbers of inputs that no check will be asked of any more
+        self._awake = 0  # how many `awake` are open
+        self._ended = False  # is there nothing left to freeze?
+        self.asked = Stopwatch()  # in all: waiting for the oracle, and copying what it made
+        self.problem_s = 0.0  # in all: the problem's own code, as its container tells
+        self.took_ns = 0  # the last request
+        self._known: tuple[Case, Fp64] = {}, ""  # what inputs were asked for last, and how long one of them took
+        self._each_ns = 0.0
+        self.eager_ns = 0  # the reference alone, where it was timed last
+
+    def connect(self) -> None:
+        """Wait until its program is there: torch imported, the regions mapped, nothing of any problem in it."""
+        regions = self._inputs, self._expected, self._answer, self._wide
+        self._connection = connect(
+            self.container,
+            self._memory,
+            self._inputs.size,
+            self._expected.size,
+            tuple(region.fd for region in regions),
+        )
+        self.container.freeze()
+
+    def load(self, files: dict[str, str], init_seed: int | None = None) -> None:
+        """`init_seed`: reference.py defines a Model, which is constructed with this seed on every side."""
+        self.checks = bool(self._ask({"do": "load", "files": files, "init_seed": init_seed}).get("checks"))
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """Ask several things in one thaw: freezing costs more than some inputs. Only while no side is timed."""
+        if not self._awake:
+            self.container.thaw()
+        self._awake += 1
+        try:
+            yield
+        finally:
+            self._awake -= 1
+            if not self._awake and not self._ended:
+                self.container.freeze()
+
+    def follow(self, before: Oracle) -> None:
+        """In the place of one that is closed: its accounts go on, and no number comes twice."""
+        self.asked, self.problem_s, self._number = before.asked, self.problem_s + before.problem_s, before._number
+
+    def make(self, case: Case, seed: int, near: int | None = None, *, fp64: Fp64 = "") -> Input:
+        """One input of this case, copied to private memory before the oracle is asked again.
+
+        `near`: a seed; the data of (case, seed) with 1 to 8 floating-point elements changed. Where nothing of it can be
+        changed, fresh data of the seed `near`; `Input.near` says which, `Input.seed` is the seed that counted.
+        `fp64`: what is wanted in `expected64`; `Rule.fp64` says what a rule needs. `values` cost a run of the reference
+        in double precision, `spread` three to nine, `condition` as much once a case and nothing from then on.
+        """
+        return self.make_all(case, [(seed, near)], fp64=fp64)[0]
+
+    def make_all(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64 = "") -> list[Input]:
+        """The same for several (seed, near) at once: asking costs as much as making a small input."""
+        if case != self._known[0] and self._free_bytes > KEPT_BYTES:
+            self._give_back()
+        made: list[Input] = []
+        with self.asked.running(), self.awake(), _blaming_the_problem():
+            while left := seeds[len(made) :]:
+                made += self._make(case, left[: self._at_once(case, fp64)], fp64)
+        return made
+
+    def _at_once(self, case: Case, fp64: Fp64) -> int:
+        """How many of a case may be asked for in one request: one until it is known how long that takes."""
+        if (case, fp64) != self._known or self._each_ns <= 0:
+            return 1
+        return int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE))
+
+    def _make(self, case: Case, seeds: Sequence[Seeds], fp64: Fp64) -> list[Input]:
+        """Of the first of these, as many as there was room for."""
+        wanted = [{"number": self._number + k, "seed": seed, "near": near} for k, (seed, near) in enumerate(seeds, 1)]
+        answer = self._ask({"do": "make", "case": case, "wanted": wanted, "fp64": fp64, "done": self._done})
+        self._done = []
+        answers = answer.get("made")
+        if not isinstance(answers, list) or not 0 < len(answers) <= len(seeds):
+            raise OracleFailed("the problem's container did not answer with the inputs that it was asked for")
+        self._known, self._each_ns = (case, fp64), self.took_ns / len(answers)
+        begin, made = (0, 0, 0), []
+        with self._memory.together():
+            for one, (seed, near) in zip(answers, seeds, strict=False):
+                self._number += 1
+                made.append(self._made(one if isinstance(one, dict) else {}, case, seed, near, begin, fp64))
+                layout, wide = made[-1].layout, made[-1].expected64
+                doubles = 0 if wide is None else len(wide)
+                begin = begin[0] + layout.input_bytes, begin[1] + layout.output_bytes, begin[2] + doubles
+        return made
+
+    def _made(
+        self, answer: dict[str, Any], case: Case, seed: int, near: int | None, begin: tuple[int, int, int], fp64: Fp64
+    ) -> Input:
+        """One of them; it begins so many bytes into the regions of inputs, expected outputs and wide ones."""
+        layout = parse_layout(answer.get("layout"), self._inputs.size - begin[0], self._expected.size - begin[1])
+        self.eager_ns = _whole(answer, "eager_ns")
+        is_near = answer.get("near") is True
+        why_not = str(answer.get("fp64"))[:500]
+        return Input(
+            number=self._number,
+            case=case_name(case),
+            seed=seed if near is None or is_near else near,
+            layout=layout,
+            inputs=self._copy(self._inputs, begin[0], layout.input_bytes),
+            expected=self._copy(self._expected, begin[1], layout.output_bytes),
+            drawn_from=(seed, near),
+            near=is_near,
+            eager_ns=self.eager_ns,
+            expected64=None if why_not else self._copy_wide(layout, begin[2], spread=fp64 != "values"),
+            why_not64=why_not,
+            arguments=dict(case),
+            terms=tuple(int(_number(one)) for one in _by_output(answer.get("terms"), layout)),
+            condition=tuple(_pair(one) for one in _by_output(answer.get("condition"), layout)),
+        )
+
+    def _copy_wide(self, layout: Layout, begin: int, *, spread: bool) -> Buffer | None:
+        size = wide_places(layout)[1] * (2 if spread else 1)
+        if size > self._wide.size - begin:
+            raise OracleFailed(f"{size} bytes in float64 were announced, {self._wide.size - begin} are there")
+        return self._copy(self._wide, begin, size) if size else None
+
+    def release(self, given: Input) -> None:
+        """Its memory may be used again: fresh pages for every call would cost more than the call. Its check is over."""
+        self._done.append(given.number)
+        for buffer in (given.inputs, given.expected, given.expected64):
+            if buffer is not None:
+                self._free.setdefault(len(buffer), []).append(buffer)
+                self._free_bytes += len(buffer)
+        while self._free_bytes > self._memory.snapshot_bytes:
+            length = next(length for length, buffers in self._free.items() if buffers)
+            self._free[length].pop()
+            self._free_bytes -= length
+
+    def _give_back(self) -> None:
+        self._free.clear()
+        self._free_bytes = 0
+        self._memory.release()
+
+    def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
+        """The problem's own `check_implementation` on these bytes. Whose fault a failure is: own_check.py."""
+        with self.asked.running(), _blaming_the_problem():
+            self._memory.copy(self._answer.bytes, output, layout.output_bytes)
+            answer = self._ask({"do": "check", "number": number})
+            return answer.get("good") is True, _clean(str(answer.get("message", "")))[:4000]
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._connection is not None
+        with self.awake():
+            try:
+                protocol.send(self._connection, request)
+            except OSError as err:
+                raise OracleFailed(self._why_silent(err, request)) from None
+            return self._receive(request)
+
+    def _receive(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._connection is not None
+        try:
+            answer, _ = protocol.receive(self._connection, deadline_ns=time.monotonic_ns() + ANSWER_S * 1_000_000_000)
+        except (OSError, protocol.ProtocolError) as err:
+            raise OracleFailed(self._why_silent(err, request)) from None
+        if "error" in answer:
+            with _blaming_the_problem():
+                error = _clean(str(answer["error"]))
+            raise ProblemRaised(error)
+        self.took_ns = _whole(answer, "took_ns")
+        self.problem_s += self.took_ns / 1e9
+        return answer
+
+    def _why_silent(self, err: Exception, request: dict[str, Any]) -> str:
+        """For the organiser: how the container ended, or that it is still at work; where; what it printed last."""
+        where = f" at case {case_name(request['case'])}" if "case" in request else ""
+        if isinstance(err, TimeoutError):
+            why = f"gave no answer within {ANSWER_S} s{where}"
+        elif isinstance(err, protocol.ProtocolError) and not isinstance(err, protocol.ConnectionEnded):
+            why = f"sent an answer that cannot be read{where}: {str(err)[:500]}"
+        else:
+            self._ended = True
+            why = faults.end_of_problem(self.container.wait_exit(), self.container.policy.memory_bytes, where)
+        return f"it {why}. {self.container.logs()['stderr']}".strip()
+
+    def _copy(self, region: Region, begin: int, count: int) -> Buffer:
+        if buffers := self._free.get(count):
+            private = buffers.pop()
+            self._free_bytes -= count
+        else:
+            private = self._memory.buffer(count)
+        self._memory.copy(private, region.bytes[begin : begin + count], count)
+        return private
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self.container.close()
+        self._free.clear()
+        self._free_bytes = 0
+        for region in (self._inputs, self._expected, self._answer, self._wide):
+            region.close()
+
+
+def _clean(text: str) -> str:
+    return protocol.clean_text(text.encode("utf-8", "replace"))
+
+
+def _by_output(data: Any, layout: Layout) -> list[Any]:
+    """What was said by slot, in the order of the outputs; None where nothing was."""
+    said = data if isinstance(data, dict) else {}
+    return [said.get(str(number)) for number, slot in enumerate(layout.slots) if slot.output >= 0]
+
+
+def _number(data: Any) -> float:
+    return data if isinstance(data, int | float) and 0 < data < 1e300 else 0
+
+
+def _pair(data: Any) -> tuple[float, float]:
+    first, second = data if isinstance(data, list) and len(data) == 2 else (0, 0)
+    return _number(first), _number(second)
+
+
+@contextmanager
+def _blaming_the_problem() -> Iterator[None]:
+    """A last net: whatever an answer of the problem's container breaks is the problem's fault, never the host's."""
+    try:
+        yield
+    except MALFORMED as err:
+        log.exception("an answer of the problem's container could not be read")
+        raise OracleFailed(f"the problem's container sent an answer that cannot be read: {repr(err)[:500]}") from err
+
+
+def _whole(answer: dict[str, Any], key: str) -> int:
+    """A time in ns that the problem's container gave. Raises OracleFailed for any other value."""
+    value = answer.get(key, 0)
+    if type(value) is not int or not 0 <= value < 1 << 62:
+        raise OracleFailed(f"the problem's container sent {key} = {str(value)[:40]}")
+    return value

@@ -1,0 +1,374 @@
+"""One tenant seen from the judge: its container, its arena, and the way of one call.
+
+Always true: outside a call the container is frozen (where this host allows it); every wait has a deadline; after the
+first order everything that goes wrong is the submission's fault.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from problems.spec import MODEL
+from runner.judge.data import faults
+from runner.judge.data.ablation import ALL, Steps
+from runner.judge.data.call import Call, Input, Way
+from runner.judge.data.clock import HANDS_OFF, Clock
+from runner.judge.data.layout import Layout
+from runner.judge.data.memory import Buffer, Memory, NoMemory, Shot
+from runner.judge.sides.arena import PLACES, Arena
+from runner.judge.sides.control_pages import Orders, died
+from runner.judge.sides.handshake import START_S, connect
+from sandbox import protocol
+from sandbox.container import Container
+from sandbox.errors import SandboxError
+
+QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
+RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
+PAUSES: Final = 8  # after one call in so many some time goes by before the output is looked at again,
+LONGEST_PAUSE_US: Final = 2_000  # up to so much of it
+
+
+class Tenant:
+    """A submission in its container. Use: start, connect, load, then `lay_out` and `call` as often as needed."""
+
+    def __init__(
+        self,
+        name: str,
+        container: Container,
+        clock: Clock,
+        memory: Memory,
+        input_bytes: int,
+        output_bytes: int,
+        steps: Steps = ALL,
+    ) -> None:
+        self.name = name
+        self.container = container
+        self.certified = False  # can this host freeze it?
+        self.device_s = 0.0  # of all calls: from the clock's start until the output is read and nothing runs any more
+        self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
+        self._clock = clock
+        self._steps = steps
+        self._arena = Arena(memory, input_bytes, output_bytes)
+        self._orders = Orders(container, self._arena, clock)
+        self._connection: socket.socket | None = None
+        self._laid_out = b""
+        self._moves = True
+        self._is_due = False
+        self._sizes = (-1, -1)  # of the data that places were drawn for
+        self._is_fresh = False  # no call has been where the data begin now
+
+    def connect(self) -> None:
+        """Wait until the harness is there: torch imported, the arena mapped, nothing of any submission in it."""
+        arena = self._arena
+        self._connection = connect(
+            self.container, arena.memory, arena.inputs.size, arena.outputs.size, arena.descriptors
+        )
+        if not self._steps.freeze:
+            self.container.never_freeze()
+        self.certified = self.container.freezer is not None and not self._steps.left_out
+        self.container.freeze()
+
+    def load(
+        self,
+        files: dict[str, str],
+        submission: str,
+        entry: str,
+        interface: str,
+        limit_s: float,
+        build: dict[str, Any] | None = None,
+    ) -> None:
+        """Hand over the sources and import the submission, or compile it as `build` says. Raises Fault."""
+        assert self._connection is not None
+        self.container.thaw()
+        self._connection.settimeout(START_S)
+        self._moves = interface != MODEL  # which is constructed anew wherever it lies
+        job = {"files": files, "submission": submission, "entry": entry, "interface": interface, "build": build}
+        protocol.send(self._connection, job, self.container.printed)
+        self._connection.close()
+        self._connection = None
+        self._orders.give(protocol.LOAD, b"", limit_s, faults.BUILD)
+        self._freeze(faults.BUILD)
+
+    def own_calls(self, count: int) -> list[Call]:
+        """Calls of the harness's own small kernel, while nothing of any submission is here: what they cost besides is
+        this context's own. Raises SandboxError."""
+        assert self._connection is not None
+        memory, layout = self._arena.memory, Layout((), 2 * protocol.OWN_BYTES, protocol.OWN_BYTES, b"")
+        self._spread(layout)
+        try:
+            inputs, into = memory.buffer(layout.input_bytes), memory.buffer(layout.output_bytes)
+            given = Input(0, "", 0, layout, inputs, inputs)
+            protocol.send(self._connection, {"orders": 2 * count})
+            made = [self.call(given, into, START_S, own=True) for _ in range(count)]
+            self.device_s = self.steps_s = 0.0  # no job's
+            return made
+        except faults.Fault as fault:
+            raise SandboxError(f"a container failed before there was a job in it: {fault}") from None
+        except NoMemory as err:
+            raise SandboxError(f"before there was a job in any container: {err}") from None
+
+    def lay_out(self, layout: Layout, limit_s: float) -> None:
+        """Tell the harness where the tensors lie; nothing of their contents."""
+        moved = self._spread(layout) or self._is_due
+        if moved:
+            self._arena.move()
+            self._is_due, self._is_fresh = False, True
+        if moved or layout.text != self._laid_out:
+            self._thaw(faults.CALL)
+            self._orders.give(protocol.LAYOUT, layout.text, limit_s, faults.CALL)
+            self._freeze(faults.CALL)
+            self._laid_out = layout.text
+
+    def _spread(self, layout: Layout) -> bool:
+        """Draw places, where there are none for data of this size."""
+        sizes = layout.input_bytes, layout.output_bytes
+        if sizes == self._sizes:
+            return False
+        self._arena.spread(layout)
+        self._sizes = sizes
+        return True
+
+    @property
+    def whereabouts(self) -> list[tuple[int, int]]:
+        """The places that the data take in turn."""
+        return list(self._arena.places) if self._moves else [self._arena.place]
+
+    def holds(self, place: tuple[int, int], layout: Layout) -> bool:
+        return self._arena.holds(place, layout)
+
+    def begin_turns(self) -> int:
+        """From the next call on each place has its turn, if calls are queued; so many calls that takes."""
+        self._arena.begin_turns()
+        self._is_fresh = False
+        return PLACES if self._moves else 1
+
+    def move(self) -> None:
+        """From the next call on the data lie elsewhere. Those of queued calls always do."""
+        self._is_due = self._moves and self._arena.memory.moves
+
+    def time_copies(self, given: Input, place: tuple[int, int], into: Buffer) -> list[int]:
+        """How long the judge's device puts and takes there, in ns, while nothing of this container runs."""
+        nonce = secrets.randbits(64) | 1
+        self._arena.go_to(place)
+        self._arena.stage(given.layout, given.inputs)
+        shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False)
+        self._release(shot, nonce)
+        return list(shot.times_ns()[1:])
+
+    def call(
+        self,
+        given: Input,
+        into: Buffer,
+        limit_s: float,
+        *,
+        idle: bool = False,
+        hot: bool = False,
+        queue: bool = True,
+        own: bool = False,
+    ) -> Call:
+        """One call; `into` receives the whole output. `idle`: the same way without the call. `hot`: the cache is left
+        as it is. `queue`: a device gets its work beforehand, where it and the submission can. `own`: of the harness's
+        own kernel (own_calls).
+
+        Poison the output; with everything frozen start the clock, copy the inputs in, let the tenant go, copy the whole
+        output away, stop the clock. Then look whether the inputs are unchanged and, at times after a pause, whether the
+        output still is. Which part of the time counts: certificate.py. Raises Fault.
+        """
+        arena, layout = self._arena, given.layout
+        queue = queue and self.queues and not idle
+        entered = self._clock.now_ns()
+        if queue and self._moves and not self._is_fresh:
+            arena.move()
+        self._is_fresh = False
+        with arena.memory.together():
+            arena.poison(layout, secrets.randbits(64))
+            arena.stage(layout, given.inputs)
+        kind = protocol.IDLE if idle else protocol.CALL
+        with HANDS_OFF, self._frozen_after():
+            probe_ns = arena.memory.probe_ns()
+            began = self._clock.now_ns()
+            if queue:
+                way = self._queued(given, into, limit_s, protocol.OWN if own else protocol.QUEUE, hot=hot)
+            elif arena.can_wait and self._steps.arm and self._steps.read:
+                way = self._by_device(given, into, limit_s, kind, hot=hot)
+            else:
+                way = self._by_host(given, into, limit_s, kind, hot=hot)
+            self.device_s += (self._clock.now_ns() - began) / 1e9
+        kept = arena.inputs_are(layout, given.inputs)
+        if secrets.randbelow(PAUSES) == 0:  # nobody knows after which calls
+            time.sleep(secrets.randbelow(LONGEST_PAUSE_US) / 1e6)
+        late = not arena.outputs_are(layout, into)
+        self.steps_s += (self._clock.now_ns() - entered) / 1e9
+        return Call(**way._asdict(), probe_ns=probe_ns, inputs_kept=kept, late=late)
+
+    def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
+        """The judge's host copies and takes the time; the tenant is let go by an order."""
+        arena, layout, now = self._arena, given.layout, self._clock.now_ns
+        nonce = secrets.randbits(64) | 1
+        start = now()
+        arena.put_inputs(layout, given.inputs, hot=hot)
+        put = now()
+        start = start if self._steps.early else put
+        self._orders.write(kind, b"", nonce)
+        self._thaw(faults.CALL)
+        thawed = now()
+        if arena.memory.frozen_stands_still:
+            inner_ns = self._orders.answer((kind, nonce), limit_s, faults.CALL)
+            freeze_ns = self._freeze(faults.CALL)
+        else:  # what is in the snapshot was there before `end`, frozen or not
+            self._orders.wait(nonce, limit_s, faults.CALL, by_device=True)
+        seen = now()
+        arena.take_outputs(layout, into)
+        end = now() if self._steps.read else seen
+        if not arena.memory.frozen_stands_still:
+            inner_ns = self._orders.answer((kind, nonce), limit_s, faults.CALL)
+            freeze_ns = self._freeze(faults.CALL)
+        return Way(end - start, put - start, end - seen, inner_ns, thawed - put, freeze_ns)
+
+    def _by_device(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
+        """The judge's device copies and takes the time; the tenant is let go by an order, when its inputs have come."""
+        nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
+        shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False, hot=hot)
+        with self._releasing(shot, nonce):
+            give_up = now() + RELEASE_NS
+            while not shot.is_put():
+                if now() > give_up:
+                    raise SandboxError("the device did not copy an input in time")
+            ordered = now()
+            self._orders.write(kind, b"", nonce)
+            self._thaw(faults.CALL)
+            thawed = now()
+            self._orders.wait(nonce, limit_s, faults.CALL, by_device=True)
+            self._release(shot, nonce)
+            inner_ns = self._orders.answer((kind, nonce), limit_s, faults.CALL)
+            freeze_ns = self._freeze(faults.CALL)
+        return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
+
+    def _queued(self, given: Input, into: Buffer, limit_s: float, order: int, *, hot: bool) -> Way:
+        """The tenant's device gets the call's work first and waits at a gate; with every host thread frozen the judge's
+        device copies the inputs in, opens the gate, waits for the echo and reads.
+
+        Code that waits for its device while it still hands out work is not ready in time, nor is work that needs the
+        host: then the gate opens with the tenant running, and the call does not count as queued.
+        """
+        nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
+        self._orders.write(order, b"", nonce)
+        began = now()
+        self._thaw(faults.CALL)
+        thaw_ns = now() - began
+        try:
+            ready = self._orders.echoed(nonce, QUEUE_NS)
+            if ready:
+                self._orders.answer((order, nonce), limit_s, faults.CALL)
+                self._freeze(faults.CALL)
+            shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=True, hot=hot)
+        except BaseException:
+            protocol.write_gate(self._arena.answers.map, nonce)  # nothing is left waiting
+            raise
+        with self._releasing(shot, nonce):
+            queued = ready and self._is_done(shot)
+            if not ready:
+                self._orders.answer((order, nonce), limit_s, faults.CALL)
+            elif not queued:
+                self._thaw(faults.CALL)
+            if not queued:
+                inner_ns = self._orders.give(protocol.TELL, b"", limit_s, faults.CALL)
+                self._release(shot, nonce)
+        if queued:
+            self._thaw(faults.CALL)
+            inner_ns = self._orders.give(protocol.TELL, b"", limit_s, faults.CALL)
+        freeze_ns = self._freeze(faults.CALL)
+        return self._timed(shot, inner_ns, thaw_ns, freeze_ns, queued=queued)
+
+    def _timed(self, shot: Shot, inner_ns: int, thaw_ns: int, freeze_ns: int, *, queued: bool = False) -> Way:
+        wall_ns, put_ns, take_ns = shot.times_ns()
+        wall_ns -= 0 if self._steps.early else put_ns
+        return Way(wall_ns, put_ns, take_ns, inner_ns, thaw_ns, freeze_ns, queued)
+
+    def _is_done(self, shot: Shot) -> bool:
+        """Within QUEUE_NS."""
+        give_up = self._clock.now_ns() + QUEUE_NS
+        while not shot.is_done():
+            if self._clock.now_ns() > give_up:
+                return False
+        return True
+
+    def _freeze(self, when: str) -> int:
+        """How long it took, in ns. A container that will not be frozen, or died meanwhile, did that itself."""
+        start = self._clock.now_ns()
+        try:
+            self.container.freeze()
+        except TimeoutError:
+            raise faults.Fault("policy", "unfreezable", f"Your code could not be stopped {when}.") from None
+        except OSError:
+            raise died(self.container, when) from None
+        return self._clock.now_ns() - start
+
+    def _thaw(self, when: str) -> None:
+        try:
+            self.container.thaw()
+        except OSError:
+            raise died(self.container, when) from None
+
+    @property
+    def queues(self) -> bool:
+        """Can a device get a call's work beforehand?"""
+        steps = self._steps
+        return self._arena.can_wait and steps.arm and steps.read and steps.queue
+
+    @contextmanager
+    def _frozen_after(self) -> Iterator[None]:
+        """Also who answered that the call failed."""
+        try:
+            yield
+        except faults.Fault as fault:
+            if faults.obeys_after(fault):
+                self._freeze(faults.CALL)
+            raise
+
+    @contextmanager
+    def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:
+        """Whatever happens, the judge's device is left waiting for nothing. Who answered that a call failed may be
+        asked again."""
+        try:
+            yield
+        except BaseException as err:
+            if not shot.is_done():
+                if not faults.obeys_after(err):
+                    self.container.kill()
+                self._release(shot, nonce)
+            raise
+
+    def _release(self, shot: Shot, nonce: int) -> None:
+        """Until the judge's device has read the output. Where no device echoed, the judge does, as often as it must: a
+        hostile tenant may write there, too, for as long as it lives. Raises SandboxError."""
+        give_up = self._clock.now_ns() + RELEASE_NS
+        while not shot.is_done():
+            if protocol.read_echo(self._arena.answers.map) != nonce:
+                protocol.write_echo(self._arena.answers.map, nonce)
+            if self._clock.now_ns() > give_up:
+                self.container.kill()
+                if self._clock.now_ns() > give_up + RELEASE_NS:
+                    raise SandboxError("the device did not read an output in time")
+
+    def stop_logs(self) -> None:
+        """What is printed from now on may hold data of secret cases."""
+        self.container.stop_logs()
+
+    def logs(self) -> dict[str, str]:
+        return self.container.logs()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self.container.close()
+        self._arena.close()
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "certified": self.certified, "cpus": self.container.policy.cpus}

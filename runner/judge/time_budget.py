@@ -1,0 +1,62 @@
+"""A time limit over many calls, and who is to blame where it was not enough."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Final
+
+from runner.evidence.schedule import A, B, I
+from runner.judge.data.clock import Stopwatch
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+
+CALL_S: Final = 10.0  # the longest that one call may take
+AS_SLOW: Final = 4 / 5  # a baseline that took so much of the candidate's time leaves nobody room to be in time
+FIRST_CALL_S: Final = 60.0  # the first of a case: kernels are compiled in it, by Triton and torch.compile for one
+
+
+@dataclass
+class Stage:
+    """Begins when it is made. Each call gets what is left of it, at most `call_s`, the first of a case more. `asked`:
+    the time that the oracle took so far, in this stage and before."""
+
+    name: str
+    limit_s: float
+    asked: Stopwatch
+    call_s: float = CALL_S
+    _spent: dict[str, Stopwatch] = field(default_factory=lambda: {side: Stopwatch() for side in (A, B, I)})
+
+    def __post_init__(self) -> None:
+        self._ends = time.monotonic() + self.limit_s
+        self._asked_before_s = self.asked.seconds
+
+    def spent_by(self, side: str) -> AbstractContextManager[None]:
+        """On this side's account."""
+        return self._spent[side].running()
+
+    def left_s(self, *, is_first: bool = False) -> float:
+        """Raises, where nothing is left, by who took most of it: Fault, IncumbentFailed, or OracleFailed for the
+        problem's own code and its baseline."""
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            self._over()
+        return min(left, max(self.call_s, min(FIRST_CALL_S, self.limit_s / 2)) if is_first else self.call_s)
+
+    def _over(self) -> None:
+        took = f"{self.name} took longer than its {self.limit_s:g} s in all"
+        problems_s = self.asked.seconds - self._asked_before_s
+        if problems_s > self.limit_s / 2:
+            raise OracleFailed(
+                f"{took}, {problems_s:.0f} s of them to make inputs and expected outputs: choose smaller sizes or "
+                "fewer cases, or allow more time"
+            )
+        ours, theirs, others = (self._spent[side].seconds for side in (A, B, I))
+        if others > max(ours, theirs):
+            raise IncumbentFailed("timeout", "stage")
+        if ours > AS_SLOW * theirs:
+            raise OracleFailed(
+                f"{took}, {ours:.0f} s of them for the baseline: choose smaller sizes or fewer cases, or allow more "
+                "time"
+            )
+        raise Fault("timeout", "stage", f"{took}; make the kernel faster.")
