@@ -17,7 +17,7 @@ from django.db import connections  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from leaderboard import broker, pipeline  # noqa: E402
-from leaderboard.review import hint  # noqa: E402
+from leaderboard.review.rules import static_check  # noqa: E402
 
 
 class GiveBackConnections(dramatiq.Middleware):
@@ -33,4 +33,4 @@ dramatiq.set_broker(broker.get_broker())
 
 @dramatiq.actor(actor_name=pipeline.ASK_HINT, queue_name=broker.SITE_QUEUE, max_retries=1)
 def ask_hint(submission_id: str) -> None:
-    hint.ask_hint(submission_id=int(submission_id), command=settings.HINT_COMMAND, now=timezone.now())
+    static_check.ask_hint(submission_id=int(submission_id), command=settings.HINT_COMMAND, now=timezone.now())

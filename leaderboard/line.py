@@ -21,12 +21,12 @@ from leaderboard.judging.evidence import with_reports
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.verdicts import kernel_runs, newest_verdicts
-from leaderboard.review.along import waiting_along
-from leaderboard.review.compared import Compared
-from leaderboard.review.open import note_stopped_before, open_case, open_cases, rejects_by_itself, stopped_before
-from leaderboard.review.screen import foresee, screen, screen_all
+from leaderboard.review.case.open import note_stopped_before, open_case, open_cases, rejects_by_itself, stopped_before
+from leaderboard.review.case.siblings import waiting_along
+from leaderboard.review.rules.known import Compared
+from leaderboard.review.rules.screen import foresee, screen, screen_all
 from leaderboard.review.standing import may_stand, not_standing
-from leaderboard.review.suspend import is_suspended, suspended_users
+from leaderboard.review.suspension import is_suspended, suspended_users
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.boards import incumbent_ratio, incumbent_ratios
 from leaderboard.standings.light import light_share

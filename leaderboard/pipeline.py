@@ -56,12 +56,13 @@ from leaderboard.judging.runners import lock_able, lock_held
 from leaderboard.judging.states import RUNNING
 from leaderboard.judging.usage import give_back_if_ours, usage_of
 from leaderboard.judging.verdicts import kernel_runs
-from leaderboard.review import appeal, decide, fingerprints
-from leaderboard.review import suspend as suspending
-from leaderboard.review.along import hold_along, release_along
-from leaderboard.review.failed_record import hold_failed_record
+from leaderboard.review import suspension as suspending
+from leaderboard.review.case import appeal, decide
+from leaderboard.review.case.confirmation import hold_failed_record
+from leaderboard.review.case.open import hold
+from leaderboard.review.case.siblings import hold_along, release_along
 from leaderboard.review.models import Case, Decision, Suspension
-from leaderboard.review.open import hold
+from leaderboard.review.rules import fingerprints
 from leaderboard.review.standing import may_stand
 from leaderboard.standings.podium import PODIUM, would_rank
 from leaderboard.standings.publish import kernel_lines

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from leaderboard.cli import text as cli_text
 from leaderboard.cli.errors import Misuse
 from leaderboard.errors import UserError
-from leaderboard.review import similarity
+from leaderboard.review.rules import similarity
 from leaderboard.submissions import ctokens, renaming, tokens
 from leaderboard.submissions.source import read_source
 from leaderboard.web import diffs, markup

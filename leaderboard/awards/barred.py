@@ -17,7 +17,7 @@ from leaderboard.competitions.models import Track
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt
 from leaderboard.review.standing import held_results
-from leaderboard.review.suspend import suspended_users
+from leaderboard.review.suspension import suspended_users
 from leaderboard.standings.windows import inside, window
 
 UNDER_REVIEW: Final = "a result of theirs on a board of this track is under review: decide on it, then propose again"

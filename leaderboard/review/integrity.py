@@ -20,8 +20,9 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from leaderboard.competitions.calendar import is_frozen_at
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import REJUDGE, Attempt
-from leaderboard.review import case, log
-from leaderboard.review.appeal import WITHIN
+from leaderboard.review.case import log
+from leaderboard.review.case import states as case
+from leaderboard.review.case.appeal import WITHIN
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import decision_waits
 

@@ -18,7 +18,7 @@ from django.db.models import Q
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.models import Result
-from leaderboard.review import case
+from leaderboard.review.case import states
 from leaderboard.submissions.models import Submission
 
 
@@ -106,15 +106,15 @@ class Decision(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.CheckConstraint(condition=Q(act__in=case.ACTS), name="decision_act_is_known"),
+            models.CheckConstraint(condition=Q(act__in=states.ACTS), name="decision_act_is_known"),
             models.CheckConstraint(condition=~Q(reason=""), name="decision_has_a_reason"),
             models.UniqueConstraint(
                 fields=["about", "act"],
-                condition=Q(act__in=(case.UNDO, case.ANSWER, case.APPEAL)),
+                condition=Q(act__in=(states.UNDO, states.ANSWER, states.APPEAL)),
                 name="one_undoing_answer_and_appeal_a_decision",
             ),
             models.CheckConstraint(
-                condition=Q(act=case.CLAIM, until__isnull=False) | (~Q(act=case.CLAIM) & Q(until__isnull=True)),
+                condition=Q(act=states.CLAIM, until__isnull=False) | (~Q(act=states.CLAIM) & Q(until__isnull=True)),
                 name="decision_until_of_claims_only",
             ),
         ]
@@ -144,7 +144,7 @@ class Case(models.Model):
     class Meta:
         ordering = ["opened_at", "result_id"]
         constraints = [
-            models.CheckConstraint(condition=Q(state__in=case.STATES), name="case_state_is_known"),
+            models.CheckConstraint(condition=Q(state__in=states.STATES), name="case_state_is_known"),
             models.CheckConstraint(condition=Q(origin__in=("held", "by_itself")), name="case_origin_is_known"),
         ]
         indexes = [

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
 from leaderboard.judging.verdicts import judged_since
-from leaderboard.review import case
+from leaderboard.review.case import states
 from leaderboard.review.models import Case, Decision
 
 UNDER_REVIEW: Final = "under_review"
@@ -25,7 +25,7 @@ LEAST_DECIDED: Final = 5  # a median of fewer says too much of single ones
 def held_results() -> QuerySet[Result]:
     """What waits for a person, oldest first."""
     return (
-        Result.objects.filter(~judged_since("attempt"), case__state__in=case.OPEN)
+        Result.objects.filter(~judged_since("attempt"), case__state__in=states.OPEN)
         .select_related("attempt__submission__board__problem", "attempt__submission__owner")
         .defer("report")
         .order_by("id")
@@ -34,7 +34,7 @@ def held_results() -> QuerySet[Result]:
 
 def standing_results() -> QuerySet[Result]:
     """Current passes that nobody holds, or that were cleared: what others may be compared with."""
-    stopped = Case.objects.filter(result=OuterRef("pk")).exclude(state__in=case.STANDS)  # few, so planned as few
+    stopped = Case.objects.filter(result=OuterRef("pk")).exclude(state__in=states.STANDS)  # few, so planned as few
     return Result.objects.filter(~Exists(stopped), attempt__is_current=True, ratio__isnull=False)
 
 
@@ -42,8 +42,8 @@ def reviews_of(attempt_ids: Collection[int]) -> dict[int, str]:
     """Attempt id → UNDER_REVIEW or REJECTED (by a person); absent: never held, or cleared."""
     rows = Case.objects.filter(result__attempt__in=attempt_ids, is_by_itself=False)
     said = {
-        **dict.fromkeys(case.HELD, UNDER_REVIEW),
-        **dict.fromkeys((case.REJECTED, case.APPEALED), REJECTED),
+        **dict.fromkeys(states.HELD, UNDER_REVIEW),
+        **dict.fromkeys((states.REJECTED, states.APPEALED), REJECTED),
     }
     found = rows.values_list("result__attempt_id", "state")
     return {attempt_id: said[state] for attempt_id, state in found if state in said}
@@ -51,12 +51,12 @@ def reviews_of(attempt_ids: Collection[int]) -> dict[int, str]:
 
 def may_stand(result: Result) -> bool:
     """Whether review lets this result rank: it is no case, was cleared, or nobody holds it any more."""
-    return not Case.objects.filter(result=result).exclude(state__in=case.STANDS).exists()
+    return not Case.objects.filter(result=result).exclude(state__in=states.STANDS).exists()
 
 
 def not_standing(results: Iterable[Result]) -> set[int]:
     """Those of many that it does not let rank: one query."""
-    cases = Case.objects.filter(result__in=[result.pk for result in results]).exclude(state__in=case.STANDS)
+    cases = Case.objects.filter(result__in=[result.pk for result in results]).exclude(state__in=states.STANDS)
     return set(cases.order_by().values_list("result", flat=True))
 
 
@@ -71,11 +71,11 @@ def decision_waits(competition: Competition, *, since: datetime | None = None, u
     rows = Case.objects.filter(
         board__competition=competition,
         origin=Case.HELD,
-        state__in=(case.CLEARED, case.REJECTED, case.APPEALED),
+        state__in=(states.CLEARED, states.REJECTED, states.APPEALED),
     )
     first: dict[int, timedelta] = {}
     decided = Decision.objects.filter(
-        result__case__in=rows, act__in=(case.CLEAR, case.REJECT), created_at__lt=until
+        result__case__in=rows, act__in=(states.CLEAR, states.REJECT), created_at__lt=until
     ).order_by("-id")
     for pk, at, opened_at in decided.values_list("result_id", "created_at", "result__case__opened_at"):
         if since is None or at >= since:

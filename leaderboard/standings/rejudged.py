@@ -20,7 +20,7 @@ from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet, Result
 from leaderboard.judging.rejudge_sets import currents_of, fate_of, items_of
 from leaderboard.judging.states import UNFINISHED
 from leaderboard.review.standing import REJECTED, reviews_of
-from leaderboard.review.suspend import suspended_users
+from leaderboard.review.suspension import suspended_users
 from leaderboard.standings.admission import refusal
 from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry

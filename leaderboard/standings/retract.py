@@ -18,7 +18,7 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Phase, Stage, phase_at
 from leaderboard.errors import UserError
-from leaderboard.review.access import check_reviewer, may_review
+from leaderboard.review.permissions import check_reviewer, may_review
 from leaderboard.standings.models import Retraction
 from leaderboard.standings.publish import is_retracted, lock_entrants, withdraw_kernel
 from leaderboard.standings.windows import stage_at

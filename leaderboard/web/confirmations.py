@@ -14,7 +14,7 @@ from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.models import Confirmation, Found
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.leased import RUNNING
-from leaderboard.review.settle import unsettled
+from leaderboard.review.case.settle import unsettled
 from leaderboard.submissions.models import Submission
 from leaderboard.web.figures import THIN
 

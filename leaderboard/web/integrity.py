@@ -8,7 +8,7 @@ from typing import Final
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
 from leaderboard.review.integrity import OTHERS, Integrity, integrity
-from leaderboard.review.thresholds import RULES
+from leaderboard.review.rules.thresholds import RULES
 
 MEANINGS: Final = {
     OTHERS: "rules that held fewer than five results each",

@@ -9,25 +9,25 @@ from typing import Any, Final
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.judging.models import Result
-from leaderboard.review import ask, case, claim, notes, rerun
+from leaderboard.review.case import ask, claim, notes, rerun, states
 
 Sent = dict[str, Any]
 Act = Callable[[Result, User, Sent, datetime], object]
 
 DONE: Final = {
-    case.CLAIM: "Claimed",
-    case.RELEASE: "Released",
-    case.CLEAR: "Cleared",
-    case.REJECT: "Rejected",
-    case.ASK: "The owner is asked",
-    case.OVERTURN: "Overturned",
-    case.UPHOLD: "The rejection stands",
-    case.GRANT: "The appeal is granted",
-    case.UNDO: "Undone",
-    case.NOTE: "Noted",
-    case.LABEL: "Labelled",
-    case.UNLABEL: "Label taken off",
-    case.RERUN: "Queued to be judged again",
+    states.CLAIM: "Claimed",
+    states.RELEASE: "Released",
+    states.CLEAR: "Cleared",
+    states.REJECT: "Rejected",
+    states.ASK: "The owner is asked",
+    states.OVERTURN: "Overturned",
+    states.UPHOLD: "The rejection stands",
+    states.GRANT: "The appeal is granted",
+    states.UNDO: "Undone",
+    states.NOTE: "Noted",
+    states.LABEL: "Labelled",
+    states.UNLABEL: "Label taken off",
+    states.RERUN: "Queued to be judged again",
     "suspend": "The account is suspended",
     "reinstate": "The account is reinstated",
 }
@@ -86,23 +86,25 @@ def _account(act: Callable[..., object]) -> Act:
 
 
 ACTS: Final[dict[str, Act]] = {
-    case.CLAIM: lambda result, actor, sent, now: claim.claim(
+    states.CLAIM: lambda result, actor, sent, now: claim.claim(
         result=result, actor=actor, reason=sent["reason"], now=now
     ),
-    case.RELEASE: lambda result, actor, _, now: claim.release(result=result, actor=actor, now=now),
-    case.CLEAR: _clear,
-    case.REJECT: _reject,
-    case.ASK: _ask,
-    case.OVERTURN: _with_reason(pipeline.overturn_verdict),
-    case.UPHOLD: _appeal(granted=False),
-    case.GRANT: _appeal(granted=True),
-    case.UNDO: _with_reason(pipeline.undo_decision),
-    case.NOTE: lambda result, actor, sent, now: notes.note(result=result, actor=actor, text=sent["reason"], now=now),
-    case.LABEL: lambda result, actor, sent, now: notes.label(result=result, actor=actor, name=sent["reason"], now=now),
-    case.UNLABEL: lambda result, actor, sent, now: notes.unlabel(
+    states.RELEASE: lambda result, actor, _, now: claim.release(result=result, actor=actor, now=now),
+    states.CLEAR: _clear,
+    states.REJECT: _reject,
+    states.ASK: _ask,
+    states.OVERTURN: _with_reason(pipeline.overturn_verdict),
+    states.UPHOLD: _appeal(granted=False),
+    states.GRANT: _appeal(granted=True),
+    states.UNDO: _with_reason(pipeline.undo_decision),
+    states.NOTE: lambda result, actor, sent, now: notes.note(result=result, actor=actor, text=sent["reason"], now=now),
+    states.LABEL: lambda result, actor, sent, now: notes.label(
         result=result, actor=actor, name=sent["reason"], now=now
     ),
-    case.RERUN: lambda result, actor, sent, now: rerun.rerun(
+    states.UNLABEL: lambda result, actor, sent, now: notes.unlabel(
+        result=result, actor=actor, name=sent["reason"], now=now
+    ),
+    states.RERUN: lambda result, actor, sent, now: rerun.rerun(
         result=result, actor=actor, reason=sent["reason"], now=now
     ),
     "suspend": _account(pipeline.suspend_account),

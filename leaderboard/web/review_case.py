@@ -13,11 +13,11 @@ from leaderboard.competitions.roles import has_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
 from leaderboard.judging.verdicts import judged_since, newest_verdicts
-from leaderboard.review import case, log
-from leaderboard.review.access import cases_for, may_review
+from leaderboard.review.case import log, states
 from leaderboard.review.models import Case, Decision, Finding, Hint
+from leaderboard.review.permissions import cases_for, may_review
 from leaderboard.review.reasons import REASONS
-from leaderboard.review.suspend import suspensions_of
+from leaderboard.review.suspension import suspensions_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.podium import PODIUM, would_rank
 from leaderboard.standings.publish import kernel_lines
@@ -35,33 +35,33 @@ MOST_DRAWN: Final = 6  # cases whose clocks are drawn
 SAMPLES: Final = 12  # of a finding, as they are shown
 OTHER: Final = "other_submission"  # in a finding's figures: whose code it is like
 WORDS: Final = {
-    case.CLAIM: "claimed it",
-    case.RELEASE: "released it",
-    case.ASK: "asked the owner",
-    case.ANSWER: "answered",
-    case.CLEAR: "cleared it",
-    case.REJECT: "rejected it",
-    case.OVERTURN: "overturned the verdict",
-    case.APPEAL: "appealed",
-    case.UPHOLD: "upheld the rejection",
-    case.GRANT: "granted the appeal",
-    case.UNDO: "undid",
-    case.NOTE: "noted",
-    case.LABEL: "added a label",
-    case.UNLABEL: "took off a label",
-    case.HOLD: "held it by hand",
-    case.HOLD_ALONG: "held it along with another run",
-    case.RERUN: "had it judged again",
+    states.CLAIM: "claimed it",
+    states.RELEASE: "released it",
+    states.ASK: "asked the owner",
+    states.ANSWER: "answered",
+    states.CLEAR: "cleared it",
+    states.REJECT: "rejected it",
+    states.OVERTURN: "overturned the verdict",
+    states.APPEAL: "appealed",
+    states.UPHOLD: "upheld the rejection",
+    states.GRANT: "granted the appeal",
+    states.UNDO: "undid",
+    states.NOTE: "noted",
+    states.LABEL: "added a label",
+    states.UNLABEL: "took off a label",
+    states.HOLD: "held it by hand",
+    states.HOLD_ALONG: "held it along with another run",
+    states.RERUN: "had it judged again",
 }
-DECISIONS: Final = (case.CLEAR, case.REJECT, case.ASK, case.OVERTURN, case.GRANT, case.UPHOLD, case.UNDO)
+DECISIONS: Final = (states.CLEAR, states.REJECT, states.ASK, states.OVERTURN, states.GRANT, states.UPHOLD, states.UNDO)
 SHOWN: Final = (  # act, what its button says, its class; in this order
-    (case.CLEAR, "Clear", ""),
-    (case.REJECT, "Reject", "danger"),
-    (case.ASK, "Ask the owner", "quiet"),
-    (case.OVERTURN, "Overturn the verdict", ""),
-    (case.GRANT, "Grant the appeal", ""),
-    (case.UPHOLD, "Uphold the rejection", "danger"),
-    (case.UNDO, "Undo the last decision", "quiet"),
+    (states.CLEAR, "Clear", ""),
+    (states.REJECT, "Reject", "danger"),
+    (states.ASK, "Ask the owner", "quiet"),
+    (states.OVERTURN, "Overturn the verdict", ""),
+    (states.GRANT, "Grant the appeal", ""),
+    (states.UPHOLD, "Uphold the rejection", "danger"),
+    (states.UNDO, "Undo the last decision", "quiet"),
 )
 
 
@@ -122,7 +122,7 @@ def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
         "may_decide": may_decide,
         "acts": acts,
         "acts_shown": [shown for shown in SHOWN if shown[0] in acts],
-        "open_states": case.OPEN,
+        "open_states": states.OPEN,
         "log": told(lines, standing),
         "last_line": lines[-1].pk if lines else None,
         "others": list(kernel_lines(submission).exclude(submission=submission).order_by("submission_id")[:OTHERS]),
@@ -134,31 +134,31 @@ def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
     }
 
 
-def possible(standing: case.Standing, user: User, now: datetime) -> dict[str, str]:
+def possible(standing: states.Standing, user: User, now: datetime) -> dict[str, str]:
     """Act → why not; "": it can be done now. Only what the case's state has room for."""
-    fitting = [act for act in (*case.UNDOABLE, case.UNDO) if _fits(standing, act)]
-    return {act: case.problem(standing, act, actor=user.account_id, at=now) for act in fitting}
+    fitting = [act for act in (*states.UNDOABLE, states.UNDO) if _fits(standing, act)]
+    return {act: states.problem(standing, act, actor=user.account_id, at=now) for act in fitting}
 
 
-def _fits(standing: case.Standing, act: str) -> bool:
-    if act == case.OVERTURN:
-        return standing.state == case.REJECTED and standing.is_by_itself
-    return standing.last is not None if act == case.UNDO else standing.state in case.FROM[act]
+def _fits(standing: states.Standing, act: str) -> bool:
+    if act == states.OVERTURN:
+        return standing.state == states.REJECTED and standing.is_by_itself
+    return standing.last is not None if act == states.UNDO else standing.state in states.FROM[act]
 
 
-def told(lines: Sequence[Decision], standing: case.Standing) -> list[dict[str, Any]]:
+def told(lines: Sequence[Decision], standing: states.Standing) -> list[dict[str, Any]]:
     """The log as it is read, the newest first; what was undone is struck through."""
-    kept = {line.id for line in case.standing_rows(log.plain(line) for line in lines)}
+    kept = {line.id for line in states.standing_rows(log.plain(line) for line in lines)}
     acts = {line.pk: WORDS[line.act] for line in lines}
     return [
         {
             "line": line,
             "said": WORDS[line.act],
-            "about": acts.get(line.about_id) if line.act == case.UNDO and line.about_id else "",
-            "code": REASONS.get(line.code, "") if line.act == case.REJECT else "",
-            "is_undone": line.pk not in kept and line.act != case.UNDO,
+            "about": acts.get(line.about_id) if line.act == states.UNDO and line.about_id else "",
+            "code": REASONS.get(line.code, "") if line.act == states.REJECT else "",
+            "is_undone": line.pk not in kept and line.act != states.UNDO,
             "is_decision": line.act in DECISIONS,
-            "has_text": line.act not in (case.RELEASE,),
+            "has_text": line.act not in (states.RELEASE,),
         }
         for line in reversed(lines)
     ]
@@ -176,7 +176,7 @@ def shown_finding(finding: Finding) -> dict[str, Any]:
 
 
 def forms_of(acts: dict[str, str], seen: int | None) -> dict[str, Any]:
-    names = [*acts, case.CLAIM, case.RELEASE, case.NOTE, case.LABEL, case.RERUN, "suspend", "reinstate"]
+    names = [*acts, states.CLAIM, states.RELEASE, states.NOTE, states.LABEL, states.RERUN, "suspend", "reinstate"]
     forms = {act: form_for(act, seen=seen) for act in names}
     for form in forms.values():
         form.describe()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django import forms
 
-from leaderboard.review import case
+from leaderboard.review.case import states
 from leaderboard.review.reasons import REASONS
 from leaderboard.web.forms import Described
 
@@ -102,19 +102,19 @@ class OwnerForm(Described, forms.Form):
 
 
 FORMS: Final[dict[str, type[_CaseForm]]] = {
-    case.CLAIM: ClaimForm,
-    case.RELEASE: _CaseForm,
-    case.CLEAR: ClearForm,
-    case.REJECT: RejectForm,
-    case.ASK: AskForm,
-    case.OVERTURN: ReasonForm,
-    case.UPHOLD: ReasonForm,
-    case.GRANT: ReasonForm,
-    case.UNDO: ReasonForm,
-    case.NOTE: NoteForm,
-    case.LABEL: LabelForm,
-    case.UNLABEL: LabelForm,
-    case.RERUN: ReasonForm,
+    states.CLAIM: ClaimForm,
+    states.RELEASE: _CaseForm,
+    states.CLEAR: ClearForm,
+    states.REJECT: RejectForm,
+    states.ASK: AskForm,
+    states.OVERTURN: ReasonForm,
+    states.UPHOLD: ReasonForm,
+    states.GRANT: ReasonForm,
+    states.UNDO: ReasonForm,
+    states.NOTE: NoteForm,
+    states.LABEL: LabelForm,
+    states.UNLABEL: LabelForm,
+    states.RERUN: ReasonForm,
     "suspend": SuspendForm,
     "reinstate": SuspendForm,
 }

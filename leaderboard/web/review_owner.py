@@ -10,12 +10,13 @@ from typing import Any
 
 from leaderboard.accounts.models import User
 from leaderboard.judging.verdicts import judged_since
-from leaderboard.review import access, case, log
-from leaderboard.review.appeal import appeal_until
+from leaderboard.review import permissions
+from leaderboard.review.case import log, states
+from leaderboard.review.case.appeal import appeal_until
 from leaderboard.review.models import Case, Decision
 from leaderboard.review.reasons import REASONS
 from leaderboard.review.standing import median_wait
-from leaderboard.review.suspend import suspensions_of
+from leaderboard.review.suspension import suspensions_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web.review_forms import OwnerForm
 
@@ -33,14 +34,14 @@ def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerFo
     question = by_id.get(standing.question) if standing.question else None
     appeal = by_id.get(standing.appeal) if standing.appeal else None
     until = appeal_until(row, standing)
-    may_speak = access.is_party(viewer, submission)
+    may_speak = permissions.is_party(viewer, submission)
     form = form or OwnerForm(auto_id="review_%s")
     form.describe()
     return told | {
         "review_case": row,
         "review_state": standing.state,
         "is_overturned": row.origin == Case.BY_ITSELF and not standing.is_by_itself,
-        "median_wait": median_wait(submission.board.competition, now) if standing.state in case.HELD else None,
+        "median_wait": median_wait(submission.board.competition, now) if standing.state in states.HELD else None,
         "question": question,
         "rejection": rejection,
         "rejection_code": REASONS.get(rejection.code, "") if rejection else "",
@@ -50,7 +51,7 @@ def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerFo
         "may_answer": may_speak and question is not None,
         "may_appeal": may_speak and until is not None and until > now,
         "review_form": form,
-        "case_link": f"/review/{row.pk}" if access.cases_for(viewer).filter(pk=row.pk).exists() else "",
+        "case_link": f"/review/{row.pk}" if permissions.cases_for(viewer).filter(pk=row.pk).exists() else "",
     }
 
 
@@ -63,6 +64,6 @@ def case_of(submission: Submission) -> Case | None:
 def _answer_to(appeal: Decision | None, lines: list[Decision]) -> Decision | None:
     if appeal is None:
         return None
-    kept = {line.id for line in case.standing_rows(log.plain(line) for line in lines)}
-    answers = [line for line in lines if line.about_id == appeal.pk and line.act == case.UPHOLD and line.pk in kept]
+    kept = {line.id for line in states.standing_rows(log.plain(line) for line in lines)}
+    answers = [line for line in lines if line.about_id == appeal.pk and line.act == states.UPHOLD and line.pk in kept]
     return answers[-1] if answers else None

@@ -12,9 +12,9 @@ from django.http import QueryDict
 
 from leaderboard.accounts.models import User
 from leaderboard.judging.verdicts import judged_since
-from leaderboard.review import case
-from leaderboard.review.access import cases_for
+from leaderboard.review.case import states
 from leaderboard.review.models import Case, Finding
+from leaderboard.review.permissions import cases_for
 
 ROWS: Final = 50  # of a page
 MOST_PAGES: Final = 10_000
@@ -25,25 +25,25 @@ CLAIMED: Final = "claimed"
 ANY: Final = "any"
 STATES: Final = {
     OPEN: "open",
-    case.WAITING: "waiting",
+    states.WAITING: "waiting",
     CLAIMED: "claimed",
-    case.ASKED: "owner asked",
-    case.HALF_CLEARED: "cleared by one of two",
-    case.APPEALED: "appealed",
-    case.CLEARED: "cleared",
-    case.REJECTED: "rejected",
-    case.NOT_HELD: "not held any more",
+    states.ASKED: "owner asked",
+    states.HALF_CLEARED: "cleared by one of two",
+    states.APPEALED: "appealed",
+    states.CLEARED: "cleared",
+    states.REJECTED: "rejected",
+    states.NOT_HELD: "not held any more",
     ANY: "any",
 }
 TONES: Final = {
-    case.WAITING: "warn",
+    states.WAITING: "warn",
     CLAIMED: "running",
-    case.ASKED: "",
-    case.HALF_CLEARED: "warn",
-    case.APPEALED: "warn",
-    case.CLEARED: "good",
-    case.REJECTED: "bad",
-    case.NOT_HELD: "",
+    states.ASKED: "",
+    states.HALF_CLEARED: "warn",
+    states.APPEALED: "warn",
+    states.CLEARED: "good",
+    states.REJECTED: "bad",
+    states.NOT_HELD: "",
 }
 
 
@@ -141,13 +141,13 @@ def row(one: Case, now: datetime) -> dict[str, Any]:
         "state": STATES[state],
         "tone": TONES[state],
         "claimed_by": one.claimed_by if is_claimed(one, now) else None,
-        "is_open": one.state in case.OPEN,
+        "is_open": one.state in states.OPEN,
     }
 
 
 def state_at(one: Case, now: datetime) -> str:
     """As it is shown: a case that waits and is claimed is claimed."""
-    return CLAIMED if one.state == case.WAITING and is_claimed(one, now) else one.state
+    return CLAIMED if one.state == states.WAITING and is_claimed(one, now) else one.state
 
 
 def is_claimed(one: Case, now: datetime) -> bool:
@@ -156,9 +156,9 @@ def is_claimed(one: Case, now: datetime) -> bool:
 
 def _filtered(cases: QuerySet[Case], user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
     if filters.state == OPEN:
-        cases = cases.filter(state__in=case.OPEN)
+        cases = cases.filter(state__in=states.OPEN)
     elif filters.state == CLAIMED:
-        cases = cases.filter(state__in=case.OPEN, claimed_until__gt=now)
+        cases = cases.filter(state__in=states.OPEN, claimed_until__gt=now)
     elif filters.state != ANY:
         cases = cases.filter(state=filters.state)
     if filters.competition:

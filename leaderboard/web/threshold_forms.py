@@ -11,7 +11,7 @@ from django.forms.boundfield import BoundField
 
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.errors import UserError
-from leaderboard.review.thresholds import OFF, RULES, Rule, Thresholds, changed, parse
+from leaderboard.review.rules.thresholds import OFF, RULES, Rule, Thresholds, changed, parse
 from leaderboard.web.forms import Described
 
 SETTABLE: Final = tuple(rule for rule in RULES.values() if not rule.is_fixed)

@@ -10,9 +10,9 @@ from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Attempt
 from leaderboard.judging.states import QUEUED, RUNNING
 from leaderboard.judging.verdicts import judged_since
-from leaderboard.review import case
+from leaderboard.review.case import states
+from leaderboard.review.case.settle import unsettled
 from leaderboard.review.models import Case
-from leaderboard.review.settle import unsettled
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ def of(competition: Competition, now: datetime) -> list[Waits]:
     unsupported = competition.boards.filter(version__bundle__has_key="unsupported")
     unsupported = unsupported.exclude(version__bundle__unsupported="")
     found = [
-        Waits(cases.filter(state__in=case.HELD).count(), "held for review", review),
-        Waits(cases.filter(state=case.APPEALED).count(), "appealed", f"{review}&state={case.APPEALED}"),
+        Waits(cases.filter(state__in=states.HELD).count(), "held for review", review),
+        Waits(cases.filter(state=states.APPEALED).count(), "appealed", f"{review}&state={states.APPEALED}"),
         Waits(unsettled(competition).count(), "confirmations that decided nothing", f"{base}/confirmations"),
         Waits(closed, "closed by the admission test", f"{base}/boards"),
         Waits(unsupported.count(), "cannot be judged here", f"{base}/boards"),

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from leaderboard.review.measure import held_by
-from leaderboard.review.rules import Known, Reported, Source, measure
+from leaderboard.review.rules.findings import Known, Reported, Source, measure
+from leaderboard.review.rules.measure import held_by
 from runner.evidence import rules, verdict
 from runner.evidence.schedule import CPU, GPU
 from runner.evidence.schema import VERSION

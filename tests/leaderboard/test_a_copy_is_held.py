@@ -16,8 +16,8 @@ from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.entrants.enter import enter_alone
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.models import Result
-from leaderboard.review.fingerprints import SAMPLES, most_similar, source_of, sources_of
 from leaderboard.review.models import Finding, Fingerprint
+from leaderboard.review.rules.fingerprints import SAMPLES, most_similar, source_of, sources_of
 from leaderboard.standings.status import status_of
 from leaderboard.submissions import intake
 from leaderboard.submissions.models import Submission

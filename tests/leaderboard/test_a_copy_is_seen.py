@@ -13,17 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import problems
-from leaderboard.review.similarity import (
-    LEAST_PRINTS,
-    K,
-    W,
-    fingerprints,
-    grams,
-    likeness,
-    opaque_chars,
-    winnow,
-)
-from leaderboard.review.thresholds import USUAL
+from leaderboard.review.rules.similarity import LEAST_PRINTS, K, W, fingerprints, grams, likeness, opaque_chars, winnow
+from leaderboard.review.rules.thresholds import USUAL
 
 LIBRARY = Path(problems.__file__).parent / "library"
 PROBLEMS = sorted(folder.parent for folder in LIBRARY.glob("*/*/submissions"))

@@ -14,8 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.review.hint import MOST_WORD_CHARS, MOST_WORDS, HintError, ask_hint, run_limited, words_of
 from leaderboard.review.models import Finding, Hint
+from leaderboard.review.rules.static_check import (
+    MOST_WORD_CHARS,
+    MOST_WORDS,
+    HintError,
+    ask_hint,
+    run_limited,
+    words_of,
+)
 from leaderboard.standings.status import status_of
 from tests.leaderboard.stage import NOON, Stage, cut_connections, environment
 

@@ -9,7 +9,7 @@ from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Role
 from leaderboard.confirmations.models import CONFIRMED, ERROR, FAILED, HELD, RECORD, REFUSED, Confirmation
 from leaderboard.errors import UserError
-from leaderboard.review.settle import ask_again, close_confirmation, unsettled
+from leaderboard.review.case.settle import ask_again, close_confirmation, unsettled
 from leaderboard.standings.records import CLOSED_MARK, CONFIRMED_MARK
 from tests.leaderboard import records
 from tests.leaderboard.records import confirm

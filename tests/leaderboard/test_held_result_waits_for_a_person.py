@@ -9,9 +9,9 @@ from leaderboard.audit.models import Row
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
 from leaderboard.judging.rejudge import rejudge
-from leaderboard.review.measure import held_by
 from leaderboard.review.models import Decision, Finding
-from leaderboard.review.rules import Known, Reported, Source, measure
+from leaderboard.review.rules.findings import Known, Reported, Source, measure
+from leaderboard.review.rules.measure import held_by
 from leaderboard.review.standing import held_results
 from leaderboard.standings.boards import incumbent_ratio
 from leaderboard.standings.models import Entry

@@ -12,7 +12,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import Result
-from leaderboard.review import appeal
+from leaderboard.review.case import appeal
 from leaderboard.review.integrity import Integrity, Outcomes, integrity
 from tests.leaderboard.stage import Stage
 

@@ -7,8 +7,9 @@ import pytest
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.judging.models import Result
-from leaderboard.review import ask, compared
+from leaderboard.review.case import ask
 from leaderboard.review.models import Case, Finding
+from leaderboard.review.rules import known
 from leaderboard.standings.models import Entry
 from leaderboard.standings.status import status_of
 from tests.leaderboard.stage import Stage
@@ -136,10 +137,10 @@ def test_what_nobody_holds_any_more_was_cleared_by_nobody(stage: Stage, runs: li
     undo(stage, held)
     assert states(first) == ["not_held"]
     for run in runs:
-        alone = compared.known(run, 0.8)
+        alone = known.known(run, 0.8)
         assert alone.incumbent_ratio is None
-        assert alone == compared.Compared(runs).known(run, 0.8)
+        assert alone == known.Compared(runs).known(run, 0.8)
     pipeline.hold_result(result=first, actor=stage.olga, reason="somebody complained", now=stage.later(1))
     pipeline.clear_result(result=first, actor=stage.olga, reason="this one is sound", now=stage.later(1))
-    assert compared.known(held, 0.8) == compared.Compared(runs).known(held, 0.8)
-    assert compared.known(held, 0.8).incumbent_ratio == 0.8
+    assert known.known(held, 0.8) == known.Compared(runs).known(held, 0.8)
+    assert known.known(held, 0.8).incumbent_ratio == 0.8

@@ -19,7 +19,7 @@ from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.members import leave
 from leaderboard.entrants.one_person import link_logins
 from leaderboard.errors import RateLimited, UserError
-from leaderboard.review.suspend import suspend, suspended_users
+from leaderboard.review.suspension import suspend, suspended_users
 from leaderboard.standings.models import Entry
 from tests.leaderboard.stage import Stage
 

@@ -20,7 +20,7 @@ from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import claim_work
-from leaderboard.review import appeal, ask, claim, log, notes, rerun
+from leaderboard.review.case import appeal, ask, claim, log, notes, rerun
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import held_results, median_wait
 from leaderboard.standings.models import Entry

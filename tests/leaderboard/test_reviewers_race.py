@@ -11,7 +11,7 @@ from django.db import connection
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.errors import UserError
-from leaderboard.review import log
+from leaderboard.review.case import log
 from leaderboard.review.models import Case, Decision
 from leaderboard.standings.models import Entry
 from tests.leaderboard.stage import Stage

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from leaderboard.review.measure import Evidence, held_by
-from leaderboard.review.reading import read
-from leaderboard.review.rules import Known, Likeness, Reported, Source, measure
-from leaderboard.review.thresholds import RULES, USUAL, parse
+from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, measure
+from leaderboard.review.rules.measure import Evidence, held_by
+from leaderboard.review.rules.reading import read
+from leaderboard.review.rules.thresholds import RULES, USUAL, parse
 from problems.tolerance import Precision
 from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.certificate import certify

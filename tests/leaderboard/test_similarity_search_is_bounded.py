@@ -12,9 +12,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from leaderboard.review import similarity
-from leaderboard.review.fingerprints import most_similar
-from leaderboard.review.rules import Likeness
+from leaderboard.review.rules import similarity
+from leaderboard.review.rules.findings import Likeness
+from leaderboard.review.rules.fingerprints import most_similar
 from tests.leaderboard.stage import Stage
 
 FLOOD = 500

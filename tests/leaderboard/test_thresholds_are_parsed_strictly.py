@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaderboard.errors import UserError
-from leaderboard.review.thresholds import OFF, RULES, USUAL, changed, parse
+from leaderboard.review.rules.thresholds import OFF, RULES, USUAL, changed, parse
 
 GUIDE = Path(__file__).parents[2] / "docs" / "review.md"
 ANY = st.dictionaries(

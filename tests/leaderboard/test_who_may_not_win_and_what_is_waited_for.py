@@ -9,7 +9,7 @@ from leaderboard.awards.barred import GONE, SUSPENDED
 from leaderboard.awards.life import approve_award, confirm_award, propose_award
 from leaderboard.entrants.members import leave
 from leaderboard.errors import UserError
-from leaderboard.review.suspend import suspend
+from leaderboard.review.suspension import suspend
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.test_awards_from_standing_to_announcement import WHY, names, over, race, sent, track
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.competitions.models import Role
-from leaderboard.review.thresholds import RULES
+from leaderboard.review.rules.thresholds import RULES
 from tests.web.test_pages_are_strict import check
 
 PAGE = "/organise/kernels-101/thresholds"

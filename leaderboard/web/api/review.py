@@ -16,11 +16,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboard import pipeline
-from leaderboard.review import appeal as appealing
-from leaderboard.review import ask as asking
-from leaderboard.review import case
-from leaderboard.review.access import is_reviewer_anywhere
+from leaderboard.review.case import appeal as appealing
+from leaderboard.review.case import ask as asking
+from leaderboard.review.case import states as case
 from leaderboard.review.models import Case
+from leaderboard.review.permissions import is_reviewer_anywhere
 from leaderboard.submissions.models import Submission
 from leaderboard.web import review_case, review_owner, review_queue, shape
 from leaderboard.web.api import review_shapes as shapes

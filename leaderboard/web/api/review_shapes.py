@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
-from leaderboard.review import case
+from leaderboard.review.case import states as case
 from leaderboard.review.models import Case
 from leaderboard.review.reasons import REASONS
 from leaderboard.web import shape

@@ -13,11 +13,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard import pipeline
 from leaderboard.errors import UserError
-from leaderboard.review import appeal as appealing
-from leaderboard.review import ask as asking
-from leaderboard.review import case
-from leaderboard.review.access import is_reviewer_anywhere, may_suspend_somewhere
+from leaderboard.review.case import appeal as appealing
+from leaderboard.review.case import ask as asking
+from leaderboard.review.case import states
 from leaderboard.review.models import Case, Finding
+from leaderboard.review.permissions import is_reviewer_anywhere, may_suspend_somewhere
 from leaderboard.web import review_case
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.pages.submissions import detail_page, visible
@@ -128,7 +128,7 @@ def _page(request: HttpRequest, row: Case, wrong: dict[str, Any] | None = None, 
     """`wrong`: the form of an act that was not done, with what was typed."""
     context = review_case.context(row, user_of(request), timezone.now())
     forms = review_case.forms_of(context["acts"], context["last_line"]) | (wrong or {})
-    if isinstance(rejecting := forms.get(case.REJECT), RejectForm) and not context["others"]:
+    if isinstance(rejecting := forms.get(states.REJECT), RejectForm) and not context["others"]:
         rejecting.hide_others()
     said_wrong = []
     for form in (wrong or {}).values():

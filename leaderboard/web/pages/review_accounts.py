@@ -14,7 +14,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.errors import UserError
-from leaderboard.review.suspend import standing_suspensions
+from leaderboard.review.suspension import standing_suspensions
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.review_acts import DONE
 from leaderboard.web.review_forms import AccountForm

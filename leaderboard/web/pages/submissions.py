@@ -21,7 +21,7 @@ from leaderboard.judging.cancel import may_cancel
 from leaderboard.judging.epochs import waits_for_epoch
 from leaderboard.judging.models import AttemptEvent
 from leaderboard.judging.states import QUEUED
-from leaderboard.review.access import may_review
+from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
 from leaderboard.web import cards, lane, shape, sources
 from leaderboard.web.forms import SubmitForm

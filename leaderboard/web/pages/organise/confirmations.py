@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard.competitions.models import Role
 from leaderboard.confirmations.models import Confirmation, Found
 from leaderboard.errors import UserError
-from leaderboard.review.access import has_conflict
-from leaderboard.review.settle import ask_again, close_confirmation
+from leaderboard.review.case.settle import ask_again, close_confirmation
+from leaderboard.review.permissions import has_conflict
 from leaderboard.web.confirmations import MOST, rows_of
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.pages.organise.gate import managed, shell

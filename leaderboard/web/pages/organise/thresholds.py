@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from leaderboard.competitions.models import Competition
 from leaderboard.errors import UserError
-from leaderboard.review.dry_run import MOST_RESULTS, dry_run, measured_of, unmeasured
-from leaderboard.review.screen import thresholds_of
-from leaderboard.review.set_thresholds import set_thresholds
+from leaderboard.review.rules.dry_run import MOST_RESULTS, dry_run, measured_of, unmeasured
+from leaderboard.review.rules.screen import thresholds_of
+from leaderboard.review.rules.set_thresholds import set_thresholds
 from leaderboard.web.pages.account import user_of
 from leaderboard.web.pages.organise.gate import managed, shell, tell
 from leaderboard.web.threshold_forms import FIXED, SETTABLE, ApplyForm, ThresholdForm, said

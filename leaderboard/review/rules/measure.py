@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from leaderboard.review.reading import BASELINE, CANDIDATE, EVENT, Case
-from leaderboard.review.thresholds import RULES, USUAL, Thresholds
+from leaderboard.review.rules.reading import BASELINE, CANDIDATE, EVENT, Case
+from leaderboard.review.rules.thresholds import RULES, USUAL, Thresholds
 
 MOST_SAMPLES: Final = 32  # of each kind in a finding: an excerpt, all of them lie in the report
 MOST_SENTENCE_CHARS: Final = 1_000

@@ -11,7 +11,7 @@ from django.db import transaction
 from leaderboard.accounts.models import User
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
-from leaderboard.review import case, log
+from leaderboard.review.case import log, states
 from leaderboard.review.models import Decision
 
 MOST_LABELS: Final = 10  # of a case
@@ -20,8 +20,8 @@ _LABEL: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 @transaction.atomic
 def note(*, result: Result, actor: User, text: str, now: datetime) -> Decision:
-    taken = log.take(result=result, act=case.NOTE, actor=actor, reason=text, now=now)
-    return log.append(taken, act=case.NOTE, actor=actor, reason=text, now=now)
+    taken = log.take(result=result, act=states.NOTE, actor=actor, reason=text, now=now)
+    return log.append(taken, act=states.NOTE, actor=actor, reason=text, now=now)
 
 
 @transaction.atomic
@@ -29,16 +29,16 @@ def label(*, result: Result, actor: User, name: str, now: datetime) -> Decision:
     if not _LABEL.fullmatch(name):
         said = "is no label; use small letters, digits and -, 32 at most"
         raise UserError("label", name, said)
-    taken = log.take(result=result, act=case.LABEL, actor=actor, reason=name, now=now)
+    taken = log.take(result=result, act=states.LABEL, actor=actor, reason=name, now=now)
     if name in taken.standing.labels or len(taken.standing.labels) >= MOST_LABELS:
         said = "is on the case already" if name in taken.standing.labels else f"is one more than {MOST_LABELS}"
         raise UserError("label", name, said, status=409)
-    return log.append(taken, act=case.LABEL, actor=actor, reason=name, now=now, code=name)
+    return log.append(taken, act=states.LABEL, actor=actor, reason=name, now=now, code=name)
 
 
 @transaction.atomic
 def unlabel(*, result: Result, actor: User, name: str, now: datetime) -> Decision:
-    taken = log.take(result=result, act=case.UNLABEL, actor=actor, reason=name or "-", now=now)
+    taken = log.take(result=result, act=states.UNLABEL, actor=actor, reason=name or "-", now=now)
     if name not in taken.standing.labels:
         raise UserError("label", name, "is not on the case", status=409)
-    return log.append(taken, act=case.UNLABEL, actor=actor, reason=name, now=now, code=name)
+    return log.append(taken, act=states.UNLABEL, actor=actor, reason=name, now=now, code=name)

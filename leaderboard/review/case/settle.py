@@ -19,7 +19,7 @@ from leaderboard.competitions.models import Board, Competition
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import UNSETTLED, Confirmation
 from leaderboard.errors import UserError
-from leaderboard.review.access import check_reviewer
+from leaderboard.review.permissions import check_reviewer
 
 SAID: Final = "settle a confirmation"
 

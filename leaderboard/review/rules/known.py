@@ -16,11 +16,11 @@ from django.db.models import Min, Q
 from django.db.models.query import QuerySet
 
 from leaderboard.judging.models import Result
-from leaderboard.review import case
+from leaderboard.review.case import states
 from leaderboard.review.models import Measurement
-from leaderboard.review.rules import Known
+from leaderboard.review.rules.findings import Known
 from leaderboard.review.standing import standing_results
-from leaderboard.review.suspend import suspended_logins
+from leaderboard.review.suspension import suspended_logins
 
 COMPARED: Final = 2_000  # results of others, the newest, whose cases a result is compared with
 
@@ -38,7 +38,7 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
     submission = result.attempt.submission
     before = _standing(result).exclude(attempt__submission=submission)
     is_own = Q(attempt__submission__entrant=submission.entrant_id)
-    cover = before.filter(~is_own | Q(case__state=case.CLEARED))
+    cover = before.filter(~is_own | Q(case__state=states.CLEARED))
     cover = cover.exclude(attempt__submission__owner__in=suspended_logins(submission.board.competition))
     newest = cover.order_by("-pk").values_list("measurement__case_ratios", flat=True)[:COMPARED]
     best: dict[str, float] = {}
@@ -87,7 +87,7 @@ class _Standing:
         self.history: dict[int, list[_Row]] = defaultdict(list)
         self._rows: list[_Row] = []
         for pk, submission, entrant, ratio, state, owner in found:
-            row = _Row(pk, submission, entrant, ratio or 0.0, state == case.CLEARED)
+            row = _Row(pk, submission, entrant, ratio or 0.0, state == states.CLEARED)
             self.history[entrant].append(row)
             if owner not in suspended:
                 self._rows.append(row)

@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from leaderboard.review import rules_behaviour, rules_speed
-from leaderboard.review.measure import Measure
-from leaderboard.review.reading import INCUMBENT, Run, UnreadableError, guarded, read
+from leaderboard.review.rules import behaviour, speed
+from leaderboard.review.rules.measure import Measure
+from leaderboard.review.rules.reading import INCUMBENT, Run, UnreadableError, guarded, read
 
 DISAGREES: Final = 0.10  # the reported ratio is this much better than its samples, beyond its own interval
 
@@ -78,7 +78,7 @@ def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
     """Rules that need no samples."""
     yield _faster_than_best(reported, known)
     if "not_certified" in reported.flags:
-        yield Measure("not_certified", 1.0, rules_behaviour.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
+        yield Measure("not_certified", 1.0, behaviour.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
     if reported.forgeable:
         yield Measure(
             "forgeable",
@@ -138,7 +138,7 @@ LIKE: Final = 0.5  # a source so similar, with a jump, is worth a look
 
 
 def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
-    for rule in (*rules_speed.RULES, *rules_behaviour.RULES):
+    for rule in (*speed.RULES, *behaviour.RULES):
         yield from (_with_cover(found, known) for found in rule(run))
     for case in run.cases:
         best, ratio = known.case_ratios.get(case.name), case.ratio

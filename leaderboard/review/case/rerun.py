@@ -10,14 +10,14 @@ from django.db import transaction
 from leaderboard.accounts.models import User
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.rejudge import rejudge
-from leaderboard.review import case, log
+from leaderboard.review.case import log, states
 
 
 @transaction.atomic
 def rerun(*, result: Result, actor: User, reason: str, now: datetime) -> Attempt:
     """The reason notes which runner it was, so that a reader sees whether it is another."""
-    taken = log.take(result=result, act=case.RERUN, actor=actor, reason=reason, now=now)
+    taken = log.take(result=result, act=states.RERUN, actor=actor, reason=reason, now=now)
     runner = result.attempt.runner
     noted = f"{reason} (last judged by {runner.name if runner else 'an unknown runner'})"[:2000]
-    log.append(taken, act=case.RERUN, actor=actor, reason=noted, now=now)
+    log.append(taken, act=states.RERUN, actor=actor, reason=noted, now=now)
     return rejudge(submission=taken.submission, actor=actor, reason=noted, now=now, away_from=runner)

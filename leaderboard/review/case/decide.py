@@ -14,7 +14,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
-from leaderboard.review import case, log
+from leaderboard.review.case import log, states
 from leaderboard.review.models import Decision
 from leaderboard.review.reasons import check_code
 
@@ -33,9 +33,9 @@ def clear(
 ) -> Decision:
     """`rank`: where its line would stand, as standings.podium says."""
     check_public(public_reason)
-    taken = log.take(result=result, act=case.CLEAR, actor=actor, reason=reason, now=now, seen=seen)
+    taken = log.take(result=result, act=states.CLEAR, actor=actor, reason=reason, now=now, seen=seen)
     told = {"rank": rank, "needs_two": needs_two, "public_reason": public_reason.strip()}
-    return log.append(taken, act=case.CLEAR, actor=actor, reason=reason, now=now, **told)
+    return log.append(taken, act=states.CLEAR, actor=actor, reason=reason, now=now, **told)
 
 
 @transaction.atomic
@@ -53,23 +53,23 @@ def reject(
     """The owner reads code and reason, and may appeal."""
     check_code(code)
     check_public(public_reason)
-    taken = log.take(result=result, act=case.REJECT, actor=actor, reason=reason, now=now, seen=seen)
+    taken = log.take(result=result, act=states.REJECT, actor=actor, reason=reason, now=now, seen=seen)
     told = {"code": code, "rank": rank, "public_reason": public_reason.strip()}
-    return log.append(taken, act=case.REJECT, actor=actor, reason=reason, now=now, **told)
+    return log.append(taken, act=states.REJECT, actor=actor, reason=reason, now=now, **told)
 
 
 @transaction.atomic
 def overturn(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
     """A verdict that rejected by itself: the result waits for a decision like any other that is held."""
-    taken = log.take(result=result, act=case.OVERTURN, actor=actor, reason=reason, now=now, seen=seen)
-    return log.append(taken, act=case.OVERTURN, actor=actor, reason=reason, now=now)
+    taken = log.take(result=result, act=states.OVERTURN, actor=actor, reason=reason, now=now, seen=seen)
+    return log.append(taken, act=states.OVERTURN, actor=actor, reason=reason, now=now)
 
 
 @transaction.atomic
 def undo(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
     """The last decision, with an answer or appeal that is about it, counts no longer; it stays in the log."""
-    taken = log.take(result=result, act=case.UNDO, actor=actor, reason=reason, now=now, seen=seen)
-    return log.append(taken, act=case.UNDO, actor=actor, reason=reason, now=now, about_id=taken.standing.last)
+    taken = log.take(result=result, act=states.UNDO, actor=actor, reason=reason, now=now, seen=seen)
+    return log.append(taken, act=states.UNDO, actor=actor, reason=reason, now=now, about_id=taken.standing.last)
 
 
 def check_public(text: str) -> None:

@@ -9,9 +9,9 @@ import structlog
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.verdicts import kernel_runs
-from leaderboard.review import case, log
+from leaderboard.review.case import log, states
+from leaderboard.review.case.open import open_case
 from leaderboard.review.models import Case, Finding
-from leaderboard.review.open import open_case
 
 logger = structlog.get_logger(__name__)
 
@@ -29,7 +29,7 @@ def hold_failed_record(asked: Confirmation, *, now: datetime) -> list[Result]:
 
 def _hold(result: Result, asked: Confirmation, now: datetime) -> bool:
     Attempt.objects.select_for_update().get(pk=result.attempt_id)  # not while somebody decides on it
-    decided = Case.objects.filter(result=result).exclude(state__in=(*case.HELD, *case.STANDS))
+    decided = Case.objects.filter(result=result).exclude(state__in=(*states.HELD, *states.STANDS))
     if result.ratio is None or decided.exists():
         return False
     Finding.objects.get_or_create(
@@ -41,4 +41,4 @@ def _hold(result: Result, asked: Confirmation, now: datetime) -> bool:
             "created_at": now,
         },
     )
-    return log.project(open_case(result=result, now=now)).state in case.HELD
+    return log.project(open_case(result=result, now=now)).state in states.HELD

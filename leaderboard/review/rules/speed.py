@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from leaderboard.review.measure import Measure, blocks, us
-from leaderboard.review.reading import Case, Interval, Run
+from leaderboard.review.rules.measure import Measure, blocks, us
+from leaderboard.review.rules.reading import Case, Interval, Run
 
 CERTAIN: Final = 0.98  # of the hard ceiling: the judge rejects what is faster
 WAVERS: Final = 1.30  # the upper bound of its interval over the lower one

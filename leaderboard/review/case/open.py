@@ -16,7 +16,8 @@ from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.verdicts import newest_verdicts
-from leaderboard.review import access, case, log
+from leaderboard.review import permissions
+from leaderboard.review.case import log, states
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.submissions.models import Submission
 
@@ -41,7 +42,7 @@ def open_cases(*, results: Iterable[Result], now: datetime, by_itself: bool = Fa
             board_id=result.attempt.submission.board_id,
             origin=Case.BY_ITSELF if by_itself else Case.HELD,
             opened_at=now,
-            state=case.REJECTED if by_itself else case.WAITING,
+            state=states.REJECTED if by_itself else states.WAITING,
             since=now,
             is_by_itself=by_itself,
         )
@@ -67,7 +68,7 @@ def _note(result: Result, before: Case, now: datetime) -> Finding:
     other = before.result.attempt.submission_id
     is_same = other == result.attempt.submission_id
     whose = "an earlier result of this submission" if is_same else f"the same kernel (submission {other})"
-    rule, said = (HELD_BEFORE, "waits for") if before.state in case.HELD else (REJECTED_BEFORE, "was rejected by")
+    rule, said = (HELD_BEFORE, "waits for") if before.state in states.HELD else (REJECTED_BEFORE, "was rejected by")
     return Finding(
         result=result,
         rule=rule,
@@ -81,10 +82,10 @@ def _note(result: Result, before: Case, now: datetime) -> Finding:
 def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
     """A person holds what no rule held. What follows (its line goes) is pipeline's."""
     submission = result.attempt.submission
-    access.check_reviewer(actor, submission, log.SAID[case.HOLD])
+    permissions.check_reviewer(actor, submission, log.SAID[states.HOLD])
     check_reason(reason)
     Attempt.objects.select_for_update().get(pk=result.attempt_id)
-    if Case.objects.filter(result=result).exclude(state=case.NOT_HELD).exists():
+    if Case.objects.filter(result=result).exclude(state=states.NOT_HELD).exists():
         raise UserError("result", result.pk, "is a case already; undo what was decided instead", status=409)
     if result.outcome != "passed" or result not in newest_verdicts(pk=submission.pk):
         raise UserError("result", result.pk, "does not rank, so there is nothing to hold", status=409)
@@ -92,7 +93,7 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
         result=result, rule=BY_HAND, sentence="a reviewer holds it; the log says why", figures={}, created_at=now
     )
     row = open_case(result=result, now=now)
-    Decision.objects.create(result=result, act=case.HOLD, actor=actor.account, reason=reason, created_at=now)
+    Decision.objects.create(result=result, act=states.HOLD, actor=actor.account, reason=reason, created_at=now)
     log.project(row)
     after = {"review": row.state, "submission": submission.pk}
     record(act="hold_result", target=result, actor=actor, reason=reason, now=now, after=after)
@@ -101,11 +102,11 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
 
 def stopped_before(results: Sequence[Result]) -> dict[int, Case]:
     """Result → what was last about the same kernel of the same entrant, unless that was to clear it. One query."""
-    decided = Q(state__in=(case.CLEARED, case.REJECTED, case.APPEALED), is_by_itself=False)
+    decided = Q(state__in=(states.CLEARED, states.REJECTED, states.APPEALED), is_by_itself=False)
     not_measured = Finding.objects.filter(result=OuterRef("result"), rule__in=NOT_MEASURED)
     submissions = [result.attempt.submission for result in results]
     cases = Case.objects.filter(
-        decided | Q(Exists(not_measured), state__in=case.HELD),
+        decided | Q(Exists(not_measured), state__in=states.HELD),
         board__in={submission.board_id for submission in submissions},
         result__attempt__submission__entrant__in={submission.entrant_id for submission in submissions},
     )
@@ -117,7 +118,7 @@ def stopped_before(results: Sequence[Result]) -> dict[int, Case]:
     stopped = {}
     for result in results:
         others = [row for row in last[_kernel(result.attempt.submission)] if row.result_id != result.pk]
-        if others and others[-1].state != case.CLEARED:
+        if others and others[-1].state != states.CLEARED:
             stopped[result.pk] = others[-1]
     return stopped
 

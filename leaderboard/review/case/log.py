@@ -16,7 +16,8 @@ from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.verdicts import judged_since
-from leaderboard.review import access, case
+from leaderboard.review import permissions
+from leaderboard.review.case import states
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.submissions.models import Submission
 
@@ -24,26 +25,26 @@ MOST_LINES: Final = 500  # of a case's log
 RECORD_FAILED: Final = "record_failed"  # found by a confirmation, after somebody may have cleared the result
 
 SAID: Final = {  # an act, as in "only a reviewer may …"
-    case.CLAIM: "claim a case",
-    case.RELEASE: "release a case",
-    case.ASK: "ask the owner of a held result",
-    case.ANSWER: "answer a reviewer's question",
-    case.CLEAR: "clear a held result",
-    case.REJECT: "reject a held result",
-    case.OVERTURN: "overturn a verdict",
-    case.APPEAL: "appeal against a rejection",
-    case.UPHOLD: "answer an appeal",
-    case.GRANT: "answer an appeal",
-    case.UNDO: "undo a decision",
-    case.NOTE: "write a note on a case",
-    case.LABEL: "label a case",
-    case.UNLABEL: "take a label off a case",
-    case.HOLD: "hold a result",
-    case.HOLD_ALONG: "hold a result",
-    case.RERUN: "have a held result judged again",
+    states.CLAIM: "claim a case",
+    states.RELEASE: "release a case",
+    states.ASK: "ask the owner of a held result",
+    states.ANSWER: "answer a reviewer's question",
+    states.CLEAR: "clear a held result",
+    states.REJECT: "reject a held result",
+    states.OVERTURN: "overturn a verdict",
+    states.APPEAL: "appeal against a rejection",
+    states.UPHOLD: "answer an appeal",
+    states.GRANT: "answer an appeal",
+    states.UNDO: "undo a decision",
+    states.NOTE: "write a note on a case",
+    states.LABEL: "label a case",
+    states.UNLABEL: "take a label off a case",
+    states.HOLD: "hold a result",
+    states.HOLD_ALONG: "hold a result",
+    states.RERUN: "have a held result judged again",
 }
-MATTERS: Final = (*case.UNDOABLE, case.ANSWER, case.APPEAL, case.UNDO)  # who decides has read these
-BY_OWNER: Final = (case.ANSWER, case.APPEAL)
+MATTERS: Final = (*states.UNDOABLE, states.ANSWER, states.APPEAL, states.UNDO)  # who decides has read these
+BY_OWNER: Final = (states.ANSWER, states.APPEAL)
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,13 @@ class Taken:
     row: Case
     result: Result
     submission: Submission
-    standing: case.Standing
+    standing: states.Standing
 
 
 def take(*, result: Result, act: str, actor: User, reason: str, now: datetime, seen: int | None = None) -> Taken:
     """Lock the case for this act. `seen`: the last line that the actor knew of; what came after it is told first."""
     submission = result.attempt.submission
-    check = access.check_party if act in BY_OWNER else access.check_reviewer
+    check = permissions.check_party if act in BY_OWNER else permissions.check_reviewer
     check(actor, submission, SAID[act])
     check_reason(reason)
     Attempt.objects.select_for_update().get(pk=result.attempt_id)  # two at once: one waits here
@@ -74,7 +75,7 @@ def take(*, result: Result, act: str, actor: User, reason: str, now: datetime, s
         raise UserError("result", result.pk, f"has {MOST_LINES} lines in its log, and takes no more", status=409)
     _check_seen(result, lines, seen)
     standing = standing_of(row, lines)
-    if problem := case.problem(standing, act, actor=actor.account_id, at=now):
+    if problem := states.problem(standing, act, actor=actor.account_id, at=now):
         raise UserError("result", result.pk, problem, status=409)
     return Taken(row, result, submission, standing)
 
@@ -97,7 +98,7 @@ def append(taken: Taken, *, act: str, actor: User, reason: str, now: datetime, *
     return line
 
 
-def project(row: Case) -> case.Standing:
+def project(row: Case) -> states.Standing:
     """Write down what the log comes to."""
     standing = standing_of(row, lines_of(row.result))
     row.state, row.since, row.is_by_itself = standing.state, standing.since, standing.is_by_itself
@@ -108,12 +109,12 @@ def project(row: Case) -> case.Standing:
     return standing
 
 
-def lines_of(result: Result) -> list[case.Row]:
+def lines_of(result: Result) -> list[states.Row]:
     return [plain(line) for line in Decision.objects.filter(result=result).order_by("id")]
 
 
-def plain(line: Decision) -> case.Row:
-    return case.Row(
+def plain(line: Decision) -> states.Row:
+    return states.Row(
         id=line.pk,
         act=line.act,
         actor=line.actor_id,
@@ -125,16 +126,16 @@ def plain(line: Decision) -> case.Row:
     )
 
 
-def standing_of(row: Case, lines: list[case.Row], *, until: datetime | None = None) -> case.Standing:
+def standing_of(row: Case, lines: list[states.Row], *, until: datetime | None = None) -> states.Standing:
     """`until`: without what was found from then on; the lines are the caller's to leave out."""
     found = Finding.objects.filter(result=row.result_id, rule=RECORD_FAILED)
     found = found if until is None else found.filter(created_at__lt=until)
     doubted_at = found.values_list("created_at", flat=True).first()
     by_itself = row.origin == Case.BY_ITSELF
-    return case.derive(lines, opened_at=row.opened_at, by_itself=by_itself, doubted_at=doubted_at)
+    return states.derive(lines, opened_at=row.opened_at, by_itself=by_itself, doubted_at=doubted_at)
 
 
-def _check_seen(result: Result, lines: list[case.Row], seen: int | None) -> None:
+def _check_seen(result: Result, lines: list[states.Row], seen: int | None) -> None:
     """Who decides has read what others did meanwhile; claims, notes and labels do not matter."""
     since = [line for line in lines if seen is not None and line.id > seen]
     told = [line.act for line in since if line.act in MATTERS]

@@ -10,7 +10,7 @@ from django.db import transaction
 from leaderboard.accounts.models import User
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
-from leaderboard.review import case, log
+from leaderboard.review.case import log, states
 from leaderboard.review.models import Decision
 
 LASTS: Final = timedelta(minutes=30)
@@ -20,14 +20,16 @@ TO_READ: Final = "to read it"  # a claim of a free case needs no other reason
 @transaction.atomic
 def claim(*, result: Result, actor: User, now: datetime, reason: str = "") -> Decision:
     """Again by the same person: for longer. From another reviewer: with a reason."""
-    taken = log.take(result=result, act=case.CLAIM, actor=actor, reason=reason or TO_READ, now=now)
+    taken = log.take(result=result, act=states.CLAIM, actor=actor, reason=reason or TO_READ, now=now)
     holder = taken.standing.claim_at(now)
     if holder is not None and holder.by != actor.account_id and not reason.strip():
         raise UserError("reason", reason, "another reviewer has claimed it; say why you take it over", status=409)
-    return log.append(taken, act=case.CLAIM, actor=actor, reason=reason.strip() or TO_READ, now=now, until=now + LASTS)
+    return log.append(
+        taken, act=states.CLAIM, actor=actor, reason=reason.strip() or TO_READ, now=now, until=now + LASTS
+    )
 
 
 @transaction.atomic
 def release(*, result: Result, actor: User, now: datetime) -> Decision:
-    taken = log.take(result=result, act=case.RELEASE, actor=actor, reason="done with it", now=now)
-    return log.append(taken, act=case.RELEASE, actor=actor, reason="done with it", now=now)
+    taken = log.take(result=result, act=states.RELEASE, actor=actor, reason="done with it", now=now)
+    return log.append(taken, act=states.RELEASE, actor=actor, reason="done with it", now=now)

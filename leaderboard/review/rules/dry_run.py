@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
-from leaderboard.review.thresholds import RULES, Thresholds
+from leaderboard.review.rules.thresholds import RULES, Thresholds
 
 MOST_RESULTS: Final = 20_000  # the newest
 MOST_LINES: Final = 200

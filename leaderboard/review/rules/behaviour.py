@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from leaderboard.review.measure import Measure, blocks, pairs, thinned, us
-from leaderboard.review.reading import BASELINE, CANDIDATE, Case, Interval, Pairs, Run, interval
-from leaderboard.review.thresholds import RULES as KNOWN
+from leaderboard.review.rules.measure import Measure, blocks, pairs, thinned, us
+from leaderboard.review.rules.reading import BASELINE, CANDIDATE, Case, Interval, Pairs, Run, interval
+from leaderboard.review.rules.thresholds import RULES as KNOWN
 
 LEAST_REPEATS: Final = 4
 BASELINE_SAVES: Final = 0.10  # of its time, by a warm cache: only then does it matter that the candidate saves nothing

@@ -13,7 +13,7 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.roles import check_role
-from leaderboard.review.thresholds import changed, parse
+from leaderboard.review.rules.thresholds import changed, parse
 
 
 @transaction.atomic

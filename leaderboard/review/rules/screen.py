@@ -17,12 +17,12 @@ import structlog
 from leaderboard.competitions.models import Competition
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
-from leaderboard.review.compared import Compared, known
-from leaderboard.review.fingerprints import source_of, sources_of
-from leaderboard.review.measure import held_by, worst
 from leaderboard.review.models import Finding, Measurement
-from leaderboard.review.rules import Known, Reported, Source, measure
-from leaderboard.review.thresholds import USUAL, Thresholds, parse
+from leaderboard.review.rules.findings import Known, Reported, Source, measure
+from leaderboard.review.rules.fingerprints import source_of, sources_of
+from leaderboard.review.rules.known import Compared, known
+from leaderboard.review.rules.measure import held_by, worst
+from leaderboard.review.rules.thresholds import USUAL, Thresholds, parse
 
 log = structlog.get_logger(__name__)
 

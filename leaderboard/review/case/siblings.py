@@ -14,9 +14,10 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.audit.record import record
 from leaderboard.judging.models import Result
-from leaderboard.review import access, case, log
+from leaderboard.review import permissions
+from leaderboard.review.case import log, states
+from leaderboard.review.case.open import open_case
 from leaderboard.review.models import Case, Decision, Finding
-from leaderboard.review.open import open_case
 
 KERNEL_REJECTED: Final = "kernel_rejected"
 
@@ -26,7 +27,7 @@ def hold_along(*, runs: Iterable[Result], rejection: Decision, actor: User, now:
     rejected = rejection.result.attempt.submission_id
     held = list(runs)
     for run in held:
-        access.check_reviewer(actor, run.attempt.submission, log.SAID[case.HOLD_ALONG])
+        permissions.check_reviewer(actor, run.attempt.submission, log.SAID[states.HOLD_ALONG])
         Finding.objects.get_or_create(
             result=run,
             rule=KERNEL_REJECTED,
@@ -39,24 +40,24 @@ def hold_along(*, runs: Iterable[Result], rejection: Decision, actor: User, now:
         before = Case.objects.filter(result=run).values_list("state", flat=True).first()
         row = open_case(result=run, now=now)
         reason = f"held with submission {rejected}, which was rejected: {rejection.reason}"
-        _append(row, case.HOLD_ALONG, rejection, actor, reason[:MAX_REASON_CHARS], before or "", now)
+        _append(row, states.HOLD_ALONG, rejection, actor, reason[:MAX_REASON_CHARS], before or "", now)
     return held
 
 
 def release_along(*, rejection: int | None, actor: User, reason: str, now: datetime) -> set[int]:
     """What was held along with this line of a log, if it was a rejection, which is undone now: keys of results."""
-    held = Decision.objects.filter(act=case.HOLD_ALONG, about=rejection).exclude(about=None).order_by("result")
+    held = Decision.objects.filter(act=states.HOLD_ALONG, about=rejection).exclude(about=None).order_by("result")
     lines = list(held.select_related("result__attempt__submission__board__competition").defer("result__report"))
     for line in lines:
         row = Case.objects.get(result=line.result)
-        _append(row, case.UNDO, line, actor, reason, row.state, now)
+        _append(row, states.UNDO, line, actor, reason, row.state, now)
     return {line.result_id for line in lines}
 
 
 def waiting_along(runs: Iterable[Result]) -> set[int]:
     """Which of these wait and were held along with another: their keys."""
-    lines = Decision.objects.filter(act=case.HOLD_ALONG, result__in=[run.pk for run in runs])
-    return set(lines.filter(result__case__state__in=case.HELD).values_list("result", flat=True))
+    lines = Decision.objects.filter(act=states.HOLD_ALONG, result__in=[run.pk for run in runs])
+    return set(lines.filter(result__case__state__in=states.HELD).values_list("result", flat=True))
 
 
 def _append(row: Case, act: str, about: Decision, actor: User, reason: str, before: str, now: datetime) -> None:
@@ -65,7 +66,7 @@ def _append(row: Case, act: str, about: Decision, actor: User, reason: str, befo
     )
     after = log.project(row)
     record(
-        act="hold_along_result" if act == case.HOLD_ALONG else "release_along_result",
+        act="hold_along_result" if act == states.HOLD_ALONG else "release_along_result",
         target=row.result,
         actor=actor,
         reason=reason,

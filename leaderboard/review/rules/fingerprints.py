@@ -21,8 +21,8 @@ import problems
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.entrants.models import Membership
-from leaderboard.review import rules, similarity
 from leaderboard.review.models import Fingerprint, Measurement
+from leaderboard.review.rules import findings, similarity
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.tokens import Read, read
 
@@ -86,7 +86,7 @@ def keep(taken: Taken, *, submission: Submission) -> Fingerprint:
     )
 
 
-def source_of(submission: Submission) -> rules.Source:
+def source_of(submission: Submission) -> findings.Source:
     """What the rules want to know of a submission's source; its fingerprints are taken now where they were not yet."""
     own = Fingerprint.objects.filter(submission=submission, version=similarity.VERSION).first()
     if own is None:
@@ -94,10 +94,10 @@ def source_of(submission: Submission) -> rules.Source:
         prints, opaque_chars = taken.prints, taken.opaque_chars
     else:
         prints, opaque_chars = own.prints, own.opaque_chars
-    return rules.Source(likeness=most_similar(frozenset(prints), submission), opaque_chars=opaque_chars)
+    return findings.Source(likeness=most_similar(frozenset(prints), submission), opaque_chars=opaque_chars)
 
 
-def sources_of(submissions: Sequence[Submission]) -> dict[int, rules.Source]:
+def sources_of(submissions: Sequence[Submission]) -> dict[int, findings.Source]:
     """The same of many that may have been screened before. Only what was sent earlier is compared: what was found to
     be little like any of it is so still, and is not looked up again."""
     shares = _shares_seen(submissions)
@@ -106,9 +106,9 @@ def sources_of(submissions: Sequence[Submission]) -> dict[int, rules.Source]:
     found = {}
     for submission in submissions:
         share = shares.get(submission.pk, math.nan)
-        if submission.pk in opaque and share < rules.LIKE:
-            like = rules.Likeness(0, share, 0, 0) if share else None  # too little to be told, so nobody asks of what
-            found[submission.pk] = rules.Source(likeness=like, opaque_chars=opaque[submission.pk])
+        if submission.pk in opaque and share < findings.LIKE:
+            like = findings.Likeness(0, share, 0, 0) if share else None  # too little to be told, so nobody asks of what
+            found[submission.pk] = findings.Source(likeness=like, opaque_chars=opaque[submission.pk])
         else:
             found[submission.pk] = source_of(submission)
     return found
@@ -122,7 +122,7 @@ def _shares_seen(submissions: Sequence[Submission]) -> dict[int, float]:
     return {pk: math.nan if share is None else share for pk, share in shares}
 
 
-def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | None:
+def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness | None:
     """Among what others sent earlier to the same problem; None where nothing is shared, or too little to say."""
     if not prints:
         return None
@@ -148,7 +148,7 @@ def most_similar(prints: Set[int], submission: Submission) -> rules.Likeness | N
     if not found:
         return None
     pk, like = max(found, key=lambda one: (one[1].share, -one[0]))
-    return rules.Likeness(pk, like.share, like.shared, like.of)
+    return findings.Likeness(pk, like.share, like.shared, like.of)
 
 
 def _company(submission: Submission) -> list[int]:

@@ -1,0 +1,1 @@
+"""A review case: its states, its log and every act on it."""

@@ -1,0 +1,1 @@
+"""Anti-cheat rules on stored reports, their thresholds and the similarity search."""
