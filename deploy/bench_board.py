@@ -249,7 +249,7 @@ def _changing(client: Any, address: str, requests: int) -> tuple[list[Look], lis
 
 
 def _begin(client: Any, address: str) -> Look:
-    from leaderboard.standings import table
+    from leaderboard.standings.read import table
 
     table.forget()
     return _look(client, address)

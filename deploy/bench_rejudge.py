@@ -115,7 +115,7 @@ def _apply(chosen: Any, actor: Any) -> tuple[float, int, Counter[str]]:
     from django.db import connection, transaction
     from django.utils import timezone
 
-    from leaderboard import rejudgings
+    from leaderboard.rejudging import apply
 
     queries = Counter[str]()
 
@@ -125,7 +125,7 @@ def _apply(chosen: Any, actor: Any) -> tuple[float, int, Counter[str]]:
 
     began = time.monotonic()
     with connection.execute_wrapper(count), transaction.atomic():
-        told = rejudgings.apply_rejudging(
+        told = apply.apply_rejudging(
             chosen=chosen, actor=actor, reason="a bench", now=timezone.now(), leave_out=True, anyway=True
         )
         transaction.set_rollback(True)

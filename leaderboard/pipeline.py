@@ -30,7 +30,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max
 
-from leaderboard import broker, line
+from leaderboard import broker, publication
 from leaderboard.accounts.link import unlink
 from leaderboard.accounts.models import User
 from leaderboard.admissions.claim import claim_test, claim_test_again
@@ -64,8 +64,8 @@ from leaderboard.review.case.siblings import hold_along, release_along
 from leaderboard.review.models import Case, Decision, Suspension
 from leaderboard.review.rules import fingerprints
 from leaderboard.review.standing import may_stand
-from leaderboard.standings.podium import PODIUM, would_rank
 from leaderboard.standings.publish import kernel_lines
+from leaderboard.standings.read.podium import PODIUM, would_rank
 from leaderboard.standings.retract import restore
 from leaderboard.submissions import intake
 from leaderboard.submissions.ledger import check_left, spend
@@ -245,7 +245,7 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     give_back_if_ours(result.attempt, now=now)
     submission = result.attempt.submission
     if submission.mode == "ranked":
-        line.settle(result, now)
+        publication.settle(result, now)
         _ask_hint_later(result)
     return True
 
@@ -257,7 +257,7 @@ def take_confirmation(*, pk: int, runner: Runner, report: Report, now: datetime)
     if asked is None:
         return False
     if asked.outcome == FAILED:
-        line.stand_each(hold_failed_record(asked, now=now), now)
+        publication.stand_each(hold_failed_record(asked, now=now), now)
     return True
 
 
@@ -278,7 +278,7 @@ def clear_result(
         public_reason=public_reason,
         seen=seen,
     )
-    line.stand(result, now)
+    publication.stand(result, now)
     return decision
 
 
@@ -295,8 +295,8 @@ def reject_result(
     hold_others: bool = True,
 ) -> Decision:
     """`hold_others`: of its kernel; they leave the ranking until somebody has decided on each."""
-    runs = line.lock_runs(result)
-    others = line.others_of(result, runs) if hold_others else []
+    runs = publication.lock_runs(result)
+    others = publication.others_of(result, runs) if hold_others else []
     decision = decide.reject(
         result=result,
         actor=actor,
@@ -307,24 +307,24 @@ def reject_result(
         public_reason=public_reason,
         seen=seen,
     )
-    line.stand_each([result, *hold_along(runs=others, rejection=decision, actor=actor, now=now)], now)
+    publication.stand_each([result, *hold_along(runs=others, rejection=decision, actor=actor, now=now)], now)
     return decision
 
 
 @transaction.atomic
 def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
     """What was published by the decision goes; what was taken down by it, or held along with it, comes back."""
-    runs = line.lock_runs(result)
+    runs = publication.lock_runs(result)
     decision = decide.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
     released = release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
-    line.stand_each([result, *(run for run in runs if run.pk in released)], now)
+    publication.stand_each([result, *(run for run in runs if run.pk in released)], now)
     return decision
 
 
 @transaction.atomic
 def overturn_verdict(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
     decision = decide.overturn(result=result, actor=actor, reason=reason, now=now, seen=seen)
-    line.stand(result, now)
+    publication.stand(result, now)
     return decision
 
 
@@ -333,7 +333,7 @@ def answer_appeal(
     *, result: Result, actor: User, granted: bool, reason: str, now: datetime, seen: int | None = None
 ) -> Decision:
     decision = appeal.answer_appeal(result=result, actor=actor, granted=granted, reason=reason, now=now, seen=seen)
-    line.stand(result, now)
+    publication.stand(result, now)
     return decision
 
 
@@ -341,7 +341,7 @@ def answer_appeal(
 def hold_result(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
     """A reviewer holds what ranks: its line goes until somebody has decided."""
     case = hold(result=result, actor=actor, reason=reason, now=now)
-    line.stand(result, now)
+    publication.stand(result, now)
     return case
 
 
@@ -351,7 +351,7 @@ def suspend_account(
 ) -> Suspension:
     """Every line that this account earned goes at once, here or everywhere; those of team mates stay."""
     row = suspending.suspend(user=user, competition=competition, actor=actor, reason=reason, now=now)
-    line.stand_all(user, competition, now)
+    publication.stand_all(user, competition, now)
     return row
 
 
@@ -361,7 +361,7 @@ def reinstate_account(
 ) -> Suspension:
     """What may rank comes back, by its time of submission."""
     row = suspending.reinstate(user=user, competition=competition, actor=actor, reason=reason, now=now)
-    line.stand_all(user, competition, now)
+    publication.stand_all(user, competition, now)
     return row
 
 
@@ -370,7 +370,7 @@ def link_logins(*, now: datetime, **told: Any) -> User:
     """`told`: of one_person.link_logins. Where one of the two is suspended, the account that they are is."""
     account = one_person.link_logins(now=now, **told)
     if suspending.was_ever_suspended(account):
-        line.stand_all(account, None, now)
+        publication.stand_all(account, None, now)
     return account
 
 
@@ -381,7 +381,7 @@ def unlink_login(*, login: User, actor: User, reason: str, now: datetime) -> Non
     was_suspended = suspending.was_ever_suspended(account)
     unlink(login=login, actor=actor, reason=reason, now=now)
     for one in User.objects.filter(pk__in=(account.pk, login.pk) if was_suspended else ()):
-        line.stand_all(one, None, now)
+        publication.stand_all(one, None, now)
 
 
 @transaction.atomic
@@ -389,7 +389,7 @@ def restore_entry(*, submission: Submission, actor: User, reason: str, now: date
     """Undo a retraction: what of the kernel's runs nothing else stands against is published again. Says how many."""
     if not restore(submission=submission, actor=actor, reason=reason, now=now):
         return 0
-    line.stand_each(kernel_runs(submission), now)
+    publication.stand_each(kernel_runs(submission), now)
     return kernel_lines(submission).count()
 
 

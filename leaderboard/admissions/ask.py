@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 
 from leaderboard import broker
 from leaderboard.accounts.models import User
-from leaderboard.admissions.may import check_may_ask
 from leaderboard.admissions.models import DONE, AdmissionTest
+from leaderboard.admissions.permissions import check_may_ask
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.errors import UserError

@@ -8,8 +8,8 @@ from django.db import transaction
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
-from leaderboard.admissions.may import check_may_override
 from leaderboard.admissions.models import DONE, PASSED, AdmissionTest
+from leaderboard.admissions.permissions import check_may_override
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 

@@ -18,7 +18,7 @@ from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt
 from leaderboard.review.standing import held_results
 from leaderboard.review.suspension import suspended_users
-from leaderboard.standings.windows import inside, window
+from leaderboard.standings.read.windows import inside, window
 
 UNDER_REVIEW: Final = "a result of theirs on a board of this track is under review: decide on it, then propose again"
 SUSPENDED: Final = "an account of theirs is suspended or closed"

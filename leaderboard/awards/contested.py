@@ -21,7 +21,7 @@ from leaderboard.awards.standing import BoardStanding
 from leaderboard.awards.winners import Line, Outcome
 from leaderboard.competitions.models import Track
 from leaderboard.confirmations.models import Confirmation
-from leaderboard.standings.ranking import Place, Value
+from leaderboard.standings.ranking.ranking import Place, Value
 
 REACH: Final = 0.05  # of the time of the one above
 MOST_PAIRS: Final = 40  # of one award

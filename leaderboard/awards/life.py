@@ -17,14 +17,14 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
-from leaderboard.awards import told
+from leaderboard.awards import announcement
 from leaderboard.awards.barred import held_entrants, unjudged
 from leaderboard.awards.contested import newest
 from leaderboard.awards.draw import draw
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award, Step
 from leaderboard.competitions.calendar import is_frozen_at, is_over_at
 from leaderboard.competitions.models import Announcement, Competition, Role, Track
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import Confirmation
@@ -107,7 +107,7 @@ def announce_award(*, award: Award, actor: User, now: datetime) -> Announcement:
     award = _held(award, (APPROVED,), actor, "announce an award", now)
     if is_frozen_at(award.track.competition.schedule, now):
         raise _refused(award.track, "the standing is frozen: reveal it first, or the winners would tell what it hides")
-    title, text = told.announcement(award)
+    title, text = announcement.announcement(award)
     award.announcement = Announcement.objects.create(
         competition=award.track.competition, author=actor, title=title, text=text, created_at=now
     )

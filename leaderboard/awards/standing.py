@@ -18,13 +18,13 @@ from django.db.models import Q
 from leaderboard.awards.winners import Line
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import FAST_P, POINTS, Board, Track
-from leaderboard.standings.boards import looks
-from leaderboard.standings.competition import overall_standing
 from leaderboard.standings.models import Entry
-from leaderboard.standings.overall import Line as OverallLine
-from leaderboard.standings.ranking import Place, Run, Value, pool
-from leaderboard.standings.table import run_of
-from leaderboard.standings.windows import inside, window
+from leaderboard.standings.ranking.overall import Line as OverallLine
+from leaderboard.standings.ranking.ranking import Place, Run, Value, pool
+from leaderboard.standings.read.boards import looks
+from leaderboard.standings.read.competition import overall_standing
+from leaderboard.standings.read.table import run_of
+from leaderboard.standings.read.windows import inside, window
 
 MOST_LINES: Final = 500  # of a standing that are looked at
 

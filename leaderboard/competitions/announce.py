@@ -12,7 +12,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Announcement, Competition, Role
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.competitions.visible import Viewer, announcements_seen_by
 from leaderboard.errors import UserError
 

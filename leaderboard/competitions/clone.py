@@ -16,8 +16,8 @@ from leaderboard.competitions.checks import MAX_SLUG_CHARS, TIMES, check_near, c
 from leaderboard.competitions.edit import EDITABLE, insert, values_of
 from leaderboard.competitions.models import CLOSED, Board, Competition, Prize, Role, Track
 from leaderboard.competitions.naming import free_slug, lock_names
+from leaderboard.competitions.permissions import check_role
 from leaderboard.competitions.plain import plain
-from leaderboard.competitions.roles import check_role
 
 COPIED: Final = (*(name for name in EDITABLE if name not in TIMES), "thresholds", "quotas")
 TRACK_FIELDS: Final = ("slug", "name", "description", "kind", "divisions", "eligibility", "tie_rule", "position")

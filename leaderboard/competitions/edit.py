@@ -18,8 +18,8 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import phase_at
 from leaderboard.competitions.checks import TIMES, check_near, check_settings, check_slug
 from leaderboard.competitions.models import CLOSED, Competition, Role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.competitions.plain import changed, plain
-from leaderboard.competitions.roles import check_role
 from leaderboard.errors import UserError
 
 EDITABLE: Final = (

@@ -19,8 +19,8 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.checks import check_hardware, check_near, check_slug, check_tags
 from leaderboard.competitions.models import Board, Competition, ProblemVersion, Role
 from leaderboard.competitions.naming import free_slug
+from leaderboard.competitions.permissions import check_role
 from leaderboard.competitions.plain import changed, plain
-from leaderboard.competitions.roles import check_role
 from leaderboard.errors import UserError
 
 MAX_BOARDS: Final = 1_000  # of one competition

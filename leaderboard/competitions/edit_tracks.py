@@ -16,8 +16,8 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.checks import MAX_NAME_CHARS, MAX_SLUG_CHARS, check_choice, check_divisions, check_text
 from leaderboard.competitions.currencies import check_money
 from leaderboard.competitions.models import Competition, Prize, Role, Track
+from leaderboard.competitions.permissions import check_role
 from leaderboard.competitions.plain import changed, plain
-from leaderboard.competitions.roles import check_role
 from leaderboard.errors import UserError
 
 MAX_TRACKS: Final = 50  # of one competition

@@ -11,7 +11,7 @@ from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.checks import check_choice
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 
 MAX_ROLES: Final = 200  # of one competition

@@ -19,7 +19,7 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.accounts.secret import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, InviteCode, Role
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.competitions.visible import boards_seen_by, may_see
 from leaderboard.errors import UserError
 

@@ -21,7 +21,7 @@ from leaderboard.accounts.permissions import check_reason, check_staff
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Stage, stage_of, window_of
 from leaderboard.competitions.models import Board, Competition, Prize, Role
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import EPOCH_CHARS, Epoch, EpochPin, Result, Runner
 from leaderboard.submissions.models import Submission

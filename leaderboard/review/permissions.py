@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
-from leaderboard.competitions.roles import check_role, has_role
+from leaderboard.competitions.permissions import check_role, has_role
 from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result

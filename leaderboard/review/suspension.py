@@ -17,7 +17,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason, check_staff
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.review.models import Suspension
 

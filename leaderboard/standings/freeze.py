@@ -18,12 +18,12 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Phase, Stage, is_frozen_at, phase_at, window_of
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt
 from leaderboard.judging.states import UNFINISHED
 from leaderboard.review.standing import held_results
-from leaderboard.standings.windows import inside
+from leaderboard.standings.read.windows import inside
 
 FREEZE: Final = "freeze"
 UNFREEZE: Final = "unfreeze"

@@ -12,9 +12,9 @@ from django.db.models import QuerySet
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.epochs import pin_contests
 from leaderboard.judging.models import Result
-from leaderboard.standings.admission import refusal
-from leaderboard.standings.light import light_share
 from leaderboard.standings.models import Entry, Retraction
+from leaderboard.standings.ranking.eligible import refusal
+from leaderboard.standings.ranking.light import light_share
 from leaderboard.submissions.models import Submission
 
 WRITTEN: Final = (  # of a line, when it is written again

@@ -21,9 +21,9 @@ from leaderboard.errors import UserError
 from leaderboard.review.permissions import check_reviewer, may_review
 from leaderboard.standings.models import Retraction
 from leaderboard.standings.publish import is_retracted, lock_entrants, withdraw_kernel
-from leaderboard.standings.windows import stage_at
+from leaderboard.standings.read.windows import stage_at
 from leaderboard.submissions.models import Submission
-from leaderboard.submissions.own import may_dispose
+from leaderboard.submissions.permissions import may_dispose
 
 BY_OWNER: Final = "retracted by its owner"
 

@@ -10,7 +10,7 @@ from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import CodeRelease, Submission
-from leaderboard.submissions.own import may_dispose
+from leaderboard.submissions.permissions import may_dispose
 
 
 @transaction.atomic

@@ -10,7 +10,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.submissions.quota import parse_quotas, unusual
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from leaderboard.awards import life, told
+from leaderboard.awards import announcement as told
+from leaderboard.awards import life
 from leaderboard.awards.contested import newest
 from leaderboard.awards.draw import names_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award

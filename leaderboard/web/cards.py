@@ -10,8 +10,8 @@ from typing import Final
 
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
-from leaderboard.standings.boards import BoardEpoch, Look, RankedEntry, leaders_of, looks
-from leaderboard.standings.collection import problems_by_collection
+from leaderboard.standings.read.boards import BoardEpoch, Look, RankedEntry, leaders_of, looks
+from leaderboard.standings.read.collection import problems_by_collection
 
 HOW_RANKED: Final = (
     "Ranked by speedup: how many times as fast as the baseline that was timed beside it, as the mean over all ranked "

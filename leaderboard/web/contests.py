@@ -22,7 +22,7 @@ from leaderboard.competitions.models import CLOSED, DIVISIONS, Announcement, Com
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.collection import problems_by_collection
+from leaderboard.standings.read.collection import problems_by_collection
 from leaderboard.web.phases import PhaseShown, phase_shown
 
 NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")

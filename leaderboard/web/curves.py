@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from leaderboard.standings.boards import RecordLine
-from leaderboard.standings.fast_p import MOST_P, Standing, Step
+from leaderboard.standings.ranking.fast_p import MOST_P, Standing, Step
+from leaderboard.standings.read.boards import RecordLine
 
 MOST_CURVES: Final = 6  # as many as can be told apart: tokens.css has a colour and a dash for each
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 408.0, 12.0, 216.0

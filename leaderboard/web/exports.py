@@ -24,8 +24,8 @@ from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.review.models import Decision
-from leaderboard.standings.boards import BoardEpoch, RankedEntry, lines_of, look
-from leaderboard.standings.table import NO_LINES
+from leaderboard.standings.read.boards import BoardEpoch, RankedEntry, lines_of, look
+from leaderboard.standings.read.table import NO_LINES
 from leaderboard.submissions.models import Submission
 
 PAGE_ROWS: Final = 500

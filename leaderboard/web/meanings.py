@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from leaderboard.standings.ranking import TIE
+from leaderboard.standings.ranking.ranking import TIE
 
 
 @dataclass(frozen=True)

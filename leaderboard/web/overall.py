@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from leaderboard.competitions.calendar import Stage, is_frozen_at, stages_by
 from leaderboard.competitions.models import SCORINGS, Competition, Role
-from leaderboard.competitions.roles import has_role
+from leaderboard.competitions.permissions import has_role
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
-from leaderboard.standings.competition import Overall, Row, overall_standing
-from leaderboard.standings.overall import FAST_P, GEOMETRIC_MEAN, POINTS
+from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS
+from leaderboard.standings.read.competition import Overall, Row, overall_standing
 from leaderboard.web.rows import own_entrant
 
 MOST_COLUMNS: Final = 10  # boards that a page shows a column of each: more do not fit on it

@@ -20,7 +20,7 @@ from django.shortcuts import render
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition
-from leaderboard.competitions.roles import competitions_of
+from leaderboard.competitions.permissions import competitions_of
 
 KEY: Final = "preview"  # in the session
 SALT: Final = "photofinish.preview"

@@ -12,12 +12,12 @@ from datetime import datetime
 from leaderboard.accounts.models import User
 from leaderboard.competitions.licences import said
 from leaderboard.competitions.visible import Viewer, boards_seen_by
-from leaderboard.standings.boards import Standing, standing_of
 from leaderboard.standings.models import Entry
-from leaderboard.standings.publicity import code_public_at, is_code_public
-from leaderboard.standings.windows import is_shown
+from leaderboard.standings.ranking.publicity import code_public_at, is_code_public
+from leaderboard.standings.read.boards import Standing, standing_of
+from leaderboard.standings.read.windows import is_shown
 from leaderboard.submissions.models import CodeRelease, Submission
-from leaderboard.submissions.own import may_dispose
+from leaderboard.submissions.permissions import may_dispose
 from leaderboard.web import shape
 
 

@@ -9,8 +9,8 @@ from django import forms
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.judging.models import Runner
-from leaderboard.judging.rejudge_select import LIST, MOST, PUBLISHED, RUNNER, VERSION, Selection
-from leaderboard.judging.rejudge_sets import MAX_NAME_CHARS
+from leaderboard.rejudging.select import LIST, MOST, PUBLISHED, RUNNER, VERSION, Selection
+from leaderboard.rejudging.sets import MAX_NAME_CHARS
 from leaderboard.web.forms import Described
 
 MAX_LIST_CHARS: Final = 12 * MOST

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
-from leaderboard.competitions.roles import has_role
+from leaderboard.competitions.permissions import has_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
 from leaderboard.judging.verdicts import judged_since, newest_verdicts
@@ -19,10 +19,10 @@ from leaderboard.review.permissions import cases_for, may_review
 from leaderboard.review.reasons import REASONS
 from leaderboard.review.suspension import suspensions_of
 from leaderboard.standings.models import Entry
-from leaderboard.standings.podium import PODIUM, would_rank
 from leaderboard.standings.publish import kernel_lines
-from leaderboard.standings.ranking import pool
-from leaderboard.standings.table import run_of
+from leaderboard.standings.ranking.ranking import pool
+from leaderboard.standings.read.podium import PODIUM, would_rank
+from leaderboard.standings.read.table import run_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web import clocks, diffs, evidence, heat, shape
 from leaderboard.web.figures import significant

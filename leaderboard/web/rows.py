@@ -13,7 +13,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition
 from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.boards import RankedEntry
+from leaderboard.standings.read.boards import RankedEntry
 
 MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
 NO_MARKS: Final[Mapping[int, str]] = {}

@@ -13,8 +13,8 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.states import CANCELLED, FINISHED
-from leaderboard.standings.boards import Standing
-from leaderboard.standings.status import SubmissionStatus, status_of, statuses_of
+from leaderboard.standings.read.boards import Standing
+from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web.verdicts import Verdict, verdict
 

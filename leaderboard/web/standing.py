@@ -14,12 +14,12 @@ from django.contrib.auth.models import AnonymousUser
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage, current_stage, is_frozen_at, stages_by
 from leaderboard.competitions.models import Board, Role
-from leaderboard.competitions.roles import has_role
+from leaderboard.competitions.permissions import has_role
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.boards import BoardEpoch, Look, lines_of, look
-from leaderboard.standings.ranking import Place
-from leaderboard.standings.records import marks
-from leaderboard.standings.table import NO_LINES, Table
+from leaderboard.standings.ranking.ranking import Place
+from leaderboard.standings.read.boards import BoardEpoch, Look, lines_of, look
+from leaderboard.standings.read.records import marks
+from leaderboard.standings.read.table import NO_LINES, Table
 from leaderboard.web.rows import Line, own_entrant, rows
 
 

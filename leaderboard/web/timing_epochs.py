@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from leaderboard.accounts.models import User
-from leaderboard.competitions.roles import competitions_of
+from leaderboard.competitions.permissions import competitions_of
 from leaderboard.judging.models import Epoch, Runner
 
 EXPLAINED: Final = (

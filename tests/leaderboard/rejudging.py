@@ -7,10 +7,10 @@ from typing import Any
 from django.apps import apps
 from django.db import models
 
-from leaderboard import rejudgings
 from leaderboard.judging.models import Attempt, AttemptEvent, RejudgeSet
-from leaderboard.judging.rejudge_select import LIST, Selection
-from leaderboard.judging.rejudge_sets import make_set
+from leaderboard.rejudging import apply as rejudgings
+from leaderboard.rejudging.select import LIST, Selection
+from leaderboard.rejudging.sets import make_set
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
 from tests.leaderboard.stage import Stage

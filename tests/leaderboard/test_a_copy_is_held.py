@@ -18,7 +18,7 @@ from leaderboard.entrants.models import Membership
 from leaderboard.judging.models import Result
 from leaderboard.review.models import Finding, Fingerprint
 from leaderboard.review.rules.fingerprints import SAMPLES, most_similar, source_of, sources_of
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from leaderboard.submissions import intake
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.tokens import code_digest

@@ -23,7 +23,7 @@ from leaderboard.review.rules.static_check import (
     run_limited,
     words_of,
 )
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import NOON, Stage, cut_connections, environment
 
 ECHO = """

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Board
-from leaderboard.standings.boards import RankedEntry, board_entries, board_epochs, standing_of
-from leaderboard.standings.status import status_of, statuses_of
+from leaderboard.standings.read.boards import RankedEntry, board_entries, board_epochs, standing_of
+from leaderboard.standings.read.status import status_of, statuses_of
 from tests.leaderboard.stage import NOON, Stage
 
 

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leaderboard.competitions.calendar import Window
-from leaderboard.standings import table
-from leaderboard.standings.field import Field
 from leaderboard.standings.models import Change, Entry
 from leaderboard.standings.publish import withdraw
-from leaderboard.standings.ranking import Run, rank
-from leaderboard.standings.table import Tables, read
+from leaderboard.standings.ranking.field import Field
+from leaderboard.standings.ranking.ranking import Run, rank
+from leaderboard.standings.read import table
+from leaderboard.standings.read.table import Tables, read
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.test_ties_are_anchored_by_the_leader import runs
 

@@ -14,7 +14,7 @@ from leaderboard.judging.models import Runner
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import claim_work
-from leaderboard.rejudgings import apply_rejudging
+from leaderboard.rejudging.apply import apply_rejudging
 from runner.wire import Job
 from tests.leaderboard.rejudging import judge_shadow, set_of
 from tests.leaderboard.stage import Stage, current, make_board, make_runner

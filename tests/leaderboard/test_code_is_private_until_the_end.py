@@ -9,7 +9,7 @@ import pytest
 from leaderboard.audit.models import Row
 from leaderboard.competitions.calendar import Schedule
 from leaderboard.errors import UserError
-from leaderboard.standings.publicity import code_public_at, is_code_public
+from leaderboard.standings.ranking.publicity import code_public_at, is_code_public
 from leaderboard.submissions.models import CodeRelease
 from leaderboard.submissions.release import release_code
 from tests.leaderboard.stage import NOON, Stage

@@ -10,7 +10,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.confirmations.models import CONFIRMED, ERROR, FAILED, HELD, RECORD, REFUSED, Confirmation
 from leaderboard.errors import UserError
 from leaderboard.review.case.settle import ask_again, close_confirmation, unsettled
-from leaderboard.standings.records import CLOSED_MARK, CONFIRMED_MARK
+from leaderboard.standings.read.records import CLOSED_MARK, CONFIRMED_MARK
 from tests.leaderboard import records
 from tests.leaderboard.records import confirm
 from tests.leaderboard.stage import Stage

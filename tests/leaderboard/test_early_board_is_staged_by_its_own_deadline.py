@@ -8,8 +8,8 @@ import pytest
 
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import Result
-from leaderboard.standings.podium import would_rank
-from leaderboard.standings.records import contest_leader
+from leaderboard.standings.read.podium import would_rank
+from leaderboard.standings.read.records import contest_leader
 from tests.leaderboard.stage import NOON, Stage
 
 

@@ -13,9 +13,9 @@ from leaderboard.review.models import Decision, Finding
 from leaderboard.review.rules.findings import Known, Reported, Source, measure
 from leaderboard.review.rules.measure import held_by
 from leaderboard.review.standing import held_results
-from leaderboard.standings.boards import incumbent_ratio
 from leaderboard.standings.models import Entry
-from leaderboard.standings.status import status_of, statuses_of
+from leaderboard.standings.read.boards import incumbent_ratio
+from leaderboard.standings.read.status import status_of, statuses_of
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.test_board_order import entries_of
 

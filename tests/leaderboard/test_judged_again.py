@@ -10,7 +10,7 @@ from leaderboard.judging.cancel import cancel
 from leaderboard.judging.models import Result
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.standings.models import Entry
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import Stage
 

@@ -11,7 +11,7 @@ from leaderboard.review.case import ask
 from leaderboard.review.models import Case, Finding
 from leaderboard.review.rules import known
 from leaderboard.standings.models import Entry
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.test_review_case import reviewer
 

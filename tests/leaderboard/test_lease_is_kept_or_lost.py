@@ -16,7 +16,7 @@ from leaderboard.judging.cancel import cancel
 from leaderboard.judging.lease import Renewal, renew
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.sweep import expire_leases
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from runner.wire import Event, Job
 from tests.leaderboard.stage import Stage, current, make_runner
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from leaderboard import line, pipeline, rejudgings
+from leaderboard import pipeline, publication
 from leaderboard.accounts.models import User
 from leaderboard.judging.models import Attempt, RejudgeSet
+from leaderboard.rejudging import apply
 from leaderboard.standings.models import Entry
 from leaderboard.standings.retract import retract
 from leaderboard.submissions.models import Submission
@@ -70,9 +71,9 @@ def judged_again(stage: Stage) -> RejudgeSet:
 
 def test_try_rejudging_says_what_apply_rejudging_does(stage: Stage) -> None:
     chosen = judged_again(stage)
-    tried = rejudgings.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now)
+    tried = apply.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now)
     assert tried == {"applied": 4, "no_verdict": 2, "published": 1, "held": 1, "failed": 2}
-    assert tried == rejudgings.apply_rejudging(
+    assert tried == apply.apply_rejudging(
         chosen=chosen, actor=stage.olga, reason="a bug", now=stage.now, leave_out=True, anyway=True
     )
 
@@ -84,7 +85,7 @@ def test_try_rejudging_waits_for_no_row_and_writes_nothing(live_stage: Stage) ->
         cursor.execute("SET lock_timeout = 300")
     try:
         with held_rows():
-            tried = rejudgings.try_rejudging(chosen=chosen, actor=live_stage.olga, now=live_stage.now)
+            tried = apply.try_rejudging(chosen=chosen, actor=live_stage.olga, now=live_stage.now)
     finally:
         with connection.cursor() as cursor:
             cursor.execute("RESET lock_timeout")
@@ -100,7 +101,7 @@ def test_stand_each_of_two_accounts_on_two_boards_does_not_deadlock(
     for owner, boards in ((live_stage.ada, (live_stage.board, second)), (live_stage.ben, (second, live_stage.board))):
         for board in boards:
             live_stage.judge(live_stage.submit(owner, board=board))
-    both, withdraw = threading.Barrier(2), line.withdraw
+    both, withdraw = threading.Barrier(2), publication.withdraw
     failed: list[Exception] = []
 
     def slow_withdraw(*, submission: Submission) -> bool:
@@ -119,7 +120,7 @@ def test_stand_each_of_two_accounts_on_two_boards_does_not_deadlock(
         finally:
             connection.close()
 
-    monkeypatch.setattr(line, "withdraw", slow_withdraw)
+    monkeypatch.setattr(publication, "withdraw", slow_withdraw)
     threads = [threading.Thread(target=suspend, args=(user,)) for user in (live_stage.ada, live_stage.ben)]
     for thread in threads:
         thread.start()

@@ -10,7 +10,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.judging.models import Result
 from leaderboard.review.rules import known
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import NOON, Stage
 from tests.runner.judge.suspects import case, evidence
 

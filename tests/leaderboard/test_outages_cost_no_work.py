@@ -23,7 +23,7 @@ from leaderboard.judging.claim import claim_next
 from leaderboard.judging.lease import release, renew
 from leaderboard.judging.models import Attempt, AttemptEvent, Runner, Watch
 from leaderboard.judging.runners import greet
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from runner.wire import Event, Job
 from tests.leaderboard.stage import Stage, current, make_runner
 

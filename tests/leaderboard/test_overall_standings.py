@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderboard.competitions.models import Board, Competition
-from leaderboard.standings.competition import overall_standing
-from leaderboard.standings.overall import FAST_P, GEOMETRIC_MEAN, POINTS, POINTS_OF, Line, overall
-from leaderboard.standings.ranking import Place, Run, rank
+from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS, POINTS_OF, Line, overall
+from leaderboard.standings.ranking.ranking import Place, Run, rank
+from leaderboard.standings.read.competition import overall_standing
 from tests.leaderboard.stage import NOON, Stage, make_board
 from tests.leaderboard.test_ties_are_anchored_by_the_leader import line, runs
 

@@ -35,7 +35,7 @@ from leaderboard.judging.leased import QUEUED, RUNNING, renew
 from leaderboard.judging.runners import create_runner
 from leaderboard.review.models import Finding
 from leaderboard.standings.models import Entry
-from leaderboard.standings.records import CONFIRMED_MARK, NOT_YET, contest_leader
+from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET, contest_leader
 from leaderboard.submissions.models import Submission
 from runner.wire import Job, dump
 from tests.leaderboard import records

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Board, Competition
-from leaderboard.standings.boards import board_records
-from leaderboard.standings.history import records
 from leaderboard.standings.publish import withdraw
-from leaderboard.standings.ranking import Run, rank
+from leaderboard.standings.ranking.history import records
+from leaderboard.standings.ranking.ranking import Run, rank
+from leaderboard.standings.read.boards import board_records
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.test_ties_are_anchored_by_the_leader import boards
 

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leaderboard import pipeline, rejudgings
+from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Role
@@ -23,14 +23,15 @@ from leaderboard.confirmations.models import RECORD, Confirmation
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet
 from leaderboard.judging.rejudge import rejudge
-from leaderboard.judging.rejudge_sets import discard_set
 from leaderboard.judging.runners import greet
+from leaderboard.rejudging import apply as rejudgings
+from leaderboard.rejudging.compare import compare
+from leaderboard.rejudging.sets import discard_set
 from leaderboard.review.models import Decision
-from leaderboard.standings.boards import board_epochs
 from leaderboard.standings.models import Entry
-from leaderboard.standings.rejudged import compare
+from leaderboard.standings.read.boards import board_epochs
+from leaderboard.standings.read.status import status_of
 from leaderboard.standings.retract import retract
-from leaderboard.standings.status import status_of
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
 from tests.leaderboard.rejudging import apply, everything, heard, judge_shadow, set_of

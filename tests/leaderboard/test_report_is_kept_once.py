@@ -12,7 +12,7 @@ from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Entry
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import Stage, current, make_runner, passing
 
 

@@ -24,8 +24,8 @@ from leaderboard.review.case import appeal, ask, claim, log, notes, rerun
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import held_results, median_wait
 from leaderboard.standings.models import Entry
-from leaderboard.standings.podium import would_rank
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.podium import would_rank
+from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import Stage, make_runner
 
 IMPOSSIBLE = {"outcome": "policy", "reason": "impossible", "message": "faster than light"}

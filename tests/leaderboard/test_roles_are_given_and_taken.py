@@ -9,7 +9,7 @@ from leaderboard.audit.models import Row
 from leaderboard.competitions.edit import create_competition
 from leaderboard.competitions.grant import grant_role, revoke_role
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.competitions.roles import ADMINISTRATOR, competitions_of, has_role, role_of
+from leaderboard.competitions.permissions import ADMINISTRATOR, competitions_of, has_role, role_of
 from leaderboard.errors import UserError
 from tests.leaderboard.stage import NOON, Stage
 

@@ -13,7 +13,7 @@ from django.test import Client
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.judging.models import Epoch, Result, Runner
 from leaderboard.judging.runners import create_runner
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from runner.wire import MAX_REPORT_BYTES, Event, Job, dump
 from tests.leaderboard.stage import Stage, current, passing
 

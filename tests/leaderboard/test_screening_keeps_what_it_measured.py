@@ -8,7 +8,7 @@ from typing import Any
 
 from leaderboard.review.models import Finding, Measurement
 from leaderboard.review.rules.findings import Known, Reported, Source, measure
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from runner.wire import MAX_REPORT_BYTES
 from tests.leaderboard.stage import Stage
 from tests.runner.judge.suspects import case, evidence

@@ -12,12 +12,12 @@ from leaderboard.errors import StaleLease
 from leaderboard.judging.announce import announce
 from leaderboard.judging.models import Attempt, AttemptEvent, Epoch, RejudgeItem, Result
 from leaderboard.judging.rejudge import rejudge
-from leaderboard.judging.rejudge_sets import discard_set, stop_set
 from leaderboard.judging.remeasure import MOST
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.judging.usage import usage_of
 from leaderboard.pipeline import claim_work
-from leaderboard.standings.status import status_of
+from leaderboard.rejudging.sets import discard_set, stop_set
+from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web.shape import submission_json
 from runner.wire import Event

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from leaderboard.standings.light import light_share
 from leaderboard.standings.models import Entry
+from leaderboard.standings.ranking.light import light_share
 from tests.leaderboard.stage import Stage
 
 

@@ -21,7 +21,7 @@ from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases, ring_idle
 from leaderboard.judging.usage import usage_of
 from leaderboard.pipeline import claim_work
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import QuotaLine, Submission
 from tests.leaderboard.stage import Stage, current, make_runner
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import Attempt
-from leaderboard.standings.boards import board_entries, board_epochs, incumbent_ratio, standing_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import withdraw
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.boards import board_entries, board_epochs, incumbent_ratio, standing_of
+from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import NOON, Stage
 from tests.leaderboard.test_board_order import entries_of

@@ -15,7 +15,7 @@ from leaderboard.review.rules.dry_run import MOST_LINES, Measured, dry_run, hold
 from leaderboard.review.rules.screen import thresholds_of
 from leaderboard.review.rules.set_thresholds import set_thresholds
 from leaderboard.review.rules.thresholds import USUAL, parse
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import NOON, Stage
 
 

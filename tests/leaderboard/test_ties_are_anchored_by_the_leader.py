@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.standings.ranking import TIE, WIDEST, Place, Run, Value, are_tied, pool, rank
+from leaderboard.standings.ranking.ranking import TIE, WIDEST, Place, Run, Value, are_tied, pool, rank
 from tests.leaderboard.stage import NOON
 
 near = st.floats(0.97, 1.03) | st.sampled_from([0.5, 0.999, 1.0, 1.001, 1.004, 1.006, 1.25])

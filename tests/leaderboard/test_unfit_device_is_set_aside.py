@@ -7,7 +7,7 @@ from leaderboard.audit.models import Row
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import ring_idle
 from leaderboard.pipeline import claim_work
-from leaderboard.standings.status import status_of
+from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import Stage
 
 REASON = "hw_thermal_slowdown in two polls running"

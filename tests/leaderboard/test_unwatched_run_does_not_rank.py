@@ -10,7 +10,7 @@ from leaderboard.judging.rejudge import rejudge
 from leaderboard.review.models import Finding
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import publish
-from leaderboard.standings.status import status_of, statuses_of
+from leaderboard.standings.read.status import status_of, statuses_of
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.test_board_order import entries_of
 

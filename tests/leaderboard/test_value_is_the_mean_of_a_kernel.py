@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from leaderboard import pipeline
 from leaderboard.judging.rejudge import rejudge
-from leaderboard.standings.boards import incumbent_ratio, standing_of
-from leaderboard.standings.ranking import Run, pool
+from leaderboard.standings.ranking.ranking import Run, pool
+from leaderboard.standings.read.boards import incumbent_ratio, standing_of
 from leaderboard.submissions.tokens import code_digest
 from tests.leaderboard.stage import NOON, Stage
 from tests.leaderboard.test_board_order import entries_of

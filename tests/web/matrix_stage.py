@@ -26,8 +26,8 @@ from leaderboard.confirmations.models import RECORD, Confirmation, Found
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Attempt, Epoch, Result
-from leaderboard.judging.rejudge_select import Selection
-from leaderboard.judging.rejudge_sets import make_set
+from leaderboard.rejudging.select import Selection
+from leaderboard.rejudging.sets import make_set
 from leaderboard.review.models import Case
 from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.models import Submission

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leaderboard.standings.fast_p import Solved, Step, standings
+from leaderboard.standings.ranking.fast_p import Solved, Step, standings
 from leaderboard.web.curves import BOTTOM, LEFT, MOST_CURVES, RIGHT, TOP, plot, staircase
 
 

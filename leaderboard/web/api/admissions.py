@@ -15,9 +15,9 @@ from rest_framework.response import Response
 
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.door import refusal
-from leaderboard.admissions.may import boards_of, tests_of
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.competitions.roles import competitions_of
+from leaderboard.admissions.permissions import boards_of, tests_of
+from leaderboard.competitions.permissions import competitions_of
 from leaderboard.web.api.views import MAX_ROWS, Private
 
 MAX_MARK_CHARS: Final = 64

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from leaderboard.competitions.announce import announcements_of
 from leaderboard.competitions.calendar import current_stage
 from leaderboard.competitions.visible import competitions_seen_by
-from leaderboard.standings.boards import board_records
+from leaderboard.standings.read.boards import board_records
 from leaderboard.web import award_shape, cards, integrity
 from leaderboard.web.api.competitions import News, Track
 from leaderboard.web.api.paging import PAGING, paged

@@ -10,8 +10,8 @@ from rest_framework import serializers
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.licences import LICENCES
 from leaderboard.competitions.models import DIVISIONS
-from leaderboard.standings.admission import NO_TELEMETRY
-from leaderboard.standings.records import CONFIRMED_MARK, NOT_YET
+from leaderboard.standings.ranking.eligible import NO_TELEMETRY
+from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET
 from leaderboard.web.cards import Card
 from leaderboard.web.sources import REFERENCE
 from runner.wire import MODES, TELEMETRY

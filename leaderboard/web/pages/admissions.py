@@ -15,10 +15,10 @@ from leaderboard.accounts.models import User
 from leaderboard.admissions import override as override_act
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.door import refusal, refusals
-from leaderboard.admissions.may import boards_of, tests_of
 from leaderboard.admissions.models import DONE, NEAR_CONSTANT, PASSED, AdmissionTest
+from leaderboard.admissions.permissions import boards_of, tests_of
 from leaderboard.competitions.models import Board
-from leaderboard.competitions.roles import competitions_of
+from leaderboard.competitions.permissions import competitions_of
 from leaderboard.errors import UserError
 from leaderboard.web.admission_words import chip
 from leaderboard.web.forms import ReasonForm

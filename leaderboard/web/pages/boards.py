@@ -17,7 +17,7 @@ from leaderboard.competitions.announce import news_for
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.entrants.invites import open_invites_of
-from leaderboard.standings.boards import lines_of
+from leaderboard.standings.read.boards import lines_of
 from leaderboard.web import cards, sources, standing
 from leaderboard.web.meanings import MEANINGS
 from leaderboard.web.rows import own_entrant, rows

@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.visible import boards_seen_by
-from leaderboard.standings.collection import Answer, Collection, Member, collection, solved
-from leaderboard.standings.fast_p import SHOWN, Solved, relative, score, standings
+from leaderboard.standings.ranking.fast_p import SHOWN, Solved, relative, score, standings
+from leaderboard.standings.read.collection import Answer, Collection, Member, collection, solved
 from leaderboard.web.curves import plot
 
 EAGER: Final = "eager"

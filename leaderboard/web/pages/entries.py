@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard import pipeline
 from leaderboard.competitions.calendar import current_stage
 from leaderboard.errors import UserError
-from leaderboard.standings.boards import board_records
+from leaderboard.standings.read.boards import board_records
 from leaderboard.standings.retract import may_retract, usual_reason
 from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.models import Submission

@@ -13,15 +13,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from leaderboard import rejudgings
 from leaderboard.competitions.models import Role
-from leaderboard.competitions.roles import has_role
+from leaderboard.competitions.permissions import has_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import RejudgeItem, RejudgeSet
-from leaderboard.judging.rejudge_select import estimate_s
-from leaderboard.judging.rejudge_sets import discard_set, make_set, stop_set
 from leaderboard.judging.states import FINISHED
-from leaderboard.standings.rejudged import Comparison, Difference, compare
+from leaderboard.rejudging import apply as rejudgings
+from leaderboard.rejudging.compare import Comparison, Difference, compare
+from leaderboard.rejudging.select import estimate_s
+from leaderboard.rejudging.sets import discard_set, make_set, stop_set
 from leaderboard.web.exports import csv_lines
 from leaderboard.web.forms import ReasonForm
 from leaderboard.web.pages.account import user_of

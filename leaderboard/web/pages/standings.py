@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Role
-from leaderboard.competitions.roles import has_role
+from leaderboard.competitions.permissions import has_role
 from leaderboard.web import overall
 
 

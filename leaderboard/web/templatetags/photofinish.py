@@ -14,8 +14,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from leaderboard.competitions.models import Board, Competition, Prize, Track
-from leaderboard.competitions.roles import competitions_of
-from leaderboard.standings.overall import FAST_P, GEOMETRIC_MEAN, POINTS, Line
+from leaderboard.competitions.permissions import competitions_of
+from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS, Line
 from leaderboard.web import figures, markup, prizes
 from leaderboard.web.phases import PhaseShown, phase_shown
 from leaderboard.web.timing_epochs import title_of

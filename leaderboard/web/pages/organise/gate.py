@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from leaderboard.competitions.calendar import phase_at
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.competitions.roles import ADMINISTRATOR, ORDER, role_of
+from leaderboard.competitions.permissions import ADMINISTRATOR, ORDER, role_of
 from leaderboard.errors import UserError
 from leaderboard.web.forms import Described
 from leaderboard.web.pages.account import user_of

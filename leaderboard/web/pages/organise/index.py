@@ -17,7 +17,7 @@ from leaderboard.competitions.checks import TIMES
 from leaderboard.competitions.clone import clone_competition
 from leaderboard.competitions.edit import create_competition, edit_competition
 from leaderboard.competitions.models import PUBLIC, Competition, Role
-from leaderboard.competitions.roles import competitions_of
+from leaderboard.competitions.permissions import competitions_of
 from leaderboard.errors import UserError
 from leaderboard.web import history, waiting
 from leaderboard.web.organise_forms import CloneForm, NewForm

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from leaderboard.competitions.edit import edit_competition
 from leaderboard.competitions.grant import grant_role, revoke_role
 from leaderboard.competitions.models import Role
-from leaderboard.competitions.roles import role_of
+from leaderboard.competitions.permissions import role_of
 from leaderboard.errors import UserError
 from leaderboard.web.organise_forms import CompetitionForm, RoleForm
 from leaderboard.web.pages.account import user_of

@@ -13,8 +13,8 @@ from typing import Any
 
 from leaderboard.judging.models import Attempt, AttemptEvent, Result
 from leaderboard.review.standing import reviews_of
-from leaderboard.standings.admission import refusal
-from leaderboard.standings.boards import Standing, published_among, standing_of
+from leaderboard.standings.ranking.eligible import refusal
+from leaderboard.standings.read.boards import Standing, published_among, standing_of
 from leaderboard.submissions.models import Submission
 
 

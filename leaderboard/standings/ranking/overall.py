@@ -21,9 +21,9 @@ from datetime import datetime
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from leaderboard.standings import fast_p
-from leaderboard.standings.fast_p import Solved
-from leaderboard.standings.ranking import Place, Run, Value, rank
+from leaderboard.standings.ranking import fast_p
+from leaderboard.standings.ranking.fast_p import Solved
+from leaderboard.standings.ranking.ranking import Place, Run, Value, rank
 
 POINTS_OF: Final = (25.0, 18.0, 15.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0, 1.0)
 

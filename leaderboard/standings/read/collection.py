@@ -19,10 +19,10 @@ from django.db.models import Count, Q
 
 from leaderboard.competitions.models import BoardQuerySet, Competition, ProblemVersion
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.boards import looks
-from leaderboard.standings.fast_p import Solved
-from leaderboard.standings.ranking import Value, pool
-from leaderboard.standings.table import Table
+from leaderboard.standings.ranking.fast_p import Solved
+from leaderboard.standings.ranking.ranking import Value, pool
+from leaderboard.standings.read.boards import looks
+from leaderboard.standings.read.table import Table
 from leaderboard.submissions.tokens import code_digest
 from problems.spec import COMPILED, MODEL
 

@@ -15,10 +15,10 @@ from typing import Final
 from leaderboard.competitions.calendar import Stage, current_stage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.boards import looks
-from leaderboard.standings.overall import Cell, Line, overall
-from leaderboard.standings.ranking import Place
-from leaderboard.standings.table import Table
+from leaderboard.standings.ranking.overall import Cell, Line, overall
+from leaderboard.standings.ranking.ranking import Place
+from leaderboard.standings.read.boards import looks
+from leaderboard.standings.read.table import Table
 
 KEPT: Final = 32  # standings in memory
 

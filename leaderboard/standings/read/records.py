@@ -15,11 +15,11 @@ from django.db.models import F
 from leaderboard.competitions.calendar import Stage, window_of
 from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
-from leaderboard.standings.front import leading_places
-from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking import Place, Value
-from leaderboard.standings.windows import inside, stage_at
+from leaderboard.standings.ranking.level import level_pairs
+from leaderboard.standings.ranking.ranking import Place, Value
+from leaderboard.standings.read.leader import leading_places
+from leaderboard.standings.read.windows import inside, stage_at
 
 NOT_YET: Final = "record not confirmed yet"
 CONFIRMED_MARK: Final = "record confirmed"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from leaderboard.competitions.calendar import window_of
 from leaderboard.judging.models import Result
 from leaderboard.review.integrity import PODIUM as PODIUM
-from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking import Run, rank
-from leaderboard.standings.table import run_of
-from leaderboard.standings.windows import inside, stage_at
+from leaderboard.standings.ranking.level import level_pairs
+from leaderboard.standings.ranking.ranking import Run, rank
+from leaderboard.standings.read.table import run_of
+from leaderboard.standings.read.windows import inside, stage_at
 
 
 def would_rank(result: Result) -> int | None:

@@ -27,13 +27,13 @@ from leaderboard.review.rules.known import Compared
 from leaderboard.review.rules.screen import foresee, screen, screen_all
 from leaderboard.review.standing import may_stand, not_standing
 from leaderboard.review.suspension import is_suspended, suspended_users
-from leaderboard.standings.admission import refusal
-from leaderboard.standings.boards import incumbent_ratio, incumbent_ratios
-from leaderboard.standings.light import light_share
 from leaderboard.standings.publish import kernel_lines, lock_entrants, lock_lines, publish, withdraw
-from leaderboard.standings.ranking import Value
-from leaderboard.standings.records import contest_leader
-from leaderboard.standings.windows import stage_at
+from leaderboard.standings.ranking.eligible import refusal
+from leaderboard.standings.ranking.light import light_share
+from leaderboard.standings.ranking.ranking import Value
+from leaderboard.standings.read.boards import incumbent_ratio, incumbent_ratios
+from leaderboard.standings.read.records import contest_leader
+from leaderboard.standings.read.windows import stage_at
 from leaderboard.submissions.models import Submission
 
 

@@ -14,8 +14,8 @@ from typing import Final
 from django.db.models import QuerySet
 
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, pool
-from leaderboard.standings.table import COLUMNS
+from leaderboard.standings.ranking.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, pool
+from leaderboard.standings.read.table import COLUMNS
 
 AT_FIRST: Final = 16  # runs that the first query looks at; each further one at twice as many
 

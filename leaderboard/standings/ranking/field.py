@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
-from leaderboard.standings.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, value_of
+from leaderboard.standings.ranking.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, value_of
 
 Kernel = tuple[int, str]  # entrant, code
 

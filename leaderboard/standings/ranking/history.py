@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from leaderboard.standings.field import Field
-from leaderboard.standings.ranking import Run, Value, pairs_of
+from leaderboard.standings.ranking.field import Field
+from leaderboard.standings.ranking.ranking import Run, Value, pairs_of
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from leaderboard.competitions.calendar import Stage, Window, current_stage
 from leaderboard.competitions.models import Board
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
-from leaderboard.standings.field import Field
-from leaderboard.standings.front import front
-from leaderboard.standings.history import Record
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking import Place, Run, Value, mean_time_us, pool
-from leaderboard.standings.table import COLUMNS, NO_LINES, Table, Tables, read, run_of
-from leaderboard.standings.windows import inside, is_shown, stage_at, window
+from leaderboard.standings.ranking.field import Field
+from leaderboard.standings.ranking.history import Record
+from leaderboard.standings.ranking.ranking import Place, Run, Value, mean_time_us, pool
+from leaderboard.standings.read.leader import front
+from leaderboard.standings.read.table import COLUMNS, NO_LINES, Table, Tables, read, run_of
+from leaderboard.standings.read.windows import inside, is_shown, stage_at, window
 from leaderboard.submissions.models import Submission
 
 

@@ -22,12 +22,12 @@ from django.db.models import BigIntegerField, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Extract
 
 from leaderboard.competitions.calendar import Window
-from leaderboard.standings.field import Field
-from leaderboard.standings.history import Record, records
-from leaderboard.standings.level import Pair, level_pairs
 from leaderboard.standings.models import Change, Entry, Revision
-from leaderboard.standings.ranking import Place, Run, Value, mean_time_us
-from leaderboard.standings.windows import inside_each
+from leaderboard.standings.ranking.field import Field
+from leaderboard.standings.ranking.history import Record, records
+from leaderboard.standings.ranking.level import Pair, level_pairs
+from leaderboard.standings.ranking.ranking import Place, Run, Value, mean_time_us
+from leaderboard.standings.read.windows import inside_each
 
 COLUMNS: Final = ("ratio", "half_width", "forgeable", "submitted_at", "submission_id", "entrant_id", "code_digest")
 TOLD: Final = ("score_us", "telemetry")  # what a table tells beside the ranking

@@ -17,13 +17,13 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Role
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging import shadow
 from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
-from leaderboard.judging.rejudge_select import MOST, Selection, estimate_s
 from leaderboard.judging.remeasure import is_spoiled
 from leaderboard.judging.states import DONE
+from leaderboard.rejudging.select import MOST, Selection, estimate_s
 
 MAX_NAME_CHARS: Final = 100
 MOST_OPEN: Final = 20  # sets of one competition at a time

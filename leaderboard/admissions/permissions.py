@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from leaderboard.accounts.models import User
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions.models import Board, ProblemVersion, Role
-from leaderboard.competitions.roles import competitions_of
+from leaderboard.competitions.permissions import competitions_of
 from leaderboard.errors import UserError
 
 

@@ -17,18 +17,18 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet, Result
-from leaderboard.judging.rejudge_sets import currents_of, fate_of, items_of
 from leaderboard.judging.states import UNFINISHED
+from leaderboard.rejudging.sets import currents_of, fate_of, items_of
 from leaderboard.review.standing import REJECTED, reviews_of
 from leaderboard.review.suspension import suspended_users
-from leaderboard.standings.admission import refusal
-from leaderboard.standings.level import level_pairs
 from leaderboard.standings.models import Entry
-from leaderboard.standings.podium import PODIUM
 from leaderboard.standings.publish import retracted_kernels
-from leaderboard.standings.ranking import TIE, Run, rank
-from leaderboard.standings.table import run_of
-from leaderboard.standings.windows import stage_at
+from leaderboard.standings.ranking.eligible import refusal
+from leaderboard.standings.ranking.level import level_pairs
+from leaderboard.standings.ranking.ranking import TIE, Run, rank
+from leaderboard.standings.read.podium import PODIUM
+from leaderboard.standings.read.table import run_of
+from leaderboard.standings.read.windows import stage_at
 
 
 class Line(NamedTuple):

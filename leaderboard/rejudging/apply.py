@@ -10,19 +10,19 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from leaderboard import line
+from leaderboard import publication
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, Role
-from leaderboard.competitions.roles import check_role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet, Result
-from leaderboard.judging.rejudge_select import Selection, select
-from leaderboard.judging.rejudge_sets import begin_applying, currents_of, end_applying, items_of, lock_currents
 from leaderboard.judging.shadow import bring_to_light
+from leaderboard.rejudging.compare import board_changes, fates_of, published_in, ranks_of
+from leaderboard.rejudging.select import Selection, select
+from leaderboard.rejudging.sets import begin_applying, currents_of, end_applying, items_of, lock_currents
 from leaderboard.review.standing import not_standing
 from leaderboard.standings.publish import kernel_of, publish_all, retracted_kernels, withdraw_all
-from leaderboard.standings.rejudged import board_changes, fates_of, published_in, ranks_of
 
 
 def select_for_rejudging(*, selection: Selection, competition: Competition, board: Board | None) -> list[Attempt]:
@@ -81,13 +81,13 @@ def try_rejudging(*, chosen: RejudgeSet, actor: User, now: datetime) -> Counter[
 def _foretold(results: list[Result], now: datetime) -> Counter[str]:
     """What _bring_to_light would answer."""
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
-    waiting = line.foresee_held(ranked, now) | not_standing(ranked)
+    waiting = publication.foresee_held(ranked, now) | not_standing(ranked)
     retracted = retracted_kernels({result.attempt.submission.board_id for result in ranked})
-    sound = line.all_that_may_rank(ranked) - waiting
+    sound = publication.all_that_may_rank(ranked) - waiting
     published = {
         result.pk for result in ranked if result.pk in sound and kernel_of(result.attempt.submission) not in retracted
     }
-    held = {result.pk for result in ranked if line.could_rank(result)} & waiting
+    held = {result.pk for result in ranked if publication.could_rank(result)} & waiting
     return +Counter({"published": len(published), "held": len(held), "failed": len(ranked) - len(published | held)})
 
 
@@ -106,17 +106,17 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     """All are screened against what stood before, so that the order in which they come plays no part."""
     results = [attempt.result for attempt in attempts]
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
-    line.lock_all(ranked)
-    lights = line.look_all(ranked, now)
-    sound = line.all_that_may_rank(ranked)
+    publication.lock_all(ranked)
+    lights = publication.look_all(ranked, now)
+    sound = publication.all_that_may_rank(ranked)
     bring_to_light(attempts, now=now)
     for hardware, epoch in sorted({(result.attempt.hardware, result.epoch) for result in results}):
         propose_epoch(hardware=hardware, name=epoch, fingerprint={}, now=now)
-    leaders = line.leaders(result for result in ranked if result.pk in sound)
+    leaders = publication.leaders(result for result in ranked if result.pk in sound)
     published = publish_all(results=[result for result in ranked if result.pk in sound], lights=lights, now=now)
     withdraw_all(submissions=[result.attempt.submission for result in ranked if result.pk not in published])
-    held = not_standing(result for result in ranked if line.could_rank(result)) - published
+    held = not_standing(result for result in ranked if publication.could_rank(result)) - published
     told = Counter({"published": len(published), "held": len(held), "failed": len(ranked) - len(published | held)})
     for result, first in leaders:
-        line.confirm_if_first(result, first, now)
+        publication.confirm_if_first(result, first, now)
     return +told

@@ -1,0 +1,1 @@
+"""Queries that read standings for pages and API."""
