@@ -5,4 +5,4 @@ from __future__ import annotations
 from django.urls import include, path
 
 urlpatterns = [path("", include("leaderboard.web.urls"))]
-handler500 = "leaderboard.web.pages.service.server_error"
+handler500 = "leaderboard.web.service.server_error"

@@ -26,7 +26,8 @@ from leaderboard.errors import UserError
 from leaderboard.review.rules import similarity
 from leaderboard.submissions import ctokens, renaming, tokens
 from leaderboard.submissions.source import read_source
-from leaderboard.web import diffs, markup
+from leaderboard.web import markup
+from leaderboard.web.review import diffs
 from problems import fields
 from problems.directives import overruled_directives
 from problems.errors import ProblemError

@@ -31,9 +31,10 @@ from leaderboard.judging.events import CHANNEL
 from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.judging.states import FINISHED
 from leaderboard.submissions.models import Submission
-from leaderboard.web import limits, shape
+from leaderboard.web import limits
 from leaderboard.web.api.auth import Refused, reader_of
 from leaderboard.web.places import READS, counts_for
+from leaderboard.web.submissions import view
 
 PING_S: Final = 15
 RECONNECT_S: Final = 1
@@ -148,7 +149,7 @@ async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
         return _refuse(refused.status, str(refused))
     if wait_s := limits.floods.take((limits.STREAM_USER, str(user.pk))):
         return _refuse(429, f"Too many streams were opened. Try again in {wait_s} s.", wait_s)
-    if not await sync_to_async(shape.visible_to(user).filter(pk=pk).exists)():
+    if not await sync_to_async(view.visible_to(user).filter(pk=pk).exists)():
         return _refuse(404, "There is no such submission, or it is not yours.")
     seat = hub.reserve(pk, user.pk, limits.address(request))
     if seat is None:
@@ -197,14 +198,14 @@ def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent
     """
     try:
         reader = User.objects.filter(pk=user.pk, is_active=True).first()  # as they are now: a stream lasts
-        if reader is None or not shape.visible_to(reader).filter(pk=submission_id).exists():
+        if reader is None or not view.visible_to(reader).filter(pk=submission_id).exists():
             raise Submission.DoesNotExist
         current = Attempt.objects.current().get(submission_id=submission_id)  # before the events: then none is missed
         newer = AttemptEvent.objects.filter(submission_id=submission_id, pk__gt=after).select_related("attempt")
         rows = list(newer.order_by("pk")[:BATCH])
         if current.state not in FINISHED or len(rows) == BATCH:
             return rows, None
-        return rows, shape.submission_json(submission_id, reader, with_code=False)
+        return rows, view.submission_json(submission_id, reader, with_code=False)
     finally:
         _give_back()
 

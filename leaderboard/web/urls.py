@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from leaderboard.web import stream
+from leaderboard.web import service, stream
+from leaderboard.web.accounts import login_pages
+from leaderboard.web.accounts import pages as account
 from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import entries as entries_api
@@ -15,40 +17,27 @@ from leaderboard.web.api import review as review_api
 from leaderboard.web.api import standings as standings_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
-from leaderboard.web.pages import (
-    account,
-    admissions,
-    awards,
-    boards,
-    collections,
-    competitions,
-    entries,
-    epochs,
-    logins,
-    rejudging,
-    review,
-    review_accounts,
-    review_integrity,
-    runners,
-    service,
-    sets,
-    standings,
-    submissions,
-    teams,
-)
-from leaderboard.web.pages.organise import boards as organise_boards
-from leaderboard.web.pages.organise import codes as organise_codes
-from leaderboard.web.pages.organise import confirmations as organise_confirmations
-from leaderboard.web.pages.organise import exports as organise_exports
-from leaderboard.web.pages.organise import index as organise
-from leaderboard.web.pages.organise import news as organise_news
-from leaderboard.web.pages.organise import preview as organise_preview
-from leaderboard.web.pages.organise import quotas as organise_quotas
-from leaderboard.web.pages.organise import settings as organise_settings
-from leaderboard.web.pages.organise import standing as organise_standing
-from leaderboard.web.pages.organise import state as organise_state
-from leaderboard.web.pages.organise import thresholds as organise_thresholds
-from leaderboard.web.pages.organise import tracks as organise_tracks
+from leaderboard.web.boards import award_pages, collection_pages, competition_pages, entry_pages, standing_pages
+from leaderboard.web.boards import pages as boards
+from leaderboard.web.organise import admission_pages, epoch_pages, rejudge_pages, set_pages
+from leaderboard.web.organise.pages import boards as organise_boards
+from leaderboard.web.organise.pages import codes as organise_codes
+from leaderboard.web.organise.pages import confirmations as organise_confirmations
+from leaderboard.web.organise.pages import exports as organise_exports
+from leaderboard.web.organise.pages import index as organise
+from leaderboard.web.organise.pages import news as organise_news
+from leaderboard.web.organise.pages import preview as organise_preview
+from leaderboard.web.organise.pages import quotas as organise_quotas
+from leaderboard.web.organise.pages import settings as organise_settings
+from leaderboard.web.organise.pages import standing as organise_standing
+from leaderboard.web.organise.pages import state as organise_state
+from leaderboard.web.organise.pages import thresholds as organise_thresholds
+from leaderboard.web.organise.pages import tracks as organise_tracks
+from leaderboard.web.review import account_pages, integrity_page
+from leaderboard.web.review import pages as review
+from leaderboard.web.runners import pages as runners
+from leaderboard.web.submissions import pages as submissions
+from leaderboard.web.submissions import team_pages
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -56,23 +45,23 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>", boards.problem),
     path("boards/<slug:slug>/submit", submissions.submit),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
-    path("boards/<slug:slug>/<str:hardware>/history", entries.history),
+    path("boards/<slug:slug>/<str:hardware>/history", entry_pages.history),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
-    path("competitions", competitions.index),
-    path("competitions/<slug:slug>", competitions.detail),
-    path("competitions/<slug:slug>/enter", competitions.enter),
-    path("competitions/<slug:slug>/standings", standings.page),
-    path("entries/<int:pk>", entries.detail),
-    path("entries/<int:pk>/code", entries.code),
-    path("submissions/<int:pk>/retract", entries.retract),
-    path("submissions/<int:pk>/restore", entries.restore),
-    path("submissions/<int:pk>/publish-code", entries.publish_code),
-    path("competitions/<slug:slug>/integrity", review_integrity.page),
-    path("invite-code", competitions.invite_code),
-    path("collections/<slug:slug>", collections.index),
-    path("collections/<slug:slug>/<str:username>", collections.entrant),
-    path("competitions/<slug:slug>/team", teams.mine),
-    path("competitions/<slug:slug>/team/<slug:name>", teams.act),
+    path("competitions", competition_pages.index),
+    path("competitions/<slug:slug>", competition_pages.detail),
+    path("competitions/<slug:slug>/enter", competition_pages.enter),
+    path("competitions/<slug:slug>/standings", standing_pages.page),
+    path("entries/<int:pk>", entry_pages.detail),
+    path("entries/<int:pk>/code", entry_pages.code),
+    path("submissions/<int:pk>/retract", entry_pages.retract),
+    path("submissions/<int:pk>/restore", entry_pages.restore),
+    path("submissions/<int:pk>/publish-code", entry_pages.publish_code),
+    path("competitions/<slug:slug>/integrity", integrity_page.page),
+    path("invite-code", competition_pages.invite_code),
+    path("collections/<slug:slug>", collection_pages.index),
+    path("collections/<slug:slug>/<str:username>", collection_pages.entrant),
+    path("competitions/<slug:slug>/team", team_pages.mine),
+    path("competitions/<slug:slug>/team/<slug:name>", team_pages.act),
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
     path("submissions/<int:pk>/cancel", submissions.cancel),
@@ -80,33 +69,33 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/appeal", review.appeal),
     path("review", review.index),
     path("review/hold", review.hold),
-    path("review/accounts", review_accounts.page),
+    path("review/accounts", account_pages.page),
     path("review/<int:pk>", review.detail),
     path("review/<int:pk>/<slug:name>", review.act),
-    path("admission", admissions.index),
-    path("admission/ask", admissions.ask),
-    path("admission/<int:pk>", admissions.detail),
-    path("admission/<int:pk>/override", admissions.override),
+    path("admission", admission_pages.index),
+    path("admission/ask", admission_pages.ask),
+    path("admission/<int:pk>", admission_pages.detail),
+    path("admission/<int:pk>/override", admission_pages.override),
     path("runners", runners.index),
-    path("epochs/<int:pk>/<slug:name>", epochs.decide),
+    path("epochs/<int:pk>/<slug:name>", epoch_pages.decide),
     path("runners/<slug:name>/<slug:act>", runners.act),
-    path("rejudge", rejudging.index),
-    path("rejudge/new", rejudging.new),
-    path("rejudge/<int:pk>", rejudging.detail),
-    path("rejudge/<int:pk>.csv", rejudging.export),
-    path("rejudge/<int:pk>/apply", rejudging.apply),
-    path("rejudge/<int:pk>/try", rejudging.attempt),
-    path("rejudge/<int:pk>/discard", rejudging.discard),
-    path("rejudge/<int:pk>/stop", rejudging.stop),
-    path("sets", sets.index),
-    path("sets/<int:pk>", sets.detail),
-    path("sets/<int:pk>/apply", sets.apply),
+    path("rejudge", rejudge_pages.index),
+    path("rejudge/new", rejudge_pages.new),
+    path("rejudge/<int:pk>", rejudge_pages.detail),
+    path("rejudge/<int:pk>.csv", rejudge_pages.export),
+    path("rejudge/<int:pk>/apply", rejudge_pages.apply),
+    path("rejudge/<int:pk>/try", rejudge_pages.attempt),
+    path("rejudge/<int:pk>/discard", rejudge_pages.discard),
+    path("rejudge/<int:pk>/stop", rejudge_pages.stop),
+    path("sets", set_pages.index),
+    path("sets/<int:pk>", set_pages.detail),
+    path("sets/<int:pk>/apply", set_pages.apply),
     path("sign-up", account.sign_up),
     path("sign-in", account.sign_in),
     path("sign-out", account.sign_out),
-    path("account", logins.mine),
-    path("account/link", logins.link),
-    path("account/password", logins.password),
+    path("account", login_pages.mine),
+    path("account/link", login_pages.link),
+    path("account/password", login_pages.password),
     path("tokens", account.tokens),
     path("tokens/<int:pk>/revoke", account.revoke),
     path("readyz", service.readyz),
@@ -145,7 +134,7 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/confirmations/<int:pk>.json", organise_confirmations.report),
     path("organise/<slug:slug>/confirmations/<int:pk>/<slug:name>", organise_confirmations.act),
     path("organise/<slug:slug>/state", organise_state.page),
-    path("organise/<slug:slug>/epochs", epochs.pin),
+    path("organise/<slug:slug>/epochs", epoch_pages.pin),
     path("organise/<slug:slug>/state.json", organise_state.data),
     path("organise/<slug:slug>/exports", organise_exports.index),
     path("organise/<slug:slug>/exports/<slug:name>.<slug:kind>", organise_exports.file),
@@ -153,11 +142,11 @@ organisers: list[URLPattern | URLResolver] = [
     path("preview/leave", organise_preview.leave),
 ]
 prizes: list[URLPattern | URLResolver] = [
-    path("competitions/<slug:slug>/awards", awards.index),
-    path("competitions/<slug:slug>/awards.csv", awards.as_csv),
-    path("competitions/<slug:slug>/awards.json", awards.as_json),
-    path("competitions/<slug:slug>/awards/propose/<slug:track>", awards.propose),
-    path("competitions/<slug:slug>/awards/<int:pk>/<slug:name>", awards.act),
+    path("competitions/<slug:slug>/awards", award_pages.index),
+    path("competitions/<slug:slug>/awards.csv", award_pages.as_csv),
+    path("competitions/<slug:slug>/awards.json", award_pages.as_json),
+    path("competitions/<slug:slug>/awards/propose/<slug:track>", award_pages.propose),
+    path("competitions/<slug:slug>/awards/<int:pk>/<slug:name>", award_pages.act),
 ]
 people: list[URLPattern | URLResolver] = [
     path("me", api.Me.as_view()),
@@ -200,7 +189,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *organisers,
     *prizes,
     path("api/v1/", include(people)),
-    path("api/runner/v1/", include("leaderboard.web.runner_urls")),
+    path("api/runner/v1/", include("leaderboard.web.runners.urls")),
     path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),
     re_path(r"^api(?:/.*)?\Z", api.NotHere.as_view()),
 ]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from leaderboard.cli import figures, words
 from leaderboard.web import figures as site_figures
-from leaderboard.web import meanings, verdicts
+from leaderboard.web.submissions import meanings, verdicts
 from tests.cli.conftest import Photofinish
 from tests.cli.fake_site import PASSED, FakeSite
 

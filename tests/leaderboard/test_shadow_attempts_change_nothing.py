@@ -19,7 +19,7 @@ from leaderboard.pipeline import claim_work
 from leaderboard.rejudging.sets import discard_set, stop_set
 from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import Submission
-from leaderboard.web.shape import submission_json
+from leaderboard.web.submissions.view import submission_json
 from runner.wire import Event
 from tests.leaderboard.rejudging import everything, heard, judge_shadow, set_of
 from tests.leaderboard.stage import Stage, current

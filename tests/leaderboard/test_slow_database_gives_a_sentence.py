@@ -100,7 +100,7 @@ def test_page_and_api_that_wait_for_a_lock_answer_503_with_a_sentence(live_stage
 
 
 def test_page_that_breaks_otherwise_is_still_our_fault(live_stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaderboard.web.pages.boards.render", lambda *_args, **_more: 1 / 0)
+    monkeypatch.setattr("leaderboard.web.boards.pages.render", lambda *_args, **_more: 1 / 0)
     answer = Client(raise_request_exception=False).get("/boards")
     assert answer.status_code == 500
     assert "That was our fault" in answer.content.decode()

@@ -10,10 +10,10 @@ import os
 import time
 
 from leaderboard.asgi import application
-from leaderboard.web.pages import submissions
+from leaderboard.web.submissions import pages
 
 SLOW_S = 15.0
-_shown = submissions.shape.shown
+_shown = pages.shape.shown
 
 
 def _slowly(*arguments, **named):
@@ -27,5 +27,5 @@ def _slowly(*arguments, **named):
     return shown
 
 
-submissions.shape.shown = _slowly
+pages.shape.shown = _slowly
 __all__ = ["application"]

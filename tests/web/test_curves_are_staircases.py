@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leaderboard.standings.ranking.fast_p import Solved, Step, standings
-from leaderboard.web.curves import BOTTOM, LEFT, MOST_CURVES, RIGHT, TOP, plot, staircase
+from leaderboard.web.boards.curves import BOTTOM, LEFT, MOST_CURVES, RIGHT, TOP, plot, staircase
 
 
 def test_a_step_goes_across_and_then_down() -> None:

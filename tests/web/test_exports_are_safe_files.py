@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Entrant
 from leaderboard.review.models import Decision
-from leaderboard.web import exports
+from leaderboard.web.organise import exports
 
 NAMES = tuple(exports.EXPORTS)
 

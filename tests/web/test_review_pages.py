@@ -183,7 +183,7 @@ def test_the_queue_is_filtered_and_oldest_first(stage, browser) -> None:
 
 
 def test_the_queue_is_paged_and_asks_a_constant_number_of_questions(stage, browser, monkeypatch) -> None:
-    monkeypatch.setattr("leaderboard.web.review_queue.ROWS", 8)
+    monkeypatch.setattr("leaderboard.web.review.queue.ROWS", 8)
     client = browser(reviewer(stage))
     stage.judge(stage.submit(stage.ada), **HELD)
     with CaptureQueriesContext(

@@ -19,11 +19,12 @@ from leaderboard.competitions.models import DIVISIONS
 from leaderboard.competitions.models import Track as TrackRow
 from leaderboard.competitions.visible import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
-from leaderboard.web import contests, quotas
 from leaderboard.web.api.quota import Left
 from leaderboard.web.api.views import Private, Public
+from leaderboard.web.boards import contests
+from leaderboard.web.boards.prizes import track_said
 from leaderboard.web.limits import check_code_tries
-from leaderboard.web.prizes import track_said
+from leaderboard.web.submissions import quotas
 
 TIE_RULES: Final = TrackRow.TIE_RULES
 

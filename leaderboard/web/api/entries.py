@@ -13,9 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboard.standings.retract import retract, usual_reason
-from leaderboard.web import shape
 from leaderboard.web.api.views import Private, Public
-from leaderboard.web.published import published
+from leaderboard.web.boards.published import published
+from leaderboard.web.submissions import view
 
 
 class EntryDetail(serializers.Serializer[Any]):
@@ -63,7 +63,7 @@ class Retract(Private):
     def post(self, request: Request, pk: int) -> Response:
         """Take all runs of this submission's kernel off its board. The same code does not rank again for you."""
         user = self.caller(request)
-        found = get_object_or_404(shape.visible_to(user), pk=pk)
+        found = get_object_or_404(view.visible_to(user), pk=pk)
         form = RetractRequest(data=request.data)
         form.is_valid(raise_exception=True)
         reason = form.validated_data["reason"] or usual_reason(user, found)

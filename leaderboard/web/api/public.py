@@ -16,10 +16,12 @@ from leaderboard.competitions.announce import announcements_of
 from leaderboard.competitions.calendar import current_stage
 from leaderboard.competitions.visible import competitions_seen_by
 from leaderboard.standings.read.boards import board_records
-from leaderboard.web import award_shape, cards, integrity
 from leaderboard.web.api.competitions import News, Track
 from leaderboard.web.api.paging import PAGING, paged
 from leaderboard.web.api.views import Public
+from leaderboard.web.boards import cards
+from leaderboard.web.organise import awards
+from leaderboard.web.review import integrity
 
 
 class Money(serializers.Serializer[Any]):
@@ -129,7 +131,7 @@ class AwardsOf(Public):
     def get(self, request: Request, slug: str) -> Response:
         """Tracks and prizes of a competition, with winners once they are announced."""
         competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
-        shown = award_shape.shown(competition, request.user, now=timezone.now(), as_owner=False)
+        shown = awards.shown(competition, request.user, now=timezone.now(), as_owner=False)
         return Response(Awards(shown, many=True).data)
 
 

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api.views import Private
-from leaderboard.web.quotas import what_is_left
+from leaderboard.web.submissions.quotas import what_is_left
 
 
 class Left(serializers.Serializer[Any]):

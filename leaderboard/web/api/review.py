@@ -22,11 +22,13 @@ from leaderboard.review.case import states as case
 from leaderboard.review.models import Case
 from leaderboard.review.permissions import is_reviewer_anywhere
 from leaderboard.submissions.models import Submission
-from leaderboard.web import review_case, review_owner, review_queue, shape
 from leaderboard.web.api import review_shapes as shapes
 from leaderboard.web.api.paging import PAGING
 from leaderboard.web.api.views import Private
-from leaderboard.web.review_acts import ACTS
+from leaderboard.web.review import case as review_case
+from leaderboard.web.review import owner, queue
+from leaderboard.web.review.acts import ACTS
+from leaderboard.web.submissions import view as shape
 
 # act → (what is sent, what it does); the acts themselves are the page's
 SENT: Final[dict[str, tuple[type[serializers.Serializer[Any]], str]]] = {
@@ -49,7 +51,7 @@ FILTERS: Final = [
     OpenApiParameter("board", OpenApiTypes.STR, description="Its slug."),
     OpenApiParameter("hardware", OpenApiTypes.STR),
     OpenApiParameter("rule", OpenApiTypes.STR, description="That held it."),
-    OpenApiParameter("state", OpenApiTypes.STR, enum=list(review_queue.STATES)),
+    OpenApiParameter("state", OpenApiTypes.STR, enum=list(queue.STATES)),
     OpenApiParameter("label", OpenApiTypes.STR),
     OpenApiParameter("mine", OpenApiTypes.BOOL, description="Claimed by the caller."),
     *PAGING,
@@ -84,8 +86,8 @@ class Queue(Reviewers):
         query.is_valid(raise_exception=True)
         told, now = query.validated_data, timezone.now()
         names = ("competition", "rule", "state", "label", "mine")
-        filters = review_queue.Filters(**{name: told[name] for name in names})
-        found = review_queue.waiting(self.caller(request), filters, now)
+        filters = queue.Filters(**{name: told[name] for name in names})
+        found = queue.waiting(self.caller(request), filters, now)
         places = {"board__slug": told["board"], "board__hardware": told["hardware"]}
         found = found.filter(**{field: value for field, value in places.items() if value})
         page = found[told["offset"] : told["offset"] + told["limit"]]
@@ -163,7 +165,7 @@ class Appeal(Private):
 
 def _by_owner(view: Private, request: Request, pk: int, act: Callable[..., object]) -> Response:
     submission = _mine(view, request, pk)
-    row = review_owner.case_of(submission)
+    row = owner.case_of(submission)
     if row is None:
         raise Http404
     form = shapes.OwnerRequest(data=request.data)
@@ -177,7 +179,7 @@ def _mine(view: Private, request: Request, pk: int) -> Submission:
 
 
 def _owners(view: Private, request: Request, submission: Submission) -> Response:
-    told = review_owner.for_owner(submission, view.caller(request), timezone.now())
+    told = owner.for_owner(submission, view.caller(request), timezone.now())
     if "review_case" not in told:
         raise Http404
     return Response(shapes.OwnersView(told).data)

@@ -11,10 +11,10 @@ from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.review.case import states as case
 from leaderboard.review.models import Case
 from leaderboard.review.reasons import REASONS
-from leaderboard.web import shape
 from leaderboard.web.api.serializers import Paging, SubmissionSummary
-from leaderboard.web.evidence import SIDES
-from leaderboard.web.review_queue import ANY, OPEN, STATES, state_at
+from leaderboard.web.review.evidence import SIDES
+from leaderboard.web.review.queue import ANY, OPEN, STATES, state_at
+from leaderboard.web.submissions import view
 
 MAX_KEY: Final = 2**63 - 1
 SHOWN_STATES: Final = [state for state in STATES if state not in (OPEN, ANY)]
@@ -217,7 +217,7 @@ class CaseDetail(serializers.Serializer[Any]):
 
     @extend_schema_field(SubmissionSummary(many=True))
     def get_history(self, shown: dict[str, Any]) -> Any:
-        return [shape.to_json(item, with_code=False, details=False) for item in shown["history"]]
+        return [view.to_json(item, with_code=False, details=False) for item in shown["history"]]
 
 
 class Sent(serializers.Serializer[Any]):

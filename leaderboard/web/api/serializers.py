@@ -12,8 +12,8 @@ from leaderboard.competitions.licences import LICENCES
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.standings.ranking.eligible import NO_TELEMETRY
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET
-from leaderboard.web.cards import Card
-from leaderboard.web.sources import REFERENCE
+from leaderboard.web.boards.cards import Card
+from leaderboard.web.submissions.starter_code import REFERENCE
 from runner.wire import MODES, TELEMETRY
 
 MAX_LINES: Final = 1_000

@@ -15,8 +15,8 @@ from rest_framework.response import Response
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import SCORINGS
 from leaderboard.errors import UserError
-from leaderboard.web import overall
 from leaderboard.web.api.views import Public
+from leaderboard.web.boards import overall
 
 MAX_LINES: Final = 1_000
 

@@ -22,13 +22,14 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel
-from leaderboard.web import cards, shape, standing
 from leaderboard.web.api import serializers
 from leaderboard.web.api.auth import BearerAuthentication, HasScope
 from leaderboard.web.api.body import BoundedJSON
+from leaderboard.web.boards import cards, standing
 from leaderboard.web.errors import body
 from leaderboard.web.idempotency import HEADER, answer_once
 from leaderboard.web.limits import ApiThrottle
+from leaderboard.web.submissions import view
 from problems.directives import overruled_directives
 
 MAX_ROWS: Final = 200
@@ -120,12 +121,12 @@ class Submissions(Private):
         query = serializers.Page(data=request.query_params)
         query.is_valid(raise_exception=True)
         wanted = query.validated_data
-        mine = shape.sent_by(self.caller(request))
+        mine = view.sent_by(self.caller(request))
         if wanted.get("board"):
             mine = mine.filter(board__slug=wanted["board"])
         start = wanted["offset"]
-        items = shape.shown_list(mine[start : start + wanted["limit"]])
-        told = [shape.to_json(item, with_code=False, details=False) for item in items]
+        items = view.shown_list(mine[start : start + wanted["limit"]])
+        told = [view.to_json(item, with_code=False, details=False) for item in items]
         return Response(told, headers={"X-Total-Count": str(mine.count())})
 
     @extend_schema(
@@ -154,7 +155,7 @@ class Submissions(Private):
                 licence=sent["licence"],
                 now=now,
             )
-            item = shape.shown(submission)
+            item = view.shown(submission)
             board = submission.board
             return {
                 "id": item.id,
@@ -180,17 +181,17 @@ class Submission(Private):
     @extend_schema(responses=serializers.Submission)
     def get(self, request: Request, pk: int) -> Response:
         """One submission; its owner's and the organisers' to see."""
-        found = get_object_or_404(shape.visible_to(self.caller(request)), pk=pk)
-        return Response(shape.to_json(shape.shown(found)))
+        found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
+        return Response(view.to_json(view.shown(found)))
 
 
 class Cancel(Private):
     @extend_schema(request=None, responses=serializers.Submission)
     def post(self, request: Request, pk: int) -> Response:
         """Call an unfinished submission off; 409 where it is finished already."""
-        found = get_object_or_404(shape.visible_to(self.caller(request)), pk=pk)
+        found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
         cancel(submission=found, actor=self.caller(request), reason="cancelled over the API", now=timezone.now())
-        return Response(shape.to_json(shape.shown(found)))
+        return Response(view.to_json(view.shown(found)))
 
 
 class NotHere(Public):

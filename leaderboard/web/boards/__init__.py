@@ -1,0 +1,1 @@
+"""Pages of boards, competitions, collections and entries."""

@@ -1,0 +1,89 @@
+"""A collection's standings by `fast_p`, and one entrant's answers to its problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from leaderboard.competitions.visible import boards_seen_by
+from leaderboard.standings.ranking.fast_p import SHOWN, Solved, relative, score, standings
+from leaderboard.standings.read.collection import Answer, Collection, Member, collection, solved
+from leaderboard.web.boards.curves import plot
+
+EAGER: Final = "eager"
+COMPILE: Final = "compile"
+MOST_LINES: Final = 200
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One problem in an entrant's matrix. `wins`: at each p of SHOWN."""
+
+    member: Member
+    answer: Answer | None
+    shown: Solved | None  # against the chosen baseline
+    wins: tuple[bool, ...]
+
+
+@require_safe
+def index(request: HttpRequest, slug: str) -> HttpResponse:
+    found, baseline = _chosen(request, slug)
+    compiled = found.compiled()
+    answers = solved(found.answers())
+    if baseline == COMPILE:
+        answers = {name: relative(own, compiled) for name, own in answers.items()}
+    lines = standings(answers, found.levels)
+    context = _common(found, baseline) | {
+        "lines": lines[:MOST_LINES],
+        "entrants": len(lines),
+        "plot": plot(lines),
+        "levels": sorted(set(found.levels.values())),
+        "compiled": len(compiled),
+        "compiled_score": score(compiled.values(), len(found.members)) if compiled else None,
+    }
+    return render(request, "web/collection.html", context)
+
+
+@require_safe
+def entrant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
+    found, baseline = _chosen(request, slug)
+    own = found.answers().get(username)
+    if own is None:
+        raise Http404
+    shown = solved({username: own})[username]
+    if baseline == COMPILE:
+        shown = relative(shown, found.compiled())
+    [line] = standings({username: shown}, found.levels)
+    cells = [_cell(member, own.get(member.slug), shown.get(member.slug)) for member in found.members]
+    levels = [(level, result, [cell for cell in cells if cell.member.level == level]) for level, result in line.levels]
+    context = _common(found, baseline) | {"entrant": username, "line": line, "plot": plot([line]), "levels": levels}
+    return render(request, "web/entrant.html", context)
+
+
+def _chosen(request: HttpRequest, slug: str) -> tuple[Collection, str]:
+    """The collection on the hardware and the baseline that the address asks for."""
+    found = collection(slug, boards_seen_by(request.user), request.GET.get("hardware", ""), now=timezone.now())
+    baseline = request.GET.get("baseline", EAGER)
+    if found is None or baseline not in (EAGER, COMPILE):
+        raise Http404
+    return found, baseline
+
+
+def _common(found: Collection, baseline: str) -> dict[str, Any]:
+    return {
+        "collection": found,
+        "hardware": found.hardware,
+        "places": found.places,
+        "baseline": baseline,
+        "baselines": ((EAGER, "eager"), (COMPILE, "torch.compile")),
+        "ps": [f"{p:g}" for p in SHOWN],
+    }
+
+
+def _cell(member: Member, answer: Answer | None, shown: Solved | None) -> Cell:
+    return Cell(member, answer, shown, tuple(shown is not None and shown.wins(p) for p in SHOWN))

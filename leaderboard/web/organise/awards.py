@@ -1,0 +1,171 @@
+"""Awards as pages and exports show them: to everybody what was announced, to organisers what is proposed and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from leaderboard.awards import announcement as told
+from leaderboard.awards import life
+from leaderboard.awards.contested import newest
+from leaderboard.awards.draw import names_of
+from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award
+from leaderboard.competitions.models import Competition, Prize, Track
+from leaderboard.competitions.visible import Viewer, tracks_seen_by
+from leaderboard.confirmations.models import Confirmation
+from leaderboard.web.boards.prizes import prize_said, track_said
+from leaderboard.web.organise.confirmations import said_of
+from leaderboard.web.organise.exports import csv_lines
+
+COLUMNS: Final = ("track", "place", "shared_by", "winner", "amount", "currency", "other", "sponsors", "reason")
+GONE: Final = "an entrant"
+STATES: Final = {
+    PROPOSED: ("proposed", ""),
+    CONFIRMED: ("confirmed", ""),
+    APPROVED: ("approved", "good"),
+    ANNOUNCED: ("announced", "good"),
+}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """One track as an organiser works on it; `award` None: nothing is proposed."""
+
+    award: Award | None
+    state: tuple[str, str]
+    is_stale: bool
+    winners: list[dict[str, Any]]
+    skipped: list[dict[str, str]]
+    pairs: list[dict[str, Any]]
+    steps: list[Any]
+    open_pairs: int
+
+
+@dataclass(frozen=True)
+class Shown:
+    track: Track
+    rule: str
+    tie_rule: str
+    prizes: list[dict[str, str]]
+    winners: list[dict[str, Any]]  # once they are announced
+    announced_at: datetime | None
+    desk: Desk | None
+
+
+def shown(competition: Competition, viewer: Viewer, *, now: datetime, as_owner: bool) -> list[Shown]:
+    """Every track that they may see, in order. A few queries; an owner's page draws each living award again."""
+    tracks = list(tracks_seen_by(viewer, competition).select_related("competition").prefetch_related("prizes"))
+    awards = {award.track_id: award for award in _living(competition)}
+    names = names_of([award.content for award in awards.values()])
+    return [_shown(track, awards.get(track.pk), names, now=now, as_owner=as_owner) for track in tracks]
+
+
+def rows(competition: Competition, viewer: Viewer) -> list[dict[str, Any]]:
+    """The winners that were announced, a row each and currency, in the order of tracks and places."""
+    seen = set(tracks_seen_by(viewer, competition).values_list("pk", flat=True))
+    awards = sorted(
+        (award for award in _living(competition) if award.state == ANNOUNCED and award.track_id in seen),
+        key=lambda award: (award.track.position, award.track_id),
+    )
+    names = names_of([award.content for award in awards])
+    return [row for award in awards for winner in award.winners for row in _rows(award, winner, names)]
+
+
+def as_csv(competition: Competition, viewer: Viewer) -> str:
+    return csv_lines([COLUMNS, *([row[name] for name in COLUMNS] for row in rows(competition, viewer))])
+
+
+def _rows(award: Award, winner: dict[str, Any], names: dict[int, str]) -> list[dict[str, Any]]:
+    """The first has what is not money."""
+    money = winner["money"] or [{"amount": "", "currency": ""}]
+    return [
+        {
+            "track": award.track.name,
+            "place": winner["place"],
+            "shared_by": winner["shared_by"],
+            "winner": names.get(winner["entrant"], GONE),
+            "amount": one["amount"],
+            "currency": one["currency"],
+            "other": "" if number else ", ".join(winner["things"]),
+            "sponsors": ", ".join(winner["sponsors"]),
+            "reason": winner["why"],
+        }
+        for number, one in enumerate(money)
+    ]
+
+
+def _living(competition: Competition) -> Sequence[Award]:
+    awards = Award.objects.filter(track__competition=competition).exclude(state=WITHDRAWN)
+    return list(awards.select_related("track__competition", "announcement").prefetch_related("steps__actor"))
+
+
+def _shown(track: Track, award: Award | None, names: dict[int, str], *, now: datetime, as_owner: bool) -> Shown:
+    is_announced = award is not None and award.state == ANNOUNCED
+    announcement = award.announcement if award is not None else None
+    return Shown(
+        track=track,
+        rule=track_said(track),
+        tie_rule=told.TIE_RULES[track.tie_rule],
+        prizes=[_prize(prize) for prize in track.prizes.all()],
+        winners=_winners(award, names) if award is not None and is_announced else [],
+        announced_at=announcement.created_at if is_announced and announcement is not None else None,
+        desk=_desk(award, names, now) if as_owner else None,
+    )
+
+
+def _desk(award: Award | None, names: dict[int, str], now: datetime) -> Desk:
+    if award is None:
+        return Desk(None, ("nothing proposed", ""), False, [], [], [], [], 0)
+    pairs = [_pair(pair, last, names) for pair, last in zip(*_with_verdicts(award), strict=True)]
+    return Desk(
+        award=award,
+        state=STATES[award.state],
+        is_stale=life.is_stale(award, now=now),
+        winners=_winners(award, names),
+        skipped=[
+            {"name": names.get(one["entrant"], GONE), "reason": one["reason"]} for one in award.content["skipped"]
+        ],
+        pairs=pairs,
+        steps=list(award.steps.all()),
+        open_pairs=sum(not pair["is_settled"] for pair in pairs),
+    )
+
+
+def _with_verdicts(award: Award) -> tuple[list[dict[str, Any]], list[Confirmation | None]]:
+    pairs = award.content["pairs"]
+    return pairs, newest(pairs)
+
+
+def _winners(award: Award, names: dict[int, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": winner["place"],
+            "place": told.place(winner["place"]),
+            "shared_by": winner["shared_by"],
+            "name": names.get(winner["entrant"], GONE),
+            "won": told.won(winner),
+            "money": winner["money"],
+            "things": winner["things"],
+            "sponsors": ", ".join(winner["sponsors"]),
+            "why": winner["why"],
+        }
+        for winner in award.winners
+    ]
+
+
+def _pair(pair: dict[str, Any], last: Confirmation | None, names: dict[int, str]) -> dict[str, Any]:
+    return {
+        "upper": names.get(pair["upper"], GONE),
+        "lower": names.get(pair["lower"], GONE),
+        "where": pair["where"],
+        "gap": f"{100 * pair['gap']:.2f} %",
+        "said": ("not asked for", "") if last is None else said_of(last),
+        "why": "" if last is None else last.message,
+        "is_settled": last is not None and last.outcome == life.SETTLED,
+    }
+
+
+def _prize(prize: Prize) -> dict[str, str]:
+    return {"place": told.place(prize.place), "what": prize_said(prize), "sponsor": prize.sponsor}

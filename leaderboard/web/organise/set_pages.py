@@ -1,0 +1,104 @@
+"""Problem sets, for organisers: send a zip file, see what importing it would do, apply it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from leaderboard import pipeline
+from leaderboard.accounts.models import User
+from leaderboard.admissions.door import unadmitted_boards
+from leaderboard.admissions.models import DONE
+from leaderboard.competitions.models import CLOSED, Board, SetUpload
+from leaderboard.competitions.sync import CREATED
+from leaderboard.competitions.uploads import take_upload
+from leaderboard.errors import UserError
+from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.forms import SetForm
+from problems.formats.archive import MAX_ZIP_BYTES
+
+PAST_ROWS: Final = 50
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def index(request: HttpRequest) -> HttpResponse:
+    organiser = _organiser(request)
+    if request.method == "GET":
+        return _index_page(request, SetForm())
+    form = SetForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _index_page(request, form, status=400)
+    sent = form.cleaned_data
+    try:
+        upload = take_upload(
+            actor=organiser,
+            filename=sent["archive"].name,
+            data=sent["archive"].read(MAX_ZIP_BYTES + 1),
+            hardware=sent["hardware"],
+            without_deadlines=sent["without_deadlines"],
+            now=timezone.now(),
+        )
+    except UserError as error:
+        form.add_error("archive", f"{error.value}: {error.message}.")
+        return _index_page(request, form, error.status)
+    return redirect(f"/sets/{upload.pk}")
+
+
+@login_required
+@require_safe
+def detail(request: HttpRequest, pk: int) -> HttpResponse:
+    _organiser(request)
+    upload = get_object_or_404(SetUpload.objects.select_related("actor").defer("data"), pk=pk)
+    sets = upload.report["sets"]
+    changes = {line["change"] for one in sets for line in one["problems"]} | {one["status"] for one in sets}
+    for one in sets:
+        has_new_boards = any(line["change"] == CREATED for line in one["problems"])
+        one["shows_at_once"] = has_new_boards and one["visibility"] not in ("", CLOSED) and one["status"] != CREATED
+    applied = [one["competition"] for one in sets if upload.applied_at and one["competition"]]
+    closed = unadmitted_boards(Board.objects.filter(competition__slug__in=applied))
+    context = {
+        "failed": [(board, test) for board, test in closed if test.state == DONE],
+        "waiting": sum(test.state != DONE for _, test in closed),
+        "upload": upload,
+        "has_changes": bool(changes & {"created", "updated"}),
+    }
+    return render(request, "web/set_upload.html", context)
+
+
+@login_required
+@require_POST
+def apply(request: HttpRequest, pk: int) -> HttpResponse:
+    organiser = _organiser(request)
+    upload = get_object_or_404(SetUpload.objects.defer("data"), pk=pk)
+    try:
+        if pipeline.import_set(upload=upload, actor=organiser, now=timezone.now()):
+            messages.success(
+                request,
+                "Imported. New boards take submissions once their problem has passed its admission test. "
+                "Only organisers see a new competition until one of them publishes it.",
+            )
+        else:
+            messages.warning(request, "Not imported: the site has changed since. Look at what would happen now.")
+    except UserError as error:
+        messages.warning(request, f"Not imported: {error.message}.")
+    return redirect(f"/sets/{pk}")
+
+
+def _organiser(request: HttpRequest) -> User:
+    organiser = user_of(request)
+    if not organiser.is_staff:
+        raise Http404
+    return organiser
+
+
+def _index_page(request: HttpRequest, form: SetForm, status: int = 200) -> HttpResponse:
+    form.describe()
+    uploads = SetUpload.objects.select_related("actor").defer("data")[:PAST_ROWS]
+    return render(request, "web/sets.html", {"form": form, "uploads": uploads}, status=status)

@@ -1,1 +1,0 @@
-"""The organisers' pages, /organise: everything about one competition for those who have a role in it."""

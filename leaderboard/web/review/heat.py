@@ -1,0 +1,171 @@
+"""What telemetry saw over a run as a strip: clocks, heat, power, throttle reasons, a block after the other. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from leaderboard.web.review.evidence import Block, Timed, real
+
+LEFT, RIGHT, HEIGHT = 0.0, 800.0, 40.0
+REASONS: Final = {  # bits of NVML's mask; what each means for a run is said by docs/measurement.md
+    0x4: ("power cap", "plain"),
+    0x8: ("hardware slowdown", "bad"),
+    0x10: ("sync boost", "warn"),
+    0x20: ("software thermal", "warn"),
+    0x40: ("hardware thermal", "bad"),
+    0x80: ("power brake", "bad"),
+    0x1: ("idle", "plain"),
+    0x2: ("application clocks", "plain"),
+    0x100: ("display clocks", "plain"),
+}
+UNKNOWN: Final = ("unknown reason", "warn")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One quantity: a point a block, where it was read."""
+
+    title: str
+    unit: str
+    path: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    x: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Reason:
+    title: str
+    tone: str
+    bars: tuple[Bar, ...]
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Strip:
+    lines: tuple[Line, ...]
+    reasons: tuple[Reason, ...]
+    void: tuple[Bar, ...]
+    borders: tuple[float, ...]  # between cases
+    blocks: int
+    right: float = RIGHT
+    height: float = HEIGHT
+
+
+def strip(cases: Sequence[Timed]) -> Strip | None:
+    """None where no block has a reading."""
+    blocks = [block for timed in cases for block in timed.blocks]
+    lines = tuple(line for title, unit, read in QUANTITIES if (line := _line(title, unit, blocks, read)) is not None)
+    reasons = tuple(_reasons(blocks))
+    if not lines and not reasons:
+        return None
+    ends, borders = 0, []
+    for timed in cases[:-1]:
+        ends += len(timed.blocks)
+        borders.append(_x(ends, len(blocks)))
+    void = tuple(_bar(place, len(blocks)) for place, block in enumerate(blocks) if block.void)
+    return Strip(lines, reasons, void, tuple(borders), len(blocks))
+
+
+def _line(
+    title: str, unit: str, blocks: Sequence[Block], read: Callable[[Mapping[str, Any]], float | None]
+) -> Line | None:
+    found = [(place, value) for place, block in enumerate(blocks) if (value := read(block.heat)) is not None]
+    if not found:
+        return None
+    low, high = min(value for _, value in found), max(value for _, value in found)
+    points = " ".join(f"{_x(place + 0.5, len(blocks)):.1f},{_y(value, low, high):.1f}" for place, value in found)
+    return Line(title, unit, points, low, high)
+
+
+def _reasons(blocks: Sequence[Block]) -> Iterator[Reason]:
+    masks = [_mask(block.heat) for block in blocks]
+    known = 0
+    for bit, (title, tone) in REASONS.items():
+        known |= bit
+        yield from _reason(title, tone, [bool(mask & bit) for mask in masks])
+    yield from _reason(*UNKNOWN, [bool(mask & ~known) for mask in masks])
+
+
+def _reason(title: str, tone: str, met: Sequence[bool]) -> Iterator[Reason]:
+    bars = tuple(_bar(place, len(met)) for place, is_met in enumerate(met) if is_met)
+    if bars:
+        yield Reason(title, tone, bars, len(bars))
+
+
+def _mask(heat: Mapping[str, Any]) -> int:
+    """All bits that were seen in a block."""
+    polls = heat.get("polls")
+    masks = [_whole(_reading(heat, name).get("mask")) for name in ("before", "after")]
+    masks += [_whole(poll[1]) for poll in (polls if isinstance(polls, list) else []) if _is_poll(poll)]
+    seen = 0
+    for mask in masks:
+        seen |= mask
+    return seen
+
+
+def _is_poll(poll: object) -> bool:
+    return isinstance(poll, list) and len(poll) > 1
+
+
+def _after(name: str) -> Callable[[Mapping[str, Any]], float | None]:
+    return lambda heat: real(_reading(heat, "after").get(name))
+
+
+def _share_of_time(name: str) -> Callable[[Mapping[str, Any]], float | None]:
+    """Of a CPU: how much of the block went elsewhere, in per cent of one core."""
+
+    def read(heat: Mapping[str, Any]) -> float | None:
+        before, after = _reading(heat, "before"), _reading(heat, "after")
+        began, ended = _sum(before.get(name)), _sum(after.get(name))
+        length = (real(after.get("at_ns")) or 0) - (real(before.get("at_ns")) or 0)
+        return None if began is None or ended is None or length <= 0 else 100 * max(0.0, ended - began) / length
+
+    return read
+
+
+QUANTITIES: Final = (
+    ("SM or core clock", "MHz", _after("clock_mhz")),
+    ("memory clock", "MHz", _after("memory_mhz")),
+    ("temperature", "°C", _after("temperature_c")),
+    ("power", "W", _after("power_w")),
+    ("others on these cores", "%", _share_of_time("foreign_ns")),
+    ("waited for a core", "%", _share_of_time("waited_ns")),
+    ("stolen by the host", "%", _share_of_time("steal_ns")),
+    ("thermal throttling", "%", _share_of_time("throttled_ns")),
+)
+
+
+def _sum(value: object) -> float | None:
+    if isinstance(value, list):
+        return float(sum(number for item in value if (number := real(item)) is not None)) if value else None
+    return real(value)
+
+
+def _reading(heat: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    reading = heat.get(name)
+    return reading if isinstance(reading, dict) else {}
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64 else 0
+
+
+def _bar(place: int, blocks: int) -> Bar:
+    return Bar(_x(place, blocks), max(1.0, _x(place + 1, blocks) - _x(place, blocks)))
+
+
+def _x(place: float, blocks: int) -> float:
+    return round(LEFT + (RIGHT - LEFT) * place / max(1, blocks), 1)
+
+
+def _y(value: float, low: float, high: float) -> float:
+    share = (value - low) / (high - low) if high > low else 0.5
+    return HEIGHT - 3 - (HEIGHT - 6) * share

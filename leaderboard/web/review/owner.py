@@ -1,0 +1,69 @@
+"""What the owner of a submission sees of its review: since when, what to expect, a question, a reason, an appeal.
+
+Never who reviews it, what reviewers write for each other, nor which rule held it: what a rule looks for is theirs.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from leaderboard.accounts.models import User
+from leaderboard.judging.verdicts import judged_since
+from leaderboard.review import permissions
+from leaderboard.review.case import log, states
+from leaderboard.review.case.appeal import appeal_until
+from leaderboard.review.models import Case, Decision
+from leaderboard.review.reasons import REASONS
+from leaderboard.review.standing import median_wait
+from leaderboard.review.suspension import suspensions_of
+from leaderboard.submissions.models import Submission
+from leaderboard.web.review.forms import OwnerForm
+
+
+def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerForm | None = None) -> dict[str, Any]:
+    """Empty where this submission is no case now. `case_link`: for reviewers, where they decide."""
+    row = case_of(submission)
+    told: dict[str, Any] = {"suspensions": suspensions_of(submission.owner, submission.board.competition)}
+    if row is None:
+        return told
+    lines = list(Decision.objects.filter(result=row.result_id).order_by("id"))
+    standing = log.standing_of(row, [log.plain(line) for line in lines])
+    by_id = {line.pk: line for line in lines}
+    rejection = by_id.get(standing.rejection) if standing.rejection else None
+    question = by_id.get(standing.question) if standing.question else None
+    appeal = by_id.get(standing.appeal) if standing.appeal else None
+    until = appeal_until(row, standing)
+    may_speak = permissions.is_party(viewer, submission)
+    form = form or OwnerForm(auto_id="review_%s")
+    form.describe()
+    return told | {
+        "review_case": row,
+        "review_state": standing.state,
+        "is_overturned": row.origin == Case.BY_ITSELF and not standing.is_by_itself,
+        "median_wait": median_wait(submission.board.competition, now) if standing.state in states.HELD else None,
+        "question": question,
+        "rejection": rejection,
+        "rejection_code": REASONS.get(rejection.code, "") if rejection else "",
+        "appeal": appeal,
+        "appeal_answer": _answer_to(appeal, lines),
+        "appeal_until": until if until and until > now else None,
+        "may_answer": may_speak and question is not None,
+        "may_appeal": may_speak and until is not None and until > now,
+        "review_form": form,
+        "case_link": f"/review/{row.pk}" if permissions.cases_for(viewer).filter(pk=row.pk).exists() else "",
+    }
+
+
+def case_of(submission: Submission) -> Case | None:
+    """Of the result that counts."""
+    cases = Case.objects.filter(~judged_since("result__attempt"), result__attempt__submission=submission)
+    return cases.select_related("board").order_by("-result").first()
+
+
+def _answer_to(appeal: Decision | None, lines: list[Decision]) -> Decision | None:
+    if appeal is None:
+        return None
+    kept = {line.id for line in states.standing_rows(log.plain(line) for line in lines)}
+    answers = [line for line in lines if line.about_id == appeal.pk and line.act == states.UPHOLD and line.pk in kept]
+    return answers[-1] if answers else None

@@ -1,0 +1,1 @@
+"""The runners' door and their pages."""

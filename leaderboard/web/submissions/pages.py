@@ -1,0 +1,205 @@
+"""Send a submission; see one's own; follow one live; call one off."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from leaderboard import pipeline
+from leaderboard.admissions.door import starter_outcomes
+from leaderboard.competitions.licences import LICENCES
+from leaderboard.entrants.enter import has_accepted
+from leaderboard.errors import UserError
+from leaderboard.judging.cancel import cancel as cancel_attempt
+from leaderboard.judging.cancel import may_cancel
+from leaderboard.judging.epochs import waits_for_epoch
+from leaderboard.judging.models import AttemptEvent
+from leaderboard.judging.states import QUEUED
+from leaderboard.review.permissions import may_review
+from leaderboard.standings.publish import retraction_of
+from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.boards import cards
+from leaderboard.web.boards.pages import refused_places, unseen_hardware
+from leaderboard.web.forms import SubmitForm
+from leaderboard.web.review.forms import OwnerForm
+from leaderboard.web.review.owner import for_owner
+from leaderboard.web.submissions import progress, starter_code, view
+from leaderboard.web.submissions.judged_again import judged_again
+from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY, UNRANKED
+from leaderboard.web.submissions.quotas import what_is_left
+from leaderboard.web.submissions.tries import tries_of
+from leaderboard.web.submissions.verdicts import EPOCH_WAITS, SAID, flags_said
+from problems.directives import DirectiveError, overruled_directives, read_directives
+
+PAGE_ROWS: Final = 50
+MODES: Final[tuple[dict[str, Any], ...]] = (
+    {"value": "test", "title": "Test", "about": "Is it right? Public and secret cases, no timing. The quickest."},
+    {"value": "benchmark", "title": "Benchmark", "about": "Tested and timed against the baseline; shown to you only."},
+    {"value": "ranked", "title": "Ranked", "about": "Tested and timed on secret inputs; a pass goes to the board."},
+)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def submit(request: HttpRequest, slug: str) -> HttpResponse:
+    card = cards.card(slug, request.user, timezone.now())
+    if card is None:
+        raise Http404
+    if request.method == "GET":
+        return _submit_page(request, card, SubmitForm(initial=_first_choice(request, card)))
+    form = SubmitForm(request.POST, request.FILES)
+    form.full_clean()
+    sent = form.cleaned_data
+    try:
+        _check_board(slug, sent["source"])
+        submission = pipeline.submit(
+            owner=user_of(request),
+            board_slug=slug,
+            hardware=sent["hardware"],
+            mode=sent["mode"],
+            filename=sent["filename"] or starter_code.problem_of(card.version).submission_name,
+            data=sent["source"],
+            licence=sent["licence"],
+            now=timezone.now(),
+        )
+    except UserError as error:
+        return _not_sent(request, card, form, error)
+    return redirect(f"/submissions/{submission.pk}")
+
+
+@login_required
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    offset = int(given) if (given := request.GET.get("offset", "0")).isascii() and given.isdigit() else 0
+    offset = min(offset, 1_000_000)
+    mine = view.sent_by(user_of(request))[offset : offset + PAGE_ROWS + 1]
+    subs = view.shown_list(mine)
+    context = {
+        "subs": subs[:PAGE_ROWS],
+        "older": offset + PAGE_ROWS if len(subs) > PAGE_ROWS else None,
+        "newer": max(0, offset - PAGE_ROWS) if offset else None,
+    }
+    return render(request, "web/submissions.html", context)
+
+
+@login_required
+@require_safe
+def detail(request: HttpRequest, pk: int) -> HttpResponse:
+    return detail_page(request, visible(request, pk))
+
+
+@login_required
+@require_POST
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    item = visible(request, pk)
+    try:
+        cancel_attempt(
+            submission=item.submission, actor=user_of(request), reason="cancelled on its page", now=timezone.now()
+        )
+    except UserError as error:
+        messages.warning(request, f"Not cancelled: {error.message}.")
+    return redirect(item.url)
+
+
+def visible(request: HttpRequest, pk: int) -> view.Shown:
+    return view.shown(get_object_or_404(view.visible_to(user_of(request)), pk=pk))
+
+
+def _check_board(slug: str, data: bytes) -> None:
+    """Refuse a file that names another board than its page. On a page that is a slip: nobody typed the board's name."""
+    try:
+        named = read_directives(data.decode(errors="replace")).board
+    except DirectiveError:
+        return  # the pipeline refuses it with its line
+    if named and named.lower() != slug.lower():
+        raise UserError(
+            "code",
+            named,
+            f"the code names the board “{named[:64]}”, and this page sends to “{slug}”; remove that line, "
+            "or open the other board’s page",
+        )
+
+
+def _first_choice(request: HttpRequest, card: cards.Card) -> dict[str, str]:
+    mode, hardware = request.GET.get("mode", ""), request.GET.get("hardware", "")
+    return {
+        "mode": mode if mode in {item["value"] for item in MODES} else "test",
+        "hardware": hardware if card.place(hardware) else card.places[0].hardware,
+        "licence": card.competition.default_licence,
+    }
+
+
+def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, status: int = 200) -> HttpResponse:
+    form.describe()
+    left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
+    modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
+    refused = refused_places(card.places)
+    templates = starter_code.starters(
+        starter_code.problem_of(card.version), card.versions, starter_outcomes(card.versions.values())
+    )
+    context = {
+        "card": card,
+        "form": form,
+        "modes": modes,
+        "templates": templates,
+        "licences": LICENCES,
+        "refused": refused,
+        "unseen": unseen_hardware(card.places),
+        "is_closed": len(refused) == len(card.places),
+        "must_accept": not has_accepted(user_of(request), card.competition),
+    }
+    return render(request, "web/submit.html", context, status=status)
+
+
+def _not_sent(request: HttpRequest, card: cards.Card, form: SubmitForm, error: UserError) -> HttpResponse:
+    """The page again with what was typed, and the error beside the field that it is about."""
+    field = "file" if error.field in ("code", "filename") and request.FILES else error.field
+    text = error.message[:1].upper() + error.message[1:]
+    form.add_error(field if field in form.fields else None, text if text.endswith((".", "?")) else text + ".")
+    response = _submit_page(request, card, form, error.status)
+    if retry := getattr(error, "retry_after_s", None):
+        response["Retry-After"] = str(retry)
+    return response
+
+
+def detail_page(
+    request: HttpRequest, item: view.Shown, owner_form: OwnerForm | None = None, status: int = 200
+) -> HttpResponse:
+    """Also after an answer or an appeal that was not taken: with what was typed."""
+    events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
+    current = list(AttemptEvent.every.filter(attempt=events[-1].attempt_id).order_by("id")) if events else []
+    said = [event.message for event in current if event.message and event.state == item.status]
+    last_message = said[-1] if said else SAID.get(item.status, "")
+    if item.status == QUEUED and waits_for_epoch(item.submission):
+        last_message = EPOCH_WAITS
+    retraction = retraction_of(item.submission)
+    context = {
+        "sub": item,
+        "retraction": retraction,
+        "may_restore": retraction is not None and may_review(user_of(request), item.submission),
+        "may_cancel": may_cancel(item.submission, user_of(request)) and not item.is_finished,
+        "stations": progress.stations(item, current),
+        "said": SAID,
+        "last_message": last_message,
+        "last_event": events[-1].pk if events else 0,
+        "lost": sum(event.state == "lost" for event in events),
+        "cases": progress.cases_shown(item),
+        "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
+        "tries": tries_of(item.submission, timezone.now()),
+        "history": judged_again(item.submission),
+        "notes": overruled_directives(
+            item.submission.source, board=item.submission.board.slug, hardware=item.submission.board.hardware
+        ),
+        "flags": flags_said(item.flags),
+        "meanings": MEANINGS,
+        "telemetry_said": TELEMETRY.get(item.telemetry, ""),
+        "unranked_said": UNRANKED.get(item.unranked or "", ""),
+        **for_owner(item.submission, user_of(request), timezone.now(), owner_form),
+    }
+    return render(request, "web/submission.html", context, status=status)

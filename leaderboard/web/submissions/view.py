@@ -1,0 +1,179 @@
+"""A submission as it is shown, to whom: one value for the page and for the API, put together from the rooms below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Role
+from leaderboard.entrants.models import Membership
+from leaderboard.judging.states import CANCELLED, FINISHED
+from leaderboard.standings.read.boards import Standing
+from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
+from leaderboard.submissions.models import Submission
+from leaderboard.web.submissions.verdicts import Verdict, verdict
+
+_STATUS_FIELDS: Final = (
+    "status",
+    "outcome",
+    "reason",
+    "message",
+    "score_us",
+    "ratio",
+    "half_width",
+    "forgeable",
+    "telemetry",
+    "epoch",
+    "flags",
+    "published",
+    "review",
+    "unranked",
+    "cases",
+    "logs",
+)
+
+
+def visible_to(user: User) -> QuerySet[Submission]:
+    """What this person may see; strangers meet a 404.
+
+    Staff everything; whoever has a role in a competition, all that was sent to it; everybody their own and what was
+    sent for the teams that they are in now, by whom and when ever.
+    """
+    every = Submission.objects.select_related("owner", "entrant", "board__problem", "board__competition")
+    if user.is_staff or user.is_superuser:
+        return every
+    organised = Role.objects.filter(user=user).values("competition")
+    mine = Membership.objects.filter(user__in=logins_of(user), left_at=None).values("entrant")
+    return every.filter(Q(owner__in=logins_of(user)) | Q(entrant__in=mine) | Q(board__competition__in=organised))
+
+
+def sent_by(user: User) -> QuerySet[Submission]:
+    """This person's own, by any of their logins."""
+    return Submission.objects.select_related("owner", "entrant", "board__problem", "board__competition").filter(
+        owner__in=logins_of(user)
+    )
+
+
+class Shown:
+    """A submission with its status: what templates and serializers read."""
+
+    def __init__(self, submission: Submission, status: SubmissionStatus) -> None:
+        self.submission = submission
+        self.state = status
+        self.id = submission.pk
+        self.board = submission.board.slug
+        self.title = submission.board.title
+        self.hardware = submission.board.hardware
+        self.mode = submission.mode
+        self.filename = submission.filename
+        self.code = submission.source
+        self.owner = submission.owner.get_username()
+        self.team = submission.entrant.name if submission.entrant.is_team else ""
+        self.created_at = submission.created_at
+        self.url = f"/submissions/{submission.pk}"
+        self.events = f"/api/v1/submissions/{submission.pk}/events"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _STATUS_FIELDS:
+            return getattr(self.state, name)
+        raise AttributeError(name)
+
+    @property
+    def rank(self) -> int | None:
+        return self.state.rank
+
+    @property
+    def standing(self) -> Standing | None:
+        return self.state.standing
+
+    @property
+    def runs(self) -> int:
+        """How many runs are in the value that ranks; 0 where nothing of this ranks."""
+        return len(self.state.standing.value.submissions) if self.state.standing else 0
+
+    @property
+    def attempt_number(self) -> int:
+        return self.state.attempt
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state.status in FINISHED
+
+    @property
+    def passed(self) -> bool:
+        return self.state.outcome == "passed"
+
+    @property
+    def verdict(self) -> Verdict | None:
+        if not self.is_finished:
+            return None
+        return verdict(CANCELLED if self.state.status == CANCELLED else self.state.outcome, self.state.reason)
+
+    @property
+    def chip(self) -> str:
+        """The colour of the status in a list."""
+        if self.verdict is None:
+            return "" if self.state.status == "queued" else "running"
+        return "warn" if self.state.review or self.state.unranked else self.verdict.tone
+
+    @property
+    def chip_text(self) -> str:
+        unranked = "not ranked" if self.state.unranked else ""
+        return (self.state.review or unranked or self.state.outcome or self.state.status).replace("_", " ")
+
+
+def shown(submission: Submission) -> Shown:
+    return Shown(submission, status_of(submission, now=timezone.now()))
+
+
+def shown_list(submissions: Iterable[Submission]) -> list[Shown]:
+    found = list(submissions)
+    statuses = statuses_of(found)
+    return [Shown(submission, statuses[submission.pk]) for submission in found]
+
+
+def submission_json(submission_id: int, user: User, *, with_code: bool = True) -> dict[str, Any]:
+    """docs/http.md: GET /submissions/{id}."""
+    return to_json(shown(visible_to(user).get(pk=submission_id)), with_code=with_code)
+
+
+def to_json(item: Shown, *, with_code: bool = True, details: bool = True) -> dict[str, Any]:
+    data = {
+        "id": item.id,
+        "board": item.board,
+        "hardware": item.hardware,
+        "mode": item.mode,
+        "filename": item.filename,
+        "licence": item.submission.licence,
+        "created_at": item.created_at.isoformat(),
+        "url": item.url,
+        "events": item.events,
+        **{name: getattr(item.state, name) for name in _STATUS_FIELDS if details or name not in ("cases", "logs")},
+    }
+    if details:
+        data |= {"rank": item.rank, "value": _value_json(item.standing)}
+    if with_code:
+        data["code"] = item.code
+    return data
+
+
+def _value_json(standing: Standing | None) -> dict[str, Any] | None:
+    """What ranks of this submission: the mean over all runs of its kernel."""
+    if standing is None:
+        return None
+    return {
+        "ratio": standing.value.ratio,
+        "score_us": standing.score_us,
+        "half_width": standing.value.half_width,
+        "forgeable": standing.value.forgeable,
+        "submissions": list(standing.value.submissions),
+        "tied": standing.is_tied,
+        "current_epoch": standing.is_current,
+        "stage": standing.stage,
+        "shown": standing.is_shown,
+    }
