@@ -20,7 +20,7 @@ from typing import Any, Final
 from deploy.bench_board import filled
 from deploy.console import say
 
-EVIDENCE: Final = Path(__file__).parents[1] / "tests/runner/judge/honest/softmax-c_polynomial.json.gz"
+EVIDENCE: Final = Path(__file__).parents[1] / "tests/runner/evidence/honest/softmax-c_polynomial.json.gz"
 PRINTS: Final = 130  # of a source; 30 of them out of 300 that all sources draw from
 
 SOURCES: Final = """

@@ -5,8 +5,8 @@ reviewer what is odd and what to look at. Nothing here rejects. Rules about an o
 are the site's.
 
 Thresholds are set for honest runs: what noise, a faster algorithm or a disturbed machine does must pass, and at most
-one honest run in a hundred is held (tests/runner/judge/test_plausible_honest.py simulates them). A bound of an interval
-is compared, never a median: the candidate's upper one, the others' lower ones.
+one honest run in a hundred is held (tests/runner/evidence/test_plausible_honest.py simulates them). A bound of an
+interval is compared, never a median: the candidate's upper one, the others' lower ones.
 
 Which times these are is told by timed_run.py.
 """

@@ -14,8 +14,8 @@ from leaderboard.review.rules.measure import held_by
 from runner.evidence import rules, verdict
 from runner.evidence.schedule import CPU, GPU
 from runner.evidence.schema import VERSION
-from tests.runner.judge.test_plausible_honest import bursts, crowded, honest, neighbours, steady, warming
-from tests.runner.judge.test_plausible_stored import STORED, read
+from tests.runner.evidence.test_plausible_honest import bursts, crowded, honest, neighbours, steady, warming
+from tests.runner.evidence.test_plausible_stored import STORED, read
 
 WHOLE: dict[str, Any] = {"mode": "ranked", "ranking_by": "geom", "set_aside": "", "fault": None, "findings": []}
 

@@ -14,8 +14,8 @@ from django.test import Client
 
 from leaderboard.judging.models import AttemptEvent
 from leaderboard.judging.runners import create_runner
+from tests.leaderboard.judging.test_runner_door import Door, told
 from tests.leaderboard.stage import Stage, current
-from tests.leaderboard.test_runner_door import Door, told
 
 SLOW_UPDATES = """
 CREATE FUNCTION pf_test_slow() RETURNS trigger LANGUAGE plpgsql AS

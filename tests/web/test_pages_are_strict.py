@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.leaderboard.competitions.test_problems_are_imported import SOFTMAX, bring_in, make_set
 from tests.leaderboard.stage import make_problem
-from tests.leaderboard.test_problems_are_imported import SOFTMAX, bring_in, make_set
 
 PUBLIC = ["/", "/boards", "/boards/softmax", "/boards/softmax/cpu", "/sign-in", "/sign-up", "/api/docs"]
 PRIVATE = ["/boards/softmax/submit", "/submissions", "/tokens", "/account"]

@@ -1,0 +1,73 @@
+"""Who may not win whatever they did, and what has to be settled before an award is approved."""
+
+from __future__ import annotations
+
+import pytest
+
+from leaderboard.accounts.models import User
+from leaderboard.awards.barred import GONE, SUSPENDED
+from leaderboard.awards.life import approve_award, confirm_award, propose_award
+from leaderboard.entrants.members import leave
+from leaderboard.errors import UserError
+from leaderboard.review.suspension import suspend
+from tests.leaderboard.awards.test_awards_from_standing_to_announcement import WHY, names, over, race, sent, track
+from tests.leaderboard.stage import Stage
+
+
+def test_whose_account_is_closed_wins_nothing(stage: Stage) -> None:
+    race(stage)
+    stage.ada.is_active = False
+    stage.ada.save()
+    made = track(stage, 1000)
+    award = propose_award(track=made, actor=stage.olga, now=stage.now)
+    assert names(award) == [(1, "ben", "1000.00")]
+    assert award.content["skipped"][0]["reason"] == SUSPENDED
+
+
+def test_a_held_result_is_decided_before_anything_is_approved(stage: Stage) -> None:
+    sent(stage, stage.ben, 0.8)
+    sent(stage, stage.cleo, 0.9)
+    held = stage.submit(stage.ben)
+    stage.judge(held, ratio=0.2)
+    over(stage)
+    made = track(stage, 1000)
+    award = propose_award(track=made, actor=stage.olga, now=stage.now)
+    assert names(award) == [(1, "cleo", "1000.00")]
+    assert "under review" in award.content["skipped"][0]["reason"]
+    assert confirm_award(award=award, actor=stage.olga, now=stage.now) == 0
+    with pytest.raises(UserError, match="under review"):
+        approve_award(award=award, actor=stage.olga, reason=WHY, now=stage.now)
+
+
+def test_who_is_suspended_by_another_login_wins_nothing(stage: Stage) -> None:
+    race(stage)
+    other = User.objects.create_user("ada2")
+    suspend(user=other, competition=None, actor=stage.olga, reason="two accounts", now=stage.now)
+    User.objects.filter(pk=other.pk).update(linked_to=stage.ada)
+    award = propose_award(track=track(stage, 1000), actor=stage.olga, now=stage.now)
+    assert names(award) == [(1, "ben", "1000.00")]
+    assert award.content["skipped"][0]["reason"] == SUSPENDED
+
+
+def test_what_nobody_competes_as_any_more_wins_nothing(stage: Stage) -> None:
+    """Who left to compete by another login, or in a team, would win twice."""
+    sent(stage, stage.ada, 0.6)
+    sent(stage, stage.ben, 0.8)
+    leave(user=stage.ada, competition=stage.board.competition, now=stage.later(1))
+    over(stage)
+    award = propose_award(track=track(stage, 1000), actor=stage.olga, now=stage.now)
+    assert names(award) == [(1, "ben", "1000.00")]
+    assert award.content["skipped"][0]["reason"] == GONE
+
+
+def test_what_was_sent_in_time_is_judged_before_anything_is_approved(stage: Stage) -> None:
+    sent(stage, stage.ben, 0.8)
+    late = stage.submit(stage.cleo)
+    stage.submit(stage.cleo, mode="benchmark")
+    over(stage)
+    award = propose_award(track=track(stage, 1000), actor=stage.olga, now=stage.now)
+    assert confirm_award(award=award, actor=stage.olga, now=stage.now) == 0
+    with pytest.raises(UserError, match="1 submissions to its boards are not judged yet"):
+        approve_award(award=award, actor=stage.olga, reason=WHY, now=stage.now)
+    stage.judge(late, outcome="wrong")
+    approve_award(award=award, actor=stage.olga, reason=WHY, now=stage.now)
