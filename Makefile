@@ -34,16 +34,16 @@ image:
 	@$(call with,$(everything)) -m deploy.image
 
 bench:
-	@$(call with,runner) -m deploy.bench_judge $(ARGS)
+	@$(call with,runner) -m benchmarks.judge $(ARGS)
 
 bench-board:
-	@$(call with,$(everything)) -m deploy.bench_board $(ARGS)
+	@$(call with,$(everything)) -m benchmarks.board $(ARGS)
 
 bench-rejudge:
-	@$(call with,$(everything)) -m deploy.bench_rejudge $(ARGS)
+	@$(call with,$(everything)) -m benchmarks.rejudge $(ARGS)
 
 bench-claim:
-	@$(call with,$(everything)) -m deploy.bench_claim $(ARGS)
+	@$(call with,$(everything)) -m benchmarks.claim $(ARGS)
 
 contest:
 	@$(call with,$(develop)) -m tests.e2e.real_contest $(ARGS)

@@ -120,7 +120,7 @@ def test_pure_modules_have_no_clock_io_or_randomness(name: str) -> None:
 
 
 def test_documents_and_code_name_no_document_of_elsewhere() -> None:
-    texts = [path for room in (*ROOMS, "deploy", "docs", "tests") for path in (TOP / room).rglob("*.*")]
+    texts = [path for room in (*ROOMS, "benchmarks", "deploy", "docs", "tests") for path in (TOP / room).rglob("*.*")]
     texts += [path for path in TOP.iterdir() if path.suffix in (".md", ".toml") and path.name != "CHANGELOG.md"]
     known = {".py", ".md", ".toml", ".sh", ".yaml", ".yml", ".html"}
     found = [path for path in texts if path.suffix in known and ELSEWHERE.search(path.read_text(errors="replace"))]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.bench_judge import SUBMISSION, Took, five_cases, run_job, table
+from benchmarks.judge import SUBMISSION, Took, five_cases, run_job, table
 from runner import config
 from runner.daemon.spool import Spool
 from runner.wire import Report

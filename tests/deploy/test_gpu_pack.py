@@ -1,4 +1,4 @@
-"""tests/gpu/pack.sh works in an environment without the `dev` extra."""
+"""benchmarks/gpu/pack.sh works in an environment without the `dev` extra."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[1] / "gpu" / "pack.sh"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu" / "pack.sh"
 
 
 def test_pack_sh_names_the_runners_wheels_without_packaging() -> None:

@@ -1,7 +1,7 @@
 """class: the first event is recorded again just before the last one: real events, a true difference, of nothing
 expect: rejected | events are raised to what the judge's wall clock vouches for, and a mismatch this large is a violation
 on: add:size=16777216
-Forged numbers instead of moved events: tests/gpu/submissions/add_forged_events.py."""
+Forged numbers instead of moved events: benchmarks/gpu/submissions/add_forged_events.py."""
 
 import torch
 

@@ -3,7 +3,7 @@ expect: timed | what a host spares between the order and the kernel is part of w
 on: add:size=16777216
 least_us: 10
 The first calls wait for their device, so that the case goes the way that is not queued. CUT_NS is taken off the told
-time: the largest that is not seen is what can be forged. Vary it by hand (tests/gpu/spared.py)."""
+time: the largest that is not seen is what can be forged. Vary it by hand (benchmarks/gpu/spared.py)."""
 
 import sys
 

@@ -3,7 +3,7 @@ expect: timed | what lies between the gate and the echo is the kernel and little
 on: add:size=16777216
 least_us: 31
 CUT_NS is taken off the told time: the largest that is not seen is what can be forged. Vary it by hand
-(tests/gpu/spared.py)."""
+(benchmarks/gpu/spared.py)."""
 
 import sys
 

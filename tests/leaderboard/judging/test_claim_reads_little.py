@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from deploy.bench_claim import ROWS_READ, fill_history, fill_queue
+from benchmarks.claim import ROWS_READ, fill_history, fill_queue
 from leaderboard import pipeline
 from leaderboard.judging.models import Attempt, Runner
 from leaderboard.pipeline import claim_work

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deploy.bench_claim import ROWS_READ
+from benchmarks.claim import ROWS_READ
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking.ranking import rank
 from leaderboard.standings.read import leader

@@ -17,7 +17,9 @@ from runner.wire import MAX_SOURCE_BYTES
 
 SAMPLES = {
     str(path): path.read_text()
-    for path in sorted([*Path("problems/library").glob("*/*/submissions/*/*.py"), *Path("tests/gpu").rglob("*.py")])
+    for path in sorted(
+        [*Path("problems/library").glob("*/*/submissions/*/*.py"), *Path("benchmarks/gpu").rglob("*.py")]
+    )
 }
 KERNEL = '''"""A kernel."""
 import torch

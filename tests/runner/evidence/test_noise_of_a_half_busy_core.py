@@ -1,6 +1,6 @@
 """One core is busy half the time: honest kernels rank, with their interval, and nobody by luck.
 
-A simulation of what `python -m deploy.bench_noise` does for real: another program runs for 50 ms and rests for 50 ms;
+A simulation of what `python -m benchmarks.noise` does for real: another program runs for 50 ms and rests for 50 ms;
 while it runs, it and the kernel share the core in slices. Driven by the real schedule, rulings, certificate and
 verdict.
 """

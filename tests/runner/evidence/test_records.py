@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.records import NOISES, accepted_share
 from runner.evidence import records
 from runner.evidence.schedule import ABIIBA, GPU, A, B, I
-from tests.runner.judge.simulate_records import NOISES, accepted_share
 from tests.runner.judge.simulated import FakeSide, Race
 
 

@@ -1,6 +1,6 @@
-"""Whether containers that wait keep what they differ by. By hand, after `source tests/gpu/setup.sh`.
+"""Whether containers that wait keep what they differ by. By hand, after `source benchmarks/gpu/setup.sh`.
 
-python -m tests.gpu.waits SETS SECONDS [SECONDS …]
+python -m benchmarks.gpu.waits SETS SECONDS [SECONDS …]
 
 Prepares SETS sets of containers as the daemon does, all of which then wait at the same time, and compares each at once
 and so many seconds after that: what one side's calls tell more than the other's (`contexts`), and how much longer its

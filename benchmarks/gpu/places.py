@@ -1,6 +1,6 @@
 """How long a small kernel takes, by process and by where its data lie; no containers. By hand, on a GPU host.
 
-python -m tests.gpu.places
+python -m benchmarks.gpu.places
 
 Three processes at a time with a context each, three times; one works while the others wait. Each adds 1 to 4 KB, 2 MB
 and 64 MB in twelve places, 36 counted calls each behind a gate, with a swept cache, twice. Then a line a size: how far
@@ -50,7 +50,7 @@ def _say(size: str, found: list[list[list[float]]]) -> None:
 
 
 def _started() -> Any:
-    command = [sys.executable, "-m", "tests.gpu.places", "work"]
+    command = [sys.executable, "-m", "benchmarks.gpu.places", "work"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

@@ -1,6 +1,8 @@
-"""Figures of the judge on a GPU host, as docs/measurements.md keeps them. By hand, after `source tests/gpu/setup.sh`.
+"""Figures of the judge on a GPU host, as docs/measurements.md keeps them.
 
-python -m tests.gpu.measure JOBS PROBLEM[:PART] FILE [PROBLEM[:PART] FILE …]
+By hand, after `source benchmarks/gpu/setup.sh`:
+
+    python -m benchmarks.gpu.measure JOBS PROBLEM[:PART] FILE [PROBLEM[:PART] FILE …]
 
 Each pair is judged JOBS times, each time in a process of its own; then a table, a line a case. PART: only the benchmark
 cases whose name holds it (`add:n=1024`). With OUT set, every report is kept there. RUNNER_LEAVE_OUT leaves out steps.
@@ -44,7 +46,7 @@ def _in_its_own_process(problem: str, file: str, number: int) -> Report | None:
     name = f"{problem}-{Path(file).stem}-{os.environ.get('RUNNER_LEAVE_OUT', '')}{number}"
     kept = folder / (re.sub(r"[^\w:-]", "-", name) + ".json")
     kept.unlink(missing_ok=True)
-    subprocess.run([sys.executable, "-m", "tests.gpu.measure", "one", problem, file, str(kept)], check=False)
+    subprocess.run([sys.executable, "-m", "benchmarks.gpu.measure", "one", problem, file, str(kept)], check=False)
     return Report.from_json(json.loads(kept.read_text())) if kept.exists() else None
 
 

@@ -1,6 +1,6 @@
 """`make bench-claim`: how long a runner's claim takes, beside a long history and with a long queue.
 
-    python -m deploy.bench_claim [--attempts N] [--owners N] [--claims N]
+    python -m benchmarks.claim [--attempts N] [--owners N] [--claims N]
 
 Fills a scratch PostgreSQL of its own in bulk: finished attempts of some hundred owners, of which some ended within the
 fair window and some were unmeasurable. Then it claims again and again from queues of several lengths, alone and with
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from deploy.bench_board import make_board, scratch_site
+from benchmarks.board import make_board, scratch_site
 from deploy.console import say
 
 QUEUES: Final = ((10, 0), (200, 0), (1_000, 0), (5_000, 0), (5_000, 5_000), (0, 5_000))  # waiting in the open, shadows

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A bare GPU host, no network: Docker Engine from an archive of its programs, the image of mount points, Python packages.
-# usage: source tests/gpu/setup.sh FOLDER     FOLDER: as pack.sh makes it, docker.tar.xz (bin/, lib/) and wheels/
+# usage: source benchmarks/gpu/setup.sh FOLDER     FOLDER: as pack.sh makes it, docker.tar.xz (bin/, lib/) and wheels/
 carried=$1
 python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --target /tmp/site "$carried"/wheels/*.whl 2>&1 | grep -v WARNING
 tar -C /usr/local -xJf "$carried/docker.tar.xz"

@@ -1,4 +1,4 @@
-"""How often the rule for records errs, on simulated runs: `python -m tests.runner.judge.simulate_records` prints it.
+"""How often the rule for records errs, on simulated runs: `python -m benchmarks.records` prints it.
 
 Beside the rule that counts (Student's t) stands the one that was not taken: all five runs must be faster, which is the
 sign-based order statistic that reaches 95 % with five runs (96.9 %: the smallest gain).

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What setup.sh needs on a bare GPU host without a network, packed where there is one (Debian or Ubuntu, this checkout's
 # virtual environment): Docker Engine's programs and the runner's wheels, some 50 MB.
-# usage: tests/gpu/pack.sh FOLDER [PYTHON]     PYTHON: the GPU host's version, 3.12 where it is not given
+# usage: benchmarks/gpu/pack.sh FOLDER [PYTHON]     PYTHON: the GPU host's version, 3.12 where it is not given
 # own_stack.py wants Engine 25 or later: pack on Debian 13 for it, and before setup.sh write /etc/docker/daemon.json:
 # {"features": {"cdi": true}, "userland-proxy": false}
 set -euo pipefail

@@ -1,6 +1,6 @@
-"""What a tenant that takes over from the harness can spare of a call. By hand, after `source tests/gpu/setup.sh`.
+"""What a tenant that takes over from the harness can spare of a call. By hand, after `source benchmarks/gpu/setup.sh`.
 
-python -m tests.gpu.spared JOBS NAME [NAME …]
+python -m benchmarks.gpu.spared JOBS NAME [NAME …]
 
 Attacks of tests/attacks/gpu that have a CUT_NS, judged JOBS times each with nothing cut: they tell the true time of
 their kernel, so that what the judge finds hidden, below 0, is what was spared. runner/evidence/gap.py has the figures
@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.gpu.attacks import Task, attacks, run
+from benchmarks.gpu.measure import side_calls
 from runner.evidence import gap, stats
 from runner.evidence.certificate import BASELINE, CANDIDATE
 from runner.wire import Report
-from tests.gpu.attacks import Task, attacks, run
-from tests.gpu.measure import side_calls
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """How many honest samples rank while one core is busy half the time?
 
-    python -m deploy.bench_noise [--runs N] [--once] [--quiet] [--busy-ms 50] [--idle-ms 50] [--out FOLDER]
+    python -m benchmarks.noise [--runs N] [--once] [--quiet] [--busy-ms 50] [--idle-ms 50] [--out FOLDER]
 
 Judges the accepted samples of `make up` (samples.py: softmax, vector add) in turn with `runner once … --mode ranked`,
 until N of them came to an end, beside a process that keeps one core busy for 50 ms and leaves it for 50 ms. What a

@@ -1,6 +1,6 @@
 """`make bench-rejudge`: how long a set of re-judgings takes to apply, on the board of `make bench-board`.
 
-    python -m deploy.bench_rejudge [--submissions N …] [--entries N] [--attempts N]
+    python -m benchmarks.rejudge [--submissions N …] [--entries N] [--attempts N]
 
 Each set is of N submissions that have a line and that were judged again in the shadow, with the evidence of an honest
 run (some 40 kB) and fingerprints. It is applied and taken back, so that each size begins with the same tables; printed
@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
-from deploy.bench_board import filled
+from benchmarks.board import filled
 from deploy.console import say
 
 EVIDENCE: Final = Path(__file__).parents[1] / "tests/runner/evidence/honest/softmax-c_polynomial.json.gz"

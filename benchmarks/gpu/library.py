@@ -1,8 +1,8 @@
 """The library's samples and starters on a host of one or several GPUs, each GPU with judges of its own.
 
-python -m tests.gpu.library GPUS [BUDGET_S] [--sets FOLDER] [NAME …]
-By hand, after `source tests/gpu/setup.sh`; default: 500 s, all. NAME: only samples whose path holds it (`softmax/`,
-`cheating/`). Starters must be accepted. What matters most
+python -m benchmarks.gpu.library GPUS [BUDGET_S] [--sets FOLDER] [NAME …]
+By hand, after `source benchmarks/gpu/setup.sh`; default: 500 s, all. NAME: only samples whose path holds it
+(`softmax/`, `cheating/`). Starters must be accepted. What matters most
 comes first: starters and accepted samples, then wrong, cheating, slow ones; of each the first of every problem, the
 second of every problem, and so on. A line a job, and what the budget left. With OUT set, every report is kept there.
 
@@ -135,7 +135,7 @@ def _judge(gpu: int, task: Task) -> Report | None:
     kept = Path(os.environ.get("OUT") or tempfile.gettempdir()) / f"library-{task.name.replace('/', '-')}.json"
     kept.unlink(missing_ok=True)
     cores = f"{gpu * CORES_EACH}-{(gpu + 1) * CORES_EACH - 1}"
-    command = [sys.executable, "-m", "tests.gpu.measure", "one", str(task.folder), str(task.file), str(kept)]
+    command = [sys.executable, "-m", "benchmarks.gpu.measure", "one", str(task.folder), str(task.file), str(kept)]
     env = {**os.environ, "RUNNER_GPU": str(gpu), "RUNNER_STATE": f"{tempfile.gettempdir()}/state-{gpu}"}
     done = subprocess.run(["taskset", "-c", cores, *command], check=False, env=env, capture_output=True, text=True)
     if not kept.exists():

@@ -1,6 +1,6 @@
-"""How long the device works in a ranked job, by its own counter. By hand, after `source tests/gpu/setup.sh`.
+"""How long the device works in a ranked job, by its own counter. By hand, after `source benchmarks/gpu/setup.sh`.
 
-python -m tests.gpu.busy JOBS [PROBLEM FILE]
+python -m benchmarks.gpu.busy JOBS [PROBLEM FILE]
 
 NVML's samples of utilisation say in how much of the time before each of them a kernel ran, of whoever: the tenants' and
 the judge's own, which poison, probe, draw inputs and compare. Copies and waiting for memory to be written do not count.
@@ -18,7 +18,7 @@ from typing import Final
 
 import pynvml
 
-from deploy import bench_judge
+from benchmarks import judge
 from runner import config
 from runner.commands import local
 from runner.host import accelerators
@@ -64,14 +64,14 @@ def busy_s(samples: Sequence[tuple[int, int]], since_s: float, until_s: float) -
 
 def main() -> None:
     count, *chosen = sys.argv[1:]
-    name, file = (chosen[0], Path(chosen[1])) if chosen else (None, bench_judge.SUBMISSION)
+    name, file = (chosen[0], Path(chosen[1])) if chosen else (None, judge.SUBMISSION)
     settings = config.load_judge()
-    problem = (local.find_problem(name) if name else bench_judge.five_cases()).on(settings.runner_hardware)
+    problem = (local.find_problem(name) if name else judge.five_cases()).on(settings.runner_hardware)
     watch = Utilisation(settings.runner_gpu)
     watch.start()
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
     with accelerators.DeviceLock(device, settings.runner_locks):
-        jobs = list(bench_judge.run_jobs(settings, problem, local.read_source(file), int(count)))
+        jobs = list(judge.run_jobs(settings, problem, local.read_source(file), int(count)))
     samples = watch.stop()
     apart = [(later[0] - earlier[0]) / 1e3 for earlier, later in itertools.pairwise(samples)]
     print(f"{len(samples)} samples, {statistics.median(apart):.1f} ms apart")

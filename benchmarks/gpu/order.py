@@ -1,6 +1,6 @@
-"""Does it matter which side's container is started first? By hand, after `source tests/gpu/setup.sh`.
+"""Does it matter which side's container is started first? By hand, after `source benchmarks/gpu/setup.sh`.
 
-python -m tests.gpu.order ROUNDS [CALLS]
+python -m benchmarks.gpu.order ROUNDS [CALLS]
 
 Jobs of add's cases of 4 KB, 2 MB and 64 MB, each side with the same code: ROUNDS times one with the baseline started
 and connected first, and one with the candidate; CALLS a block at the most (8). Then a line a case: by how much what the
@@ -38,7 +38,7 @@ def main() -> None:
     for number in range(rounds):
         for first in (BASELINE, CANDIDATE):
             kept = folder / f"order-{first}-{calls}-{number}.json"
-            subprocess.run([sys.executable, "-m", "tests.gpu.order", "one", first, calls, str(kept)], check=False)
+            subprocess.run([sys.executable, "-m", "benchmarks.gpu.order", "one", first, calls, str(kept)], check=False)
             if kept.exists():
                 found.setdefault(first, []).append(json.loads(kept.read_text())["evidence"])
     say(found)

@@ -1,6 +1,6 @@
 """`make bench-board`: how long the busiest pages take with 10,000 lines on a board and 200,000 attempts.
 
-    python -m deploy.bench_board [--entries N] [--attempts N] [--requests N]
+    python -m benchmarks.board [--entries N] [--attempts N] [--requests N]
 
 Fills a scratch PostgreSQL of its own in bulk, asks each address many times through the whole of the site (middleware,
 session, template), and prints median, 95th and 99th percentile in ms, with the number of queries. *warm*: nothing
@@ -238,7 +238,7 @@ def _changing(client: Any, address: str, requests: int) -> tuple[list[Look], lis
     """All looks, and those right after a change."""
     from leaderboard.standings.models import Entry
 
-    chance, looks = Random(1), []  # noqa: S311 - the same changes each time
+    chance, looks = Random(1), []
     lines = list(Entry.objects.filter(board__slug="bench-0").order_by("pk").values_list("pk", flat=True))
     for number in range(requests):
         if not number % CHANGE_EVERY:

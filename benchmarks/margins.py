@@ -1,6 +1,6 @@
 """How near honest code comes to the limits of the library's problems, on the smallest data that they draw. By hand.
 
-python -m tests.problems.margins DRAWS [PROBLEM …]
+python -m benchmarks.margins DRAWS [PROBLEM …]
 
 Default: all. Of each kind of data (`distribution`) DRAWS inputs of each corner, the same each time: all sizes at their
 smallest, or second; one at its second, third or any; all among their smallest few. Answers: the reference's, also in
@@ -29,7 +29,7 @@ from typing import Any, Final
 import torch
 from torch.overrides import TorchFunctionMode
 
-sys.path.extend(str(Path(__file__).parents[2] / folder) for folder in ("sandbox/inside", "sandbox"))
+sys.path.extend(str(Path(__file__).parents[1] / folder) for folder in ("sandbox/inside", "sandbox"))
 
 import oracle as inside
 
@@ -190,7 +190,7 @@ def main() -> None:
     torch.set_num_threads(1)
     draws, *names = sys.argv[1:]
     print("problem | data | draws | refused | reference far | any far | worst | reference far | any far | where")
-    for task in sorted(Path(__file__).parents[2].glob("problems/library/*/*/task.yml")):
+    for task in sorted(Path(__file__).parents[1].glob("problems/library/*/*/task.yml")):
         if not names or {task.parent.name, f"{task.parts[-3]}/{task.parent.name}"} & set(names):
             examine(task.parent, int(draws))
 

@@ -1,6 +1,6 @@
 """`make bench`, the judge's part: the wall time of one ranked job of five cases on this hardware, split by phase.
 
-    python -m deploy.bench_judge [--jobs N] [--file FILE] [--problem FOLDER]
+    python -m benchmarks.judge [--jobs N] [--file FILE] [--problem FOLDER]
 
 Each job goes the daemon's way (runner/daemon/judge_handle.py): a judge is prepared, takes the job, reports, clears
 away. Warm is from the handing over of the job to its report on disk; cold is preparing on top of that. While it
@@ -105,7 +105,7 @@ ROWS: Final[tuple[tuple[str, Callable[[Took], float]], ...]] = (
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m deploy.bench_judge", description="time ranked jobs of five cases")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.judge", description="time ranked jobs of five cases")
     parser.add_argument("--jobs", type=int, default=5)
     parser.add_argument("--file", type=Path, default=SUBMISSION, help="the submission")
     parser.add_argument("--problem", help="a folder or a name of the library; default: softmax in five shapes")

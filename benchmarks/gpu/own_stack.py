@@ -1,6 +1,7 @@
 """The other way to a GPU's containers (`RUNNER_GPU_STACK=cdi`), on a host that has its CUDA stack for itself.
 
-python -m tests.gpu.own_stack     by hand, after `source tests/gpu/setup.sh`, with Engine 25 or later and features.cdi
+python -m benchmarks.gpu.own_stack     by hand, after `source benchmarks/gpu/setup.sh`, with Engine 25 or later and
+features.cdi
 
 Makes an image that has this host's Python, torch and compilers in itself, all but the driver, and the harness; and
 writes the specification of this host's GPU and driver that `nvidia-ctk cdi generate` of the NVIDIA container toolkit

@@ -1,7 +1,8 @@
 """Every CUDA attack of tests/attacks on a GPU host, as the judge is and without the steps that answer it.
 
-python -m tests.gpu.attacks [BUDGET_S] [without] [NAME …]
-By hand, after `source tests/gpu/setup.sh`; default: 300 s, all; `without`: only without the steps that answer them.
+python -m benchmarks.gpu.attacks [BUDGET_S] [without] [NAME …]
+By hand, after `source benchmarks/gpu/setup.sh`; default: 300 s, all; `without`: only without the steps that answer
+them.
 
 One process a job. First all attacks with every step of a call taken: each must gain nothing. Then, while the budget
 lasts, those whose docstring names steps, without them: there a gain is expected, and shows what the step is for. Exit
@@ -27,7 +28,7 @@ from runner.commands import local
 from runner.wire import Report
 from tests.attacks.attack import Attack
 
-ATTACKS = Path(__file__).parent.parent / "attacks"
+ATTACKS = Path(__file__).parents[2] / "tests" / "attacks"
 FORGED = Path(__file__).parent / "submissions" / "add_forged_events.py"
 BUDGET_S = 300.0
 
@@ -103,7 +104,7 @@ def run(task: Task) -> Report | None:
     kept = folder / (task.name.replace(" ", "-") + ".json")
     kept.unlink(missing_ok=True)
     asked = f"{task.attack.problem}:{task.attack.case}"
-    command = [sys.executable, "-m", "tests.gpu.attacks", "one", asked, str(task.attack.path), str(kept)]
+    command = [sys.executable, "-m", "benchmarks.gpu.attacks", "one", asked, str(task.attack.path), str(kept)]
     subprocess.run(command, check=False, env={**os.environ, "RUNNER_LEAVE_OUT": task.left_out})
     return Report.from_json(json.loads(kept.read_text())) if kept.exists() else None
 

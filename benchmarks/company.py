@@ -1,6 +1,6 @@
 """How much slower is a block while others use its core? Where throttle.TAKEN_SHARE comes from. By hand, when quiet:
 
-python -m tests.runner.judge.measure_company
+python -m benchmarks.company
 
 Blocks of six calls of some ms on one core, while a process of ours, which counts as foreign, uses shares of that core.
 Prints, by the share that telemetry saw, how much slower the blocks' medians were than with nobody there.
