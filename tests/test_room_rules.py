@@ -119,6 +119,60 @@ def test_pure_modules_have_no_clock_io_or_randomness(name: str) -> None:
     assert impurities((TOP / name).read_text()) == []
 
 
+def dotted(name: str) -> str:
+    """The module of a file."""
+    return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Module → modules of this repository that it imports, also inside functions and for types alone."""
+    files = {dotted(name): name for name in modules()}
+    graph: dict[str, set[str]] = {}
+    for module, name in files.items():
+        found = set(imports(ast.parse((TOP / name).read_text())))
+        found = {one if one in files else one.rpartition(".")[0] for one in found}
+        graph[module] = {one for one in found if one in files and one != module}
+    return graph
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Strongly connected components of more than one module (Tarjan, 1972)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        stack.append(module)
+        for other in sorted(graph[module]):
+            if other not in number:
+                visit(other)
+                lowest[module] = min(lowest[module], lowest[other])
+            elif other in stack:
+                lowest[module] = min(lowest[module], number[other])
+        if lowest[module] == number[module]:
+            place = stack.index(module)
+            component, stack[place:] = stack[place:], []
+            if len(component) > 1:
+                found.append(sorted(component))
+
+    for module in sorted(graph):
+        if module not in number:
+            visit(module)
+    return found
+
+
+def test_no_modules_import_each_other_in_a_cycle() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [["b", "c"]]
+    assert cycles(import_graph()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if name.startswith("runner/evidence/")])
+def test_every_module_of_the_evidence_is_pure(name: str) -> None:
+    assert impurities((TOP / name).read_text()) == []
+
+
 def test_documents_and_code_name_no_document_of_elsewhere() -> None:
     texts = [path for room in (*ROOMS, "benchmarks", "deploy", "docs", "tests") for path in (TOP / room).rglob("*.*")]
     texts += [path for path in TOP.iterdir() if path.suffix in (".md", ".toml") and path.name != "CHANGELOG.md"]

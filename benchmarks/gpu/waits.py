@@ -14,6 +14,7 @@ import time
 from contextlib import ExitStack
 
 from runner import config
+from runner.evidence import contexts
 from runner.host import accelerators
 from runner.job.prepare import Prepared, prepared
 from runner.judge.sides import own_calls
@@ -35,10 +36,10 @@ def main() -> None:
 
 def line(ready: Prepared) -> str:
     found = own_calls.own_calls(ready.sides)
-    columns = (own_calls.compare(found), own_calls.compare_gaps(found))
+    columns = (contexts.compare(found), contexts.compare_gaps(found))
     told, apart = (", ".join(f"{ns:+.0f}" for ns in column.values()) or "unknown" for column in columns)
     sides = list(found.values())
-    error = f"{own_calls.error_ns(sides[0], sides[1]):.0f}" if len(sides) > 1 and all(sides) else "none"
+    error = f"{contexts.error_ns(sides[0], sides[1]):.0f}" if len(sides) > 1 and all(sides) else "none"
     return f"{told} | {apart} | {error}"
 
 

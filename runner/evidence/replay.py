@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.evidence import certificate, throttle
+from runner.evidence import certificate, contexts, throttle
+from runner.evidence.blame import breaks, guest_after, rule_block
 from runner.evidence.schedule import ABBA, ABIIBA, End, I, Profile, Rest, Run, Schedule
 from runner.evidence.throttle import SET_ASIDE, VALID, Ruling, Window
-from runner.judge.sides import own_calls
-from runner.judge.timing import breaks, guest_after, rule_block
 
 Evidence = dict[str, Any]
 
@@ -38,7 +37,7 @@ class Diverged(Exception):
 def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
     """Of one case. One that was cut short (by a wrong output, a fault, or a device that was set aside) has no end to be
     compared; where nothing cut it short, it has one."""
-    for name, apart in own_calls.of_evidence(evidence).items():
+    for name, apart in contexts.of_evidence(evidence).items():
         said = timing.get(name, {} if name == "contexts" else None)
         if said is not None and said != apart:  # reports of before know of no gaps
             return [Difference(f"case {timing['case']}: {name}", said, apart)]

@@ -1,29 +1,26 @@
 """The timed part of one case: drives the schedule (pure) with sides, telemetry and chance, and writes the evidence.
 
 `Side`, `Telemetry`, `Clock`, `Pause` and the chance are the only sources of samples, heat, time and luck; each has a
-fake in the tests. What becomes of a block is decided by rules over what was read (throttle.py, certificate.is_sane, the
-idle probe), never here.
+fake in the tests. Rules over the readings decide what becomes of a block (runner/evidence/blame.py), never this
+module.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from runner.evidence import certificate, schedule, stats, throttle
+from runner.evidence import blame, schedule, throttle
 from runner.evidence.certificate import Sample
 from runner.evidence.schedule import A, End, Rest, Run, Schedule
-from runner.evidence.throttle import SET_ASIDE, VALID, VOID, Ruling, Window
+from runner.evidence.throttle import VALID, Ruling, Window
 from runner.judge.data.clock import Clock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.telemetry import Telemetry
 
 WARM_CALLS: Final = (2, 4)  # of a first window; how many is drawn, so that no call can tell by its number what it is
-PROBE_SLACK_NS: Final = 500_000  # beyond PROBE_FACTOR times what an idle device takes, somebody works on it: a turn of
-# another context takes 2.4 ms on an H200, a hiccup of the judge's own process up to 0.3
-PROBE_FACTOR: Final = 5
 FAILURES: Final = (Fault, IncumbentFailed, OracleFailed)
 
 Evidence = dict[str, Any]
@@ -97,7 +94,7 @@ class CaseTiming:
             settled = side.settle() if failed is None else settled
         except FAILURES as err:
             failed = err
-        ruling, charged = rule_block(
+        ruling, charged = blame.rule_block(
             command.side,
             samples,
             window,
@@ -105,8 +102,8 @@ class CaseTiming:
             probe_limit_ns=self.timing["probe_limit_ns"],
             guest=self._guest,
         )
-        self._guest = guest_after(self._guest, command.side)
-        if not breaks(ruling):
+        self._guest = blame.guest_after(self._guest, command.side)
+        if not blame.breaks(ruling):
             if failed is not None:
                 raise failed
             if settled.wrong is not None:
@@ -137,50 +134,6 @@ class CaseTiming:
         quads[-1] |= {"void": state.void, "charged": state.charged}
         if state.complete:
             self.progress(len(self.plan.valid))
-
-
-def rule_block(
-    side: str,
-    samples: Sequence[Sample],
-    window: Window,
-    *,
-    warm: Window | None,
-    probe_limit_ns: float,
-    guest: str,
-) -> tuple[Ruling, str]:
-    """What becomes of a block, and the side to blame for it. Pure: a replay rules again from what is stored.
-
-    `warm`: around this side's last warm-up. `guest`: the side of foreign code that ran last before it: what is still at
-    work when the block begins is that one's.
-    """
-    ruling = throttle.rule(window, warm)
-    if ruling.action != SET_ASIDE:
-        if not all(certificate.is_sane(sample) for sample in samples):
-            return Ruling(VOID, "clock"), ""
-        slow = [number for number, sample in enumerate(samples) if sample[4] > probe_limit_ns > 0]
-        if slow:
-            slowest = max(sample[4] for sample in samples)
-            return Ruling(VOID, schedule.BUSY, figures={"probe_ns": slowest}), guest_after(guest, side, slow[0])
-    return ruling, side if ruling.charged else ""
-
-
-def breaks(ruling: Ruling) -> bool:
-    """Did the device break, so that whatever came of it says nothing about anybody's code?"""
-    return ruling.action == SET_ASIDE and throttle.is_broken(ruling.reason)
-
-
-def guest_after(guest: str, side: str, calls: int = 1) -> str:
-    """The side of foreign code that ran last, after so many calls of this side."""
-    return side if calls and side != A else guest
-
-
-def probe_limit_ns(idle: Sequence[Sample], before: Sequence[Sample] = ()) -> float:
-    """An idle probe above this met somebody else's work; 0 where there is no probe.
-
-    `before`: calls from before there was a submission; what one left on the device slows the probes of idle calls, too.
-    """
-    usual = min(stats.median([sample[4] for sample in samples]) for samples in (idle, before) if samples)
-    return PROBE_FACTOR * usual + PROBE_SLACK_NS if usual > 0 else 0.0
 
 
 def blank(case: str, arguments: dict[str, Any]) -> Evidence:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
-from runner.evidence import certificate, throttle
+from runner.evidence import blame, certificate, contexts, throttle
 from runner.evidence.certificate import WALL
 from runner.evidence.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
 from runner.judge import evidence, own_check, timing
@@ -28,7 +28,6 @@ from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Buffer, Memory, NoMemory
 from runner.judge.device.telemetry import Telemetry
-from runner.judge.sides import own_calls
 from runner.judge.sides.copy_times import Copies
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.task_files import baseline_files, files_beside
@@ -139,7 +138,7 @@ class Trial:
             failed = err
         finally:
             ruling = throttle.rule(telemetry.end(), None)
-        if timing.breaks(ruling):
+        if blame.breaks(ruling):
             self.evidence["set_aside"] = ruling.reason
         elif failed is not None:
             raise failed
@@ -274,7 +273,7 @@ class Trial:
         """
         stage = Stage("Timing", self.problem.ranked_timeout_s, self.oracle.asked)
         cases = self.problem.benchmarks
-        apart = own_calls.of_evidence(self.evidence)
+        apart = contexts.of_evidence(self.evidence)
         self.evidence["telemetry"] = telemetry.level
         self.evidence["timing"] = [timing.blank(case_name(case), dict(case)) | copy.deepcopy(apart) for case in cases]
         for done, index in enumerate(self.chance.sample(range(len(cases)), len(cases))):
@@ -299,7 +298,7 @@ class Trial:
         self.queueing = True
         sides = {name: TimedSide(self, name, case, stage) for name in self.sides}
         entry["idle"], given = self._idle(sides[A])
-        entry["probe_limit_ns"] = timing.probe_limit_ns(entry["idle"], own_calls.samples_of(self.evidence))
+        entry["probe_limit_ns"] = blame.probe_limit_ns(entry["idle"], contexts.samples_of(self.evidence))
         layout = given[0].layout
         entry |= {"input_bytes": layout.input_bytes, "output_bytes": layout.output_bytes}
         entry["eager_ns"] = min(one.eager_ns for one in given)  # a disturbed machine makes nobody look too fast

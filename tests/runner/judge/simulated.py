@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from runner.evidence import certificate, throttle, verdict
+from runner.evidence import blame, certificate, throttle, verdict
 from runner.evidence.schedule import ABBA, CPU, A, B, Profile, Schedule
 from runner.evidence.throttle import Poll, Reading, Window
 from runner.judge import timing
@@ -84,7 +84,7 @@ class Race:
     def run(self) -> verdict.Verdict:
         self.timing = timing.blank("n=1", {"n": 1})
         self.timing["idle"] = self.idle(FakeSide(self, A, 1.0))
-        self.timing["probe_limit_ns"] = timing.probe_limit_ns(self.timing["idle"])
+        self.timing["probe_limit_ns"] = blame.probe_limit_ns(self.timing["idle"])
         constant = certificate.constant_ns(self.timing, certified=True)
         plan = Schedule(self.profile, self.order, most_calls=self.most_calls)
         run = timing.CaseTiming(

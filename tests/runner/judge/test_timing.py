@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from runner.evidence import throttle, verdict
+from runner.evidence import blame, throttle, verdict
 from runner.evidence.schedule import ABIIBA, CPU, GPU, A, B, I
-from runner.judge import timing
 from runner.judge.data.faults import Fault
 from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, healthy, race, window
 
@@ -242,9 +241,9 @@ def test_a_foreign_process_of_one_second_costs_quads_and_no_verdict() -> None:
 def test_what_a_submission_left_on_the_device_before_idle_calls_widens_no_limit() -> None:
     """As from checks, until its first timed call tells it to end."""
     idle, before = ([[10**6, 0, 0, 0, probe, 0, 0]] * 5 for probe in (2_400_000, 30_000))
-    assert timing.probe_limit_ns(idle, before) == timing.probe_limit_ns(before) == 650_000
-    assert timing.probe_limit_ns(idle) > 10e6  # where nothing was measured before
-    assert timing.probe_limit_ns([[10**6, 0, 0, 0, 0, 0, 0]]) == 0
+    assert blame.probe_limit_ns(idle, before) == blame.probe_limit_ns(before) == 650_000
+    assert blame.probe_limit_ns(idle) > 10e6  # where nothing was measured before
+    assert blame.probe_limit_ns([[10**6, 0, 0, 0, 0, 0, 0]]) == 0
 
 
 def test_work_left_on_the_device_is_charged_to_the_guest_that_ran_last() -> None:

@@ -1,0 +1,71 @@
+"""Timing offsets between the candidate's and the baseline's containers. Pure.
+
+On an H200 every kernel takes up to 0.2 µs longer in one container than in another, and the gap between a call's two
+clocks (gap.py) is up to 2.4 µs longer there. Both offsets are much the same for all kernels, so queued calls of a small
+kernel of the harness (judge/sides/own_calls.py) show them. The offsets are subtracted from the candidate's times and
+gaps. A submission that moves itself to a place as good as the baseline's gains that much, so the offset is also added
+to the forgeable share (docs/measurements.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from runner.evidence import stats
+from runner.evidence.certificate import BASELINE
+
+LEAST: Final = 32  # of each side that were queued; fewer compare nothing
+
+# No two contexts were seen to differ by so much: then a side was disturbed, and nothing is known.
+MOST_NS: Final = 2_000.0  # told
+MOST_OF_GAP_NS: Final = 3_000.0
+# A standard error of a gap's difference; the largest seen was 190. It lies in all of a case's blocks alike, so that
+# nothing in the job tells how far it strays: a host whose gaps scatter more has no difference to go by.
+MOST_ERROR_NS: Final = 300.0
+GROUPS: Final = 8  # of consecutive calls, each left out once
+
+Sample = Sequence[float]
+
+
+def compare(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
+    """What is told, in ns, of every side but the baseline, as timing's `contexts` has it."""
+    return _apart(found, lambda sample: sample[3], MOST_NS)
+
+
+def compare_gaps(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
+    """What lies between the two clocks, as timing's `gaps` has it; of a side whose gaps scatter too much nothing."""
+    apart = _apart(found, lambda sample: sample[0] - sample[3], MOST_OF_GAP_NS)
+    return {name: ns for name, ns in apart.items() if error_ns(found[name], found[BASELINE]) <= MOST_ERROR_NS}
+
+
+def error_ns(theirs: Sequence[Sample], ours: Sequence[Sample]) -> float:
+    """The standard error of the difference, a jackknife over groups."""
+    without = [_midmean_gap(theirs, left_out) - _midmean_gap(ours, left_out) for left_out in range(GROUPS)]
+    mean = sum(without) / GROUPS
+    return math.sqrt((GROUPS - 1) / GROUPS * sum((one - mean) ** 2 for one in without))
+
+
+def _midmean_gap(samples: Sequence[Sample], left_out: int) -> float:
+    first, last = (len(samples) * number // GROUPS for number in (left_out, left_out + 1))
+    return stats.midmean([sample[0] - sample[3] for sample in (*samples[:first], *samples[last:])])
+
+
+def _apart(found: Mapping[str, Sequence[Sample]], value: Callable[[Sample], float], most_ns: float) -> dict[str, float]:
+    if BASELINE not in found or min(map(len, found.values())) < LEAST:
+        return {}
+    usual = {name: stats.midmean([value(sample) for sample in samples]) for name, samples in found.items()}
+    apart = {name: ns - usual[BASELINE] for name, ns in usual.items() if name != BASELINE}
+    return {name: ns for name, ns in apart.items() if abs(ns) <= most_ns}
+
+
+def samples_of(evidence: Mapping[str, Any]) -> list[list[int]]:
+    """All of them, of whatever side."""
+    return [sample for samples in (evidence.get("own_calls") or {}).values() for sample in samples]
+
+
+def of_evidence(evidence: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """What a timing's entry says of them."""
+    found = evidence.get("own_calls") or {}
+    return {"contexts": compare(found), "gaps": compare_gaps(found)}
