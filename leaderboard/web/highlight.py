@@ -2,8 +2,11 @@
 
 Pygments takes minutes for a hostile source of 200 kB: some of its expressions read the rest of the text again from
 every place. Each language here is a single regular expression without backtracking: its repetitions are possessive,
-and a comment or string matches without its end, too. Class names are those of Pygments; static/photofinish/code.css
-gives them colours.
+and a comment or string matches without its end, too. Each match begins with up to 30 runs of plain text, because a
+match costs Python far more than a turn of the expression's loop. This loop and its empty branches are not possessive:
+Python 3.11.2 forgets where a possessive group began when an assertion or repetition in the group fails.
+
+Class names are those of Pygments; static/photofinish/code.css gives them colours.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from html import escape
+from itertools import islice
 from threading import Lock
 from typing import Final, NamedTuple
 
-MAX_TOKENS: Final = 100_000  # read of one source, some 80 ms; the text after them is shown plain
+MAX_TOKENS: Final = 80_000  # of one source, some 130 ms at worst; the text after them is shown plain
 MAX_KEPT_BYTES: Final = 32_000_000  # of coloured sources, in each process
 
 
@@ -34,9 +38,15 @@ _TRIPLE_QUOTED: Final = r"""
 _PYTHON: Final = _Language(
     re.compile(
         rf"""
+        (?:  # plain text
+            (?!^[ \t@])[^\w\"'\#.\n]++
+            | \n++(?:[ \t]++(?!@|[ruRU]?+(?:\"\"\"|'''))|)
+            | (?<!\ )\.(?![0-9])[\w.]*+  # an attribute; "from ." is a module
+        ){{0,30}}
+        (?:
         (?P<c>\#[^\n]*+)
         | (?P<sd>^[ \t]*+[ruRU]?+(?:{_TRIPLE_QUOTED}))
-        | (?P<s>(?:(?<!\w)[bfruBFRU]{{1,2}}+)?+(?:
+        | (?P<s>(?:(?<!\w)[bfruBFRU]{{1,2}}+|)(?:
               {_TRIPLE_QUOTED}
               | \"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?+
               | '[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?+))
@@ -46,6 +56,7 @@ _PYTHON: Final = _Language(
         | (?P<nn>(?:(?<=^import\ )|(?<=\ \ import\ )|(?<=^from\ )|(?<=\ \ from\ ))[\w.]++)
         | (?P<m>(?<![\w.])\.?+[0-9](?:[eE][+-]|[\w.])*+)
         | (?P<n>(?<![\w.])[^\W\d]\w*+)
+        | (?P<plain>[\w.]++ | . | \Z))
         """,
         re.VERBOSE | re.MULTILINE | re.DOTALL,
     ),
@@ -57,14 +68,22 @@ _PYTHON: Final = _Language(
 _CPP: Final = _Language(
     re.compile(
         r"""
+        (?:
+            (?!^[ \t\#])[^\w\"'/.\n]++
+            | \n++(?:[ \t]++(?!\#)|)
+            | \.(?![0-9])[\w.]*+
+            | /(?![/*])
+        ){0,30}
+        (?:
         (?P<c>//[^\n]*+ | /\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/)?+)
         | (?P<s>(?<!\w)R\"(?P<end>[^()\\\s]{0,16}+)\([^)]*+(?:\)(?!(?P=end)\")[^)]*+)*+(?:\)(?P=end)\")?+
               | \"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?+
               | '[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?+)
-        | (?P<cp>^[ \t]*+\#[ \t]*+\w*+(?:[ \t]*+<[^<>\n]*+>)?+)
+        | (?P<cp>^[ \t]*+\#[ \t]*+\w*+(?:[ \t]*+<[^<>\n]*+>|))
         | (?P<nc>(?:(?<=\bclass\ )|(?<=\bstruct\ ))\w++)
         | (?P<m>(?<![\w.])\.?+[0-9](?:[eEpP][+-]|[\w.]|'(?=\w))*+)
         | (?P<n>(?<![\w.])[^\W\d]\w*+)
+        | (?P<plain>[\w.]++ | . | \Z))
         """,
         re.VERBOSE | re.MULTILINE | re.DOTALL,
     ),
@@ -95,26 +114,28 @@ def highlighted(source: str, language: str) -> str:
     if known is None:
         return escape(source)
     key = hashlib.sha256(f"{known is _PYTHON}:{source}".encode("utf-8", "surrogatepass")).hexdigest()
-    html = _kept.get(key)
-    if html is None:
-        html = "".join(_pieces(source, known)).encode("utf-8", "surrogatepass")
-        _kept.put(key, html)
-    return html.decode("utf-8", "surrogatepass")
+    kept = _kept.get(key)
+    if kept is not None:
+        return kept.decode("utf-8", "surrogatepass")
+    html = "".join(_pieces(source, known))
+    _kept.put(key, html.encode("utf-8", "surrogatepass"))
+    return html
 
 
 def _pieces(source: str, language: _Language) -> Iterator[str]:
     plain_from = 0
-    for number, found in enumerate(language.token.finditer(source)):
-        if number >= MAX_TOKENS:
-            break
-        kind, text = found.lastgroup, found.group()
+    for found in islice(language.token.finditer(source), MAX_TOKENS):
+        kind = found.lastgroup
+        if kind == "plain" or kind is None:
+            continue
+        text = found[kind]
         if kind == "n":
             kind = language.words.get(text)
-        if kind is None:
-            continue
-        yield escape(source[plain_from : found.start()])
-        yield f'<span class="{kind}">{escape(text)}</span>'
-        plain_from = found.end()
+            if kind is None:
+                continue
+        end = found.end()
+        yield f'{escape(source[plain_from : end - len(text)])}<span class="{kind}">{escape(text)}</span>'
+        plain_from = end
     yield escape(source[plain_from:])
 
 

@@ -118,15 +118,16 @@ class Daemon:
         try:
             if not self._greet():
                 return
-            with listening(self._settings.broker_url.get_secret_value(), self._settings.runner_hardware, self.drain):
+            broker_url = self._settings.broker_url.get_secret_value()
+            with listening(broker_url, self._settings.runner_hardware, self.judge_until_idle):
                 while not self._stopping.is_set():
-                    self.drain()
+                    self.judge_until_idle()
                     self._idle()
         finally:
             self.close()
 
-    def drain(self) -> None:
-        """Judges until the site has nothing more. Returns at once when stopping, waits while another thread drains."""
+    def judge_until_idle(self) -> None:
+        """Judges until the site has nothing more. Returns at once when stopping, waits while another thread judges."""
         with self._one_at_a_time:
             failures = unprepared = 0
             while not self._stopping.is_set():

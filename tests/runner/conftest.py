@@ -37,7 +37,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def start(site: FakeSite, state: Path) -> Iterator[Callable[..., Daemon]]:
-    """Makes a daemon that has not begun: a test calls `drain` or runs it in a thread."""
+    """Makes a daemon that has not begun: a test calls `judge_until_idle` or runs it in a thread."""
     clients: list[SiteClient] = []
     daemons: list[Daemon] = []
 

@@ -19,7 +19,7 @@ def test_set_aside_device_claims_again_after_two_passes(
     site: FakeSite, start: Callable[..., Daemon], state: Path
 ) -> None:
     first, second = site.offer("a1", "aside ecc"), site.offer("a2", "pass")
-    start().drain()
+    start().judge_until_idle()
     assert first.report.set_aside == "ecc"
     assert second.report.outcome == "passed"
     assert canaries(state) == 2
@@ -31,7 +31,7 @@ def test_nothing_is_claimed_while_canaries_fail(site: FakeSite, start: Callable[
     waiting = site.offer("a2", "pass")
     state.mkdir(exist_ok=True)
     (state / "canaries").write_text("pass\naside hw_thermal\n")
-    start(runner_poll_s=60).drain()
+    start(runner_poll_s=60).judge_until_idle()
     assert (site.claims, waiting.report) == (1, None)
     assert canaries(state) == 2
     assert canary.pending(state) == "ecc"
@@ -45,10 +45,10 @@ def test_failed_canary_is_tried_again_no_oftener_than_polling(
     canary.set_aside(state, "xid_79")
     (state / "canaries").write_text("die\n")
     for _ in range(5):  # as if the bell rang
-        daemon.drain()
+        daemon.judge_until_idle()
     assert (canaries(state), site.claims) == (1, 0)
     time.sleep(0.6)
-    daemon.drain()
+    daemon.judge_until_idle()
     assert canaries(state) == 3
     assert waiting.report.outcome == "passed"
 
@@ -57,19 +57,19 @@ def test_daemon_that_starts_anew_remembers(site: FakeSite, start: Callable[..., 
     site.offer("a1", "aside ecc")
     state.mkdir(exist_ok=True)
     (state / "canaries").write_text("aside ecc\n")
-    start().drain()
+    start().judge_until_idle()
     waiting = site.offer("a2", "pass")
     (state / "canaries").write_text("aside ecc\n")
-    start().drain()
+    start().judge_until_idle()
     assert waiting.report is None
-    start().drain()
+    start().judge_until_idle()
     assert waiting.report.outcome == "passed"
 
 
 def test_canary_reports_to_nobody(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
     daemon = start()
     canary.set_aside(state, "ecc")
-    daemon.drain()
+    daemon.judge_until_idle()
     assert canaries(state) == 2
     assert site.attempts == {}
     assert list((state / "spool").iterdir()) == []
@@ -79,5 +79,5 @@ def test_report_is_delivered_though_it_sets_aside(site: FakeSite, start: Callabl
     attempt = site.offer("a1", "aside pcie_width")
     state.mkdir(exist_ok=True)
     (state / "canaries").write_text("aside pcie_width\n")
-    start().drain()
+    start().judge_until_idle()
     assert (attempt.report_calls, attempt.report.set_aside) == (1, "pcie_width")

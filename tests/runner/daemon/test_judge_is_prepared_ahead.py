@@ -34,8 +34,8 @@ def running(daemon: Daemon) -> Iterator[None]:
 
 
 @contextmanager
-def draining(daemon: Daemon) -> Iterator[None]:
-    thread = threading.Thread(target=daemon.drain)
+def judging(daemon: Daemon) -> Iterator[None]:
+    thread = threading.Thread(target=daemon.judge_until_idle)
     thread.start()
     try:
         yield
@@ -58,11 +58,11 @@ def lives(state: Path) -> list[str]:
 
 def test_a_judge_waits_before_there_is_a_job_and_takes_it(site: FakeSite, start: Start, state: Path) -> None:
     daemon = start()
-    daemon.drain()
+    daemon.judge_until_idle()
     ahead = waiting(state)
     assert ahead
     attempt = site.offer("a1", "pass")
-    daemon.drain()
+    daemon.judge_until_idle()
     assert attempt.report.outcome == "passed"
     assert int((state / "judge.pid").read_text()) == ahead
 
@@ -70,13 +70,13 @@ def test_a_judge_waits_before_there_is_a_job_and_takes_it(site: FakeSite, start:
 def test_each_judge_takes_one_job_and_is_gone_before_the_next_begins(site: FakeSite, start: Start, state: Path) -> None:
     for name in ("a1", "a2", "a3"):
         site.offer(name, "linger 0.3")
-    start().drain()
+    start().judge_until_idle()
     assert lives(state) == ["begins", "ends"] * 3 + ["begins"]
 
 
 def test_report_arrives_while_the_judge_still_clears_away(site: FakeSite, start: Start, state: Path) -> None:
     first, second = site.offer("a1", "linger 2"), site.offer("a2", "pass")
-    with draining(start()):
+    with judging(start()):
         site.await_that(lambda: first.report, within_s=1.5)
         judge = int((state / "judge.pid").read_text())
         assert is_alive(judge)
@@ -89,7 +89,7 @@ def test_judge_that_never_ends_after_its_report_is_killed_and_its_containers_rea
     site: FakeSite, start: Start, state: Path
 ) -> None:
     first, second = site.offer("a1", "linger_stubborn"), site.offer("a2", "pass")
-    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).drain()
+    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).judge_until_idle()
     assert (first.report.outcome, second.report.outcome) == ("passed", "passed")
     assert first.report_calls == 1
     assert len((state / "reaped").read_text().split()) == 1
@@ -101,7 +101,7 @@ def test_nothing_is_claimed_while_no_judge_can_be_prepared(site: FakeSite, start
     fault = state / "unprepared"
     fault.write_text(how)
     attempt = site.offer("a1", "pass")
-    with draining(daemon):
+    with judging(daemon):
         site.await_that(lambda: (state / "lives").exists() and lives(state).count("begins") >= 2)
         assert site.claims == 0
         fault.unlink()
@@ -127,34 +127,32 @@ def test_judge_that_dies_while_it_waits_is_replaced_and_nobody_is_blamed(
         assert not is_alive(first)
 
 
-def test_judge_that_dies_between_two_drains_costs_the_next_job_nothing(
-    site: FakeSite, start: Start, state: Path
-) -> None:
+def test_judge_that_dies_between_two_jobs_costs_the_next_job_nothing(site: FakeSite, start: Start, state: Path) -> None:
     daemon = start()
-    daemon.drain()
+    daemon.judge_until_idle()
     os.kill(waiting(state), signal.SIGKILL)
     attempt = site.offer("a1", "pass")
-    daemon.drain()
+    daemon.judge_until_idle()
     assert attempt.report.outcome == "passed"
     assert (state / "reaped").exists()
 
 
 def test_judge_that_grew_stale_hands_its_job_to_another(site: FakeSite, start: Start, state: Path) -> None:
     attempt = site.offer("a1", "stale 1")
-    start().drain()
+    start().judge_until_idle()
     assert attempt.report.outcome == "passed"
     assert [event.seq for event in attempt.events] == [1]
 
 
 def test_judges_that_are_all_stale_are_the_hosts_fault(site: FakeSite, start: Start) -> None:
     attempt = site.offer("a1", "stale 2")
-    start().drain()
+    start().judge_until_idle()
     assert (attempt.report.outcome, attempt.report.reason) == ("infra_error", "judge_died")
 
 
 def test_job_larger_than_a_pipe_arrives_whole(site: FakeSite, start: Start) -> None:
     attempt = site.offer("a1", "pass " + "x" * 900_000)
-    start().drain()
+    start().judge_until_idle()
     assert attempt.report.outcome == "passed"
 
 
@@ -179,7 +177,7 @@ def test_sigkill_of_an_idle_daemon_takes_the_waiting_judge_along(
 
 def test_judge_outlives_the_thread_that_prepared_it(site: FakeSite, start: Start, state: Path) -> None:
     daemon = start()
-    thread = threading.Thread(target=daemon.drain)
+    thread = threading.Thread(target=daemon.judge_until_idle)
     thread.start()
     thread.join(10)
     judge = waiting(state)

@@ -31,7 +31,7 @@ def test_failed_judge_becomes_infra_error_and_the_next_job_runs(
     site: FakeSite, start: Callable[..., Daemon], state: Path, what: str, reason: str
 ) -> None:
     first, second = site.offer("a1", what), site.offer("a2", "pass")
-    start(runner_judge_limit_s=2.0, runner_judge_grace_s=0.5).drain()
+    start(runner_judge_limit_s=2.0, runner_judge_grace_s=0.5).judge_until_idle()
     assert (first.report.outcome, first.report.reason) == ("infra_error", reason)
     assert "Nothing is held against" in first.report.message
     assert second.report.outcome == "passed"
@@ -40,7 +40,7 @@ def test_failed_judge_becomes_infra_error_and_the_next_job_runs(
 def test_a_confirmation_has_the_time_of_all_its_runs(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
     incumbent = Incumbent(source="pass", filename="k.py", submission_id="1")
     one, five = site.offer("a1", "slow 1.5"), site.offer("confirmation-2", "slow 1.5", incumbent=incumbent, runs=5)
-    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).drain()
+    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).judge_until_idle()
     assert (one.report.reason, five.report.outcome) == ("judge_hung", "passed")
 
 
@@ -53,7 +53,7 @@ def test_judge_is_ended_before_the_deadline_of_the_site_and_says_so(
         site.offer("a2", "pass", deadline_s=600),
     )
     daemon = start(runner_judge_limit_s=1_800.0, runner_judge_grace_s=0.5)
-    daemon.drain()
+    daemon.judge_until_idle()
     assert late.report is not None
     assert (late.report.outcome, late.report.reason) == ("infra_error", "out_of_time")
     assert "longer than the site allows" in late.report.message
@@ -63,20 +63,20 @@ def test_judge_is_ended_before_the_deadline_of_the_site_and_says_so(
 
 def test_judge_that_hangs_for_its_own_limit_is_the_hosts_fault(site: FakeSite, start: Callable[..., Daemon]) -> None:
     attempt = site.offer("a1", "hang", deadline_s=600)
-    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).drain()
+    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).judge_until_idle()
     assert attempt.report is not None
     assert attempt.report.reason == "judge_hung"
 
 
 def test_stubborn_judge_is_killed(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
     site.offer("a1", "stubborn")
-    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).drain()
+    start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).judge_until_idle()
     assert not is_alive(int((state / "judge.pid").read_text()))
 
 
 def test_child_that_outlives_its_judge_is_killed(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
     attempt = site.offer("a1", "orphan")
-    start().drain()
+    start().judge_until_idle()
     assert attempt.report.outcome == "passed"
     site.await_that(lambda: not is_alive(int((state / "orphan.pid").read_text())))
 
@@ -85,5 +85,5 @@ def test_containers_are_reaped_after_a_fault_under_this_runners_name(
     site: FakeSite, start: Callable[..., Daemon], state: Path
 ) -> None:
     site.offer("a1", "die")
-    start().drain()
+    start().judge_until_idle()
     assert (state / "reaped").read_text().split() == [(state / "id").read_text()]

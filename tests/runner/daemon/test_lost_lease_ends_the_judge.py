@@ -15,7 +15,7 @@ from tests.runner.fake_site import FakeSite
 
 
 def judge_in_background(daemon: Daemon) -> threading.Thread:
-    thread = threading.Thread(target=daemon.drain)
+    thread = threading.Thread(target=daemon.judge_until_idle)
     thread.start()
     return thread
 
@@ -24,7 +24,7 @@ def test_lease_is_renewed_while_the_judge_works(site: FakeSite, start: Callable[
     attempt = site.offer("a1", "slow 1.5")
     daemon = start()
     daemon._renew_s = 0.2
-    daemon.drain()
+    daemon.judge_until_idle()
     assert attempt.renewals >= 3
     assert attempt.report.outcome == "passed"
 
@@ -74,6 +74,6 @@ def test_finished_report_of_a_lost_lease_is_dropped(site: FakeSite, start: Calla
     daemon = start()
     daemon._renew_s = 3_600.0
     attempt.stale = True
-    daemon.drain()
+    daemon.judge_until_idle()
     assert attempt.report is None
     assert list((state / "spool").iterdir()) == []

@@ -25,7 +25,7 @@ def report(attempt_id: str = "a1", token: int = 1, message: str = "") -> Report:
 
 def test_report_waits_for_a_site_that_is_away(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
     attempt = site.offer("a1", "slow 0.5")
-    thread = threading.Thread(target=start().drain)
+    thread = threading.Thread(target=start().judge_until_idle)
     thread.start()
     site.await_that(lambda: site.claims)
     site.down = True
@@ -40,7 +40,7 @@ def test_leftover_report_is_sent_by_the_next_run(site: FakeSite, start: Callable
     attempt = site.offer("a1", "never judged here")
     site._queue.clear()
     Spool(state, LIMIT).put(report())
-    start().drain()
+    start().judge_until_idle()
     assert attempt.report == report()
     assert list((state / "spool").iterdir()) == []
 
@@ -48,9 +48,9 @@ def test_leftover_report_is_sent_by_the_next_run(site: FakeSite, start: Callable
 def test_replayed_report_is_settled(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
     attempt = site.offer("a1", "pass")
     daemon = start()
-    daemon.drain()
+    daemon.judge_until_idle()
     Spool(state, LIMIT).put(report())
-    daemon.drain()
+    daemon.judge_until_idle()
     assert attempt.report_calls == 2
     assert list((state / "spool").iterdir()) == []
 
@@ -60,7 +60,7 @@ def test_leftover_of_a_lost_lease_is_dropped(site: FakeSite, start: Callable[...
     site._queue.clear()
     attempt.stale = True
     Spool(state, LIMIT).put(report())
-    start().drain()
+    start().judge_until_idle()
     assert attempt.report is None
     assert list((state / "spool").iterdir()) == []
 
@@ -70,7 +70,7 @@ def test_refused_report_is_set_aside_and_the_attempt_ended(
 ) -> None:
     attempt = site.offer("a1", "pass")
     site.refuse_reports_as = 400
-    start().drain()
+    start().judge_until_idle()
     assert (attempt.report.outcome, attempt.report.reason) == ("infra_error", "report_refused")
     assert [path.name for path in (state / "aside").iterdir()] == ["a1.1.json"]
 
@@ -80,7 +80,7 @@ def test_revoked_token_keeps_the_report(site: FakeSite, start: Callable[..., Dae
     site._queue.clear()
     Spool(state, LIMIT).put(report())
     site.token = "pfr_another"
-    start().drain()
+    start().judge_until_idle()
     assert attempt.report is None
     assert len(list((state / "spool").iterdir())) == 1
 

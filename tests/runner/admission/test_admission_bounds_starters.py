@@ -1,0 +1,43 @@
+"""The admission test tries no further starter once they have taken STARTERS_S together; without containers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from problems.spec import Problem
+from runner.commands import local
+from runner.config import JudgeSettings
+from runner.job import execute
+from runner.wire import Job, Report
+
+LANGUAGES = ("C", "C++", "Python")
+
+
+@pytest.mark.parametrize(("each_s", "tried"), [(1.0, 3), (execute.STARTERS_S / 2 + 1, 2), (execute.STARTERS_S + 1, 1)])
+def test_admission_tries_no_starter_after_starters_s(
+    monkeypatch: pytest.MonkeyPatch, each_s: float, tried: int
+) -> None:
+    clock = [1000.0]
+
+    def judge(job: Job, *_: object) -> Report:
+        clock[0] += each_s
+        return Report(attempt_id=job.attempt_id, token=job.token, outcome="passed")
+
+    monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(execute, "execute", judge)
+    problem = Problem(
+        slug="sum",
+        title="Sum",
+        description="Sums.",
+        files={"reference.py": "def ref_kernel(data): return data\n"},
+        templates=dict.fromkeys(LANGUAGES, "def custom_kernel(data):\n    pass\n"),
+        tests=({"size": 1},),
+        benchmarks=({"size": 1},),
+        ranking_by="geom",
+        gpus=("cpu",),
+    )
+    settings = JudgeSettings(sandbox_image="none", runner_hardware="cpu")
+    lines = list(execute._starters(local.admission_job(problem, "cpu"), problem, settings))
+    assert [line.name for line in lines] == [f"starter/{language}" for language in LANGUAGES[:tried]]
