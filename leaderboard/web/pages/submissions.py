@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard import pipeline
-from leaderboard.admissions.door import starter_outcomes
+from leaderboard.admissions.door import newest_verdicts, starter_outcomes
 from leaderboard.competitions.licences import LICENCES
 from leaderboard.entrants.enter import has_accepted
 from leaderboard.errors import UserError
@@ -28,7 +28,7 @@ from leaderboard.web.forms import SubmitForm
 from leaderboard.web.judged_again import judged_again
 from leaderboard.web.meanings import MEANINGS, TELEMETRY, UNRANKED
 from leaderboard.web.pages.account import user_of
-from leaderboard.web.pages.boards import refused_places, unseen_hardware
+from leaderboard.web.pages.boards import refused_and_unseen
 from leaderboard.web.quotas import what_is_left
 from leaderboard.web.review_forms import OwnerForm
 from leaderboard.web.review_owner import for_owner
@@ -138,10 +138,9 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
     form.describe()
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
-    refused = refused_places(card.places)
-    templates = sources.starters(
-        sources.problem_of(card.version), card.versions, starter_outcomes(card.versions.values())
-    )
+    refused, unseen = refused_and_unseen(card.places)
+    outcomes = starter_outcomes(newest_verdicts(card.versions.values()))
+    templates = sources.starters(sources.problem_of(card.version), card.versions, outcomes)
     context = {
         "card": card,
         "form": form,
@@ -149,7 +148,7 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
         "templates": templates,
         "licences": LICENCES,
         "refused": refused,
-        "unseen": unseen_hardware(card.places),
+        "unseen": unseen,
         "is_closed": len(refused) == len(card.places),
         "must_accept": not has_accepted(user_of(request), card.competition),
     }
