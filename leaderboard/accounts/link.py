@@ -39,8 +39,11 @@ def check_own_password(account: User, password: str) -> None:
 
 
 def lock_both(one: User, other: User) -> tuple[User, User]:
-    """Both accounts with all of their logins, held, in one order for everybody."""
-    rows = User.objects.select_for_update().filter(Q(pk__in=logins_of(one)) | Q(pk__in=logins_of(other)))
+    """Both accounts with all of their logins, held, in one order for everybody.
+
+    No lock on a login is stronger than FOR NO KEY UPDATE: a row that names the login, as any act's does, must not wait.
+    """
+    rows = User.objects.select_for_update(no_key=True).filter(Q(pk__in=logins_of(one)) | Q(pk__in=logins_of(other)))
     found = {row.pk: row for row in rows.order_by("pk")}
     return found[one.pk], found[other.pk]
 
@@ -70,7 +73,7 @@ def unlink(*, login: User, actor: User, reason: str, now: datetime) -> None:
     """An account of its own again. What was sent since it was linked stays with the account that sent it."""
     check_staff(actor, "unlink a login")
     check_reason(reason)
-    login = User.objects.select_for_update().get(pk=login.pk)
+    login = User.objects.select_for_update(no_key=True).get(pk=login.pk)
     if login.linked_to_id is None:
         raise UserError("login", login.get_username(), "is linked to no account", status=409)
     before = {"account": login.account.get_username()}

@@ -7,7 +7,9 @@ the newest finished test opens it, with a reason.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Set
+
+from django.db.models import QuerySet
 
 from leaderboard.admissions.models import ACCEPTS_HALF, DONE, ERROR, PASSED, AdmissionTest
 from leaderboard.competitions.models import Board, BoardQuerySet, ProblemVersion
@@ -22,13 +24,13 @@ def refusal(*, version_id: int, hardware: str) -> str:
     return _refusal(list(tests), seen_hardware(), hardware)
 
 
-def refusals(boards: Iterable[Board]) -> dict[int, str]:
-    """The same by the ids of many boards, in two queries."""
+def refusals(boards: Iterable[Board], *, seen: Set[str] | None = None) -> dict[int, str]:
+    """The same by the ids of many boards, in two queries; in one where the caller has `seen_hardware()` at hand."""
     boards = list(boards)
     found: dict[tuple[int, str], list[AdmissionTest]] = defaultdict(list)
     for test in AdmissionTest.objects.filter(version__in={board.version_id for board in boards}).defer("told"):
         found[test.version_id, test.hardware].append(test)
-    seen = seen_hardware()
+    seen = seen_hardware() if seen is None else seen
     return {board.pk: _refusal(found[board.version_id, board.hardware], seen, board.hardware) for board in boards}
 
 
@@ -37,32 +39,35 @@ def unadmitted_boards(boards: BoardQuerySet) -> list[tuple[Board, AdmissionTest]
     found = list(boards.select_related("competition", "problem").order_by("slug", "hardware"))
     refused = refusals(found)
     closed = [board for board in found if refused[board.pk]]
-    newest: dict[tuple[int, str], AdmissionTest] = {}
-    for test in AdmissionTest.objects.filter(version__in={board.version_id for board in closed}).order_by("id"):
-        newest[test.version_id, test.hardware] = test
+    newest = newest_tests(AdmissionTest.objects.filter(version__in={board.version_id for board in closed}))
     return [(board, newest[board.version_id, board.hardware]) for board in closed]
 
 
-def accepts_half(versions: Iterable[ProblemVersion]) -> bool:
-    """Does one of the versions accept half precision, by the newest test that knows?"""
-    return any(ACCEPTS_HALF in test.marks for test in _newest_known(versions))
+def accepts_half(tests: Iterable[AdmissionTest]) -> bool:
+    """Return whether half precision is accepted by a problem version, by these tests of `newest_verdicts`."""
+    return any(ACCEPTS_HALF in test.marks for test in tests)
 
 
-def starter_outcomes(versions: Iterable[ProblemVersion]) -> dict[str, str]:
-    """Return language → outcome of its starter code in the newest test that tried it."""
+def starter_outcomes(tests: Iterable[AdmissionTest]) -> dict[str, str]:
+    """Return language → outcome of its starter code, by these tests of `newest_verdicts`."""
     return {
         line["name"].removeprefix(STARTER): line["got"]
-        for test in _newest_known(versions)
+        for test in tests
         for line in test.lines
         if line["name"].startswith(STARTER)
     }
 
 
-def _newest_known(versions: Iterable[ProblemVersion]) -> Iterable[AdmissionTest]:
-    """The newest finished test of each version and hardware."""
+def newest_verdicts(versions: Iterable[ProblemVersion]) -> Collection[AdmissionTest]:
+    """Return the newest test with a verdict of each version and hardware."""
     tests = AdmissionTest.objects.filter(version__in=[version.pk for version in versions], state=DONE)
-    newest = {(test.version_id, test.hardware): test for test in tests.exclude(outcome=ERROR).order_by("id")}
-    return newest.values()
+    return newest_tests(tests.exclude(outcome=ERROR)).values()
+
+
+def newest_tests(tests: QuerySet[AdmissionTest]) -> dict[tuple[int, str], AdmissionTest]:
+    """Return the newest of these tests by version and hardware; the database sends no other."""
+    newest = tests.order_by("version_id", "hardware", "-id").distinct("version_id", "hardware")
+    return {(test.version_id, test.hardware): test for test in newest}
 
 
 def seen_hardware() -> set[str]:
@@ -70,7 +75,7 @@ def seen_hardware() -> set[str]:
     return set(Runner.objects.exclude(last_seen_at=None).values_list("hardware", flat=True))
 
 
-def _refusal(tests: list[AdmissionTest], seen: set[str], hardware: str) -> str:
+def _refusal(tests: list[AdmissionTest], seen: Set[str], hardware: str) -> str:
     """`tests`: of one version and hardware, newest first. `seen`: of seen_hardware."""
     known = next((test for test in tests if test.state == DONE and test.outcome != ERROR), None)
     if known is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from django.db import connection, transaction
 
 from leaderboard import pipeline, publication
+from leaderboard.accounts.link import link
 from leaderboard.accounts.models import User
 from leaderboard.judging.models import Attempt, RejudgeSet
 from leaderboard.rejudging import apply
@@ -128,3 +129,55 @@ def test_stand_each_of_two_accounts_on_two_boards_does_not_deadlock(
         thread.join(30)
     assert not failed
     assert not Entry.objects.exists()
+
+
+def test_unlink_login_beside_a_report_on_that_login_does_not_deadlock(
+    live_stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report holds the account and names the login at commit; unlinking holds the login and wants the account."""
+    stage = live_stage
+    second = User.objects.create_user("ada2")
+    stage.judge(stage.submit(stage.ada))
+    stage.submit(second)
+    link(one=stage.ada, other=second, keep="ada", now=stage.later(1))
+    second.refresh_from_db()
+    told: dict[str, Any] = {"competition": None, "actor": stage.olga, "reason": "a mistake"}
+    pipeline.suspend_account(user=stage.ada, now=stage.later(1), **told)
+    pipeline.reinstate_account(user=stage.ada, now=stage.later(1), **told)
+    job, both = stage.claim(), threading.Barrier(2)
+    failed: list[Exception] = []
+
+    def meet(act: Callable[..., Any]) -> Callable[..., Any]:
+        """The first call of `act` ends once both threads are there."""
+        calls: list[Any] = []
+
+        def slow(**given: Any) -> Any:
+            done = act(**given)
+            calls.append(given)
+            if len(calls) == 1:
+                both.wait(10)
+            return done
+
+        return slow
+
+    def run(act: Callable[[], Any]) -> None:
+        try:
+            act()
+        except Exception as error:
+            failed.append(error)
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(publication, "publish", meet(publication.publish))
+    monkeypatch.setattr(pipeline, "unlink", meet(pipeline.unlink))
+    acts: list[Callable[[], Any]] = [
+        lambda: stage.report(job),
+        lambda: pipeline.unlink_login(login=second, actor=stage.olga, reason="two people", now=stage.now),
+    ]
+    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not failed
+    assert Entry.objects.count() == 2

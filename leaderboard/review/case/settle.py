@@ -67,6 +67,8 @@ def close_confirmation(*, asked: Confirmation, actor: User, reason: str, now: da
 
 def _taken(asked: Confirmation, actor: User, reason: str) -> Confirmation:
     """Locked as ask_confirmation locks, so that two who settle it are in an order. Raises UserError."""
+    # Reports lock accounts before the board. That is no deadlock: after the board, settling locks no account. It only
+    # names the actor, which takes FOR KEY SHARE at commit, and every lock on an account is FOR NO KEY UPDATE.
     Board.objects.select_for_update(no_key=True).get(pk=asked.board_id)
     parts = ("candidate__board__competition", "candidate__owner", "incumbent__board__competition", "incumbent__owner")
     asked = Confirmation.objects.select_related("board__competition", *parts).get(pk=asked.pk)

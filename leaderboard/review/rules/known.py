@@ -40,13 +40,17 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
     is_own = Q(attempt__submission__entrant=submission.entrant_id)
     cover = before.filter(~is_own | Q(case__state=states.CLEARED))
     cover = cover.exclude(attempt__submission__owner__in=suspended_logins(submission.board.competition))
-    newest = cover.order_by("-pk").values_list("measurement__case_ratios", flat=True)[:COMPARED]
+    newest = list(cover.order_by("-pk").values_list("ratio", "measurement__case_ratios")[:COMPARED])
     best: dict[str, float] = {}
-    for ratios in newest:
+    for _, ratios in newest:
         for name, ratio in (ratios or {}).items():
             best[name] = min(ratio, best.get(name, math.inf))
+    covered = min((ratio for ratio, _ in newest if ratio is not None), default=None)
+    # A long board has cover that was not read; it matters only where nothing that was read is as fast as the incumbent.
+    if len(newest) == COMPARED and covered is not None and covered > (incumbent_ratio or math.inf):
+        covered = cover.aggregate(best=Min("ratio"))["best"]
     return Known(
-        incumbent_ratio=_incumbent(cover.aggregate(best=Min("ratio"))["best"], incumbent_ratio),
+        incumbent_ratio=_incumbent(covered, incumbent_ratio),
         own_ratio=before.filter(is_own).aggregate(best=Min("ratio"))["best"],
         case_ratios=best,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.accounts.models import User
-from leaderboard.admissions.door import accepts_half, refusals, seen_hardware, starter_outcomes
+from leaderboard.admissions.door import accepts_half, newest_verdicts, refusals, seen_hardware, starter_outcomes
 from leaderboard.competitions.announce import news_for
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
@@ -48,7 +48,8 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def problem(request: HttpRequest, slug: str) -> HttpResponse:
     card = _card(request, slug)
-    text = starter_code.problem_of(card.version)
+    text, verdicts = starter_code.problem_of(card.version), newest_verdicts(card.versions.values())
+    refused, unseen = refused_and_unseen(card.places)
     context = {
         "card": card,
         "problem": text,
@@ -56,13 +57,13 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "how_ranked": cards.HOW_RANKED,
         "call_limit_s": CALL_LIMIT_S,
         "first_call_limit_s": FIRST_CALL_LIMIT_S,
-        "tabs": starter_code.tabs(text, card.versions, starter_outcomes(card.versions.values())),
+        "tabs": starter_code.tabs(text, card.versions, starter_outcomes(verdicts)),
         "tests": starter_code.case_names(text.tests),
         "timed": starter_code.timed_names(card.versions),
         "news": news_for(request.user, timezone.now(), card.competition),
-        "refused": refused_places(card.places),
-        "unseen": unseen_hardware(card.places),
-        "accepts_half": accepts_half(card.versions.values()),
+        "refused": refused,
+        "unseen": unseen,
+        "accepts_half": accepts_half(verdicts),
         "previews": [_preview(place, own_entrant(request.user, card.competition)) for place in card.places],
     }
     return render(request, "web/problem.html", context)
@@ -90,14 +91,15 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
     if shown is None:
         raise Http404
+    refused, unseen = refused_and_unseen([place])
     context = {
         "card": card,
         "hardware": hardware,
         "shown": shown,
         "sees_more": sees_more,
         "news": news_for(request.user, timezone.now(), card.competition),
-        "refused": refused_places([place]),
-        "unseen": unseen_hardware([place]),
+        "refused": refused,
+        "unseen": unseen,
         "divisions": DIVISIONS,
         "meanings": MEANINGS,
         "ranking_by": cards.RANKINGS[card.version.part("ranking_by", "geom")],
@@ -106,16 +108,12 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     return render(request, "web/board.html", context)
 
 
-def unseen_hardware(places: Iterable[cards.Place]) -> list[str]:
-    """Return the hardware of open boards that no runner of this site has ever had."""
-    refused, seen = refused_places(places), seen_hardware()
-    return [place.hardware for place in places if place.hardware not in seen and place.hardware not in refused]
-
-
-def refused_places(places: Iterable[cards.Place]) -> dict[str, str]:
-    """Return the reason why a board takes no submissions, by hardware; open boards are left out."""
-    hardware = {place.board.pk: place.hardware for place in places}
-    return {hardware[pk]: why for pk, why in refusals(place.board for place in places).items() if why}
+def refused_and_unseen(places: Sequence[cards.Place]) -> tuple[dict[str, str], list[str]]:
+    """Return why boards take no submissions, by hardware, and the hardware of open boards that never had a runner."""
+    seen = seen_hardware()
+    why = refusals((place.board for place in places), seen=seen)
+    refused = {place.hardware: why[place.board.pk] for place in places if why[place.board.pk]}
+    return refused, [place.hardware for place in places if place.hardware not in seen and place.hardware not in refused]
 
 
 def _asked(request: HttpRequest, *, in_full: bool) -> standing.Asked:

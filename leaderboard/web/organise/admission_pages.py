@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard.accounts.models import User
 from leaderboard.admissions import override as override_act
 from leaderboard.admissions.ask import ask_test
-from leaderboard.admissions.door import refusal, refusals
+from leaderboard.admissions.door import newest_tests, refusal, refusals
 from leaderboard.admissions.models import DONE, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
 from leaderboard.competitions.models import Board
@@ -53,9 +53,7 @@ def index(request: HttpRequest) -> HttpResponse:
     mine = boards_of(_organiser(request))
     boards = list(mine.defer("version__bundle"))
     unsupported = dict(mine.values_list("pk", "version__bundle__unsupported"))
-    newest: dict[tuple[int, str], AdmissionTest] = {}
-    for test in AdmissionTest.objects.filter(version__in={board.version_id for board in boards}).order_by("id"):
-        newest[test.version_id, test.hardware] = test
+    newest = newest_tests(AdmissionTest.objects.filter(version__in={board.version_id for board in boards}))
     why = refusals(boards)
     rows = [
         _row(board, newest.get((board.version_id, board.hardware)), why[board.pk])

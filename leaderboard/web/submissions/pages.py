@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard import pipeline
-from leaderboard.admissions.door import starter_outcomes
+from leaderboard.admissions.door import newest_verdicts, starter_outcomes
 from leaderboard.competitions.licences import LICENCES
 from leaderboard.entrants.enter import has_accepted
 from leaderboard.errors import UserError
@@ -25,7 +25,7 @@ from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
-from leaderboard.web.boards.pages import refused_places, unseen_hardware
+from leaderboard.web.boards.pages import refused_and_unseen
 from leaderboard.web.forms import SubmitForm
 from leaderboard.web.review.forms import OwnerForm
 from leaderboard.web.review.owner import for_owner
@@ -139,10 +139,9 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
     form.describe()
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
-    refused = refused_places(card.places)
-    templates = starter_code.starters(
-        starter_code.problem_of(card.version), card.versions, starter_outcomes(card.versions.values())
-    )
+    refused, unseen = refused_and_unseen(card.places)
+    outcomes = starter_outcomes(newest_verdicts(card.versions.values()))
+    templates = starter_code.starters(starter_code.problem_of(card.version), card.versions, outcomes)
     context = {
         "card": card,
         "form": form,
@@ -150,7 +149,7 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
         "templates": templates,
         "licences": LICENCES,
         "refused": refused,
-        "unseen": unseen_hardware(card.places),
+        "unseen": unseen,
         "is_closed": len(refused) == len(card.places),
         "must_accept": not has_accepted(user_of(request), card.competition),
     }

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from collections import Counter
 
-from leaderboard.admissions.models import DONE, FAILED, PASSED, AdmissionTest
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from leaderboard.admissions.door import newest_tests, newest_verdicts
+from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, AdmissionTest
 from leaderboard.competitions.models import ProblemVersion
 from tests.leaderboard.stage import make_board
 
@@ -119,3 +124,29 @@ def test_the_api_says_the_same(stage, browser, failed) -> None:
     assert (asked.status_code, asked.json()["state"]) == (201, "queued")
     AdmissionTest.objects.filter(pk=asked.json()["id"]).update(state=DONE, outcome=PASSED, finished_at=stage.now)
     assert client.get(f"/api/v1/admission/{failed.pk}").json()["open"] is True, "the newest test counts"
+
+
+@pytest.mark.parametrize("address", ["/boards/softmax", "/boards/softmax/cpu", "/boards/softmax/submit"])
+def test_a_page_of_a_board_asks_no_query_twice(stage, browser, failed, address) -> None:
+    client = browser(stage.ada)
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(address).status_code == 200
+    queries = [query["sql"] for query in asked.captured_queries]
+    assert sum('FROM "admissions_admissiontest"' in query for query in queries) <= 2
+    assert [query for query, times in Counter(queries).items() if times > 1] == []
+
+
+def test_newest_tests_reads_one_row_of_each_version_and_hardware(stage, failed) -> None:
+    told = {"version": failed.version, "state": DONE, "created_at": stage.now, "finished_at": stage.now}
+    made = [
+        AdmissionTest.objects.create(hardware=hardware, outcome=outcome, **told)
+        for hardware in ("cpu", "h200")
+        for outcome in (FAILED, PASSED, ERROR)
+    ]
+    with CaptureQueriesContext(connection) as asked:
+        newest = newest_tests(AdmissionTest.objects.all())
+    assert newest == {(failed.version_id, "cpu"): made[2], (failed.version_id, "h200"): made[5]}
+    with connection.cursor() as cursor:
+        cursor.execute(asked.captured_queries[0]["sql"])
+        assert len(cursor.fetchall()) == 2
+    assert list(newest_verdicts([failed.version])) == [made[1], made[4]]

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from leaderboard import pipeline
-from leaderboard.admissions.door import refusals, seen_hardware
+from leaderboard.admissions.door import newest_tests, refusals, seen_hardware
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions.edit_boards import close_board, edit_board, remove_board
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
@@ -124,12 +124,11 @@ def _rows(competition: Competition) -> list[dict[str, Any]]:
         .defer("version__bundle")
         .annotate(sent=Count("submissions"))
     )
-    why = refusals(boards)
-    newest: dict[tuple[int, str], AdmissionTest] = {}
+    seen = seen_hardware()
+    why = refusals(boards, seen=seen)
     versions = {board.version_id for board in boards}
-    for test in AdmissionTest.objects.filter(version__in=versions).defer("told").order_by("id"):
-        newest[test.version_id, test.hardware] = test
-    now, seen, rows = timezone.now(), seen_hardware(), []
+    newest = newest_tests(AdmissionTest.objects.filter(version__in=versions).defer("told"))
+    now, rows = timezone.now(), []
     for board in boards:
         last = newest.get((board.version_id, board.hardware))
         told = {"board": board, "open": board.is_open_at(now), "closed": why[board.pk]}
@@ -149,7 +148,7 @@ def _page(
     request: HttpRequest, board: Board, form: EditBoardForm, close_form: CloseForm, status: int = 200
 ) -> HttpResponse:
     tests = AdmissionTest.objects.filter(version__problem=board.problem, hardware=board.hardware)
-    newest = {test.version_id: test for test in tests.defer("told").order_by("id")}
+    newest = {version: test for (version, _), test in newest_tests(tests.defer("told")).items()}
     context = {
         "board": board,
         "form": form,
