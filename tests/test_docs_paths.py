@@ -31,8 +31,9 @@ ARROW = re.compile(r'^ +(\w+) (?:-- ".*" )?--> (\w+)$', re.MULTILINE)
 
 
 def paths_in(text: str) -> list[str]:
-    """Repository paths in code font: they begin with a top-level folder. Test names behind `::` are left out."""
-    codes = (code.partition("::")[0] for code in CODE.findall(FENCED.sub("", text)))
+    """Repository paths in code font and in code blocks: they begin with a top-level folder. `::test` is left out."""
+    words = " ".join(FENCED.findall(text)).split()
+    codes = (code.partition("::")[0] for code in (*words, *CODE.findall(FENCED.sub("", text))))
     return [code for code in codes if PATH.fullmatch(code)]
 
 
@@ -109,7 +110,7 @@ def test_architecture_lists_the_apps_in_the_order_of_the_import_contract() -> No
         ("see `runner/no_such_file.py`", ["runner/no_such_file.py"]),
         ("see `tests/x/test_y.py::test_z`", ["tests/x/test_y.py"]),
         ("see `sandbox/inside/`, `pip install .`, `kernel.py`, `/work`", ["sandbox/inside/"]),
-        ("```\n`docs/in_a_block.md`\n```\n", []),
+        ("```\npytest docs/in_a_block.md -q\n```\n", ["docs/in_a_block.md"]),
     ],
 )
 def test_paths_in_code_font_are_found(text: str, expected: list[str]) -> None:
