@@ -18,7 +18,7 @@ DOCUMENTS = [
     *TOP.glob("*.md"),
     *(TOP / ".github").rglob("*.md"),
     *(TOP / "docs").rglob("*.md"),
-    *(TOP / name / "README.md" for name in PACKAGES),
+    *(path for name in (*PACKAGES, "tests") for path in (TOP / name).rglob("*.md") if LIBRARY not in path.parents),
 ]
 # History: entries keep the paths of their day.
 HISTORY = ("CHANGELOG.md", "measurements.md")
