@@ -17,6 +17,7 @@ from runner.judge.faults import OracleFailed, ProblemRaised
 from runner.judge.memory import Buffer
 from runner.judge.oracle import Oracle
 from runner.judge.schedule import A
+from runner.judge.starved import is_starved
 
 if TYPE_CHECKING:
     from runner.judge.trial import Trial
@@ -33,7 +34,7 @@ def ask(trial: Trial, given: Input, output: Buffer, side: str) -> tuple[bool, st
     try:
         return trial.oracle.check(given.number, given.layout, output)
     except OracleFailed as failed:
-        if side == A:
+        if side == A or (failed.share is not None and is_starved(failed.share.to_json())):
             raise
         log.warning("the problem's own check failed on an output in case %s: %s", given.case, failed)
         if trial.another_oracle is None:

@@ -29,6 +29,7 @@ from runner.judge.oracle import Oracle
 from runner.judge.rule import Rule
 from runner.judge.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
 from runner.judge.stage import Stage
+from runner.judge.starved import Watch
 from runner.judge.telemetry import Telemetry
 from runner.judge.tenant import Tenant
 from runner.judge.timed_side import TimedSide, pause_for
@@ -99,7 +100,7 @@ class Trial:
         try:
             self.load(source, I)
         except Fault as fault:
-            raise IncumbentFailed(fault.outcome, fault.reason) from None
+            raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
 
     def load(self, source: str, side: str = B) -> None:
         """A submission into its container. The problem's files go along, the reference where it is needed there."""
@@ -120,7 +121,7 @@ class Trial:
         try:
             self.sides[A].load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:
-            raise OracleFailed(f"the baseline does not load: {fault}") from None
+            raise OracleFailed(f"the baseline does not load: {fault}", fault.share) from None
 
     # -- checking ------------------------------------------------------------------------------------------------
 
@@ -143,7 +144,7 @@ class Trial:
 
     def _check(self) -> None:
         planned = plan_checks(self.problem, self.chance)
-        stage = Stage("Checking", self.problem.test_timeout_s, self.oracle.asked)
+        stage = self._stage("Checking", self.problem.test_timeout_s)
         for done, plan in enumerate(planned):
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
@@ -158,6 +159,14 @@ class Trial:
             if not check["good"]:
                 return
         self.emit("checking", "", {"done": len(planned), "total": len(planned)})
+
+    def _stage(self, name: str, limit_s: float) -> Stage:
+        sides = list(self.sides.values())
+        meters = [side.meter for side in sides if side.meter is not None]
+        watch = None
+        if self.oracle.meter is not None:
+            watch = Watch(meters, self.oracle.meter, lambda: sum(side.polled_ns for side in sides))
+        return Stage(name, limit_s, self.oracle.asked, watch=watch)
 
     def fresh(self, case: Case, count: int, *, near_to: int | None = None, strictly: int | None = None) -> list[Input]:
         """So many inputs that no one has seen; behind them, where `near_to` is the place of one, another like that but
@@ -195,9 +204,9 @@ class Trial:
         except Fault as fault:
             stage.left_s()  # where it was the stage that ran out, it says so, and whose time it was
             if side == A:
-                raise OracleFailed(f"the baseline failed: {fault}") from None
+                raise OracleFailed(f"the baseline failed: {fault}", fault.share) from None
             if side == I:
-                raise IncumbentFailed(fault.outcome, fault.reason) from None
+                raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
             if public:
                 raise fault.about(given.case) from None
             raise fault.without_data(sentences.size_class(given.layout)) from None
@@ -269,7 +278,7 @@ class Trial:
 
         Raises Fault, OracleFailed.
         """
-        stage = Stage("Timing", self.problem.ranked_timeout_s, self.oracle.asked)
+        stage = self._stage("Timing", self.problem.ranked_timeout_s)
         cases = self.problem.benchmarks
         apart = contexts.of_evidence(self.evidence)
         self.evidence["telemetry"] = telemetry.level

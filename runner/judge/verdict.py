@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from runner.judge import plausible, schedule, stats, throttle
+from runner.judge import plausible, schedule, starved, stats, throttle
 from runner.judge.certificate import (
     BASELINE,
     CANDIDATE,
@@ -83,6 +83,9 @@ def decide(evidence: Evidence) -> Verdict:
         return _unfit(evidence)
     fault = evidence.get("fault")
     if fault:
+        share = evidence.get("processor_share")
+        if share is not None and starved.is_starved(share):
+            return Verdict("unmeasurable", starved.STARVED, starved.sentence(share))
         return Verdict(fault["outcome"], fault["reason"], fault["message"])
     for check in evidence["checks"]:
         if not check["good"]:
