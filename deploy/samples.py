@@ -69,13 +69,19 @@ def submit_all(site: Site, samples: list[Sample], tokens: dict[str, str]) -> Non
     """
     samples = [sample for sample in samples if sample.account in tokens]
     for _ in range(ROUNDS):
-        missing = [sample for sample in samples if not _has_verdict(site, sample, tokens)]
-        for sample in missing:
-            _send(site, sample, tokens)
+        has_sent = send_missing(site, samples, tokens)
         _watch(site, samples, tokens)
-        if not missing:
+        if not has_sent:
             break
     _print_verdicts(site, samples, tokens)
+
+
+def send_missing(site: Site, samples: list[Sample], tokens: dict[str, str]) -> bool:
+    """Send what has no verdict yet. False: nothing was missing."""
+    missing = [one for one in samples if one.account in tokens and not _has_verdict(site, one, tokens)]
+    for sample in missing:
+        _send(site, sample, tokens)
+    return bool(missing)
 
 
 def _watch(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:

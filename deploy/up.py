@@ -1,7 +1,7 @@
 """`make up`: every part of one machine, in order, each step safe to repeat.
 
-The address and the logins are printed as soon as the site answers; then the sample submissions are judged while the
-operator watches.
+The address is printed as soon as the site answers, the logins once its runner works; then the sample submissions are
+judged while the operator watches.
 
 Runs in the virtual environment (deploy/bootstrap.py made it). DATABASE_URL and BROKER_URL in the environment take the
 place of the embedded servers. DATABASE_OWNER_URL (the role that owns the tables) and RUNNER_BROKER_URL (the runner's
@@ -27,7 +27,7 @@ from deploy.launch import read_environment
 from deploy.parties import SetupError, is_root, myself, own_folder
 from deploy.places import CHECKOUT, code_folder, is_private, state_folder
 from deploy.processes import Program, Supervisor, code_version, runner_program, service_programs, site_programs
-from deploy.samples import LIBRARY, plan, submit_all
+from deploy.samples import LIBRARY, Sample, plan, send_missing, submit_all
 from deploy.site import (
     Site,
     choose_party,
@@ -95,14 +95,19 @@ def watch_samples(site: Site) -> None:
     """Send the sample submissions and show their verdicts. Ctrl-C ends that and nothing else."""
     try:
         with step("sample submissions"):
-            tokens = json.loads((site.secrets / "sample-tokens.json").read_text())
-            submit_all(site, plan(site.code / LIBRARY), tokens)
+            submit_all(site, *_samples(site))
     except KeyboardInterrupt:
         say(f"\n     the site stays up at {site.url}, and what was sent is judged there; `make down` stops it")
 
 
+def _samples(site: Site) -> tuple[list[Sample], dict[str, str]]:
+    """What is sent, and the tokens of the accounts that send it."""
+    return plan(site.code / LIBRARY), json.loads((site.secrets / "sample-tokens.json").read_text())
+
+
 def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_url: str, image: str) -> None:
-    """Returns as soon as the site answers and its runner hears doorbells; judging has not begun."""
+    """Returns as soon as the site answers and its runner hears doorbells. The sample submissions are sent while the
+    runner prepares its first judge: attempts go before admission tests, so nobody waits for one of these."""
     write_runner_environment(site, broker_url, image)
     programs = _programs(site, image)
     seen = supervisor.log_size(RUNNER)
@@ -111,6 +116,7 @@ def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_u
     _wait_for_site(site, supervisor)
     remember_port(site)
     note(f"the site answers at {site.url}")
+    send_missing(site, *_samples(site))
     if supervisor.pid(RUNNER) != ran or not ran:
         _wait_for_runner(supervisor, seen)
         if '"epoch_not_current"' in supervisor.log_since(RUNNER, seen):

@@ -156,8 +156,8 @@ def headline(submission: JSON) -> str:
         return words.TITLES["cancelled"]
     if status != "done":
         return f"Not finished: {line(status, 32)}"
-    said = words.title(line(outcome, 64))
     review, reason = line(submission.get("review") or "", 32), line(submission.get("reason") or "", 64)
+    said = words.title(line(outcome, 64), reason)
     if review:
         return f"{said}, {review.replace('_', ' ')}"
     return f"{said} ({reason})" if reason and outcome != "passed" else said

@@ -20,6 +20,8 @@ TITLES: Final = {
     "cancelled": "Cancelled",
 }
 
+BETTER_TITLES: Final = {("unmeasurable", "starved"): "Not judged: the machine was overloaded"}
+
 FLAGS: Final = {
     "erratic": "its times vary while the baseline's are steady; the upper end of the interval counts",
     "noisy": "the machine was disturbed; the time stands near the upper end of its wide interval",
@@ -34,9 +36,10 @@ UNRANKED: Final = {
 }
 
 
-def title(outcome: str) -> str:
+def title(outcome: str, reason: str = "") -> str:
     """Of an outcome that is not known here, its name."""
-    return TITLES.get(outcome) or outcome.replace("_", " ").capitalize() or "No verdict"
+    known = BETTER_TITLES.get((outcome, reason)) or TITLES.get(outcome)
+    return known or outcome.replace("_", " ").capitalize() or "No verdict"
 
 
 def unranked(reason: str) -> str:

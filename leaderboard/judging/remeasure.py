@@ -1,9 +1,10 @@
-"""A machine that was disturbed or unfit has measured nothing: another attempt follows by itself, later and elsewhere.
+"""A machine that was disturbed, unfit or overloaded says nothing: another attempt follows by itself, later, elsewhere.
 
 Noise is the site's problem. The next attempt waits, each time twice as long as the last time, then stands at the end of
 the queue; another runner of the hardware takes it where there is one. It costs the owner nothing: the submission counts
 once, and after the last try its token comes back (usage.py). Nobody can ask for a further attempt: it follows from a
-verdict that the judge reaches only where the baseline beside the kernel scattered too. A pass ends the tries.
+verdict that the judge reaches only by its own figures: where the baseline beside the kernel scattered too, or where
+programs of others kept a container from the processor until a time limit ran out. Any other verdict ends the tries.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from django.db.models import QuerySet
 from leaderboard.judging.models import FIRST, REJUDGE, REMEASURE, Attempt
 from leaderboard.judging.shadow import follow
 
-SPOILED: Final = ("voids", "device_unfit", "unsteady")  # reasons of `unmeasurable` that are the machine's
+SPOILED: Final = ("voids", "device_unfit", "unsteady", "starved")  # reasons of `unmeasurable` that are the machine's
 MOST: Final = 3  # further attempts; then the submission is shown as it is, with what was measured
-WHY: Final = {"device_unfit": "the machine was not fit"}
+WHY: Final = {"device_unfit": "the machine was not fit", "starved": "the machine was overloaded"}
 DISTURBED: Final = "the machine was disturbed"
 
 
@@ -32,7 +33,7 @@ def measure_again(*, attempt: Attempt, now: datetime) -> Attempt | None:
     tried = spoiled_tries(attempt).count()
     if tried > MOST:
         return None
-    message = f"Timed again soon: {next_try(attempt.reason, tried)}"
+    message = f"Judged again soon: {next_try(attempt.reason, tried)}"
     wait = timedelta(seconds=settings.REMEASURE_AFTER_S) * 2 ** (tried - 1)
     return follow(attempt, now=now, cause=REMEASURE, message=message, not_before=now + wait)
 

@@ -86,6 +86,18 @@ class Fault(_Strict):
     message: Text
 
 
+class ProcessorShare(_Strict):
+    """Who had the processor while a time limit ran out, in ns: starved.py."""
+
+    wall_ns: Count = Field(description="that went by")
+    ran_ns: Count = Field(description="containers ran, on all cores together")
+    waited_ns: Count = Field(
+        description="the container's most delayed thread was ready and had no core; of a stage, the containers' and "
+        "the judge's, but not the judge's while it waited for a side's answer"
+    )
+    foreign_ns: Count = Field(description="programs that are neither the judge's nor its containers' ran, on one core")
+
+
 class Check(_Strict):
     """One comparison of an output. Of a secret case neither data nor indices are kept."""
 
@@ -237,6 +249,9 @@ class Evidence(_Strict):
     cores: Annotated[dict[Code, list[int]], Field(max_length=8)]
     phases_s: Annotated[dict[Code, Number], Field(max_length=64)]
     fault: Fault | None
+    processor_share: ProcessorShare | None = Field(
+        default=None, description="while the time ran out, where that is the fault"
+    )
     checks: Annotated[list[Check], Field(max_length=1_024)]
     timing: Annotated[list[Timing], Field(max_length=256)]
     findings: Annotated[list[Finding], Field(max_length=1_024)]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from runner.evidence import rules as plausible
-from runner.evidence import schedule, stats, throttle
+from runner.evidence import schedule, starved, stats, throttle
 from runner.evidence.certificate import BASELINE, CANDIDATE, EVENT, Certified, certify, constant_ns, is_constant_known
 from runner.evidence.schedule import BUSY, CONVERGED, differences, narrow_at, share_of
 
@@ -76,6 +76,9 @@ def decide(evidence: Evidence) -> Verdict:
         return _unfit(evidence)
     fault = evidence.get("fault")
     if fault:
+        share = evidence.get("processor_share")
+        if share is not None and starved.is_starved(share):
+            return Verdict("unmeasurable", starved.STARVED, starved.sentence(share))
         return Verdict(fault["outcome"], fault["reason"], fault["message"])
     for check in evidence["checks"]:
         if not check["good"]:

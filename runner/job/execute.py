@@ -19,6 +19,7 @@ from runner.admission.report_line import Line
 from runner.evidence import rules, speed_of_light, verdict
 from runner.evidence.records import INCUMBENT_FAILED
 from runner.evidence.schedule import A, B, I
+from runner.evidence.starved import Share, is_starved
 from runner.host import accelerators, epochs
 from runner.job import prepare
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
@@ -33,6 +34,8 @@ log = logging.getLogger("runner.job.execute")
 
 STARTERS_S: Final = 300.0  # no further starter is tried after it: the site's deadline allows for the test itself
 SAID_CHARS: Final = 300
+OPERATOR_CHARS: Final = 8_000
+PROBLEM_FAILED: Final = "The problem's own code failed; its organiser has been told."
 TIMED_MODES: Final = ("benchmark", "ranked")
 SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that a device's memory may have
 
@@ -64,9 +67,7 @@ def execute(
             return judge(job, problem, ready, emit, phases, evidence, blank)
     except (ProblemError, OracleFailed) as err:
         log.error("problem failed: %s", err)
-        return _infra(
-            blank, "problem", "The problem's own code failed; its organiser has been told.", str(err), evidence
-        )
+        return _infra(blank, "problem", PROBLEM_FAILED, str(err), evidence)
     except (SandboxError, OSError, TimeoutError) as err:
         log.error("sandbox failed: %s", err)
         return _infra(
@@ -140,11 +141,16 @@ def _judge(
                     trial.measure(telemetry)
     except Fault as fault:
         _not_for_want_of_room(fault.reason, job, ready)
-        evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
+        _keep_fault(evidence, fault.outcome, fault.reason, fault.message, fault.share)
     except IncumbentFailed as failed:
         _not_for_want_of_room(failed.reason, job, ready)
         said = f"The incumbent failed while it was measured beside this submission: {failed}."
-        evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
+        _keep_fault(evidence, "unmeasurable", INCUMBENT_FAILED, said, failed.share)
+    except OracleFailed as failed:
+        if failed.share is None or not is_starved(failed.share.to_json()):
+            raise
+        _keep_fault(evidence, "infra_error", "problem", PROBLEM_FAILED, failed.share)
+        evidence["operator"] = str(failed)[-OPERATOR_CHARS:]
     _end(sides, evidence)
     with phases("copies"):
         trial.time_copies()
@@ -155,6 +161,11 @@ def _judge(
     phases.add("comparing", trial.comparing.seconds)
     evidence["findings"] += rules.findings(evidence)  # after those of the comparing
     return report_of(blank, evidence, sides[B].logs())
+
+
+def _keep_fault(evidence: dict[str, Any], outcome: str, reason: str, message: str, share: Share | None) -> None:
+    evidence["fault"] = {"outcome": outcome, "reason": reason, "message": message}
+    evidence["processor_share"] = None if share is None else share.to_json()
 
 
 def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> None:
@@ -297,7 +308,7 @@ def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> 
 
 def _infra(blank: Report, reason: str, message: str, detail: str, evidence: dict[str, Any]) -> Report:
     """`detail` is for operators and organisers: it may hold data of secret cases and is shown to no competitor."""
-    return replace(blank, reason=reason, message=message, evidence={**evidence, "operator": detail[-8000:]})
+    return replace(blank, reason=reason, message=message, evidence={**evidence, "operator": detail[-OPERATOR_CHARS:]})
 
 
 class _Emitter:

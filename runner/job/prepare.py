@@ -27,6 +27,7 @@ from runner.judge.data.ablation import ALL, Steps
 from runner.judge.data.clock import WallClock
 from runner.judge.data.memory import HostMemory, Memory
 from runner.judge.device import fitness
+from runner.judge.device.processor import Meter, Others
 from runner.judge.sides import own_calls
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
@@ -106,6 +107,8 @@ class Prepared:
         self._born = time.monotonic()
         self._client = container.connect()
         stack.callback(self._client.close)
+        self._others = Others(self.pids, (*cores.judge, *cores.tenant))
+        stack.callback(self._others.close)
         for name in random.SystemRandom().sample(list(sides), len(sides)):
             self.start_side(name)
         self.oracle = self._start_oracle()
@@ -155,7 +158,14 @@ class Prepared:
         made = self._start(policy.tenant(self.settings.sandbox_image, hosts.draw_uid(), self._cpus("tenant")))
         hardware = self.hardware
         side = Tenant(
-            name, made, WallClock(), hardware.memory, hardware.input_bytes, hardware.output_bytes, hardware.steps
+            name,
+            made,
+            WallClock(),
+            hardware.memory,
+            hardware.input_bytes,
+            hardware.output_bytes,
+            hardware.steps,
+            Meter(made.pid, self._others.ns),
         )
         self._stack.callback(side.close)
         self.sides[name] = side
@@ -194,7 +204,8 @@ class Prepared:
 
     def _start_oracle(self) -> Oracle:
         made = self._start(policy.oracle(self.settings.sandbox_image, hosts.draw_uid(), self._cpus("oracle")))
-        oracle = Oracle(made, self.hardware.memory, self.hardware.input_bytes, self.hardware.output_bytes)
+        hardware, meter = self.hardware, Meter(made.pid, self._others.ns)
+        oracle = Oracle(made, hardware.memory, hardware.input_bytes, hardware.output_bytes, meter)
         self._stack.callback(oracle.close)
         return oracle
 

@@ -23,6 +23,7 @@ def blank(problem: Problem, mode: str, profile: Profile) -> dict[str, Any]:
         "certified": False,
         "telemetry": throttle.NONE,
         "fault": None,
+        "processor_share": None,
         "checks": [],
         "timing": [],
         "findings": [],

@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from runner.evidence.schedule import A
+from runner.evidence.starved import is_starved
 from runner.judge.data.call import Input
 from runner.judge.data.faults import OracleFailed, ProblemRaised
 from runner.judge.data.memory import Buffer
@@ -33,7 +34,7 @@ def ask(trial: Trial, given: Input, output: Buffer, side: str) -> tuple[bool, st
     try:
         return trial.oracle.check(given.number, given.layout, output)
     except OracleFailed as failed:
-        if side == A:
+        if side == A or (failed.share is not None and is_starved(failed.share.to_json())):
             raise
         log.warning("the problem's own check failed on an output in case %s: %s", given.case, failed)
         if trial.another_oracle is None:

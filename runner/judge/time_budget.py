@@ -10,6 +10,7 @@ from typing import Final
 from runner.evidence.schedule import A, B, I
 from runner.judge.data.clock import Stopwatch
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.device.processor import Watch
 
 CALL_S: Final = 10.0  # the longest that one call may take
 AS_SLOW: Final = 4 / 5  # a baseline that took so much of the candidate's time leaves nobody room to be in time
@@ -19,12 +20,13 @@ FIRST_CALL_S: Final = 60.0  # the first of a case: kernels are compiled in it, b
 @dataclass
 class Stage:
     """Begins when it is made. Each call gets what is left of it, at most `call_s`, the first of a case more. `asked`:
-    the time that the oracle took so far, in this stage and before."""
+    the time that the oracle took so far, in this stage and before. `watch` says who has the processor meanwhile."""
 
     name: str
     limit_s: float
     asked: Stopwatch
     call_s: float = CALL_S
+    watch: Watch | None = None
     _spent: dict[str, Stopwatch] = field(default_factory=lambda: {side: Stopwatch() for side in (A, B, I)})
 
     def __post_init__(self) -> None:
@@ -45,18 +47,21 @@ class Stage:
 
     def _over(self) -> None:
         took = f"{self.name} took longer than its {self.limit_s:g} s in all"
+        share = None if self.watch is None else self.watch.share()
         problems_s = self.asked.seconds - self._asked_before_s
         if problems_s > self.limit_s / 2:
             raise OracleFailed(
                 f"{took}, {problems_s:.0f} s of them to make inputs and expected outputs: choose smaller sizes or "
-                "fewer cases, or allow more time"
+                "fewer cases, or allow more time",
+                share,
             )
         ours, theirs, others = (self._spent[side].seconds for side in (A, B, I))
         if others > max(ours, theirs):
-            raise IncumbentFailed("timeout", "stage")
+            raise IncumbentFailed("timeout", "stage", share)
         if ours > AS_SLOW * theirs:
             raise OracleFailed(
                 f"{took}, {ours:.0f} s of them for the baseline: choose smaller sizes or fewer cases, or allow more "
-                "time"
+                "time",
+                share,
             )
-        raise Fault("timeout", "stage", f"{took}; make the kernel faster.")
+        raise Fault("timeout", "stage", f"{took}; make the kernel faster.", share=share)

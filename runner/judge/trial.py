@@ -27,6 +27,7 @@ from runner.judge.data.criterion import Rule
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Buffer, Memory, NoMemory
+from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.sides.copy_times import Copies
 from runner.judge.sides.oracle import Oracle
@@ -101,7 +102,7 @@ class Trial:
         try:
             self.load(source, I)
         except Fault as fault:
-            raise IncumbentFailed(fault.outcome, fault.reason) from None
+            raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
 
     def load(self, source: str, side: str = B) -> None:
         """A submission into its container. The problem's files go along, the reference where it is needed there."""
@@ -122,7 +123,7 @@ class Trial:
         try:
             self.sides[A].load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:
-            raise OracleFailed(f"the baseline does not load: {fault}") from None
+            raise OracleFailed(f"the baseline does not load: {fault}", fault.share) from None
 
     # -- checking ------------------------------------------------------------------------------------------------
 
@@ -145,7 +146,7 @@ class Trial:
 
     def _check(self) -> None:
         planned = plan_checks(self.problem, self.chance)
-        stage = Stage("Checking", self.problem.test_timeout_s, self.oracle.asked)
+        stage = self._stage("Checking", self.problem.test_timeout_s)
         for done, plan in enumerate(planned):
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
@@ -160,6 +161,14 @@ class Trial:
             if not check["good"]:
                 return
         self.emit("checking", "", {"done": len(planned), "total": len(planned)})
+
+    def _stage(self, name: str, limit_s: float) -> Stage:
+        sides = list(self.sides.values())
+        meters = [side.meter for side in sides if side.meter is not None]
+        watch = None
+        if self.oracle.meter is not None:
+            watch = Watch(meters, self.oracle.meter, lambda: sum(side.polled_ns for side in sides))
+        return Stage(name, limit_s, self.oracle.asked, watch=watch)
 
     def fresh(self, case: Case, count: int, *, near_to: int | None = None, strictly: int | None = None) -> list[Input]:
         """So many inputs that no one has seen; behind them, where `near_to` is the place of one, another like that but
@@ -197,9 +206,9 @@ class Trial:
         except Fault as fault:
             stage.left_s()  # where it was the stage that ran out, it says so, and whose time it was
             if side == A:
-                raise OracleFailed(f"the baseline failed: {fault}") from None
+                raise OracleFailed(f"the baseline failed: {fault}", fault.share) from None
             if side == I:
-                raise IncumbentFailed(fault.outcome, fault.reason) from None
+                raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
             if public:
                 raise fault.about(given.case) from None
             raise fault.without_data(explain.size_class(given.layout)) from None
@@ -271,7 +280,7 @@ class Trial:
 
         Raises Fault, OracleFailed.
         """
-        stage = Stage("Timing", self.problem.ranked_timeout_s, self.oracle.asked)
+        stage = self._stage("Timing", self.problem.ranked_timeout_s)
         cases = self.problem.benchmarks
         apart = contexts.of_evidence(self.evidence)
         self.evidence["telemetry"] = telemetry.level

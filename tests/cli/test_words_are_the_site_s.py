@@ -22,6 +22,11 @@ def test_titles_are_the_site_s(outcome: str) -> None:
     assert words.title(outcome) == verdicts.verdict(outcome, "").title
 
 
+@pytest.mark.parametrize(("outcome", "reason"), words.BETTER_TITLES)
+def test_titles_by_reason_are_the_site_s(outcome: str, reason: str) -> None:
+    assert words.title(outcome, reason) == verdicts.verdict(outcome, reason).title != words.title(outcome)
+
+
 @given(st.floats(1e-3, 1e12))
 def test_times_are_said_as_on_the_site(value: float) -> None:
     assert figures.microseconds(value).split()[1] == plain(site_figures.duration_us(value)).split()[1]

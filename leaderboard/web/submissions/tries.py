@@ -30,7 +30,7 @@ def tries_of(submission: Submission, now: datetime) -> Tries:
     if current is None:
         return Tries(count, "", None, Cases([], []))
     tried = list(spoiled_tries(current).order_by("number"))
-    began = "Timed again soon" if current.state == QUEUED else "Timed again now"
+    began = "Judged again soon" if current.state == QUEUED else "Judged again now"
     sentence = f"{began}: {next_try(tried[-1].reason, len(tried))}"
     is_later = current.state == QUEUED and current.not_before is not None and current.not_before > now
     return Tries(count, sentence, current.not_before if is_later else None, measured_so_far(tried))

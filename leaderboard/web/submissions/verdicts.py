@@ -30,6 +30,10 @@ _TITLES: Final[dict[str, tuple[str, str]]] = {
     "cancelled": ("warn", "Cancelled"),
 }
 
+_BETTER_TITLES: Final[dict[tuple[str, str], str]] = {
+    ("unmeasurable", "starved"): "Not judged: the machine was overloaded",
+}
+
 _ADVICE: Final[dict[str, str]] = {
     "wrong": "Compare with the reference on your machine: the case named above, several seeds.",
     "build_error": "Import the file in a fresh process on your machine; stderr below may say more.",
@@ -71,6 +75,11 @@ _BETTER: Final[dict[tuple[str, str], str]] = {
     ("unmeasurable", "voids"): f"Every output was right, but {NOISE}",
     ("unmeasurable", "device_unfit"): "Every output was right, but the devices that tried to time it turned out unfit. "
     "That is not your kernel's doing; operators were told. It is not ranked, and it cost you nothing.",
+    (
+        "unmeasurable",
+        "starved",
+    ): "Other programs kept the machine busy on every try, until a time limit ran "
+    "out. That is not your kernel's doing: nothing is known about it yet, and it cost you nothing.",
     ("policy", "output_limit"): "Remove prints; stdout and stderr are kept up to 64 kB from either end.",
     ("timeout", "import"): "Loading includes compiling: build fewer variants, or for one architecture only.",
 }
@@ -78,6 +87,7 @@ _BETTER: Final[dict[tuple[str, str], str]] = {
 
 def verdict(outcome: str, reason: str) -> Verdict:
     tone, title = _TITLES.get(outcome, ("warn", outcome.replace("_", " ").capitalize() or "No verdict"))
+    title = _BETTER_TITLES.get((outcome, reason), title)
     return Verdict(tone, title, _BETTER.get((outcome, reason), _ADVICE.get(outcome, "")))
 
 

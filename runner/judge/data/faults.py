@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from runner.evidence.starved import Share
 from sandbox import protocol
 from sandbox.container import Exit
 
@@ -18,10 +19,11 @@ class Fault(Exception):
     reason: str
     message: str
     told_by_tenant: bool = False  # the message was written inside the container and may hold data of the case
+    share: Share | None = None  # of the processor, where a time limit ran out
 
     def about(self, case: str) -> Fault:
         """The same, with the public case that it happened in."""
-        return Fault(self.outcome, self.reason, f"Case {case}: {self.message}", self.told_by_tenant)
+        return replace(self, message=f"Case {case}: {self.message}")
 
     def without_data(self, elements: int) -> Fault:
         """The same about a secret case: what happened and the size class, nothing that the container wrote."""
@@ -43,13 +45,19 @@ class IncumbentFailed(Exception):
     Says outcome and reason alone: the rest may show the incumbent's code to its rival.
     """
 
-    def __init__(self, outcome: str, reason: str) -> None:
+    def __init__(self, outcome: str, reason: str, share: Share | None = None) -> None:
         super().__init__(f"{outcome} ({reason})")
         self.reason = reason
+        self.share = share
 
 
 class OracleFailed(Exception):
-    """The problem's own code failed: never the competitor's fault. The text is for the organiser."""
+    """The problem's own code failed: never the competitor's fault. The text is for the organiser. `share` of the
+    processor, where a time limit ran out."""
+
+    def __init__(self, text: str, share: Share | None = None) -> None:
+        super().__init__(text)
+        self.share = share
 
 
 class ProblemRaised(OracleFailed):
@@ -135,8 +143,9 @@ def end_of_problem(end: Exit, memory_bytes: int, where: str) -> str:
     return f"ended its own process with exit status {end.code}{where}"
 
 
-def from_timeout(limit_s: float, when: str) -> Fault:
-    return Fault("timeout", "import" if when == BUILD else "call", f"No answer within {limit_s:g} s {when}.")
+def from_timeout(limit_s: float, when: str, share: Share | None = None) -> Fault:
+    reason = "import" if when == BUILD else "call"
+    return Fault("timeout", reason, f"No answer within {limit_s:g} s {when}.", share=share)
 
 
 def _signal_name(number: int) -> str:

@@ -82,15 +82,7 @@ class CpuTelemetry:
         )
 
     def _ticks(self) -> dict[int, list[int]]:
-        """By core, the columns of /proc/stat. Empty where there is none, or none with steal time."""
-        if self._stat is None:
-            return {}
-        lines = (line.split() for line in self._stat.read().splitlines() if line.startswith(b"cpu"))
-        return {
-            int(name[3:]): [int(one) for one in columns]
-            for name, *columns in lines
-            if name != b"cpu" and len(columns) > STEAL_COLUMN
-        }
+        return {} if self._stat is None else ticks_by_core(self._stat.read())
 
     def _steal_ns(self, ticks: dict[int, list[int]]) -> int | None:
         stolen = [ticks[core][STEAL_COLUMN] for core in self.cores if core in ticks]
@@ -99,6 +91,16 @@ class CpuTelemetry:
     def _open_by_core(self, name: str) -> list[KernelFile]:
         root = self._folders.sys / "devices/system/cpu"
         return open_numbers(root / f"cpu{core}" / name for core in self.cores)
+
+
+def ticks_by_core(stat: bytes) -> dict[int, list[int]]:
+    """The columns of /proc/stat. Empty where there are none with steal time."""
+    lines = (line.split() for line in stat.splitlines() if line.startswith(b"cpu"))
+    return {
+        int(name[3:]): [int(one) for one in columns]
+        for name, *columns in lines
+        if name != b"cpu" and len(columns) > STEAL_COLUMN
+    }
 
 
 def _zones(sys: Path) -> list[Path]:

@@ -47,7 +47,7 @@ class _Groups:
         self._folders = folders
         self._name = name
         self._known = {os.getpid()}
-        self._not_theirs = set(_groups_of("self", folders, name))
+        self._not_theirs = set(groups_of("self", folders, name))
         self._files: dict[Path, KernelFile] = {}
         self._processes: dict[int, int] = {}
 
@@ -68,7 +68,7 @@ class _Groups:
         return sum(self._processes.values())
 
     def _find(self, pid: int) -> None:
-        for group in _groups_of(str(pid), self._folders, self._name):
+        for group in groups_of(str(pid), self._folders, self._name):
             path = group / self._name
             if path in self._files:
                 return
@@ -117,10 +117,10 @@ class _Summed:
         self._cores = cores
 
     def ns(self, ticks: Ticks) -> tuple[tuple[int, ...], int]:
-        ours = sum(_usage_ns(text) for text in self._own.read())
+        ours = sum(usage_ns(text) for text in self._own.read())
         ours += self._own.processes_ns() + time.process_time_ns()
         if self._groups:
-            return (sum(_usage_ns(group.read()) for group in self._groups) - ours,), 0
+            return (sum(usage_ns(group.read()) for group in self._groups) - ours,), 0
         counted = [ticks[core] for core in self._cores if core in ticks]
         if not counted:
             return (), 0
@@ -141,7 +141,7 @@ def open_foreign(pids: Pids, folders: HostFolders, cores: Sequence[int]) -> Fore
     if total is not None:
         total.close()
     groups = []
-    if folders.cgroup not in _groups_of("self", folders, SUM):  # else there is work outside all groups, ours
+    if folders.cgroup not in groups_of("self", folders, SUM):  # else there is work outside all groups, ours
         groups = open_all(sorted(folders.cgroup.glob("*/cpu.stat")))
     return _Summed(groups, _Groups(pids, folders, SUM), cores)
 
@@ -189,7 +189,7 @@ def open_waiting(pids: Pids, folders: HostFolders, cores: int) -> OwnWaiting | H
     return HostWaiting(open_file(folders.proc / "pressure" / "cpu"), cores)
 
 
-def _groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:
+def groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:
     """Folders that may be the process's control group: of version 1 for PER_CORE, else of version 2."""
     try:
         lines = (folders.proc / pid / "cgroup").read_text().splitlines()
@@ -210,7 +210,7 @@ def _clock_of(pid: int) -> int:
     return (~pid << 3) | 2
 
 
-def _usage_ns(text: bytes) -> int:
+def usage_ns(text: bytes) -> int:
     """Of cpu.stat, whose first line is "usage_usec N"."""
     return 1000 * int(text.split(b"\n", 1)[0].rpartition(b" ")[2] or 0)
 

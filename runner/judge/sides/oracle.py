@@ -7,6 +7,7 @@ competitor's fault.
 from __future__ import annotations
 
 import logging
+import select
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from problems.spec import Case, case_name
+from runner.evidence.starved import Share
 from runner.judge.data import faults
 from runner.judge.data.call import Input
 from runner.judge.data.clock import Stopwatch
@@ -21,6 +23,7 @@ from runner.judge.data.criterion import Fp64
 from runner.judge.data.faults import OracleFailed, ProblemRaised
 from runner.judge.data.layout import MALFORMED, WIDE_FACTOR, WIDE_MOST_BYTES, Layout, parse_layout, wide_places
 from runner.judge.data.memory import Buffer, Memory, Region
+from runner.judge.device.processor import WATCHED_S, Meter
 from runner.judge.sides.handshake import connect
 from sandbox import protocol
 from sandbox.container import Container
@@ -38,8 +41,16 @@ Seeds = tuple[int, int | None]  # of an input; of one that is nearly the same as
 class Oracle:
     """Use: connect, load, then `make` and `check`."""
 
-    def __init__(self, container: Container, memory: Memory, input_bytes: int, output_bytes: int) -> None:
+    def __init__(
+        self,
+        container: Container,
+        memory: Memory,
+        input_bytes: int,
+        output_bytes: int,
+        meter: Meter | None = None,
+    ) -> None:
         self.container = container
+        self.meter = meter
         self._memory = memory
         self.checks = False  # does the problem bring its own check?
         self._inputs = memory.region("oracle-inputs", input_bytes)
@@ -204,10 +215,14 @@ class Oracle:
 
     def _receive(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._connection is not None
+        deadline_ns, watched = time.monotonic_ns() + ANSWER_S * 1_000_000_000, None
+        if self.meter is not None and not select.select([self._connection], [], [], WATCHED_S)[0]:
+            watched = self.meter.read()
         try:
-            answer, _ = protocol.receive(self._connection, deadline_ns=time.monotonic_ns() + ANSWER_S * 1_000_000_000)
+            answer, _ = protocol.receive(self._connection, deadline_ns=deadline_ns)
         except (OSError, protocol.ProtocolError) as err:
-            raise OracleFailed(self._why_silent(err, request)) from None
+            share = Share.between(watched, self.meter.read()) if watched is not None and self.meter else None
+            raise OracleFailed(self._why_silent(err, request), share) from None
         if "error" in answer:
             with _blaming_the_problem():
                 error = _clean(str(answer["error"]))

@@ -20,6 +20,7 @@ from runner.judge.data.call import Call, Input, Way
 from runner.judge.data.clock import HANDS_OFF, Clock
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Buffer, Memory, NoMemory, Shot
+from runner.judge.device.processor import Meter
 from runner.judge.sides.arena import PLACES, Arena
 from runner.judge.sides.control_pages import Orders, died
 from runner.judge.sides.handshake import START_S, connect
@@ -45,8 +46,10 @@ class Tenant:
         input_bytes: int,
         output_bytes: int,
         steps: Steps = ALL,
+        meter: Meter | None = None,
     ) -> None:
         self.name = name
+        self.meter = meter
         self.container = container
         self.certified = False  # can this host freeze it?
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and nothing runs any more
@@ -54,7 +57,7 @@ class Tenant:
         self._clock = clock
         self._steps = steps
         self._arena = Arena(memory, input_bytes, output_bytes)
-        self._orders = Orders(container, self._arena, clock)
+        self._orders = Orders(container, self._arena, clock, meter)
         self._connection: socket.socket | None = None
         self._laid_out = b""
         self._moves = True
@@ -132,6 +135,11 @@ class Tenant:
         self._arena.spread(layout)
         self._sizes = sizes
         return True
+
+    @property
+    def polled_ns(self) -> int:
+        """How long the judge has waited for this container's answers, in all."""
+        return self._orders.polled_ns
 
     @property
     def whereabouts(self) -> list[tuple[int, int]]:

@@ -20,7 +20,7 @@ from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Board
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.leased import renew
-from leaderboard.judging.runners import create_runner
+from leaderboard.judging.runners import create_runner, greet
 from runner.wire import Job, Report, dump
 from tests.leaderboard.stage import Stage, make_board, make_runner
 
@@ -93,6 +93,15 @@ def test_attempts_come_first_but_a_test_does_not_starve(stage: Stage) -> None:
     assert work_off(stage) == "judge"
     stage.later(pipeline.PATIENCE.total_seconds())
     assert [work_off(stage) for _ in range(2)] == ["admission", "judge"]
+
+
+def test_what_is_sent_before_the_first_runner_says_hello_is_judged_before_tests(stage: Stage) -> None:
+    """As `make up` does: the samples are queued while the runner prepares itself."""
+    ask(stage)
+    submission = stage.submit()
+    greet(runner=stage.rex, fingerprint={}, epoch="driver-1", now=stage.now)
+    stage.rex.refresh_from_db()
+    assert claim(stage).submission_id == str(submission.pk)
 
 
 def test_tests_that_have_waited_take_turns_with_attempts(stage: Stage) -> None:

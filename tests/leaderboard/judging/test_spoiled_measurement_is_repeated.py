@@ -30,8 +30,8 @@ def spoil(stage: Stage, submission: Submission, reason: str = "voids") -> None:
     stage.judge(submission, outcome="unmeasurable", reason=reason, message="too many quads were void")
 
 
-@pytest.mark.parametrize("reason", ["voids", "device_unfit", "unsteady"])
-@pytest.mark.parametrize("mode", ["benchmark", "ranked"])
+@pytest.mark.parametrize("reason", ["voids", "device_unfit", "unsteady", "starved"])
+@pytest.mark.parametrize("mode", ["test", "benchmark", "ranked"])
 def test_a_spoiled_one_is_measured_again_at_most_three_times_then_shown_with_its_reason(
     stage: Stage, mode: str, reason: str
 ) -> None:
@@ -74,7 +74,7 @@ def test_remeasuring_waits_twice_as_long_each_time_and_rings_nobody_before(
         with django_capture_on_commit_callbacks(execute=True):
             spoil(stage, submission, "unsteady")
         seen = status_of(submission, now=stage.now)
-        expected = f"Timed again soon: the machine was disturbed (try {tried + 1} of 4)"
+        expected = f"Judged again soon: the machine was disturbed (try {tried + 1} of 4)"
         assert (seen.status, seen.message) == ("queued", expected)
         assert current(submission).not_before == stage.now + timedelta(seconds=wait_s)
         stage.later(wait_s - 1)
@@ -125,11 +125,12 @@ def test_a_remeasuring_can_be_called_off_while_it_waits(stage: Stage, settings: 
     assert status_of(submission, now=stage.now).status == "cancelled"
 
 
-def test_the_token_of_a_spoiled_one_comes_back_after_the_last_try(stage: Stage) -> None:
+@pytest.mark.parametrize("reason", ["unsteady", "starved"])
+def test_the_token_of_a_spoiled_one_comes_back_after_the_last_try(stage: Stage, reason: str) -> None:
     submission = stage.submit()
     for _ in range(MOST + 1):
         assert not submission.quota_lines.filter(act=QuotaLine.GIVEN_BACK).exists()
-        spoil(stage, submission, "unsteady")
+        spoil(stage, submission, reason)
     assert submission.quota_lines.filter(act=QuotaLine.GIVEN_BACK).exists()
 
 

@@ -89,7 +89,7 @@ def test_a_page_of_what_is_timed_again_says_so_with_what_was_measured(stage, bro
     cases = (check_case, timed | {"ratio": 0.843, "half_width": 0.77})
     stage.judge(submission, outcome="unmeasurable", reason="unsteady", message="± 77 %", cases=cases)
     text = page(browser(stage.ada), f"/submissions/{submission.pk}")
-    assert "Timed again soon: the machine was disturbed (try 2 of 4)" in text
+    assert "Judged again soon: the machine was disturbed (try 2 of 4)" in text
     assert "Submit again" not in text
     assert "Send it again" not in text
     shown = text.partition("Measured so far, not ranked")[2]
@@ -97,7 +97,7 @@ def test_a_page_of_what_is_timed_again_says_so_with_what_was_measured(stage, bro
         assert figure in shown
     stage.later(120)
     stage.claim()
-    assert "Timed again now: the machine was disturbed (try 2 of 4)" in page(
+    assert "Judged again now: the machine was disturbed (try 2 of 4)" in page(
         browser(stage.ada), f"/submissions/{submission.pk}"
     )
 
@@ -117,6 +117,19 @@ def test_a_page_of_what_no_try_could_time_shows_the_figures_as_not_ranked(stage,
     for said in ("2.024 ms", "Not ranked", "not ranked", "it cost you nothing"):
         assert said in text
     assert "Measured so far" not in text
+
+
+def test_a_page_of_a_starved_run_does_not_call_it_correct(stage, browser, settings) -> None:
+    settings.REMEASURE_AFTER_S = 0
+    submission = stage.submit()
+    for tried in range(1, MOST + 2):
+        stage.judge(submission, outcome="unmeasurable", reason="starved", message="A time limit ran out.")
+        text = page(browser(stage.ada), f"/submissions/{submission.pk}")
+        assert ("Judged again soon: the machine was overloaded" in text) == (tried <= MOST)
+    assert "Not judged: the machine was overloaded" in text
+    assert "it cost you nothing" in text
+    assert "orrect, but" not in text
+    assert "output was right" not in text
 
 
 def test_lost_runners_are_told_too(stage, browser) -> None:

@@ -1,0 +1,78 @@
+"""Did other programs of the host keep the processor from a container whose time limit ran out?
+
+A limit is wall time, so an overloaded host lets a fast program run into it. The kernel's accounts tell this apart from
+a program that is slow by itself: how long the container ran, how long a thread of it was ready and waited for a core,
+and how long programs that are neither the judge's nor its containers' ran meanwhile. Nothing that a container says
+counts.
+
+A program that sleeps does not wait for a core. Threads that keep each other waiting run meanwhile. So a container that
+ran for less than a quarter of its time, while one thread waited for at least half of it, had its core taken away. A
+program that ran for a quarter of its limit and was not done is not excused: on a quiet host it would be slow, too.
+Nobody can tell an endless loop that ran for less: it is judged again, and ends as `timeout` on a calmer host.
+
+Pure; runner/judge/device/processor.py reads the accounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+STARVED: Final = "starved"  # a reason of `unmeasurable`
+MOST_RAN: Final = 0.25  # of its time, on all cores together
+LEAST_WAITED: Final = 0.5  # of its time, by its most delayed thread
+LEAST_FOREIGN: Final = 0.5  # of the time that went by, on one core, by programs of others
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Accounts of the kernel at one moment, in ns. `waits`: by thread, how long it was ready and did not run."""
+
+    at_ns: int
+    ran_ns: int
+    waits: Mapping[int, int]
+    foreign: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Who had the processor while `wall_ns` went by, in ns."""
+
+    wall_ns: int
+    ran_ns: int
+    waited_ns: int
+    foreign_ns: int
+
+    @classmethod
+    def between(cls, before: Reading, after: Reading) -> Share:
+        """Of one container, which was to work all the time."""
+        waited = [waits - before.waits.get(thread, 0) for thread, waits in after.waits.items()]
+        foreign = [now - then for then, now in zip(before.foreign, after.foreign, strict=False)]
+        return cls(
+            wall_ns=max(1, after.at_ns - before.at_ns),
+            ran_ns=max(0, after.ran_ns - before.ran_ns),
+            waited_ns=max([0, *waited]),
+            foreign_ns=max([0, *foreign]),
+        )
+
+    def to_json(self) -> dict[str, int]:
+        return asdict(self)
+
+
+def is_starved(share: Mapping[str, Any]) -> bool:
+    """Does this share, as the evidence holds it, excuse a time limit that ran out?"""
+    return bool(
+        share["ran_ns"] < MOST_RAN * share["wall_ns"]
+        and share["waited_ns"] >= LEAST_WAITED * share["wall_ns"]
+        and share["foreign_ns"] >= LEAST_FOREIGN * share["wall_ns"]
+    )
+
+
+def sentence(share: Mapping[str, Any]) -> str:
+    wall, ran, waited = (share[name] / 1e9 for name in ("wall_ns", "ran_ns", "waited_ns"))
+    return (
+        f"A time limit ran out because other programs kept the host's processor busy: of {wall:.0f} s the judge and "
+        f"its containers waited {waited:.0f} s for a core, and the containers ran {ran:.0f} s. Nothing is known about "
+        "your kernel."
+    )

@@ -1,0 +1,115 @@
+"""Readings of the kernel's accounts: who had the processor while a time limit ran out (evidence/starved.py)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from runner.evidence.starved import Reading, Share
+from runner.judge.device.cpu import ticks_by_core
+from runner.judge.device.foreign_load import PER_CORE, SUM, Pids, groups_of, open_foreign, usage_ns
+from runner.judge.device.kernel_files import HostFolders, open_file
+
+WATCHED_S: Final = 1.0  # a wait that is longer is watched; a shorter one costs nothing
+
+
+class Others:
+    """Processor time of all programs but the judge and its containers."""
+
+    def __init__(self, pids: Pids, cores: Sequence[int], folders: HostFolders | None = None) -> None:
+        folders = folders or HostFolders()
+        self._stat = open_file(folders.proc / "stat")
+        self._foreign = open_foreign(pids, folders, cores)
+
+    def ns(self) -> tuple[int, ...]:
+        """By core, or in one sum; empty where the host does not tell."""
+        return self._foreign.ns(ticks_by_core(self._stat.read()) if self._stat is not None else {})[0]
+
+    def close(self) -> None:
+        if self._stat is not None:
+            self._stat.close()
+        self._foreign.close()
+
+
+class Meter:
+    """The accounts of one container. On a host that does not show its control group nobody ever counts as starved."""
+
+    def __init__(self, pid: int, others: Callable[[], tuple[int, ...]], folders: HostFolders | None = None) -> None:
+        self._others = others
+        self._folders = folders or HostFolders()
+        self._usage, self._threads = self._find(str(pid))
+
+    def _find(self, pid: str) -> tuple[Path, Path]:
+        """The files of its control group that say how long it ran, and which threads are in it."""
+        for name, threads in ((PER_CORE, "tasks"), (SUM, "cgroup.threads")):
+            judges = groups_of("self", self._folders, name)
+            for group in groups_of(pid, self._folders, name):
+                if group not in judges and (group / name).exists() and (group / threads).exists():
+                    return group / name, group / threads
+        return Path(), Path()
+
+    def read(self) -> Reading:
+        return Reading(time.monotonic_ns(), self._ran_ns(), self._waits(), self._others())
+
+    def _ran_ns(self) -> int:
+        try:
+            text = self._usage.read_bytes()
+        except OSError:
+            return 0
+        return sum(map(int, text.split())) if self._usage.name == PER_CORE else usage_ns(text)
+
+    def _waits(self) -> dict[int, int]:
+        """Of its threads that are alive. One that ended meanwhile is left out, which excuses nothing."""
+        waits: dict[int, int] = {}
+        with suppress(OSError):
+            for thread in self._threads.read_text().split():
+                with suppress(OSError, IndexError):
+                    waits[int(thread)] = int((self._folders.proc / thread / "schedstat").read_text().split()[1])
+        return waits
+
+
+def judge_waited_ns() -> int:
+    """How long this thread was ready and had no core; 0 where the host does not tell."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
+class Watch:
+    """Who has the processor in a stage, from when this is made. One container at a time works, and the judge works for
+    all; `polled_ns` says how long the judge has waited for answers of the sides.
+
+    The judge looks for an answer again and again and so waits for a core itself. That must excuse no side that sleeps:
+    while an answer is awaited, only the sides' own waiting counts.
+    """
+
+    def __init__(
+        self,
+        sides: Sequence[Meter],
+        oracle: Meter,
+        polled_ns: Callable[[], int],
+        judge_waited_ns: Callable[[], int] = judge_waited_ns,
+    ) -> None:
+        self._meters = (*sides, oracle)
+        self._polled_ns = polled_ns
+        self._judge_waited_ns = judge_waited_ns
+        self._before = [meter.read() for meter in self._meters]
+        self._polled_before = polled_ns()
+        self._judge_before = judge_waited_ns()
+
+    def share(self) -> Share:
+        """Until now."""
+        shares = [Share.between(before, meter.read()) for before, meter in zip(self._before, self._meters, strict=True)]
+        wall_ns, polled_ns = shares[-1].wall_ns, self._polled_ns() - self._polled_before
+        sides_ns = sum(one.waited_ns for one in shares[:-1])
+        ours_ns = shares[-1].waited_ns + self._judge_waited_ns() - self._judge_before
+        return Share(
+            wall_ns=wall_ns,
+            ran_ns=sum(one.ran_ns for one in shares),
+            waited_ns=min(sides_ns, polled_ns) + max(0, min(ours_ns, wall_ns - polled_ns)),
+            foreign_ns=shares[-1].foreign_ns,
+        )
