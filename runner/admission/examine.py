@@ -165,8 +165,8 @@ def source(problem: Problem, turns: tuple[str, ...]) -> str:
 
 def plan(problem: Problem, trial: Trial) -> list[Planned]:
     """The cases of a submission's check, and each timed one once more: the last output must be one of its shape."""
-    again = [Planned(dict(case), fresh_seed(trial.chance), public=False) for case in problem.benchmarks]
-    return plan_checks(problem, trial.chance) + again
+    again = [Planned(dict(case), fresh_seed(trial.calls.chance), public=False) for case in problem.benchmarks]
+    return plan_checks(problem, trial.calls.chance) + again
 
 
 def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admission:
@@ -177,10 +177,10 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
     tallies = {name: Tally() for name in turns}
     planned = plan(problem, trial)
     drawn: list[seeds.Drawn] = []
-    beside = Tally() if A in trial.sides else None
+    beside = Tally() if A in trial.calls.sides else None
     each = EachOutput()
     stage = Stage(
-        "The admission test", (len(turns) + 1 + MOST_OUTPUTS) * problem.test_timeout_s, trial.oracle.asked, CALL_S
+        "The admission test", (len(turns) + 1 + MOST_OUTPUTS) * problem.test_timeout_s, trial.calls.oracle.asked, CALL_S
     )
     try:
         trial.load(source(problem, turns))
@@ -212,34 +212,34 @@ def _take_turns(
     trial: Trial, one: Planned, tallies: dict[str, Tally], each: EachOutput, beside: Tally | None, stage: Stage
 ) -> None:
     """All variants on one input, then the baseline. Raises Fault where the tenant will answer no more."""
-    fp64 = trial.rule(one.case).fp64(timed=False)
-    given = trial.oracle.make(one.case, one.seed, fp64=fp64)
+    fp64 = trial.calls.rule(one.case).fp64(timed=False)
+    given = trial.calls.oracle.make(one.case, one.seed, fp64=fp64)
     timed = _timed(trial.problem, one.case)
-    each.nans.look(trial.memory, given)
+    each.nans.look(trial.calls.memory, given)
     for name, tally in tallies.items():
         trial.evidence["findings"] = []
         try:
-            call, output = trial.call(B, given, stage, 0, public=True)
+            call, output = trial.calls.call(B, given, stage, 0, public=True)
         except Fault as fault:
             tally.failed(fault, public=one.public)
             if not faults.obeys_after(fault):
                 raise
             continue
-        check = trial.judge_output(given, call, output, public=True) | {"public": one.public}
-        tally.own_check = trial.oracle.checks
+        check = trial.calls.judge_output(given, call, output, public=True) | {"public": one.public}
+        tally.own_check = trial.calls.oracle.checks
         tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)
         if name == HONEST and check["good"]:
             each.ask(trial, given, call, output, public=one.public)
     if beside is not None and not beside.fault:
         _ask_baseline(trial, given, beside, stage)
-    trial.oracle.release(given)
+    trial.calls.oracle.release(given)
 
 
 def _ask_baseline(trial: Trial, given: Input, tally: Tally, stage: Stage) -> None:
     """Nothing holds what is ours: of the baseline only what is right counts."""
     try:
-        call, output = trial.call(A, given, stage, 0, public=True)
-        check = trial.judge_output(given, call, output, public=True, side=A)
+        call, output = trial.calls.call(A, given, stage, 0, public=True)
+        check = trial.calls.judge_output(given, call, output, public=True, side=A)
     except OracleFailed as err:
         tally.fault = f"Case {given.case}: {err}"[:SAID_CHARS]
         return

@@ -72,13 +72,13 @@ class EachOutput:
         """Raises OracleFailed."""
         wanted = [slot for slot in returned(given.layout) if slot.nbytes]
         changed = [slot for slot in given.layout.outputs if not any(_overlap(slot, other) for other in wanted)]
-        if wanted and not trial.oracle.checks and trial.problem.interface != MODEL:
+        if wanted and not trial.calls.oracle.checks and trial.problem.interface != MODEL:
             self._in_place = self._in_place or _first_changed(trial, given, changed)
-        if not trial.oracle.checks:  # of its own: it never sees what is changed in place and not returned
+        if not trial.calls.oracle.checks:  # of its own: it never sees what is changed in place and not returned
             wanted += [slot for slot in changed if slot.nbytes]
         if len(wanted) < 2:
             return  # the variants themselves ask about it
-        for number in sorted(trial.chance.sample(range(len(wanted)), min(MOST, len(wanted)))):
+        for number in sorted(trial.calls.chance.sample(range(len(wanted)), min(MOST, len(wanted)))):
             slot = wanted[number]
             said = ACCEPTED.format(number=number + 1, count=len(wanted), shape=as_told(slot))
             kind = f"{slot.dtype} {len(slot.shape)}"
@@ -111,10 +111,10 @@ class EachOutput:
 
 
 def _is_right_without(slot: Slot, trial: Trial, given: Input, call: Call, output: Buffer) -> bool:
-    changed = trial.buffer(PLACE, given.layout.output_bytes)
-    trial.memory.copy(changed, output, given.layout.output_bytes)
+    changed = trial.calls.buffer(PLACE, given.layout.output_bytes)
+    trial.calls.memory.copy(changed, output, given.layout.output_bytes)
     changed[slot.output : slot.output + slot.nbytes] = 0
-    return trial.judge_output(given, call, changed, public=True)["good"] is True
+    return trial.calls.judge_output(given, call, changed, public=True)["good"] is True
 
 
 def _is_zero(slot: Slot, output: Buffer) -> bool:
@@ -131,7 +131,7 @@ def _first_changed(trial: Trial, given: Input, changed: Sequence[Slot]) -> str:
     for slot in changed:
         words = slot.nbytes // WORD * WORD
         before, after = given.inputs[max(slot.input, 0) :], given.expected[slot.output :]
-        if slot.input < 0 or (words and not trial.memory.same(before, after, words)):
+        if slot.input < 0 or (words and not trial.calls.memory.same(before, after, words)):
             return as_told(slot)
     return ""
 

@@ -63,8 +63,8 @@ class Drawn:
 
 def draw(trial: Trial, case: Case) -> Drawn:
     """Two seeds, and the first of them again; a third where a tensor seems to follow none. Raises OracleFailed."""
-    oracle, memory, seed = trial.oracle, trial.memory, fresh_seed(trial.chance)
-    one, other = (oracle.make(case, number) for number in (seed, fresh_seed(trial.chance)))
+    oracle, memory, seed = trial.calls.oracle, trial.calls.memory, fresh_seed(trial.calls.chance)
+    one, other = (oracle.make(case, number) for number in (seed, fresh_seed(trial.calls.chance)))
     alike = one.layout == other.layout and memory.same(one.inputs, other.inputs, one.layout.input_bytes)
     plain, changed = moved(one.layout, other.layout), set(_unlike(memory, one, other))
     oracle.release(other)
@@ -77,7 +77,7 @@ def draw(trial: Trial, case: Case) -> Drawn:
     oracle.release(again)
     fixed = _given(one.layout, trial.problem.interface) - changed
     if fixed:
-        third = oracle.make(case, fresh_seed(trial.chance))
+        third = oracle.make(case, fresh_seed(trial.calls.chance))
         fixed -= set(_unlike(memory, one, third))
         oracle.release(third)
     oracle.release(one)

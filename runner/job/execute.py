@@ -118,9 +118,8 @@ def _judge(
         profile=hardware.profile,
         emit=emit,
         another_oracle=ready.another_oracle,
+        into=evidence,
     )
-    evidence.update(trial.evidence)
-    trial.evidence = evidence
     evidence.update(_circumstances(job, ready))
     evidence.update(_bounds(job, problem, ready, evidence))
     if job.mode in TIMED_MODES:
@@ -156,9 +155,9 @@ def _judge(
         trial.time_copies()
     phases.add("calls", sum(side.device_s for side in sides.values()))
     phases.add("steps", sum(side.steps_s for side in sides.values()))
-    phases.add("inputs", trial.oracle.asked.seconds)
-    phases.add("problem", trial.oracle.problem_s)
-    phases.add("comparing", trial.comparing.seconds)
+    phases.add("inputs", trial.calls.oracle.asked.seconds)
+    phases.add("problem", trial.calls.oracle.problem_s)
+    phases.add("comparing", trial.calls.comparing.seconds)
     evidence["findings"] += rules.findings(evidence)  # after those of the comparing
     return report_of(blank, evidence, sides[B].logs())
 

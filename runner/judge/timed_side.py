@@ -7,22 +7,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from problems.spec import Case
 from problems.tolerance import Tolerance
 from runner.evidence import throttle
 from runner.evidence.schedule import A, I
 from runner.judge import timing
+from runner.judge.calls import Calls
 from runner.judge.data.call import Call, Input
 from runner.judge.data.criterion import Rule
 from runner.judge.data.faults import IncumbentFailed, OracleFailed
 from runner.judge.data.memory import Buffer
 from runner.judge.device.telemetry import Telemetry
-
-if TYPE_CHECKING:
-    from runner.judge.time_budget import Stage
-    from runner.judge.trial import Trial
+from runner.judge.time_budget import Stage
 
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
 REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
@@ -53,37 +51,37 @@ class TimedSide:
     """One side in one case. What counts is called on inputs that were never seen before. Now and then an input comes
     again, or nearly so: that counts for nothing, but shows what is kept between calls."""
 
-    def __init__(self, trial: Trial, side: str, case: Case, stage: Stage) -> None:
-        self._trial = trial
+    def __init__(self, calls: Calls, side: str, case: Case, stage: Stage) -> None:
+        self._calls = calls
         self._side = side
         self._case = case
         self._stage = stage
         self._turns: list[_Turn] = []
-        self._calls: list[tuple[Call, Buffer]] = []
+        self._made: list[tuple[Call, Buffer]] = []
 
     def make_ready(self, calls: int) -> None:
-        chance = self._trial.chance
+        chance = self._calls.chance
         near, repeat = (calls > 1 and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
         twin = chance.randrange(calls) if near else None
         strictly = chance.randrange(calls) if self._side != A and chance.random() < STRICT_SHARE else None
-        made = self._trial.fresh(self._case, calls, near_to=twin, strictly=strictly)
+        made = self._calls.fresh(self._case, calls, near_to=twin, strictly=strictly)
         self._turns = [_Turn(given, number) for number, given in enumerate(made[:calls])]
         if twin is not None:
             self._turns.insert(twin + 1, _Turn(made[calls], calls, twin, near=True))
         if repeat:
             at = chance.randrange(len(self._turns))
             twin_turn = self._turns[at]
-            hot = self._trial.memory.sweeps and chance.random() < HOT_SHARE
+            hot = self._calls.memory.sweeps and chance.random() < HOT_SHARE
             again = _Turn(twin_turn.given, calls + 1, twin_turn.buffer, hot=hot)
             self._turns.insert(chance.randint(at + 1, len(self._turns)), again)
         for turn in self._turns:
-            self._trial.buffer(turn.buffer, turn.given.layout.output_bytes)
+            self._calls.buffer(turn.buffer, turn.given.layout.output_bytes)
 
     def visit(self, most_calls: int) -> Evidence | None:
         """A call in each place that the data take, before anything is decided: code may prepare itself there once, late
         for the gate, and a device is slower where it never was. Where calls are long no place matters, and a few are
         enough. The entry of a wrong output, or None."""
-        left, calls = self._trial.sides[self._side].begin_turns(), FIRST_VISITS
+        left, calls = self._calls.sides[self._side].begin_turns(), FIRST_VISITS
         while left > 0:
             self.make_ready(min(left, calls, most_calls))
             samples = self.run_block(decides=False)
@@ -96,31 +94,31 @@ class TimedSide:
         return None
 
     def run_block(self, *, idle: bool = False, decides: bool = True) -> list[list[int]]:
-        if not self._trial.queueing:
-            self._trial.sides[self._side].move()
+        if not self._calls.queueing:
+            self._calls.sides[self._side].move()
         with _no_collector():
-            self._calls = [
-                self._trial.call(self._side, turn.given, self._stage, turn.buffer, idle=idle, hot=turn.hot)
+            self._made = [
+                self._calls.call(self._side, turn.given, self._stage, turn.buffer, idle=idle, hot=turn.hot)
                 for turn in self._turns
             ]
         if decides and not idle:
             self._queue_or_not()
         return [
-            call.sample for (call, _), turn in zip(self._calls, self._turns, strict=True) if idle or turn.twin is None
+            call.sample for (call, _), turn in zip(self._made, self._turns, strict=True) if idle or turn.twin is None
         ]
 
     def _queue_or_not(self) -> None:
         """Where most calls of one side cannot be queued, none of this case is: sides are compared on the same way."""
-        ahead = sum(call.queued for call, _ in self._calls)
-        if self._trial.queueing and 2 * ahead < len(self._calls):
-            self._trial.queueing = False
+        ahead = sum(call.queued for call, _ in self._made)
+        if self._calls.queueing and 2 * ahead < len(self._made):
+            self._calls.queueing = False
 
     def settle(self) -> timing.Settled:
         """Every output is compared, also of a repeat. Raises OracleFailed where it is the baseline's that is wrong,
         IncumbentFailed where it is the incumbent's."""
         try:
-            for (call, output), turn in zip(self._calls, self._turns, strict=True):
-                entry = self._trial.judge_output(turn.given, call, output, public=False, side=self._side)
+            for (call, output), turn in zip(self._made, self._turns, strict=True):
+                entry = self._calls.judge_output(turn.given, call, output, public=False, side=self._side)
                 if not entry["good"]:
                     if self._side == A:
                         raise OracleFailed(f"the baseline is wrong: {entry['message']}")
@@ -133,16 +131,16 @@ class TimedSide:
 
     def _repeats(self) -> Iterator[Evidence]:
         fresh = {turn.buffer: at for at, turn in enumerate(self._turns)}
-        for (call, output), turn in zip(self._calls, self._turns, strict=True):
+        for (call, output), turn in zip(self._made, self._turns, strict=True):
             if turn.twin is None:
                 continue
-            first, its_output = self._calls[fresh[turn.twin]]
+            first, its_output = self._made[fresh[turn.twin]]
             repeat = {"fresh": first.sample, "again": call.sample, "near": turn.near, "hot": turn.hot}
             if turn.near:
                 yield {**repeat, "same_bits": False}
             else:
                 first_one = replace(turn.given, expected=its_output, expected64=None)
-                found = self._trial.memory.compare(first_one, output, Rule(tolerance=EXACT))
+                found = self._calls.memory.compare(first_one, output, Rule(tolerance=EXACT))
                 same = all(figures.different == 0 for figures in found)
                 yield {**repeat, "same_bits": same}
 
@@ -150,8 +148,8 @@ class TimedSide:
         """Gives the memory of the block's inputs back."""
         given = [turn.given for turn in self._turns if turn.twin is None or turn.near]
         for one in given:
-            self._trial.oracle.release(one)
-        self._turns, self._calls = [], []
+            self._calls.oracle.release(one)
+        self._turns, self._made = [], []
         return given
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,15 +17,14 @@ from problems.spec import MODEL, Case, Problem, case_name
 from runner.evidence import blame, certificate, contexts, throttle
 from runner.evidence.certificate import WALL
 from runner.evidence.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
-from runner.judge import evidence, own_check, timing
+from runner.judge import evidence, timing
+from runner.judge.calls import Calls
 from runner.judge.cases import fresh_seed, plan_checks
-from runner.judge.data import compare, explain
-from runner.judge.data.call import Call, Input
-from runner.judge.data.clock import Stopwatch, WallClock
-from runner.judge.data.criterion import Rule
+from runner.judge.data.call import Input
+from runner.judge.data.clock import WallClock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.layout import Layout
-from runner.judge.data.memory import Buffer, Memory, NoMemory
+from runner.judge.data.memory import Memory, NoMemory
 from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.sides.copy_times import Copies
@@ -37,9 +35,6 @@ from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide, pause_for
 from sandbox.errors import SandboxError
 
-CHANGED_IN_PLACE: Final = (
-    "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
-)
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
 MOST_IDLE: Final = 8  # times the profile's idle calls, where most are disturbed
 IDLE_S: Final = 3.0  # and for no longer, since the stage's time limit runs
@@ -67,36 +62,29 @@ class Trial:
         profile: Profile,
         emit: Emit,
         another_oracle: Callable[[], Oracle] | None = None,
+        into: Evidence | None = None,
     ) -> None:
-        """`another_oracle` closes the one there is and starts another, for checks that fail (own_check.py)."""
+        """`into`: the evidence to write to, a new one where it is not given."""
         self.problem = problem
-        self.memory = memory
-        self.oracle = oracle
-        self.another_oracle = another_oracle
-        self.sides = sides
         self.profile = profile.within(problem.ranked_timeout_s, len(problem.benchmarks))
         self.emit = emit
-        self.chance = random.SystemRandom()
-        self.comparing = Stopwatch()
-        self.queueing = True  # do devices get their work beforehand, in this case?
-        self._buffers: list[Buffer] = []
+        self.evidence = {} if into is None else into
+        self.evidence |= evidence.blank(problem, mode, self.profile)
+        self.calls = Calls(problem, oracle, sides, memory, evidence=self.evidence, another_oracle=another_oracle)
         self._copies: list[tuple[Evidence, Copies]] = []
-        self._called: set[tuple[str, str]] = set()  # side and case
-        self._each_bytes = 0  # that the judge keeps of a call, at the most so far
-        self._cancels = False  # is an output so near nothing that only double precision tells right from wrong?
-        self.evidence = evidence.blank(problem, mode, self.profile)
+        self._each_bytes = 0  # the most that the judge has kept of a call so far
 
     @property
     def order(self) -> tuple[str, ...]:
-        return ABIIBA if I in self.sides else ABBA
+        return ABIIBA if I in self.calls.sides else ABBA
 
     # -- building ------------------------------------------------------------------------------------------------
 
     def load_oracle(self) -> None:
         """The problem into its container. A Model has one seed a run: every side constructs it with that."""
-        seed = fresh_seed(self.chance) if self.problem.interface == MODEL else None
+        seed = fresh_seed(self.calls.chance) if self.problem.interface == MODEL else None
         self.evidence["init_seed"] = seed
-        self.oracle.load(dict(self.problem.files), seed)
+        self.calls.oracle.load(dict(self.problem.files), seed)
 
     def load_incumbent(self, source: str) -> None:
         try:
@@ -107,11 +95,11 @@ class Trial:
     def load(self, source: str, side: str = B) -> None:
         """A submission into its container. The problem's files go along, the reference where it is needed there."""
         problem = self.problem
-        tenant, given = self.sides[side], {**files_beside(source, problem.files), problem.submission_name: source}
+        tenant, given = self.calls.sides[side], {**files_beside(source, problem.files), problem.submission_name: source}
         if problem.build is None:
             tenant.load(given, problem.submission_name, problem.entry, problem.interface, problem.test_timeout_s)
             return
-        flags = problem.build.flags("g++" if self.memory.device == "cpu" else "nvcc")
+        flags = problem.build.flags("g++" if self.calls.memory.device == "cpu" else "nvcc")
         build = {"sources": list(problem.build.sources), "flags": flags, "limit_s": COMPILE_S}
         longest_s = COMPILE_S + problem.test_timeout_s
         tenant.load(given, problem.submission_name, problem.entry, problem.interface, longest_s, build)
@@ -121,7 +109,7 @@ class Trial:
         problem = self.problem
         name, files = baseline_files(problem)
         try:
-            self.sides[A].load(files, name, problem.entry, problem.interface, 120)
+            self.calls.sides[A].load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:
             raise OracleFailed(f"the baseline does not load: {fault}", fault.share) from None
 
@@ -145,17 +133,17 @@ class Trial:
             raise failed
 
     def _check(self) -> None:
-        planned = plan_checks(self.problem, self.chance)
+        planned = plan_checks(self.problem, self.calls.chance)
         stage = self._stage("Checking", self.problem.test_timeout_s)
         for done, plan in enumerate(planned):
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
-                self.sides[B].stop_logs()
-            given = self.oracle.make(plan.case, plan.seed, fp64=self.rule(plan.case).fp64(timed=False))
+                self.calls.sides[B].stop_logs()
+            given = self.calls.oracle.make(plan.case, plan.seed, fp64=self.calls.rule(plan.case).fp64(timed=False))
             self._each_bytes = max(self._each_bytes, _kept_bytes(given.layout))
-            call, output = self.call(B, given, stage, 0, public=plan.public)
-            check = self.judge_output(given, call, output, public=plan.public)
-            self.oracle.release(given)
+            call, output = self.calls.call(B, given, stage, 0, public=plan.public)
+            check = self.calls.judge_output(given, call, output, public=plan.public)
+            self.calls.oracle.release(given)
             check["arguments"] = dict(plan.case)
             self.evidence["checks"].append(check)
             if not check["good"]:
@@ -163,115 +151,12 @@ class Trial:
         self.emit("checking", "", {"done": len(planned), "total": len(planned)})
 
     def _stage(self, name: str, limit_s: float) -> Stage:
-        sides = list(self.sides.values())
+        sides = list(self.calls.sides.values())
         meters = [side.meter for side in sides if side.meter is not None]
         watch = None
-        if self.oracle.meter is not None:
-            watch = Watch(meters, self.oracle.meter, lambda: sum(side.polled_ns for side in sides))
-        return Stage(name, limit_s, self.oracle.asked, watch=watch)
-
-    def fresh(self, case: Case, count: int, *, near_to: int | None = None, strictly: int | None = None) -> list[Input]:
-        """So many inputs that no one has seen; behind them, where `near_to` is the place of one, another like that but
-        for a few elements. The one at the place `strictly` is held against double precision, as in a check."""
-        seeds: list[tuple[int, int | None]] = [(fresh_seed(self.chance), None) for _ in range(count)]
-        if near_to is not None:
-            seeds.append((seeds[near_to][0], fresh_seed(self.chance)))
-        rule = self.rule(case)
-        last = len(seeds) if strictly is None else strictly
-        made = self.oracle.make_all(case, seeds[:last] + seeds[last + 1 :], fp64=rule.fp64(timed=not self._cancels))
-        made[last:last] = self.oracle.make_all(case, seeds[last : last + 1], fp64=rule.fp64(timed=False))
-        return made
-
-    def call(
-        self,
-        side: str,
-        given: Input,
-        stage: Stage,
-        buffer: int,
-        *,
-        public: bool = False,
-        idle: bool = False,
-        hot: bool = False,
-    ) -> tuple[Call, Buffer]:
-        """One call. What a tenant says of a secret case reaches nobody: it may hold the case's data."""
-        tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
-        is_first = not idle and (side, given.case) not in self._called
-        try:
-            with stage.spent_by(side):
-                tenant.lay_out(given.layout, stage.left_s())
-                limit_s = stage.left_s(is_first=is_first)
-                answer = tenant.call(given, output, limit_s, idle=idle, hot=hot, queue=self.queueing)
-            self._called |= {(side, given.case)} if is_first else set()
-            return answer, output
-        except Fault as fault:
-            stage.left_s()  # where it was the stage that ran out, it says so, and whose time it was
-            if side == A:
-                raise OracleFailed(f"the baseline failed: {fault}", fault.share) from None
-            if side == I:
-                raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
-            if public:
-                raise fault.about(given.case) from None
-            raise fault.without_data(explain.size_class(given.layout)) from None
-
-    def rule(self, case: Case) -> Rule:
-        return Rule.of(self.problem, case, own_check=self.oracle.checks)
-
-    def buffer(self, index: int, size: int) -> Buffer:
-        """Private memory for an output, touched beforehand: no page fault of ours inside the clock."""
-        while len(self._buffers) <= index:
-            self._buffers.append(self.memory.buffer(size))
-        if len(self._buffers[index]) < size:
-            self._buffers[index] = self.memory.buffer(size)
-        return self._buffers[index]
-
-    def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool, side: str = B) -> dict[str, Any]:
-        """One entry of evidence["checks"]: our own comparison, or the problem's where it brings one."""
-        rule = self.rule(given.arguments)
-        with self.comparing.running():
-            found = self.memory.compare(given, output, rule)
-        self._cancels |= any(one.references_own for one in found)
-        entry = evidence.blank_check(given, found, public=public)
-        if call.late:
-            _fail(
-                entry,
-                "late_write",
-                "The output changed after the call had returned; finish all work before you return.",
-            )
-            entry["outcome"] = "policy"
-        elif self.oracle.checks:
-            good, said = own_check.ask(self, given, output, side)
-            if not good:
-                _fail(
-                    entry,
-                    "check_failed",
-                    f"Case {given.case}: {said}" if public else "A secret case: the problem's own check failed.",
-                )
-        if entry["good"]:
-            for index, figures in enumerate(found):
-                if not figures.good:
-                    _fail(entry, figures.reason, self._explained(given, found, index, public=public))
-                    break
-        if entry["good"] and side == B and given.expected64 is not None:
-            case = given.case if public else "a secret case"
-            self._note(explain.precision_findings(case, given.layout, found, rule))
-        if entry["good"] and not call.inputs_kept:
-            _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
-        return entry
-
-    def _explained(self, given: Input, found: list[compare.Figures], index: int, *, public: bool) -> str:
-        """What is wrong with this output, for the author."""
-        figures = found[index]
-        said = explain.explain_secret(figures)
-        if public:
-            said = explain.explain(given.case, figures, index, len(found))
-        slot = [slot for slot in given.layout.outputs if slot.nbytes][index]
-        is_state = self.problem.interface == MODEL and slot.role == "inout"
-        return f"{said} {CHANGED_IN_PLACE}" if is_state else said
-
-    def _note(self, found: list[dict[str, Any]]) -> None:
-        """Each finding once a case, however many calls show it."""
-        known = {(finding["rule"], finding["case"]) for finding in self.evidence["findings"]}
-        self.evidence["findings"] += [one for one in found if (one["rule"], one["case"]) not in known]
+        if self.calls.oracle.meter is not None:
+            watch = Watch(meters, self.calls.oracle.meter, lambda: sum(side.polled_ns for side in sides))
+        return Stage(name, limit_s, self.calls.oracle.asked, watch=watch)
 
     # -- timing --------------------------------------------------------------------------------------------------
 
@@ -285,7 +170,7 @@ class Trial:
         apart = contexts.of_evidence(self.evidence)
         self.evidence["telemetry"] = telemetry.level
         self.evidence["timing"] = [timing.blank(case_name(case), dict(case)) | copy.deepcopy(apart) for case in cases]
-        for done, index in enumerate(self.chance.sample(range(len(cases)), len(cases))):
+        for done, index in enumerate(self.calls.chance.sample(range(len(cases)), len(cases))):
             progress = {"case": done + 1, "cases": len(cases)}
             self.emit("timing", case_name(cases[index]), progress)
             entry = self.evidence["timing"][index]
@@ -304,8 +189,8 @@ class Trial:
         self, case: Case, entry: Evidence, stage: Stage, telemetry: Telemetry, progress: dict[str, Any]
     ) -> Evidence | None:
         """The entry of a wrong output, or None."""
-        self.queueing = True
-        sides = {name: TimedSide(self, name, case, stage) for name in self.sides}
+        self.calls.queueing = True
+        sides = {name: TimedSide(self.calls, name, case, stage) for name in self.calls.sides}
         entry["idle"], given = self._idle(sides[A])
         entry["probe_limit_ns"] = blame.probe_limit_ns(entry["idle"], contexts.samples_of(self.evidence))
         layout = given[0].layout
@@ -313,8 +198,8 @@ class Trial:
         entry["eager_ns"] = min(one.eager_ns for one in given)  # a disturbed machine makes nobody look too fast
         most_calls = self._most_calls(_kept_bytes(layout))
         plan = Schedule(self.profile, self.order, most_calls=most_calls)
-        if self.memory.moves:
-            for side in self.chance.sample(list(sides.values()), len(sides)):
+        if self.calls.memory.moves:
+            for side in self.calls.chance.sample(list(sides.values()), len(sides)):
                 if (unlike := side.visit(most_calls)) is not None:
                     return unlike
 
@@ -330,14 +215,14 @@ class Trial:
             WallClock(),
             self._times_of(entry),
             pause_for(telemetry),
-            self.chance,
+            self.calls.chance,
             entry,
             tell,
         )
         wrong = run.run()
-        entry["queued"] = self.queueing
-        entry["places"] = min(len(set(tenant.whereabouts)) for tenant in self.sides.values())
-        if (made := Copies.of(case, layout, self.sides)) is not None:
+        entry["queued"] = self.calls.queueing
+        entry["places"] = min(len(set(tenant.whereabouts)) for tenant in self.calls.sides.values())
+        if (made := Copies.of(case, layout, self.calls.sides)) is not None:
             self._copies.append((entry, made))
         return wrong
 
@@ -348,10 +233,10 @@ class Trial:
             return
         try:
             for entry, made in self._copies:
-                (given,) = self.fresh(made.case, 1)
-                into = self.buffer(0, given.layout.output_bytes)
-                entry["copies"] = made.time(self.sides, given, into)
-                self.oracle.release(given)
+                (given,) = self.calls.fresh(made.case, 1)
+                into = self.calls.buffer(0, given.layout.output_bytes)
+                entry["copies"] = made.time(self.calls.sides, given, into)
+                self.calls.oracle.release(given)
         except (NoMemory, RuntimeError) as err:  # of a device, which nobody's code is to blame for any more
             raise SandboxError(f"the judge's own copies could not be timed: {err}") from None
 
@@ -384,7 +269,7 @@ class Trial:
 
     def _most_calls(self, each_bytes: int) -> int:
         """How many calls of a block the judge's memory holds."""
-        return int(max(self.memory.snapshot_bytes // max(each_bytes, 1) - 1, 1))
+        return int(max(self.calls.memory.snapshot_bytes // max(each_bytes, 1) - 1, 1))
 
     @contextmanager
     def _tenants_memory(self) -> Iterator[None]:
@@ -394,7 +279,7 @@ class Trial:
             yield
         except NoMemory as err:
             log.warning("%s", err)
-            if self._each_bytes > self.memory.snapshot_bytes // LARGE:
+            if self._each_bytes > self.calls.memory.snapshot_bytes // LARGE:
                 raise OracleFailed(
                     f"with {self._each_bytes >> 20} MiB of inputs and outputs a call too little of this hardware's "
                     "memory is left for the judge; choose smaller sizes"
@@ -413,7 +298,3 @@ class Trial:
 def _kept_bytes(layout: Layout) -> int:
     """Of one call: inputs, what is expected, what came."""
     return layout.input_bytes + 2 * layout.output_bytes
-
-
-def _fail(entry: dict[str, Any], reason: str, message: str) -> None:
-    entry.update(good=False, reason=reason, message=message)

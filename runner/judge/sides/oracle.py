@@ -198,7 +198,7 @@ class Oracle:
         self._memory.release()
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
-        """The problem's own `check_implementation` on these bytes. Whose fault a failure is: own_check.py."""
+        """The problem's own `check_implementation` on these bytes. Whose fault a failure is: calls.py."""
         with self.asked.running(), _blaming_the_problem():
             self._memory.copy(self._answer.bytes, output, layout.output_bytes)
             answer = self._ask({"do": "check", "number": number})

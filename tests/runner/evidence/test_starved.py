@@ -17,10 +17,10 @@ from runner.evidence import schema, verdict
 from runner.evidence.schedule import A, B, I
 from runner.evidence.starved import Reading, Share, is_starved
 from runner.job import execute
+from runner.judge.calls import Calls
 from runner.judge.data.clock import Stopwatch, WallClock
 from runner.judge.data.faults import BUILD, Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.processor import Meter, Others, Watch
-from runner.judge.own_check import ask
 from runner.judge.sides import control_pages as orders_module
 from runner.judge.sides import oracle as oracle_module
 from runner.judge.sides.control_pages import Orders
@@ -212,9 +212,11 @@ def test_a_check_that_was_starved_is_no_output_s_fault() -> None:
     def never(*given: Any) -> Any:
         raise OracleFailed("it gave no answer within 120 s", OVERLOADED)
 
-    trial: Any = SimpleNamespace(oracle=SimpleNamespace(check=never), another_oracle=lambda: pytest.fail("asked again"))
+    oracle: Any = SimpleNamespace(check=never)
+    problem: Any = None
+    calls = Calls(problem, oracle, {}, problem, evidence={}, another_oracle=lambda: pytest.fail("asked again"))
     with pytest.raises(OracleFailed):
-        ask(trial, SimpleNamespace(case="n=1", number=1, layout=None), None, B)  # type: ignore[arg-type]
+        calls._own_check(SimpleNamespace(case="n=1", number=1, layout=None), None, B)  # type: ignore[arg-type]
 
 
 # -- a stage -----------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def test_the_first_call_of_each_case_has_more_time() -> None:
     problem: Any = SimpleNamespace(ranking_by="geom", ranked_timeout_s=180.0, benchmarks=())
     trial = Trial(problem, "test", None, sides, memory, profile=CPU, emit=print)  # type: ignore[arg-type]
     for case, idle in (("a", True), ("a", False), ("a", False), ("b", False), ("a", False)):
-        trial.call(B, given(case), stage, 0, idle=idle)
+        trial.calls.call(B, given(case), stage, 0, idle=idle)
     assert tenant.limits == [CALL_S, FIRST_CALL_S, CALL_S, FIRST_CALL_S, CALL_S]
 
 

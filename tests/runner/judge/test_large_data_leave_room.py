@@ -90,8 +90,8 @@ def copying(**evidence: Any) -> Any:
     made = trial(1)
     made.evidence |= evidence
     made._copies = [({}, NoRoom())]
-    made.fresh = lambda case, count: [SimpleNamespace(layout=SimpleNamespace(output_bytes=4))] * count
-    made.buffer = lambda index, size: None
+    made.calls.fresh = lambda case, count: [SimpleNamespace(layout=SimpleNamespace(output_bytes=4))] * count
+    made.calls.buffer = lambda index, size: None
     return made
 
 

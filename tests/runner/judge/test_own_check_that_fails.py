@@ -121,7 +121,7 @@ def test_a_check_that_fails_after_a_while_blames_no_right_output(tmp_path: Path)
 
 
 def timed(trial: Trial, side: str) -> Any:
-    one = TimedSide(trial, side, TIMED, Stage("Timing", 60, trial.oracle.asked))
+    one = TimedSide(trial.calls, side, TIMED, Stage("Timing", 60, trial.calls.oracle.asked))
     one.make_ready(3)
     one.run_block()
     return one.settle()
@@ -129,13 +129,13 @@ def timed(trial: Trial, side: str) -> Any:
 
 def test_a_timed_call_is_judged_alike_and_nothing_of_it_is_told(tmp_path: Path) -> None:
     with trial_of(problem(), WILD, tmp_path) as trial:
-        before, asked = trial.oracle, trial.oracle.asked
+        before, asked = trial.calls.oracle, trial.calls.oracle.asked
         wrong = timed(trial, B).wrong
         assert wrong["reason"] == "check_failed"
         assert wrong["message"] == "A secret case: the problem's own check failed."
-        assert trial.oracle is not before
-        assert trial.oracle.asked is asked
-        assert trial.oracle.problem_s > before.problem_s > 0
+        assert trial.calls.oracle is not before
+        assert trial.calls.oracle.asked is asked
+        assert trial.calls.oracle.problem_s > before.problem_s > 0
 
 
 @pytest.mark.parametrize(("side", "failure"), [(A, OracleFailed), (I, IncumbentFailed)])

@@ -42,7 +42,7 @@ def found(folder: Path, off: float, side: str) -> str:
         trial = Trial(problem, "ranked", oracle, sides, HostMemory(), profile=CPU, emit=lambda *told: None)
         oracle.make(CASE, 1, fp64="condition")  # as in a check, which comes first
         trial.load(SLOPPY.replace("OFF", str(off)), B)
-        timed = TimedSide(trial, side, CASE, Stage("Timing", 60, Stopwatch()))
+        timed = TimedSide(trial.calls, side, CASE, Stage("Timing", 60, Stopwatch()))
         for calls in (1, 4):
             timed.make_ready(calls)
             timed.run_block()

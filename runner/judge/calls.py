@@ -1,0 +1,221 @@
+"""Calls of one trial: fresh inputs, the call itself, and the comparison of its output.
+
+Trial and TimedSide share one Calls object. A problem's own check that raises, dies or never ends says nothing by
+itself: an index out of range is the output's fault, a check that needs too much memory is the problem's. So a second,
+fresh oracle gets the same data. It must take the reference's output, and must fail on this output again or refuse it;
+otherwise the problem's code is to blame, for example because it ran out of memory over all earlier questions. The
+admission test blames no competitor: there the same oracle is asked whether it takes the reference's output.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+from problems.spec import MODEL, Case, Problem
+from runner.evidence.schedule import A, B, I
+from runner.evidence.starved import is_starved
+from runner.judge import evidence
+from runner.judge.cases import fresh_seed
+from runner.judge.data import compare, explain
+from runner.judge.data.call import Call, Input
+from runner.judge.data.clock import Stopwatch
+from runner.judge.data.criterion import Rule
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, ProblemRaised
+from runner.judge.data.memory import Buffer, Memory
+from runner.judge.sides.oracle import Oracle
+from runner.judge.sides.tenant import Tenant
+from runner.judge.time_budget import Stage
+
+CHANGED_IN_PLACE: Final = (
+    "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
+)
+WHILE: Final = "\nwhile it was asked to "  # as sandbox/inside/oracle.py says it
+SAID_CHARS: Final = 500  # of an error's last line
+
+
+log = logging.getLogger("runner.calls")
+
+
+class Calls:
+    """Oracle, sides, memory and output buffers of one trial, and every act on them that is one call."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        sides: dict[str, Tenant],
+        memory: Memory,
+        *,
+        evidence: dict[str, Any],
+        another_oracle: Callable[[], Oracle] | None = None,
+    ) -> None:
+        """`another_oracle` closes the present oracle and starts a new one, for checks that fail."""
+        self.problem = problem
+        self.oracle = oracle
+        self.another_oracle = another_oracle
+        self.sides = sides
+        self.memory = memory
+        self.evidence = evidence
+        self.chance = random.SystemRandom()
+        self.comparing = Stopwatch()
+        self.queueing = True  # do devices get their work beforehand, in this case?
+        self._buffers: list[Buffer] = []
+        self._called: set[tuple[str, str]] = set()  # side and case
+        self._cancels = False  # is an output so near zero that only double precision tells right from wrong?
+
+    def fresh(self, case: Case, count: int, *, near_to: int | None = None, strictly: int | None = None) -> list[Input]:
+        """So many inputs that no one has seen; behind them, where `near_to` is the place of one, another like that but
+        for a few elements. The one at the place `strictly` is held against double precision, as in a check."""
+        seeds: list[tuple[int, int | None]] = [(fresh_seed(self.chance), None) for _ in range(count)]
+        if near_to is not None:
+            seeds.append((seeds[near_to][0], fresh_seed(self.chance)))
+        rule = self.rule(case)
+        last = len(seeds) if strictly is None else strictly
+        made = self.oracle.make_all(case, seeds[:last] + seeds[last + 1 :], fp64=rule.fp64(timed=not self._cancels))
+        made[last:last] = self.oracle.make_all(case, seeds[last : last + 1], fp64=rule.fp64(timed=False))
+        return made
+
+    def call(
+        self,
+        side: str,
+        given: Input,
+        stage: Stage,
+        buffer: int,
+        *,
+        public: bool = False,
+        idle: bool = False,
+        hot: bool = False,
+    ) -> tuple[Call, Buffer]:
+        """One call. What a tenant says of a secret case reaches nobody: it may hold the case's data."""
+        tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
+        is_first = not idle and (side, given.case) not in self._called
+        try:
+            with stage.spent_by(side):
+                tenant.lay_out(given.layout, stage.left_s())
+                limit_s = stage.left_s(is_first=is_first)
+                answer = tenant.call(given, output, limit_s, idle=idle, hot=hot, queue=self.queueing)
+            self._called |= {(side, given.case)} if is_first else set()
+            return answer, output
+        except Fault as fault:
+            stage.left_s()  # where it was the stage that ran out, it says so, and whose time it was
+            if side == A:
+                raise OracleFailed(f"the baseline failed: {fault}", fault.share) from None
+            if side == I:
+                raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
+            if public:
+                raise fault.about(given.case) from None
+            raise fault.without_data(explain.size_class(given.layout)) from None
+
+    def rule(self, case: Case) -> Rule:
+        return Rule.of(self.problem, case, own_check=self.oracle.checks)
+
+    def buffer(self, index: int, size: int) -> Buffer:
+        """Private memory for an output, touched beforehand: no page fault of ours inside the clock."""
+        while len(self._buffers) <= index:
+            self._buffers.append(self.memory.buffer(size))
+        if len(self._buffers[index]) < size:
+            self._buffers[index] = self.memory.buffer(size)
+        return self._buffers[index]
+
+    def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool, side: str = B) -> dict[str, Any]:
+        """One entry of evidence["checks"]: our own comparison, or the problem's where it brings one."""
+        rule = self.rule(given.arguments)
+        with self.comparing.running():
+            found = self.memory.compare(given, output, rule)
+        self._cancels |= any(one.references_own for one in found)
+        entry = evidence.blank_check(given, found, public=public)
+        if call.late:
+            _fail(
+                entry,
+                "late_write",
+                "The output changed after the call had returned; finish all work before you return.",
+            )
+            entry["outcome"] = "policy"
+        elif self.oracle.checks:
+            good, said = self._own_check(given, output, side)
+            if not good:
+                _fail(
+                    entry,
+                    "check_failed",
+                    f"Case {given.case}: {said}" if public else "A secret case: the problem's own check failed.",
+                )
+        if entry["good"]:
+            for index, figures in enumerate(found):
+                if not figures.good:
+                    _fail(entry, figures.reason, self._explained(given, found, index, public=public))
+                    break
+        if entry["good"] and side == B and given.expected64 is not None:
+            case = given.case if public else "a secret case"
+            self._note(explain.precision_findings(case, given.layout, found, rule))
+        if entry["good"] and not call.inputs_kept:
+            _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
+        return entry
+
+    def _own_check(self, given: Input, output: Buffer, side: str) -> tuple[bool, str]:
+        """Return whether the problem's own check takes this output, and its message.
+
+        Raises OracleFailed where the check fails for another reason than this output, or on the baseline's output.
+        """
+        try:
+            return self.oracle.check(given.number, given.layout, output)
+        except OracleFailed as failed:
+            if side == A or (failed.share is not None and is_starved(failed.share.to_json())):
+                raise
+            log.warning("the problem's own check failed on an output in case %s: %s", given.case, failed)
+            if self.another_oracle is None:
+                is_outputs_fault = isinstance(failed, ProblemRaised) and _takes(self.oracle, given)
+            else:
+                is_outputs_fault = self._is_outputs_fault(self.another_oracle(), given, output)
+            if not is_outputs_fault:
+                raise
+            raised = str(failed).partition(WHILE)[0]  # what follows are the problem's own lines
+            last_line = raised.strip().rsplit("\n", 1)[-1][:SAID_CHARS]
+            return False, f"the problem's own check failed on your output: {last_line}"
+
+    def _is_outputs_fault(self, oracle: Oracle, given: Input, output: Buffer) -> bool:
+        """Ask another oracle, which replaces the trial's from then on."""
+        oracle.follow(self.oracle)
+        self.oracle = oracle
+        try:
+            oracle.load(dict(self.problem.files), self.evidence["init_seed"])
+            (again,) = oracle.make_all(given.arguments, [given.drawn_from])
+            if again.layout != given.layout or not _takes(oracle, again):
+                return False
+        except OracleFailed as failed:
+            log.warning("it fails on what the reference gave, too: %s", failed)
+            return False
+        try:
+            return not oracle.check(again.number, again.layout, output)[0]
+        except OracleFailed:
+            return True
+
+    def _explained(self, given: Input, found: list[compare.Figures], index: int, *, public: bool) -> str:
+        """What is wrong with this output, for the author."""
+        figures = found[index]
+        said = explain.explain_secret(figures)
+        if public:
+            said = explain.explain(given.case, figures, index, len(found))
+        slot = [slot for slot in given.layout.outputs if slot.nbytes][index]
+        is_state = self.problem.interface == MODEL and slot.role == "inout"
+        return f"{said} {CHANGED_IN_PLACE}" if is_state else said
+
+    def _note(self, found: list[dict[str, Any]]) -> None:
+        """Each finding once a case, however many calls show it."""
+        known = {(finding["rule"], finding["case"]) for finding in self.evidence["findings"]}
+        self.evidence["findings"] += [one for one in found if (one["rule"], one["case"]) not in known]
+
+
+def _takes(oracle: Oracle, given: Input) -> bool:
+    """Is what the reference gave right?"""
+    try:
+        return oracle.check(given.number, given.layout, given.expected)[0]
+    except OracleFailed as failed:
+        log.warning("it fails on what the reference gave, too: %s", failed)
+        return False
+
+
+def _fail(entry: dict[str, Any], reason: str, message: str) -> None:
+    entry.update(good=False, reason=reason, message=message)
