@@ -52,6 +52,7 @@ def check_commands(programs: Path) -> list[list[str]]:
         [str(programs / "ruff"), "format", "--check", "."],
         [str(programs / "mypy")],
         [str(programs / "lint-imports")],
+        [sys.executable, "-m", "deploy.ratchet"],
     ]
 
 
