@@ -1,8 +1,8 @@
 """HTTP caching: an ETag for each answer to a GET, and public answers for a moment.
 
 The ETag is a digest of the content, so it is right for every cause of a change. Rankings themselves are kept by their
-board's revision (standings/table.py). An answer is public only if the request names no user: neither cookie nor token.
-A cache then answers a crowd, at most PUBLIC_S late.
+board's revision (standings/read/table.py). An answer is public only if the request names no user: neither cookie nor
+token. A cache then answers a crowd, at most PUBLIC_S late.
 """
 
 from __future__ import annotations

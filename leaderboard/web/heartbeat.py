@@ -1,4 +1,4 @@
-"""Heartbeats of the web processes, every few seconds, from which sweepers notice an outage (outages.py)."""
+"""Heartbeats of the web processes, every few seconds, from which sweepers notice an outage (judging/outages.py)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ POOL: Final = sum(SHARES.values())  # connections of a pool in which each class 
 STATIC_PLACES: Final = 8  # they read files and use no connection
 WAIT_S: Final = 8.0  # below the 15 s of a runner's own patience
 RETRY_AFTER_S: Final = 5
-MOST_WAITING: Final = 200  # per class; each has an idle thread
+MOST_WAITING: Final = 200  # requests per class; each has an idle thread
 MOST_WAITING_AT_AN_ADDRESS: Final = 60
 
 _ACCOUNTS: Final = ("sign-in", "sign-up", "sign-out", "account", "tokens", "invite-code")

@@ -37,7 +37,7 @@ def refuse(path: str, status: int, retry_after_s: int) -> HttpResponse:
 
 @cache
 def _page(status: int) -> str:
-    """Render a page of refusal once: it is requested when the process is busy."""
+    """Return a page of refusal, rendered once, because these pages are requested under load."""
     return render_to_string(f"{status}.html")
 
 

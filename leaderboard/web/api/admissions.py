@@ -99,6 +99,6 @@ class Tests(Organisers):
 class Test(Organisers):
     @extend_schema(responses=AdmissionDetail)
     def get(self, request: Request, pk: int) -> Response:
-        """Return an admission test: the attempted answers, their outcomes and the margin. Organisers only."""
+        """Return an admission test: the test answers, their outcomes and the margin. Organisers only."""
         found = get_object_or_404(tests_of(self.caller(request)), pk=pk)
         return Response(AdmissionDetail(found).data)

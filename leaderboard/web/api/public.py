@@ -45,7 +45,7 @@ class Awards(Track):
 
 
 class Told(serializers.IntegerField):
-    """Count that is null while it is withheld, which it can be until the standing is final."""
+    """Count that may be withheld, as null, until the standing is final."""
 
     def to_representation(self, value: int) -> Any:
         return self.context["found"].told(value)

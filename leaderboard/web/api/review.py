@@ -30,7 +30,7 @@ from leaderboard.web.review import owner, queue
 from leaderboard.web.review.acts import ACTS
 from leaderboard.web.submissions import view as shape
 
-# act → (request shape, function); the page uses the same functions
+# act → (request shape, description); the page calls the same acts
 SENT: Final[dict[str, tuple[type[serializers.Serializer[Any]], str]]] = {
     case.CLAIM: (shapes.ClaimRequest, "Take a case for 30 minutes; again: for longer."),
     case.RELEASE: (shapes.Nothing, "Give a case back."),

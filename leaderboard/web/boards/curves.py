@@ -14,7 +14,7 @@ from typing import Final
 from leaderboard.standings.ranking.fast_p import MOST_P, Standing, Step
 from leaderboard.standings.read.boards import RecordLine
 
-MOST_CURVES: Final = 6  # as many as a reader can tell apart: tokens.css has a colour and a dash for each
+MOST_CURVES: Final = 6  # as many as a reader can distinguish: tokens.css has a colour and a dash for each
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 408.0, 12.0, 216.0
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 

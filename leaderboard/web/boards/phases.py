@@ -94,7 +94,7 @@ def _step(span: Span, here: Span) -> Step:
 
 
 def _to_come(last: Span, schedule: Schedule) -> list[Step]:
-    """Return the phase after a review, which a person has yet to declare."""
+    """Return the step after a review, which a person has yet to declare; empty in other phases."""
     if last.phase is not Phase.REVIEW:
         return []
     return [Step(_TITLES[Phase.OPEN if schedule.stays_open else Phase.FINAL], None, None, "coming")]

@@ -148,7 +148,7 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: i
 
 
 def _line(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the table: attempted answer, expected outcome, actual outcome."""
+    """Return a row of the table: test answer, expected outcome, actual outcome."""
     unknown = (line["name"], line["expected"])
     if line["name"].startswith(STARTER):
         language = line["name"].removeprefix(STARTER)

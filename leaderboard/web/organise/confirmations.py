@@ -1,4 +1,4 @@
-"""Confirmations as organisers read them: owner, record or award, and result, in a line each."""
+"""Confirmations as organisers read them: candidate, cause (record or award) and result, a line each."""
 
 from __future__ import annotations
 

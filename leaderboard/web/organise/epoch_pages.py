@@ -42,7 +42,7 @@ def decide(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 @login_required
 @require_POST
 def pin(request: HttpRequest, slug: str) -> HttpResponse:
-    """Move the contest of a competition to another epoch, for its owner."""
+    """Move a competition's contest to another epoch. Owners only."""
     competition = managed(request, slug)
     hardware = request.POST.get("hardware", "")
     try:

@@ -1,4 +1,4 @@
-"""The form that selects submissions for re-judging; rejudge_select interprets it."""
+"""The form that selects submissions for re-judging; rejudging/select.py interprets it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The form of a competition's thresholds.
 
-Each rule has a text field, so that "off" can be typed. review/thresholds.py defines the allowed values.
+Each rule has a text field, so that "off" can be typed. review/rules/thresholds.py defines the allowed values.
 """
 
 from __future__ import annotations

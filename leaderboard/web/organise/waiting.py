@@ -17,7 +17,7 @@ from leaderboard.review.models import Case
 
 @dataclass(frozen=True)
 class Waits:
-    """`count` waiting things, the action to take, and its address. `urgent`: they stop a person."""
+    """A kind of waiting work: its count, the action to take, and its address. `urgent`: it stops a person."""
 
     count: int
     text: str

@@ -93,7 +93,7 @@ def find(user: User, pk: int) -> Case | None:
 def ranking(user: User, submission: int) -> Result:
     """Return the ranked result of a submission that a reviewer wants to hold.
 
-    Raises UserError (404), from which strangers learn no fact.
+    Raises the same UserError (404) for an unknown submission and for a caller who may not review it.
     """
     result = newest_verdicts(pk=submission).first()
     if result is None or not may_review(user, result.attempt.submission):

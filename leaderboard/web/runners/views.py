@@ -217,7 +217,7 @@ def _rolled_back_at(moment: float) -> Iterator[None]:
 
 
 def _read_body(request: HttpRequest, limit_bytes: int) -> bytes:
-    """Read at most `limit_bytes`, whatever the header says; DRF's and Django's own readers know other limits."""
+    """Read at most `limit_bytes`, regardless of the header. DRF's and Django's own readers know other limits."""
     chunks, total = [], 0
     while chunk := request.read(CHUNK_BYTES):
         total += len(chunk)

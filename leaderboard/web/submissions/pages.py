@@ -112,7 +112,7 @@ def visible(request: HttpRequest, pk: int) -> view.Shown:
 
 
 def _check_board(slug: str, data: bytes) -> None:
-    """Refuse a file that names another board than its page, where a visitor types no board's name."""
+    """Refuse a file that names another board than its page. The page fixes the board, so the mismatch is a slip."""
     try:
         named = read_directives(data.decode(errors="replace")).board
     except DirectiveError:

@@ -16,7 +16,7 @@ STATIONS: Final = ("queued", "claimed", "building", "checking", "timing", "done"
 
 
 def stations(item: Shown, events: Sequence[AttemptEvent]) -> list[dict[str, str]]:
-    """Return the lane's stations: passed, current or coming, with the time of reaching each."""
+    """Return the lane's stations: passed, skipped, current or coming, with the time of reaching each."""
     began: dict[str, datetime] = {}
     for event in events:
         began.setdefault(event.state, event.created_at)

@@ -20,7 +20,7 @@ class Left:
     left: int
     capacity: int
     per_day: int
-    next_at: datetime | None  # None: the quota is full
+    next_at: datetime | None  # None: the whole quota is left
 
 
 def what_is_left(owner: User, boards: Iterable[Board], now: datetime) -> list[Left]:

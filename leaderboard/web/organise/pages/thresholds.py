@@ -43,7 +43,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def named(request: HttpRequest, slug: str) -> HttpResponse:
-    """Redirect from the address among the competition's own pages."""
+    """Redirect from /competitions/<slug>/thresholds to the organiser's page."""
     return redirect(f"/organise/{slug}/thresholds")
 
 
