@@ -1,8 +1,8 @@
-"""What clients and caches may keep: an ETag for each answer to a GET, and public answers for a moment.
+"""HTTP caching: an ETag for each answer to a GET, and public answers for a moment.
 
-The ETag is of the content, so that it is right whatever the content depends on; rankings themselves are kept by their
-board's revision (standings/table.py). An answer is public only where the request said nothing about who asks: neither
-cookie nor token. A cache then answers a crowd, at most PUBLIC_S late.
+The ETag is a digest of the content, so it is right for every cause of a change. Rankings themselves are kept by their
+board's revision (standings/read/table.py). An answer is public only if the request names no user: neither cookie nor
+token. A cache then answers a crowd, at most PUBLIC_S late.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PUBLIC: Final = ("boards", "competitions", "collections", "entries")  # at the t
 
 
 class Conditional:
-    """Middleware, outside of the sessions: sets ETag and Cache-Control, and answers 304 where nothing is new."""
+    """Middleware outside of the sessions that sets ETag and Cache-Control, and answers 304 to current copies."""
 
     sync_capable = True
     async_capable = False

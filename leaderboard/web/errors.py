@@ -1,4 +1,4 @@
-"""Every error of an API in the one shape of docs/http.md: a sentence, and which field, which value, what to do.
+"""Errors of the APIs in the shape of docs/http.md: a sentence, and the field, the value and the way out.
 
 `handle` is DRF's exception handler. Only texts made for people leave here; a bug becomes a sentence without detail and
 a traceback in the log.
@@ -114,7 +114,7 @@ def _flat(detail: Any, field: str = "") -> list[tuple[str, str]]:
 
 
 def _data(context: dict[str, Any]) -> dict[str, Any]:
-    """What was sent: the body, or of a GET what its address asks for."""
+    """Return the request's data: the body, or the query parameters of a GET."""
     request = context.get("request")
     data = getattr(request, "query_params" if getattr(request, "method", "") == "GET" else "data", None)
     return {str(key): data.get(key) for key in data} if isinstance(data, dict) else {}
@@ -123,5 +123,5 @@ def _data(context: dict[str, Any]) -> dict[str, Any]:
 def _shown(value: object) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
-    text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair could not be sent back
+    text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair cannot be sent back
     return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"

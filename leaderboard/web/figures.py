@@ -1,4 +1,4 @@
-"""How numbers are said: times, speedups, intervals, spans. Pure; the one place that rounds for people.
+"""Numbers as people read them: times, speedups, intervals, spans. Pure; the only module that rounds for people.
 
 A ratio is candidate / baseline, so below 1 is faster. People read its inverse, the speedup: "2.410×" is 2.41 times as
 fast as the baseline. A half-width is relative: 0.012 is "±1.2 %".
@@ -15,7 +15,7 @@ _UNITS: Final = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns"))
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """`value` in plain notation with that many significant digits: 1234.5 → "1,234"; 0.01234 → "0.01234"."""
+    """Format `value` in plain notation with that many significant digits: 1234.5 → "1,234"; 0.01234 → "0.01234"."""
     if value == 0:
         return "0"
     exponent = int(f"{abs(value):.{digits - 1}e}".partition("e")[2])
@@ -23,7 +23,7 @@ def significant(value: float, digits: int = 4) -> str:
 
 
 def duration_us(value: float | None) -> str:
-    """Microseconds as a time with a fitting unit: 0.4 → "400.0 ns", 12345.6 → "12.35 ms"."""
+    """Format microseconds as a time with a fitting unit: 0.4 → "400.0 ns", 12345.6 → "12.35 ms"."""
     if value is None:
         return "–"
     scale, unit = next((pair for pair in _UNITS if value >= pair[0]), _UNITS[-1])
@@ -35,7 +35,7 @@ def duration_us(value: float | None) -> str:
 
 
 def speedup(ratio: float | None) -> str:
-    """How many times as fast as the baseline, so finely that two kernels of one figure are tied."""
+    """Format the speedup of a ratio, with enough digits that two kernels of equal figure are tied."""
     if ratio is None or ratio <= 0:
         return "–"
     value = 1 / ratio
@@ -43,7 +43,7 @@ def speedup(ratio: float | None) -> str:
 
 
 def interval(half_width: float | None) -> str:
-    """Relative half-width of the 95 % interval, in per cent; never rounded down to nothing."""
+    """Format the relative half-width of the 95 % interval, in per cent; never rounded down to zero."""
     if half_width is None:
         return ""
     percent = half_width * 100
@@ -53,7 +53,7 @@ def interval(half_width: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A bound, so rounded up: 0.0123 → "≤ 1.3 %"."""
+    """Format a bound, rounded up: 0.0123 → "≤ 1.3 %"."""
     if value is None:
         return "–"
     if value == 0:
@@ -63,18 +63,18 @@ def share(value: float | None) -> str:
 
 
 def percent(value: float) -> str:
-    """A share of a whole: 0.256 → "25.6 %", 1 → "100 %"."""
+    """Format a share of a whole: 0.256 → "25.6 %", 1 → "100 %"."""
     text = f"{value * 100:.1f}".removesuffix(".0")
     return f"{text}{THIN}%"
 
 
 def change(value: float) -> str:
-    """A relative change, signed: -0.123 → "−12.3 %"."""
+    """Format a relative change, signed: -0.123 → "−12.3 %"."""
     return f"{'−' if value < 0 else '+'}{percent(abs(value))}"
 
 
 def span(delta: dt.timedelta) -> str:
-    """The largest fitting unit: "3 days", "5 hours", "40 seconds"."""
+    """Format a duration in its largest fitting unit: "3 days", "5 hours", "40 seconds"."""
     seconds = int(abs(delta.total_seconds()))
     for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= size:
@@ -84,7 +84,7 @@ def span(delta: dt.timedelta) -> str:
 
 
 def ago(moment: dt.datetime, now: dt.datetime) -> str:
-    """When, told from `now`: "2 hours ago", "in 3 days"."""
+    """Format a moment relative to `now`: "2 hours ago", "in 3 days"."""
     if abs(now - moment) < dt.timedelta(seconds=5):
         return "just now"
     return f"{span(now - moment)} ago" if moment <= now else f"in {span(moment - now)}"

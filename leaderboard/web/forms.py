@@ -1,4 +1,4 @@
-"""Forms: what a person typed, parsed once. They check shape only; whether it is allowed is for the acts to say."""
+"""Forms: parse a person's input once. They check shape only; the acts decide whether it is allowed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME_RULE: Final = "Letters, digits and . _ -, starting with a letter or digit, 
 
 
 class Described:
-    """Points each input at its hint and its errors, for those who hear the page instead of seeing it."""
+    """Mixin that points each input at its hint and its errors, for users of screen readers."""
 
     fields: dict[str, forms.Field]
     errors: Any
@@ -69,7 +69,7 @@ class SignUpForm(Described, _UserCreationForm):
 
 
 class PasswordForm(Described, PasswordChangeForm):
-    """Django's form for a new password, and which login's it is where the account has several."""
+    """Django's form for a new password, with a choice of login if the account has several."""
 
     login = forms.ChoiceField(label="Login", required=False)
     field_order = ("login", "old_password", "new_password1", "new_password2")
@@ -87,7 +87,7 @@ class PasswordForm(Described, PasswordChangeForm):
 
 
 class LinkForm(Described, forms.Form):
-    """Another login of the same person, proved by its password; and that it is the owner who sits here, by theirs."""
+    """Link another login of the same person. Its password proves the login; the account's password proves the owner."""
 
     username = forms.CharField(
         label="The other login's name",
@@ -124,7 +124,7 @@ class TokenForm(Described, forms.Form):
 
 
 class SubmitForm(Described, forms.Form):
-    """Either a file or pasted code; the file wins. `source` is what was sent, as bytes, whatever they are."""
+    """A submission as file or pasted code; the file wins. `source` is the sent bytes, unchecked."""
 
     file = forms.FileField(
         required=False, allow_empty_file=True, widget=forms.FileInput(attrs={"accept": ".py,.cu,.cpp,text/*"})
@@ -145,7 +145,7 @@ class SubmitForm(Described, forms.Form):
         data = super().clean() or {}
         upload: _Upload | None = data.get("file")
         if upload is not None:
-            data["source"] = upload.read()  # all of it, so that the door can say its size; asgi.py limits the request
+            data["source"] = upload.read()  # all of it, so the refusal can give its size; asgi.py limits the request
             data["filename"] = upload.name
         else:
             data["source"] = data.get("code", "").replace("\r\n", "\n").encode()
@@ -163,7 +163,7 @@ class CodeForm(Described, forms.Form):
 
 
 class EnterForm(Described, forms.Form):
-    """`rules_digest`: of the rules that were on the page; "" where there were none."""
+    """`rules_digest`: of the rules that were on the page; "" if it showed no rules."""
 
     rules_digest = forms.CharField(required=False, max_length=80, widget=forms.HiddenInput)
     accept = forms.BooleanField(required=False, label="I have read these rules and accept them")

@@ -1,4 +1,4 @@
-"""Each web process says every few seconds that the site is there, so that sweepers notice an outage (outages.py)."""
+"""Heartbeats of the web processes, every few seconds, from which sweepers notice an outage (judging/outages.py)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class WithHeartbeat:
         while True:
             try:
                 beat(now=timezone.now())
-            except Exception as error:  # a database that is away, for which the site counts as away, too
+            except Exception as error:  # without its database the site counts as away, too
                 log.warning("heartbeat_failed", error=str(error))
             finally:
                 connections.close_all()

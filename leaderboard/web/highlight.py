@@ -1,10 +1,10 @@
-"""Colours for Python and C++ sources of strangers, in time that is linear in their length.
+"""Colours for untrusted Python and C++ sources, in time that is linear in their length.
 
 Pygments takes minutes for a hostile source of 200 kB: some of its expressions read the rest of the text again from
-every place. Each language here is a single regular expression without backtracking: its repetitions are possessive,
-and a comment or string matches without its end, too. Each match begins with up to 30 runs of plain text, because a
-match costs Python far more than a turn of the expression's loop. This loop and its empty branches are not possessive:
-Python 3.11.2 forgets where a possessive group began when an assertion or repetition in the group fails.
+every place. Each language here is a single regular expression without backtracking: its repetitions are possessive, and
+a comment or string matches without its end, too. Each match begins with up to 30 runs of plain text, because a match
+costs Python far more than a turn of the expression's loop. This loop and its empty branches are not possessive: Python
+3.11.2 forgets where a possessive group began when an assertion or repetition in the group fails.
 
 Class names are those of Pygments; static/photofinish/code.css gives them colours.
 """
@@ -109,7 +109,7 @@ _LANGUAGES: Final = {  # by the ending of a file, or by the word after a fence o
 
 
 def highlighted(source: str, language: str) -> str:
-    """HTML of a source, to the letter. A language that is not known has no colours."""
+    """Return a source as HTML, to the letter. An unknown language has no colours."""
     known = _LANGUAGES.get(language.lower())
     if known is None:
         return escape(source)
@@ -140,7 +140,7 @@ def _pieces(source: str, language: _Language) -> Iterator[str]:
 
 
 class _Kept:
-    """The coloured sources that were asked for last, by digest, at most MAX_KEPT_BYTES of them."""
+    """Least recently used cache of coloured sources, by digest, of at most MAX_KEPT_BYTES."""
 
     def __init__(self) -> None:
         self._lock = Lock()

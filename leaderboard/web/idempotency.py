@@ -1,7 +1,7 @@
 """`Idempotency-Key`: a submission that is sent twice is taken once, and both senders get the same answer.
 
-The key and the submission commit together. Of two requests at once, the second waits for the first at the unique
-index. What was refused leaves no key: it may be sent again.
+The key and the submission commit together. Of two requests at once, the second waits for the first at the unique index.
+A refused submission leaves no key and may be sent again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 def answer_once(
     *, account_id: int, key: str, sent: dict[str, Any], now: datetime, act: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], bool]:
-    """The answer of `act`, or the one that this key had within a day; and whether it is that one.
+    """Return the answer for this key, and whether it is a repeated answer.
 
-    Raises UserError for a key that is malformed, or that was used for something else.
+    The answer is that of `act`, or the answer that this key had within a day. Raises UserError for a key that is
+    malformed or was used for another submission.
     """
     if not _KEY.fullmatch(key):
         raise UserError(HEADER, key, "expected 1 to 255 visible ASCII characters, such as a UUID")

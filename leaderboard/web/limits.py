@@ -1,10 +1,10 @@
 """Rate limits of the HTTP layer: fixed windows, counted by account and by network address.
 
-Guesses (passwords, invite codes, sign-ups) are counted in PostgreSQL: all web processes share the count, and a restart
-forgets nothing. `take` is one atomic statement, so two requests at once cannot both be the last allowed one. Floods
-(pages and API calls) are counted in the memory of each process: the count protects that process alone, it must cost
-less than the request, and it must work while the database or the broker does not.
-How many submissions a competitor may send is counted in submissions/quota.py.
+Guesses (passwords, invite codes, sign-ups) are counted in PostgreSQL: all web processes share the count, and it
+survives a restart. `take` is one atomic statement, so two requests at once cannot both be the last allowed request.
+Floods (pages and API calls) are counted in the memory of each process: the count protects that process alone, it must
+cost less than the request, and it must work while the database or the broker does not. submissions/quota.py counts a
+competitor's submissions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SIGN_IN_HERE: Final = Limit("sign-in name+ip", 10, 900)
 SIGN_IN_BESIEGED: Final = Limit("sign-in name+ip besieged", 3, 900)  # while strangers guess at the name everywhere
 SIGN_IN_DEVICE: Final = Limit("sign-in name+device", 10, 900)
 SIGN_IN_IP: Final = Limit("sign-in ip", 100, 900)
-SIGN_IN_NAME: Final = Limit("sign-in name", 200, 900)  # refuses nobody: beyond it, the name is besieged
+SIGN_IN_NAME: Final = Limit("sign-in name", 200, 900)  # refuses no request: beyond it, the name is besieged
 LINK_USER: Final = Limit("link user", 10, 900)
 PASSWORD_USER: Final = Limit("change password user", 10, 900)
 SIGN_UP_IP: Final = Limit("sign-up ip", 30, 3600)
@@ -54,7 +54,7 @@ INVITE_USER: Final = Limit("invite code user", 20, 3600)
 INVITE_IP: Final = Limit("invite code ip", 600, 3600)  # a lecture hall behind one address
 TEAM_USER: Final = Limit("team user", 120, 3600)
 RUNNER: Final = Limit("runner", 1200, 60)
-RUNNER_GUESS_IP: Final = Limit("runner token ip", 60, 60)  # counts tokens that are refused, and none that is good
+RUNNER_GUESS_IP: Final = Limit("runner token ip", 60, 60)  # counts refused tokens only
 # In memory. A class room behind one address: 40 people who turn a page every two seconds.
 ANY_IP: Final = Limit("any ip", 3000, 60)
 PAGE_USER: Final = Limit("page user", 300, 60)
@@ -65,7 +65,7 @@ API_USER: Final = Limit("api user", 600, 60)
 API_IP: Final = Limit("api ip", 240, 60)
 STREAM_USER: Final = Limit("stream user", 60, 60)
 
-WIDE: Final = 4  # a /48 of IPv6 may do this many times as much as one of its /64
+WIDE: Final = 4  # a /48 of IPv6 may do this many times as much as a /64
 _KEPT: Final = timedelta(days=1)  # longer than any window
 _KEYS_IN_MEMORY: Final = 50_000
 
@@ -79,7 +79,7 @@ _UPSERT: Final = """
 
 
 def take(limit: Limit, key: str, now: datetime | None = None) -> int | None:
-    """Count one request in PostgreSQL; None when it is allowed, else the seconds until the window ends."""
+    """Count a request in PostgreSQL. Return None if it is allowed, else the seconds until the window ends."""
     now = now or timezone.now()
     start = _window_start(limit, now)
     with connection.cursor() as cursor:
@@ -91,49 +91,49 @@ def take(limit: Limit, key: str, now: datetime | None = None) -> int | None:
 
 
 def take_each(*tries: Try) -> int | None:
-    """Count a request under each limit in turn, and stop at the first that refuses.
+    """Count a request under each limit in turn, until a limit refuses. Return None or the seconds to wait.
 
-    A refused request must not use up the limits behind: else one caller closes a limit that many share.
+    A refused request must not use up the later limits. Otherwise a single caller could close a limit that many share.
     """
     return next((wait for limit, key in tries if (wait := take(limit, key))), None)
 
 
 def give_back(*tries: Try) -> None:
-    """Take a request off these counts: it was no wrong guess after all."""
+    """Take a request off these counts, because it was no wrong guess."""
     for limit, key in tries:
         rows = RequestCount.objects.filter(key=_row_key(limit, key), count__gt=0)
         rows.filter(window_starts_at=_window_start(limit, timezone.now())).update(count=F("count") - 1)
 
 
 def forget(limit: Limit, key: str) -> None:
-    """Start the count of this key over."""
+    """Reset the count of this key."""
     RequestCount.objects.filter(key=_row_key(limit, key)).delete()
 
 
 def is_spent(limit: Limit, key: str) -> bool:
-    """Whether the count reached its limit. Counts nothing."""
+    """Return whether the count has reached its limit. Counts no request."""
     start = _window_start(limit, timezone.now())
     spent = RequestCount.objects.filter(key=_row_key(limit, key), window_starts_at=start, count__gte=limit.most)
     return spent.exists()
 
 
 def check_code_tries(user_pk: int, request: HttpRequest | Request) -> None:
-    """Before an invite code is looked up. Raises RateLimited."""
+    """Count an attempt to use an invite code. Call it before the look-up. Raises RateLimited."""
     if wait := take_each((INVITE_USER, str(user_pk)), *by_address(INVITE_IP, request)):
         raise RateLimited("code", "", f"too many codes were tried; wait {minutes(wait)}", retry_after_s=wait)
 
 
 def check_team_acts(account: int, act: str) -> None:
-    """Before somebody changes their team or entry, by any of their logins. Raises RateLimited."""
+    """Count a change of a person's team or entry, over all logins of the account. Raises RateLimited."""
     if wait := take(TEAM_USER, str(account)):
         told = f"you changed your entries more than {TEAM_USER.most} times in an hour; wait {minutes(wait)}"
         raise RateLimited("act", act, told, retry_after_s=wait)
 
 
 def networks(address: str) -> tuple[str, ...]:
-    """The networks that an address counts as: itself for IPv4, its /64 and its /48 for IPv6.
+    """Return the networks that an address counts as: itself for IPv4, its /64 and its /48 for IPv6.
 
-    Whoever has one address of IPv6 has a /64 of them. Text that is no address counts as itself.
+    An owner of an IPv6 address has a whole /64. Text that is no address counts as itself.
     """
     try:
         peer: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
@@ -147,12 +147,12 @@ def networks(address: str) -> tuple[str, ...]:
 
 
 def address(request: HttpRequest | Request) -> str:
-    """The narrowest network of the peer; behind a proxy, uvicorn's --proxy-headers gives the client's address."""
+    """Return the narrowest network of the peer. Behind a proxy, uvicorn's --proxy-headers gives the client address."""
     return networks(str(request.META.get("REMOTE_ADDR") or ""))[0]
 
 
 def by_address(limit: Limit, request: HttpRequest | Request) -> tuple[Try, ...]:
-    """The limit for each network of the peer. Every limit by address is counted through this function."""
+    """Return the limit for each network of the peer. Every limit by address is counted through this function."""
     narrow, *wide = networks(str(request.META.get("REMOTE_ADDR") or ""))
     slower = Limit(f"{limit.kind} wide", limit.most * WIDE, limit.window_s)
     return ((limit, narrow), *((slower, network) for network in wide))
@@ -164,7 +164,7 @@ def minutes(seconds: int) -> str:
 
 
 class MemoryCounts:
-    """Counts of this process. The keys that were not asked about for longest go first where there are too many."""
+    """Counts of this process. Beyond `most_keys`, the least recently used keys are dropped."""
 
     def __init__(self, most_keys: int = _KEYS_IN_MEMORY, clock: Callable[[], float] = time.time) -> None:
         self._most_keys = most_keys
@@ -173,7 +173,7 @@ class MemoryCounts:
         self._lock = Lock()
 
     def take(self, *tries: Try) -> int | None:
-        """As `take_each`."""
+        """Count a request, with the same result as `take_each`."""
         now_s = self._clock()
         with self._lock:
             for limit, key in tries:
@@ -196,9 +196,10 @@ floods: Final = MemoryCounts()
 
 
 class PageLimits:
-    """Middleware: pages a minute, by account where somebody is signed in, else by address. Acts have a smaller limit.
+    """Middleware that limits pages a minute, by account for signed-in users, else by address.
 
-    Stands behind the authentication. The API has ApiThrottle, the runners' door has none.
+    Acts have a smaller limit. The middleware stands behind the authentication. The API has ApiThrottle, and the
+    runners' API has no such limit.
     """
 
     sync_capable = True
@@ -219,7 +220,7 @@ class PageLimits:
 
 
 class ApiThrottle(BaseThrottle):
-    """The API's limit: by user where one is known, else by address."""
+    """The API's limit: by user if the caller is known, else by address."""
 
     def __init__(self) -> None:
         self._wait_s: int | None = None

@@ -1,7 +1,7 @@
 """Text to safe HTML: markdown with math for descriptions, coloured code for sources.
 
-Math becomes MathML here, on the server, so pages need no script for it. Whatever comes out passes an allow list (nh3)
-last: a description is written by an organiser, but it is still only text.
+Math becomes MathML here, on the server, so pages need no script for it. The output passes an allow list (nh3) last: an
+organiser's description is still untrusted text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from leaderboard.web.highlight import highlighted
 
-MAX_MARKDOWN_CHARS: Final = 50_000  # some 1.5 s at worst, once in each process; a longer text is shown as it was typed
+MAX_MARKDOWN_CHARS: Final = 50_000  # some 1.5 s at worst, once per process; a longer text is shown as typed
 MAX_FORMULA_CHARS: Final = 2_000  # the converter's time grows as the square of a formula's depth
 
 _MATHML_TAGS: Final = set(
@@ -50,7 +50,7 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
 
 @lru_cache(maxsize=256)
 def markdown(text: str) -> SafeString:
-    """Markdown with $inline$ and $$display$$ math, sanitised."""
+    """Render Markdown with $inline$ and $$display$$ math, sanitised."""
     if len(text) > MAX_MARKDOWN_CHARS:
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
     html = _parser().render(text)
@@ -65,7 +65,7 @@ def markdown(text: str) -> SafeString:
 
 
 def code(source: str, filename: str = "submission.py") -> SafeString:
-    """A source with class names for its colours; the caller puts it into `<pre><code>`."""
+    """Return a source with class names for its colours; the caller puts it into `<pre><code>`."""
     return mark_safe(highlighted(source, filename.rpartition(".")[2]))  # noqa: S308 - every piece is escaped
 
 
@@ -93,7 +93,7 @@ def _display_math(
 
 
 def _mathml(latex: str, *, display: str) -> str:
-    """MathML of one formula; LaTeX that the converter does not know is shown as it was typed."""
+    """Return MathML of a formula. LaTeX that the converter does not know is shown as typed."""
     if len(latex) > MAX_FORMULA_CHARS:
         return f"<code>{escape(latex)}</code>"
     try:

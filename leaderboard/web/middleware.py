@@ -1,7 +1,7 @@
 """Headers that every answer of the site carries.
 
-The policy lets a page load nothing but the site's own files: no inline script or style, no other host, no frame. What a
-competitor typed can therefore never run in somebody else's browser, even if a template forgot to escape it.
+The policy lets a page load only the site's own files: no inline script or style, no other host, no frame. A
+competitor's text can therefore never run in another user's browser, even if a template forgot to escape it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HEADERS: Final = {
 
 
 class SecurityHeaders:
-    """Sets HEADERS; pages are private to a browser unless the view said otherwise."""
+    """Middleware that sets HEADERS. Pages are private to a browser unless the view sets Cache-Control."""
 
     sync_capable = True
     async_capable = False

@@ -1,4 +1,4 @@
-"""Tables of the HTTP layer itself: how often a caller knocked in the current window, and answers to keyed requests."""
+"""Tables of the HTTP layer itself: request counts of the current window, and answers to keyed requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class RequestCount(models.Model):
-    """One row a key (kind of request and caller); written by limits.take alone."""
+    """A row per key (kind of request and caller); written by limits.take alone."""
 
     key = models.CharField(max_length=200, primary_key=True)
     window_starts_at = models.DateTimeField(db_index=True)
@@ -22,7 +22,7 @@ class KeyedAnswer(models.Model):
 
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
-    digest = models.CharField(max_length=64)  # of what was sent
+    digest = models.CharField(max_length=64)  # of the request
     answer = models.JSONField(default=dict)
     created_at = models.DateTimeField(db_index=True)
 

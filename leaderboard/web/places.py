@@ -1,10 +1,10 @@
-"""How many requests of each class run at once: slow pages must not starve the runners' door, sign-in or the API.
+"""Concurrent requests by class: slow pages must not starve the runners' API, sign-in or the API.
 
-Django gives every request a thread and a database connection of its own. Each class of addresses therefore has a
-number of places, and all places together are no more than the connections of the pool. A request waits for a place
-without thread work and without a connection, and is refused with 503 after WAIT_S. It holds its place from the time its
-body was read until its answer is made: a slow reader or sender holds none. One network address never gets the last
-place of a class, so one visitor cannot fill it.
+Django gives every request a thread and a database connection of its own. Each class of addresses therefore has a number
+of places, and all places together are no more than the connections of the pool. A request waits for a place without
+thread work and without a connection, and is refused with 503 after WAIT_S. It holds its place from the time its body
+was read until its answer is made: a slow reader or sender holds no place. A single network address never gets the last
+place of a class, so a single visitor cannot fill it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ POOL: Final = sum(SHARES.values())  # connections of a pool in which each class 
 STATIC_PLACES: Final = 8  # they read files and use no connection
 WAIT_S: Final = 8.0  # below the 15 s of a runner's own patience
 RETRY_AFTER_S: Final = 5
-MOST_WAITING: Final = 200  # of a class; each has an idle thread
+MOST_WAITING: Final = 200  # requests per class; each has an idle thread
 MOST_WAITING_AT_AN_ADDRESS: Final = 60
 
 _ACCOUNTS: Final = ("sign-in", "sign-up", "sign-out", "account", "tokens", "invite-code")
@@ -50,7 +50,7 @@ class Busy(Exception):
 
 
 class Places:
-    """The places of one class. Lives in one event loop."""
+    """The places of a class. Lives in one event loop."""
 
     def __init__(self, count: int, *, for_one: int) -> None:
         self._free = asyncio.Semaphore(count)
@@ -60,7 +60,10 @@ class Places:
         self._waiting = 0
 
     async def enter(self, address: str) -> None:
-        """Raises Busy. Whoever enters must leave."""
+        """Wait for a place. Each successful call needs a call of `leave`.
+
+        Raises Busy.
+        """
         present = self._present.get(address, 0)
         if self._waiting >= MOST_WAITING or present >= self._for_one + MOST_WAITING_AT_AN_ADDRESS:
             raise Busy
@@ -95,12 +98,12 @@ class Places:
 
 
 def counts_for(pool: int) -> dict[str, int]:
-    """Connections of each class for a pool of that many; 0: no pool."""
+    """Return the connections of each class for a pool of `pool` connections; 0: no pool."""
     return {kind: max(1, share * (pool or POOL) // POOL) for kind, share in SHARES.items()}
 
 
 def make_places(pool: int) -> dict[str, Places]:
-    """Places of all classes of requests. A farm of runners may share an address, and each has a token."""
+    """Return the places of all classes of requests. A farm of runners may share an address, and each has a token."""
     counts = counts_for(pool) | {STATIC: STATIC_PLACES}
     return {
         kind: Places(count, for_one=count if kind == RUNNERS else max(1, count - 1)) for kind, count in counts.items()
@@ -124,7 +127,7 @@ def class_of(path: str) -> str:
 
 
 class Entrance:
-    """Admits requests of one process to the places of their classes."""
+    """Admits requests of a process to the places of their classes."""
 
     def __init__(self) -> None:
         self._places = make_places(settings.DATABASE_POOL_MAX)
@@ -138,14 +141,14 @@ class Entrance:
             await places.enter(address)
         except Busy:
             return refuse(request.path, 503, RETRY_AFTER_S)
-        # A thread cannot be cancelled. Where the client goes away, the place stays taken until the thread is done.
+        # A thread cannot be cancelled. If the client goes away, the place stays taken until the thread is done.
         work = asyncio.ensure_future(_make_and_close(request, make))
         work.add_done_callback(lambda _: places.leave(address))
         return await asyncio.shield(work)
 
 
 async def _make_and_close(request: HttpRequest, make: Answer) -> HttpResponseBase:
-    """The answer, with the thread's connection back in the pool before any of it is sent."""
+    """Return the answer, with the thread's connection back in the pool before any of it is sent."""
     try:
         return await make(request)
     finally:

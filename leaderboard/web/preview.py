@@ -1,9 +1,11 @@
-"""See the site as a stranger or a competitor does: a switch in an organiser's session that only ever lowers rights.
+"""Preview of the site as a stranger or a competitor sees it: a switch in an organiser's session.
 
-While it is on, every view sees another user (`request.user`): nobody, or a signed-in person whom the database does not
-know, so that all permissions of the real pages apply. (This person is let into the one competition that is
-previewed, as somebody with an invite code is.) Nothing can be sent. It is signed for one person and ends by
-itself; whatever is wrong with it, it is off and the organiser has their own rights again.
+The switch only ever lowers rights. While it is on, every view sees another user (`request.user`), so all permissions of
+the real pages apply. A stranger is an anonymous user. A competitor is a signed-in person whom the database does not
+know, and who is let into the one competition that is previewed, like a holder of an invite code. No form can be sent.
+
+The switch is signed for one person and expires. If it is invalid for any reason, it is off and the organiser's own
+rights apply again.
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ STRANGER: Final = "stranger"
 COMPETITOR: Final = "competitor"
 VIEWERS: Final = (STRANGER, COMPETITOR)
 READING: Final = ("GET", "HEAD", "OPTIONS")
-NOBODY_PK: Final = 0  # ids begin at 1: nothing belongs to this person
+NOBODY_PK: Final = 0  # ids begin at 1, so this person owns no row
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What the bar of the page says. `slug`: the competition that they came from."""
+    """The preview that a page's bar announces. `slug`: the competition that the organiser came from."""
 
     viewer: str
     slug: str
@@ -52,7 +54,7 @@ def end(request: HttpRequest) -> None:
 
 
 class PreviewMiddleware:
-    """After AuthenticationMiddleware. Sets `request.preview`: a Preview, or None."""
+    """Middleware behind AuthenticationMiddleware. Sets `request.preview`: a Preview, or None."""
 
     sync_capable = True
     async_capable = False
@@ -82,7 +84,7 @@ def _preview(request: HttpRequest) -> Preview | None:
     if told["user"] != request.user.pk or told["viewer"] not in VIEWERS:
         return None
     if not competitions_of(request.user).filter(pk=told["competition"]).exists():
-        return None  # they have no role there any more
+        return None  # the role in that competition is gone
     return Preview(viewer=told["viewer"], slug=told["slug"], competition_id=told["competition"])
 
 

@@ -1,4 +1,7 @@
-"""Refusals as pages for people: too many requests, no place free (neither needs the database), an address for forms."""
+"""Refusals as pages for people: too many requests, no free place, a GET of a form-only address.
+
+The first two pages need no database.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _DETAILS: Final = {
 
 
 def refuse(path: str, status: int, retry_after_s: int) -> HttpResponse:
-    """A page for people, JSON below /api/; both say when to try again."""
+    """Return a refusal with the time of the next try: a page for people, JSON below /api/."""
     response: HttpResponse
     if path.startswith("/api/"):
         response = JsonResponse({"detail": _DETAILS[status].format(wait=retry_after_s), "errors": []}, status=status)
@@ -34,14 +37,14 @@ def refuse(path: str, status: int, retry_after_s: int) -> HttpResponse:
 
 @cache
 def _page(status: int) -> str:
-    """Rendered once: these pages are asked for when there is no time to spare."""
+    """Return a page of refusal, rendered once, because these pages are requested under load."""
     return render_to_string(f"{status}.html")
 
 
 class FormsOnly:
-    """Middleware: whoever opens an address that only takes a form gets a page with the way out, not an empty 405.
+    """Middleware that answers a GET of a form-only address with a page and a way out, not with an empty 405.
 
-    Stands behind the authentication, so that the page knows who is signed in.
+    It stands behind the authentication, so that the page shows the signed-in user.
     """
 
     sync_capable = True
@@ -60,7 +63,7 @@ class FormsOnly:
 
 
 def _page_above(path: str) -> str:
-    """The nearest page above that needs no name or number: the answer repeats nothing of what was asked for."""
+    """Return the nearest page above that needs no name or number, so that the answer repeats no part of the request."""
     while path := path.rpartition("/")[0]:
         try:
             found = resolve(path)

@@ -1,4 +1,4 @@
-"""Pages for machines: can the site answer, what may robots read, the API's schema as a page."""
+"""Addresses for machines: readiness, robots.txt, and the API's schema as a page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 while this process can answer: the database does, and its tables are those of this code.
+    """Answer 200 while this process can serve: the database answers, and its tables are those of this code.
 
     The broker is reported and not required: without it the sweeper wakes the runners.
     """
@@ -44,7 +44,7 @@ def _database_state() -> str:
 
 
 def _is_migrated() -> bool:
-    """Whether every migration of this code is applied. Asks the database each time, also once it said yes."""
+    """Return whether every migration of this code is applied. Asks the database every time, even after a yes."""
     applied = MigrationRecorder(connection).applied_migrations()
     return _migrations_of_this_code() <= set(applied)
 

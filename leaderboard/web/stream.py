@@ -1,11 +1,12 @@
-"""The live stream of a submission (server-sent events): replay what the table has after Last-Event-ID, then follow it.
+"""The live stream of a submission (server-sent events): replays the table after Last-Event-ID, then follows it.
 
-Truth is AttemptEvent in PostgreSQL; a notification only says "look again". So a lost notification costs at most one
-PING_S, and a reconnect costs nothing. One LISTEN connection a process wakes all its streams; each ends after `done`.
+The truth is AttemptEvent in PostgreSQL; a notification only asks for another look. A lost notification therefore costs
+at most one PING_S, and a reconnect costs nothing. A single LISTEN connection per process wakes all its streams; each
+ends after `done`.
 
-A stream has its place from the moment that it is asked for. Where all are taken, a newcomer gets the newest place
-of the address, else of the user, that holds the most: many accounts cannot shut everybody else out. Whoever is refused
-or loses a place asks for the submission itself instead, with its ETag.
+A stream has its place from the moment of its request. If all places are taken, a newcomer gets the newest place of the
+address, else of the user, with the most places: many accounts cannot shut everybody else out. A client that is refused
+or loses its place polls the submission itself, with its ETag.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(eq=False)
 class Seat:
-    """The place of one stream."""
+    """The place of a stream."""
 
     submission_id: int
     user_id: int
@@ -58,7 +59,7 @@ class Seat:
     taken_at: float
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     is_read: bool = False
-    is_lost: bool = False  # somebody else has the place now
+    is_lost: bool = False  # a newcomer has the place now
 
 
 class Hub:
@@ -70,7 +71,7 @@ class Hub:
         self._listener: asyncio.Task[None] | None = None
 
     def reserve(self, submission_id: int, user_id: int, address: str) -> Seat | None:
-        """A place for one more stream; None where it would be more than a fair share."""
+        """Return a place for another stream, or None if that exceeds a fair share."""
         now = time.monotonic()
         for seat in [seat for seat in self._seats if not seat.is_read and seat.taken_at < now - UNREAD_S]:
             self.leave(seat)
@@ -91,7 +92,7 @@ class Hub:
         return taken
 
     def _heaviest(self, addresses: Counter[str], mine: int, users: Counter[int], own: int) -> Seat | None:
-        """The newest place of whoever holds at least two more than the newcomer."""
+        """Return the newest place of the address or user that holds at least two more than the newcomer."""
         address, held = addresses.most_common(1)[0]
         if held > mine + 1:
             return next(seat for seat in reversed(self._seats) if seat.address == address)
@@ -101,7 +102,7 @@ class Hub:
         return None
 
     def leave(self, seat: Seat) -> None:
-        """Give the place back. Harmless where it is given back already."""
+        """Give the place back. A second call is harmless."""
         if self._seats.pop(seat, seat) is seat:
             return
         watching = self._by_submission[seat.submission_id]
@@ -110,7 +111,7 @@ class Hub:
             del self._by_submission[seat.submission_id]
 
     def listen(self) -> None:
-        """See to it that notifications are heard."""
+        """Start the listener unless it runs."""
         if self._listener is None or self._listener.done():
             self._listener = asyncio.get_running_loop().create_task(self._listen())
 
@@ -125,7 +126,7 @@ class Hub:
     async def _listen_once(self) -> None:
         async with await psycopg.AsyncConnection.connect(_conninfo(), autocommit=True) as listener:
             await listener.execute(f"LISTEN {CHANNEL}")
-            self._wake_all()  # whatever was said while nobody listened
+            self._wake_all()  # notifications were lost while no connection listened
             async for notification in listener.notifies():
                 for seat in self._by_submission.get(_whole(notification.payload), ()):
                     seat.wake.set()
@@ -140,7 +141,7 @@ _reads: Final = asyncio.Semaphore(counts_for(settings.DATABASE_POOL_MAX)[READS])
 
 
 async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """GET /api/v1/submissions/{id}/events: the owner or an organiser follows one submission."""
+    """GET /api/v1/submissions/{id}/events: the owner or an organiser follows a submission."""
     if request.method != "GET":
         return _refuse(405, "Only GET is answered here.")
     try:
@@ -173,7 +174,7 @@ async def _follow(seat: Seat, user: User, after: int) -> AsyncIterator[str]:
             try:
                 async with _reads:
                     rows, done = await sync_to_async(_read)(seat.submission_id, user, after)
-            except Submission.DoesNotExist:  # they left the team that it was sent for
+            except Submission.DoesNotExist:  # the user left the team of the submission
                 return
             for row in rows:
                 after = row.pk
@@ -192,9 +193,9 @@ async def _follow(seat: Seat, user: User, after: int) -> AsyncIterator[str]:
 
 
 def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent], dict[str, Any] | None]:
-    """Events after that id and, once all of them are read and the current attempt is finished, the submission.
+    """Return events after that id and, once all are read and the current attempt is finished, the submission.
 
-    Raises Submission.DoesNotExist where this person may not see it any more.
+    Raises Submission.DoesNotExist if this person may not see it any more.
     """
     try:
         reader = User.objects.filter(pk=user.pk, is_active=True).first()  # as they are now: a stream lasts
@@ -211,7 +212,10 @@ def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent
 
 
 def _give_back() -> None:
-    """Return this thread's connection to the pool: a stream lasts, and must not hold one of the few while it waits."""
+    """Return this thread's connection to the pool.
+
+    A stream lasts, and must not hold a scarce connection while it waits.
+    """
     connection.close_if_unusable_or_obsolete()
 
 
@@ -240,7 +244,7 @@ def _refuse(status: int, detail: str, retry_after_s: int = 0) -> JsonResponse:
 
 
 def _conninfo() -> str:
-    """The database of this process, as Django knows it (in tests that is not the one of DATABASE_URL)."""
+    """Return the database of this process, as Django knows it; in tests DATABASE_URL names a different database."""
     known = connection.settings_dict
     options = {name: value for name, value in known["OPTIONS"].items() if isinstance(value, str)}
     parts = {name: known[name.upper()] for name in ("user", "password", "host", "port") if known[name.upper()]}

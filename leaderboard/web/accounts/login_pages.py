@@ -1,4 +1,4 @@
-"""One's account: its logins, the competitions it is in, invites; linking another login of one's own; a new password."""
+"""Account pages: logins, competitions and invites of an account; linking another login; changing a password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sign up, sign in, sign out, and the tokens of the one who is signed in."""
+"""Pages for signing up, signing in and out, and managing API tokens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCOPES_SAID: Final = (
     {"value": "review", "about": "Read cases of review and decide on them, where you are a reviewer."},
 )
 
-SHOW_ONCE: Final = "new_token"  # in the session, from the form to the page after it
+SHOW_ONCE: Final = "new_token"  # session key; lives from the form to the page after it
 
 
 @sensitive_post_parameters()
@@ -102,7 +102,7 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def user_of(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # login_required saw to it
+    assert isinstance(request.user, User)  # login_required checks it
     return request.user
 
 
@@ -128,7 +128,7 @@ def _tokens_page(request: HttpRequest, form: TokenForm, **more: str) -> HttpResp
 
 
 def _next(request: HttpRequest, default: str = "/") -> str:
-    """Where to go afterwards, if that is a place of this site."""
+    """Return the requested address if it is on this site, else `default`."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     return wanted if safe else default

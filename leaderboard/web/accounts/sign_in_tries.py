@@ -1,9 +1,10 @@
-"""How often a password may be guessed, and by whom: nobody can lock an owner out of an account from elsewhere.
+"""Limits on password guesses. Guesses from elsewhere cannot lock an owner out of an account.
 
-Only wrong passwords count, and each limit is asked in turn until one refuses. A known device has a count of its own: it
-carries a signed cookie from an earlier sign-in to this login, so that no stranger's guesses reach it. From every other
-device a name has ten tries an address. Many addresses together besiege a name; each of them then has three. So the
-right owner on a new device still gets in, and guesses grow with the number of addresses alone.
+Only wrong passwords count, and each limit is asked in turn until a limit refuses. A known device carries a signed
+cookie from an earlier sign-in to this login. It has its own count, which no stranger's guesses reach. From every other
+device a name has ten tries per address. A name attacked from many addresses is besieged, and each address then has
+three tries. The right owner can therefore still sign in on a new device, and guesses grow with the number of addresses
+alone.
 """
 
 from __future__ import annotations
@@ -23,28 +24,31 @@ from leaderboard.web import limits
 COOKIE: Final = "known_device"
 SALT: Final = "photofinish.device"
 LASTS_S: Final = 365 * 86_400
-MOST_LOGINS: Final = 5  # on one device; the login that signed in longest ago is forgotten
+MOST_LOGINS: Final = 5  # on one device; the oldest sign-in is dropped first
 
 
 @dataclass(frozen=True)
 class PasswordTry:
-    """One guess at the password of a name, and the limits that it counts under."""
+    """A guess at the password of a name, with the limits that it counts under."""
 
     counted: tuple[limits.Try, ...]
     wait_s: int | None
 
     def was_right(self) -> None:
-        """Take it off every count, and start the count of this name and place over."""
+        """Reset the first count, and take this guess off the rest."""
         if self.counted:
             limits.forget(*self.counted[0])
             limits.give_back(*self.counted[1:])
 
 
 def count_try(request: HttpRequest, username: str, *first: limits.Try) -> PasswordTry:
-    """Count a guess under `first`, and then by device or by address. `wait_s` says whether it is refused."""
+    """Count a guess under `first`, and then by device or by address.
+
+    `wait_s` of the result is None unless the guess is refused.
+    """
     name = User.normalize_username(
         username.strip()
-    ).lower()  # as Django's form reads it: else ａｄａ had ten tries more
+    ).lower()  # as Django's form reads it; without this ａｄａ gets ten more tries
     if device := _device_of(request, name):
         tries = (*first, (limits.SIGN_IN_DEVICE, f"{name} {device}"))
         return PasswordTry(tries, limits.take_each(*tries))
@@ -58,7 +62,7 @@ def count_try(request: HttpRequest, username: str, *first: limits.Try) -> Passwo
 
 
 def remember_device(request: HttpRequest, response: HttpResponse, login: User) -> None:
-    """After a right password: this device is known for that login from now on."""
+    """Make this device known for the login. Call it after a correct password."""
     known = [entry for entry in _known(request) if entry[0] != login.pk][: MOST_LOGINS - 1]
     known.insert(0, [login.pk, secrets.token_hex(8), _fingerprint(login)])
     response.set_cookie(
@@ -72,7 +76,7 @@ def remember_device(request: HttpRequest, response: HttpResponse, login: User) -
 
 
 def _device_of(request: HttpRequest, name: str) -> str:
-    """The device's id where it is known for this name, and the password has not changed since; else ""."""
+    """Return the device's id if it is known for this name and the password has not changed since, else ""."""
     known = {pk: (device, fingerprint) for pk, device, fingerprint in _known(request)}
     for login in User.objects.filter(pk__in=known) if known else ():
         device, fingerprint = known[login.pk]

@@ -1,4 +1,4 @@
-"""Admission tests over /api/v1, for organisers: which problems were tested, with what, and what came."""
+"""Admission tests over /api/v1, for organisers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Tests(Organisers):
         responses=AdmissionSummary(many=True),
     )
     def get(self, request: Request) -> Response:
-        """Admission tests, newest first. Organisers only."""
+        """List admission tests, newest first. Organisers only."""
         tests = tests_of(self.caller(request))
         if mark := request.query_params.get("mark", ""):
             tests = tests.filter(told__marks__contains=[mark[:MAX_MARK_CHARS].replace("\0", "?")])
@@ -99,6 +99,6 @@ class Tests(Organisers):
 class Test(Organisers):
     @extend_schema(responses=AdmissionDetail)
     def get(self, request: Request, pk: int) -> Response:
-        """One admission test: what was tried, what came, what the margin was. Organisers only."""
+        """Return an admission test: the test answers, their outcomes and the margin. Organisers only."""
         found = get_object_or_404(tests_of(self.caller(request)), pk=pk)
         return Response(AdmissionDetail(found).data)

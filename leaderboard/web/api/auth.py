@@ -1,4 +1,4 @@
-"""Who calls the API: a Bearer token with scopes, or the session of the site's own pages (then with CSRF)."""
+"""Authentication of API callers: a Bearer token with scopes, or the session of the site's own pages, then with CSRF."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOBODY: Final = "Say who you are: “Authorization: Bearer pf_…” with a toke
 
 
 class Refused(Exception):
-    """Not known (401) or not allowed (403), with a sentence; for views outside of DRF."""
+    """Unknown caller (401) or missing permission (403), with a sentence, for views outside of DRF."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -53,9 +53,9 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
 
 class HasScope(BasePermission):
-    """A session may everything its user may; a token what its scopes say: `read` to look, `submit` to send.
+    """Permission by token scope: `read` for safe methods, `submit` for the rest.
 
-    A view with a `scope` of its own asks for that, whatever is done there.
+    A session may do everything that its user may. A view with its own `scope` requires that scope for every method.
     """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -66,7 +66,10 @@ class HasScope(BasePermission):
 
 
 async def reader_of(request: HttpRequest) -> User:
-    """The user behind a plain request who may read, or Refused."""
+    """Return the user behind a plain request, if the caller may read.
+
+    Raises Refused.
+    """
     text = bearer_of(request.headers.get("Authorization", ""))
     if text is None:
         user = await request.auser()

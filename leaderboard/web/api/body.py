@@ -1,4 +1,4 @@
-"""Read a JSON body within a limit. DRF's own parser reads whatever comes and dies of deep nesting."""
+"""JSON bodies within a size limit. DRF's own parser reads bodies of any size and dies of deep nesting."""
 
 from __future__ import annotations
 

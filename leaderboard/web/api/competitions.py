@@ -1,4 +1,4 @@
-"""Competitions over /api/v1: which there are, what one of them asks for, where the caller stands, and entering it."""
+"""Competitions over /api/v1: list, details, the caller's position, and entering."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class EnterRequest(serializers.Serializer[Any]):
 class Competitions(Public):
     @extend_schema(responses=CompetitionSummary(many=True))
     def get(self, request: Request) -> Response:
-        """Every competition that is listed for the caller: running, coming, past."""
+        """List every competition that is listed for the caller: running, coming, past."""
         found = contests.sections(request.user, timezone.now())
         summaries = [summary for section in found for summary in section.summaries]
         return Response(CompetitionSummary(summaries, many=True).data)
@@ -144,14 +144,14 @@ class Competitions(Public):
 class Competition(Public):
     @extend_schema(responses=CompetitionDetail)
     def get(self, request: Request, slug: str) -> Response:
-        """One competition: phase and times, rules, problems, announcements, and where the caller stands in it."""
+        """Return a competition: phase and times, rules, problems, announcements, and the caller's position in it."""
         return Response(_detail(request, slug))
 
 
 class Enter(Private):
     @extend_schema(request=EnterRequest, responses=CompetitionDetail)
     def post(self, request: Request, slug: str) -> Response:
-        """Enter, or accept the rules anew: `rules_digest` is that of the rules you read; `code` opens a closed one."""
+        """Enter, or accept the rules anew. `rules_digest`: of the rules you read; `code`: opens a closed one."""
         form = EnterRequest(data=request.data)
         form.is_valid(raise_exception=True)
         code, user = form.validated_data["code"], self.caller(request)

@@ -1,4 +1,4 @@
-"""/api/v1: one published line with its code where that is public; retracting one's own."""
+"""Published entries over /api/v1, with their code where it is public, and retraction of the caller's own entries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Retracted(serializers.Serializer[Any]):
 class Entry(Public):
     @extend_schema(responses=EntryDetail)
     def get(self, request: Request, pk: int) -> Response:
-        """One published line, with its code where that is public."""
+        """Return a published entry, with its code where that is public."""
         found = published(pk, request.user, timezone.now())
         if found is None:
             raise Http404

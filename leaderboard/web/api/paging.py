@@ -1,4 +1,4 @@
-"""One page of a list, cut by `limit` and `offset`; X-Total-Count says how many there are."""
+"""Pages of a list, cut by `limit` and `offset`. X-Total-Count gives the length of the list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What anybody may read of a competition over /api/v1, as its pages show it: news, awards, integrity, records."""
+"""Public facts about a competition over /api/v1, as its pages show them: news, awards, integrity, records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Awards(Track):
 
 
 class Told(serializers.IntegerField):
-    """Of a number that is not said before the standing is final: null."""
+    """Count that may be withheld, as null, until the standing is final."""
 
     def to_representation(self, value: int) -> Any:
         return self.context["found"].told(value)
@@ -94,7 +94,7 @@ class Podium(serializers.Serializer[Any]):
 
 
 class IntegrityFigures(serializers.Serializer[Any]):
-    """Numbers that are null are under five; they are told once the standing is final."""
+    """Figures of review. A null number is under five; it is published once the standing is final."""
 
     as_of = serializers.DateTimeField()
     exact = serializers.BooleanField(source="is_exact", help_text="The standing is final; nothing is held back.")
@@ -121,7 +121,7 @@ class Record(serializers.Serializer[Any]):
 class Announcements(Public):
     @extend_schema(parameters=PAGING, responses=News(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """What was announced in a competition, newest first."""
+        """List the announcements of a competition, newest first."""
         competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
         return paged(request, announcements_of(competition, request.user), News)
 
@@ -129,7 +129,7 @@ class Announcements(Public):
 class AwardsOf(Public):
     @extend_schema(responses=Awards(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """Tracks and prizes of a competition, with winners once they are announced."""
+        """List tracks and prizes of a competition, with winners once they are announced."""
         competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
         shown = awards.shown(competition, request.user, now=timezone.now(), as_owner=False)
         return Response(Awards(shown, many=True).data)
@@ -138,7 +138,7 @@ class AwardsOf(Public):
 class IntegrityOf(Public):
     @extend_schema(responses=IntegrityFigures)
     def get(self, request: Request, slug: str) -> Response:
-        """What review came to in a competition, in numbers that name nobody."""
+        """Return the results of review in a competition, in numbers that name no person."""
         shown = integrity.show(slug, request.user, timezone.now())
         if shown is None:
             raise Http404
@@ -148,7 +148,7 @@ class IntegrityOf(Public):
 class History(Public):
     @extend_schema(parameters=PAGING, responses=Record(many=True))
     def get(self, request: Request, slug: str, hardware: str) -> Response:
-        """Who stood first on a board from when on, the oldest first; in its current stage and epoch."""
+        """List the leaders of a board with the start of each lead, oldest first, in its current stage and epoch."""
         now = timezone.now()
         card = cards.card(slug, request.user, now)
         place = card.place(hardware) if card else None

@@ -1,4 +1,4 @@
-"""GET /api/v1/quota: what the caller may still send, before they send it."""
+"""GET /api/v1/quota: the caller's remaining quota."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Quota(Private):
         responses=Left(many=True),
     )
     def get(self, request: Request) -> Response:
-        """What the caller may still send: to one board, or else wherever something of a quota is spent."""
+        """List the caller's remaining quota for a board, or without `board` wherever part of a quota is spent."""
         query = LeftQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         caller, slug, now = self.caller(request), query.validated_data.get("board", ""), timezone.now()

@@ -1,4 +1,4 @@
-"""/api/v1 for reviewers: the queue, a case with its evidence, the acts of its page; for owners, their side of it."""
+"""Review over /api/v1: the queue, a case with its evidence and its acts for reviewers; an owner's side of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from leaderboard.web.review import owner, queue
 from leaderboard.web.review.acts import ACTS
 from leaderboard.web.submissions import view as shape
 
-# act → (what is sent, what it does); the acts themselves are the page's
+# act → (request shape, description); the page calls the same acts
 SENT: Final[dict[str, tuple[type[serializers.Serializer[Any]], str]]] = {
     case.CLAIM: (shapes.ClaimRequest, "Take a case for 30 minutes; again: for longer."),
     case.RELEASE: (shapes.Nothing, "Give a case back."),
@@ -59,7 +59,7 @@ FILTERS: Final = [
 
 
 class Reviewers(Private):
-    """A 404 for who reviews nothing, as the pages are."""
+    """Base of the reviewers' views. Like the pages, they answer 404 to a caller who reviews no competition."""
 
     scope = "review"
 
@@ -81,7 +81,7 @@ class Reviewers(Private):
 class Queue(Reviewers):
     @extend_schema(operation_id="review_queue", parameters=FILTERS, responses=shapes.CaseSummary(many=True))
     def get(self, request: Request) -> Response:
-        """Cases that the caller may look at, oldest first; those that are open, unless another state is asked for."""
+        """List cases that the caller may look at, oldest first. Only open cases, unless another state is asked for."""
         query = shapes.Filters(data=request.query_params)
         query.is_valid(raise_exception=True)
         told, now = query.validated_data, timezone.now()
@@ -98,7 +98,7 @@ class Queue(Reviewers):
 class Detail(Reviewers):
     @extend_schema(operation_id="review_case", responses=shapes.CaseDetail)
     def get(self, request: Request, pk: int) -> Response:
-        """One case with its evidence: findings, figures of each timed case, clocks, code with diffs, history, log."""
+        """Return a case with its evidence: findings, figures of each timed case, clocks, code, diffs, history, log."""
         now = timezone.now()
         shown = review_case.context(self.case(request, pk), self.caller(request), now)
         return Response(shapes.CaseDetail(shown, context={"now": now}).data)
@@ -107,7 +107,7 @@ class Detail(Reviewers):
 class Hold(Reviewers):
     @extend_schema(operation_id="review_hold", request=shapes.HoldRequest, responses={201: shapes.CaseSummary})
     def post(self, request: Request) -> Response:
-        """Hold a result that ranks: its line goes until somebody has decided."""
+        """Hold a result that ranks. Its entry leaves the board until a person decides."""
         form = shapes.HoldRequest(data=request.data)
         form.is_valid(raise_exception=True)
         user, now = self.caller(request), timezone.now()
@@ -145,14 +145,14 @@ VIEWS: Final = {act: _view(act) for act in SENT}
 class OwnersSide(Private):
     @extend_schema(responses=shapes.OwnersView)
     def get(self, request: Request, pk: int) -> Response:
-        """What a submission's owner is told of its review; 404 where it was never held."""
+        """Return the owner's view of a submission's review; 404 where it was never held."""
         return _owners(self, request, _mine(self, request, pk))
 
 
 class Answer(Private):
     @extend_schema(request=shapes.OwnerRequest, responses=shapes.OwnersView)
     def post(self, request: Request, pk: int) -> Response:
-        """Answer a reviewer's question, once a question."""
+        """Answer a reviewer's question, once per question."""
         return _by_owner(self, request, pk, asking.answer)
 
 

@@ -1,4 +1,4 @@
-"""What /api/v1 says of review, to reviewers with all evidence, to owners what concerns them; and what is sent to it."""
+"""Shapes of review in /api/v1: all evidence for reviewers, an owner's share for owners, and requests."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class LogLine(serializers.Serializer[Any]):
 
 
 class CaseDetail(serializers.Serializer[Any]):
-    """Of what the case's page shows."""
+    """Selection from the case's page."""
 
     case = CaseSummary(source="row")
     current = serializers.BooleanField(
@@ -293,7 +293,7 @@ class Rejection(Said):
 
 
 class OwnersView(serializers.Serializer[Any]):
-    """Never who reviews it, what reviewers write for each other, nor which rule held it."""
+    """Review as its owner sees it: never the reviewers' names, their internal notes or the rule that held it."""
 
     state = serializers.SerializerMethodField()
     opened_at = serializers.DateTimeField(source="review_case.opened_at")

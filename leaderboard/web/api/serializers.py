@@ -1,4 +1,4 @@
-"""The shapes of /api/v1: what comes in is parsed here once, what goes out is described here for the schema."""
+"""The shapes of /api/v1. Requests are parsed here once, and responses are described here for the schema."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Page(Paging):
 
 
 class NewSubmission(serializers.Serializer[Any]):
-    """Field shapes only; names of boards, hardware and the source itself are checked by submissions/intake.py."""
+    """Shape of a submission request. submissions/intake.py checks board, hardware and the source itself."""
 
     board = serializers.CharField(max_length=200, allow_blank=True, default="")
     hardware = serializers.CharField(max_length=200, allow_blank=True, default="")
@@ -143,8 +143,8 @@ class NewSubmission(serializers.Serializer[Any]):
         if upload is None:
             attrs["data"] = attrs.pop("code").encode("utf-8", "surrogatepass")
         else:
-            attrs["data"] = upload.read()  # all of it, so that the door can say its size
-        attrs["filename"] = attrs["filename"] or (upload.name if upload else "")  # the problem's own name
+            attrs["data"] = upload.read()  # all of it, so that the refusal can give its size
+        attrs["filename"] = attrs["filename"] or (upload.name if upload else "")  # "": the problem's own name
         return attrs
 
 

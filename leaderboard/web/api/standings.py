@@ -1,4 +1,4 @@
-"""/api/v1: a competition's standing over its boards."""
+"""A competition's standing over its boards, over /api/v1."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Standings(Public):
         responses=Line(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The standing over a competition's boards, best first, one line an entrant."""
+        """Return the standing over a competition's boards, best first, a line per entrant."""
         query = Query(data=request.query_params)
         query.is_valid(raise_exception=True)
         told = query.validated_data

@@ -1,4 +1,4 @@
-"""/api/v1: what the caller competes as, and teams: made, joined by invite, led by a captain. One address an act."""
+"""Entrants and teams over /api/v1: made, joined by invite, led by a captain. Each act has its own address."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_TRACKS: Final = 100
 
 
 class MyEntrant(serializers.Serializer[Any]):
-    """What somebody competes as; `shown_name` is what the public reads."""
+    """The caller's entrant; `shown_name` is its public name."""
 
     competition = serializers.CharField(source="entrant.competition.slug")
     name = serializers.CharField(source="entrant.name")
@@ -122,7 +122,7 @@ class Act:
     call: Callable[..., object]
     sent: type[serializers.Serializer[Any]]
     said: str
-    of_entrant: bool = True  # else of a person, who may be in none
+    of_entrant: bool = True  # False: the act is a person's, who may have no entrant
 
 
 ACTS: Final = {
@@ -144,7 +144,7 @@ ACTS: Final = {
 class Entrants(Private):
     @extend_schema(parameters=PAGING, responses=MyEntrant(many=True))
     def get(self, request: Request) -> Response:
-        """What the caller competes as, in every competition that they are in now."""
+        """List the caller's entrants in all competitions that they are in now."""
         user = self.caller(request)
         seen = checks.memberships_of(user).filter(competition__in=competitions_seen_by(user))
         return paged(request, seen, MyEntrant)
@@ -153,14 +153,14 @@ class Entrants(Private):
 class Invites(Private):
     @extend_schema(parameters=PAGING, responses=Invite(many=True))
     def get(self, request: Request) -> Response:
-        """Invites to the caller that wait for an answer."""
+        """List the invites to the caller that wait for an answer."""
         return paged(request, invites.open_invites_of(self.caller(request)), Invite)
 
 
 class Accept(Private):
     @extend_schema(request=None, responses=Team)
     def post(self, request: Request, pk: int) -> Response:
-        """Join the team; what you sent alone stays with the entry that you were."""
+        """Join the team. Earlier submissions of yours stay with your former entrant."""
         check_team_acts(self.caller(request).account_id, "accept")
         member = invites.accept_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
         return _told(self, request, member.entrant.competition)
@@ -178,7 +178,7 @@ class Decline(Private):
 class MyTeam(Private):
     @extend_schema(responses=Team)
     def get(self, request: Request, slug: str) -> Response:
-        """What the caller competes as in this competition, alone or in a team, with its people and invites."""
+        """Return the caller's entrant in this competition, alone or in a team, with its people and invites."""
         return _told(self, request, _seen(request, slug))
 
 

@@ -1,4 +1,4 @@
-"""The calls of /api/v1. Each looks up, validates, makes one call and answers; errors are web/errors.py's."""
+"""The calls of /api/v1. Each looks up, validates, makes one call and answers; web/errors.py forms the errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_ROWS: Final = 200
 
 
 class Public(APIView):
-    """Anybody may read; who says who they are is counted by name instead of by address."""
+    """Base of views that everybody may read. Calls are counted by user if the caller is signed in, else by address."""
 
     authentication_classes = [BearerAuthentication, SessionAuthentication]
     permission_classes = [HasScope]
@@ -49,14 +49,14 @@ class Private(Public):
 
     @staticmethod
     def caller(request: Request) -> User:
-        assert isinstance(request.user, User)  # IsAuthenticated saw to it
+        assert isinstance(request.user, User)  # IsAuthenticated checks it
         return request.user
 
 
 class Me(Private):
     @extend_schema(responses=serializers.Me)
     def get(self, request: Request) -> Response:
-        """Who the caller is, and what the token may."""
+        """Return the caller's name, and the scopes of the token."""
         token = request.auth if isinstance(request.auth, ApiToken) else None
         said = {"name": token.name, "scopes": token.scopes} if token else {"name": "session", "scopes": list(SCOPES)}
         return Response({"username": self.caller(request).get_username(), "token": said})
@@ -65,14 +65,14 @@ class Me(Private):
 class Boards(Public):
     @extend_schema(responses=serializers.Board(many=True))
     def get(self, request: Request) -> Response:
-        """Every board that is listed for the caller."""
+        """List every board that is listed for the caller."""
         return Response(serializers.Board(cards.cards(request.user, timezone.now()), many=True).data)
 
 
 class Board(Public):
     @extend_schema(responses=serializers.BoardDetail)
     def get(self, request: Request, slug: str) -> Response:
-        """One board with its problem: description, starter code, reference, public cases."""
+        """Return a board with its problem: description, starter code, reference, public cases."""
         return Response(serializers.BoardDetail(_card(request, slug)).data)
 
 
@@ -89,7 +89,7 @@ class Entries(Public):
         responses=serializers.Entry(many=True),
     )
     def get(self, request: Request, slug: str, hardware: str) -> Response:
-        """The ranking of the current stage and timing epoch, best first, one line an entrant."""
+        """Return the ranking of the current stage and timing epoch, best first, a line per entrant."""
         query = serializers.EntriesQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         place = _card(request, slug).place(hardware)
@@ -117,7 +117,7 @@ class Submissions(Private):
         responses=serializers.SubmissionSummary(many=True),
     )
     def get(self, request: Request) -> Response:
-        """The caller's own submissions, newest first."""
+        """List the caller's own submissions, newest first."""
         query = serializers.Page(data=request.query_params)
         query.is_valid(raise_exception=True)
         wanted = query.validated_data
@@ -180,7 +180,7 @@ class Submissions(Private):
 class Submission(Private):
     @extend_schema(responses=serializers.Submission)
     def get(self, request: Request, pk: int) -> Response:
-        """One submission; its owner's and the organisers' to see."""
+        """Return a submission. Only its owner and organisers may see it."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
         return Response(view.to_json(view.shown(found)))
 
@@ -188,14 +188,14 @@ class Submission(Private):
 class Cancel(Private):
     @extend_schema(request=None, responses=serializers.Submission)
     def post(self, request: Request, pk: int) -> Response:
-        """Call an unfinished submission off; 409 where it is finished already."""
+        """Cancel an unfinished submission; 409 where it is finished already."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
         cancel(submission=found, actor=self.caller(request), reason="cancelled over the API", now=timezone.now())
         return Response(view.to_json(view.shown(found)))
 
 
 class NotHere(Public):
-    """Any other address below /api answers in the API's own shape."""
+    """Every other address below /api: an error in the API's own shape."""
 
     schema = None
 

@@ -1,4 +1,4 @@
-"""Tracks, prizes and winners of a competition; for its owners the desk from which they are awarded; and the exports."""
+"""Award pages: tracks, prizes and winners of a competition, the owners' desk for awarding them, and exports."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def act(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResponse:
 
 
 def _act(request: HttpRequest, slug: str, called: Callable[..., str]) -> HttpResponse:
-    """Says what became of it on the page that it came from."""
+    """Run an act, and show its result or error on the awards page."""
     try:
         messages.success(request, called(actor=user_of(request), now=timezone.now()))
     except UserError as error:

@@ -1,4 +1,4 @@
-"""What pages and API show of boards: cards by competition. All of it in public: nobody's role shows more here."""
+"""Boards as pages and API show them: cards by competition. Cards are public; no role shows more here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RANKINGS: Final = {
 
 @dataclass(frozen=True)
 class Place:
-    """One hardware of a card: its board, and what is ranked in the current stage and epoch."""
+    """The board of a card on one kind of hardware, with its ranking in the current stage and epoch."""
 
     board: Board
     look: Look
@@ -59,7 +59,7 @@ class Card:
 
     @property
     def unsupported(self) -> str:
-        """Why it cannot be judged here; "" when it can."""
+        """Return why this site cannot judge the problem; "" when it can."""
         listed = getattr(self.places[0].board, "why_unsupported", None)
         return str(self.version.part("unsupported", "") if listed is None else listed)
 
@@ -73,7 +73,7 @@ class Card:
 
     @property
     def versions(self) -> dict[str, ProblemVersion]:
-        """By hardware: its own cases are timed there."""
+        """The problem version by hardware. Each hardware times its own cases."""
         return {place.hardware: place.board.version for place in self.places}
 
     def place(self, hardware: str) -> Place | None:
@@ -84,22 +84,22 @@ class Card:
 class Group:
     competition: Competition
     cards: list[Card]
-    problems: int = 0  # of a collection: it has a page of its own, and no card a problem
+    problems: int = 0  # of a collection, which has its own page instead of a card per problem
 
 
 def cards(viewer: Viewer, now: datetime) -> list[Card]:
-    """Every board of the site that is listed for this viewer, one card a slug."""
+    """Return every board of the site that is listed for this viewer, a card per slug."""
     return _cards(boards_seen_by(viewer, listed=True).for_lists(), now)
 
 
 def card(slug: str, viewer: Viewer, now: datetime) -> Card | None:
-    """None where there is none, and where this viewer may not see it."""
+    """Return the card of a slug, or None if there is no such card or this viewer may not see it."""
     found = _cards(boards_seen_by(viewer).with_parts().filter(slug=slug), now)
     return found[0] if found else None
 
 
 def groups(viewer: Viewer, now: datetime) -> list[Group]:
-    """Cards by competition; open boards before closed ones. Of a collection how many problems it has."""
+    """Return cards by competition, open boards before closed boards; of a collection only its number of problems."""
     boards = boards_seen_by(viewer, listed=True)
     counts = problems_by_collection(boards)
     found: dict[int, Group] = {}

@@ -22,7 +22,7 @@ MOST_LINES: Final = 200
 
 @dataclass(frozen=True)
 class Cell:
-    """One problem in an entrant's matrix. `wins`: at each p of SHOWN."""
+    """A problem in an entrant's matrix. `wins`: at each p of SHOWN."""
 
     member: Member
     answer: Answer | None
@@ -66,7 +66,10 @@ def entrant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
 
 
 def _chosen(request: HttpRequest, slug: str) -> tuple[Collection, str]:
-    """The collection on the hardware and the baseline that the address asks for."""
+    """Return the collection on the requested hardware, and the requested baseline.
+
+    Raises Http404.
+    """
     found = collection(slug, boards_seen_by(request.user), request.GET.get("hardware", ""), now=timezone.now())
     baseline = request.GET.get("baseline", EAGER)
     if found is None or baseline not in (EAGER, COMPILE):

@@ -1,4 +1,4 @@
-"""Competitions by phase, one of them with all that it is, entering it, and using an invite code."""
+"""Competitions by phase, the page of a competition, entering it, and using an invite code."""
 
 from __future__ import annotations
 

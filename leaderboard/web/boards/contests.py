@@ -1,6 +1,7 @@
-"""What pages and the API show of competitions: lists by phase, and one with its problems, tracks, rules and news.
+"""Competitions as pages and the API show them: lists by phase, and a competition with its parts.
 
-Everything comes through the gate (competitions/visible.py): what a viewer may not see is not there.
+The parts are problems, tracks, rules and news. Everything comes through the gate (competitions/visible.py), so objects
+that a viewer may not see are absent.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ class Summary:
     competition: Competition
     phase: PhaseShown
     entrants: int
-    boards: int  # that the viewer may see
+    boards: int  # visible to the viewer
 
 
 @dataclass(frozen=True)
 class Section:
     title: str
-    said: str  # where there is none
+    said: str  # shown when the section is empty
     summaries: list[Summary]
 
 
@@ -60,14 +61,14 @@ class ProblemShown:
 @dataclass(frozen=True)
 class TrackShown:
     track: Track
-    who: str  # "" where everybody is
+    who: str  # the divisions that may win; "": all
     ties: str
     prizes: list[Prize]
 
 
 @dataclass(frozen=True)
 class You:
-    """Where the viewer stands in it."""
+    """The viewer's position in a competition."""
 
     entrant: Entrant | None
     has_accepted: bool
@@ -85,7 +86,7 @@ class Contest:
     tracks: list[TrackShown]
     announcements: list[Announcement]
     rules_digest: str
-    you: You | None  # None: nobody is signed in
+    you: You | None  # None: the viewer is not signed in
 
     @property
     def is_closed(self) -> bool:
@@ -93,7 +94,7 @@ class Contest:
 
 
 def sections(viewer: Viewer, now: datetime) -> list[Section]:
-    """Running ones by what ends first, coming ones by what begins first, past ones with the newest first."""
+    """Return the lists by phase: running by next change, coming by next change, past with the newest first."""
     found: dict[str, list[Summary]] = defaultdict(list)
     for summary in _summaries(viewer, now):
         found[_section(summary.phase.phase)].append(summary)
@@ -108,7 +109,7 @@ def sections(viewer: Viewer, now: datetime) -> list[Section]:
 
 
 def contest(slug: str, viewer: Viewer, now: datetime) -> Contest | None:
-    """None where there is none, and where this viewer may not see it."""
+    """Return a competition, or None if there is no such competition or this viewer may not see it."""
     competition = _counted(competitions_seen_by(viewer)).filter(slug=slug).first()
     if competition is None:
         return None
@@ -139,7 +140,7 @@ def _summaries(viewer: Viewer, now: datetime) -> Iterable[Summary]:
 
 
 def _counted(competitions: QuerySet[Competition]) -> QuerySet[Any]:
-    """With `entrants_now`: how many of its entrants have somebody in them."""
+    """Annotate competitions with `entrants_now`, the number of their entrants with at least one member."""
     living = Entrant.objects.filter(competition=OuterRef("pk"), memberships__isnull=False, memberships__left_at=None)
     count = living.order_by().values("competition").annotate(count=Count("pk", distinct=True)).values("count")
     return competitions.annotate(entrants_now=Coalesce(Subquery(count), 0))
@@ -173,7 +174,7 @@ def _problems(competition: Competition, viewer: Viewer) -> list[ProblemShown]:
 
 
 def _by_number(title: str) -> list[tuple[str, int]]:
-    """2.9 comes before 2.17."""
+    """Return a sort key that puts 2.9 before 2.17."""
     return [(text, int(digits or 0)) for text, digits in NUMBERS.findall(title)]
 
 

@@ -1,4 +1,4 @@
-"""`fast_p` as a drawing: curves in the units of an SVG's viewBox. Pure.
+"""Drawings of `fast_p` and of records: curves in the units of an SVG's viewBox. Pure.
 
 p runs from left to right, 0 to MOST_P; the share of problems upwards, 0 to 1. A curve is a staircase: it keeps its
 share until the p at which the next win ends.
@@ -14,17 +14,17 @@ from typing import Final
 from leaderboard.standings.ranking.fast_p import MOST_P, Standing, Step
 from leaderboard.standings.read.boards import RecordLine
 
-MOST_CURVES: Final = 6  # as many as can be told apart: tokens.css has a colour and a dash for each
+MOST_CURVES: Final = 6  # as many as a reader can distinguish: tokens.css has a colour and a dash for each
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 408.0, 12.0, 216.0
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
 class Curve:
-    place: int  # its colour and dash
+    place: int  # selects colour and dash
     entrant: str
     path: str
-    said: str  # for those who do not see it
+    said: str  # text alternative
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Plot:
 
 
 def plot(standings: Sequence[Standing]) -> Plot:
-    """The first few entrants."""
+    """Draw the curves of the first MOST_CURVES entrants."""
     return Plot(
         curves=tuple(
             Curve(place, line.entrant, staircase(line.curve), _said(line))
@@ -61,7 +61,7 @@ class RecordPlot:
     path: str
     up: tuple[Tick, ...]
     across: tuple[Tick, ...]
-    said: str  # for those who do not see it
+    said: str  # text alternative
     left: float = LEFT
     right: float = RIGHT
     top: float = TOP
@@ -69,7 +69,7 @@ class RecordPlot:
 
 
 def record_plot(lines: Sequence[RecordLine], now: datetime) -> RecordPlot | None:
-    """The speedup of whoever stood first over time, from the first record until now."""
+    """Draw the leading speedup over time, from the first record until now. None without records."""
     if not lines:
         return None
     best = max(1.0, *(1 / line.record.value.ratio for line in lines))
@@ -92,7 +92,7 @@ def record_plot(lines: Sequence[RecordLine], now: datetime) -> RecordPlot | None
 
 
 def staircase(steps: Sequence[Step]) -> str:
-    """The data of an SVG path."""
+    """Return the data of an SVG path."""
     first, *others = steps
     drawn = [f"M{_x(first.p):.1f} {_y(first.share):.1f}"]
     drawn += [f"H{_x(step.p):.1f}V{_y(step.share):.1f}" for step in others]

@@ -1,4 +1,4 @@
-"""One published line with its code; retracting it, putting it back, publishing its code; who led a board, and when."""
+"""Entry pages: a published entry with its code, retracting and restoring it, publishing its code; a board's history."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def code(request: HttpRequest, pk: int) -> HttpResponse:
-    """The file as it was sent."""
+    """The source file as it was sent."""
     found = published(pk, request.user, timezone.now())
     if found is None or found.code is None:
         raise Http404
@@ -80,7 +80,7 @@ def publish_code(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def history(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
-    """Of the current stage and timing epoch, as the public sees it."""
+    """A board's records in the current stage and timing epoch, as the public sees them."""
     now = timezone.now()
     card = cards.card(slug, request.user, now)
     place = card.place(hardware) if card else None

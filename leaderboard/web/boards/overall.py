@@ -1,4 +1,4 @@
-"""The standing over a competition's boards as somebody asked for it, for the page and the API."""
+"""The standing over a competition's boards with the requested filters, for the page and the API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS
 from leaderboard.standings.read.competition import Overall, Row, overall_standing
 from leaderboard.web.boards.rows import own_entrant
 
-MOST_COLUMNS: Final = 10  # boards that a page shows a column of each: more do not fit on it
+MOST_COLUMNS: Final = 10  # boards with their own column; more do not fit on a page
 SAID: Final = {POINTS: "points", GEOMETRIC_MEAN: "geometric mean", FAST_P: "fast_p"}
 EXPLAINED: Final = {
     POINTS: "25, 18, 15, 12, 10, 8, 6, 4, 2, 1 for the first ten of each board; who is tied shares the points of the "
@@ -36,7 +36,7 @@ class Shown:
     rows: list[Row]
     start: int
     most: int
-    own: int | None  # the entrant that the viewer is
+    own: int | None  # the viewer's entrant
     frozen_at: datetime | None
     in_full: bool
     sees_more: bool
@@ -74,7 +74,7 @@ def show(
     start: int = 0,
     most: int = 100,
 ) -> Shown | None:
-    """None where the viewer may not see it, or there is no such hardware, scoring or stage."""
+    """Return the standing, or None if the viewer may not see it or a hardware, scoring or stage does not exist."""
     competition = competitions_seen_by(viewer).filter(slug=slug).first()
     if competition is None or scoring not in ("", *SCORINGS):
         return None

@@ -71,7 +71,7 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Starter code or a file of the problem, to be saved."""
+    """Download of starter code or of a file of the problem."""
     card = _card(request, slug)
     text = starter_code.downloads(starter_code.problem_of(card.version), card.versions).get(name)
     if text is None:
@@ -117,7 +117,10 @@ def refused_and_unseen(places: Sequence[cards.Place]) -> tuple[dict[str, str], l
 
 
 def _asked(request: HttpRequest, *, in_full: bool) -> standing.Asked:
-    """Raises Http404 for what no link of ours says."""
+    """Return the requested part of a standing.
+
+    Raises Http404 for values that no link of the site contains.
+    """
     given = request.GET
     stage, division, start = given.get("stage"), given.get("division", ""), given.get("from", "0")
     if stage not in (None, *Stage) or division not in ("", *DIVISIONS) or not re.fullmatch(r"[0-9]{1,6}", start):

@@ -1,4 +1,4 @@
-"""A competition's phase in words, for pages and the API: what it means, when it changes, and all of them in a row."""
+"""A competition's phase in words, for pages and the API: its meaning, its next change, and the row of all phases."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TONES: Final = {Phase.PRACTICE: "running", Phase.CONTEST: "good", Phase.FROZEN:
 
 @dataclass(frozen=True)
 class Step:
-    """One phase of the timeline."""
+    """A phase of the timeline."""
 
     title: str
     since: datetime | None
@@ -52,11 +52,11 @@ class Step:
 class PhaseShown:
     phase: Phase
     title: str
-    meaning: str  # to be said after the title
+    meaning: str  # follows the title
     tone: str  # of its chip
     is_hidden: bool  # a part of the standing waits for the reveal
     until: datetime | None  # the next change; None: none is known
-    change: str  # what happens then
+    change: str  # the event at `until`
     steps: list[Step]
 
     @property
@@ -65,7 +65,7 @@ class PhaseShown:
 
     @property
     def is_plain(self) -> bool:
-        """A contest that counts: nothing that a competitor has to be told."""
+        """Whether this is a contest that counts, which needs no notice to competitors."""
         return self.phase is Phase.CONTEST
 
 
@@ -94,7 +94,7 @@ def _step(span: Span, here: Span) -> Step:
 
 
 def _to_come(last: Span, schedule: Schedule) -> list[Step]:
-    """After a review comes what somebody has yet to declare."""
+    """Return the step after a review, which a person has yet to declare; empty in other phases."""
     if last.phase is not Phase.REVIEW:
         return []
     return [Step(_TITLES[Phase.OPEN if schedule.stays_open else Phase.FINAL], None, None, "coming")]

@@ -1,4 +1,4 @@
-"""How tracks and prizes are said."""
+"""Tracks and prizes in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from leaderboard.web.figures import significant
 
 
 def track_said(track: Track) -> str:
-    """By what a track is won."""
+    """Return the standing or board that decides a track, in words."""
     told = track.params
     board = f"{told.get('slug')} on {told.get('hardware')}"
     match track.kind:
@@ -24,6 +24,6 @@ def track_said(track: Track) -> str:
 
 
 def prize_said(prize: Prize) -> str:
-    """Such as "EUR 1,000 and a GPU"."""
+    """Return a prize in words, as in "EUR 1,000 and a GPU"."""
     paid = money(prize.amount, prize.currency) if prize.amount is not None else ""
     return " and ".join(part for part in (paid, prize.text) if part) or "–"

@@ -1,7 +1,7 @@
-"""A published line as its page and the API show it, to whom, with its code where that is public.
+"""A published entry as its page and the API show it, with its code where that is public.
 
-Everybody sees a line of a board that they may see, once its standing shows it. Its owner, their team and those with a
-role in the competition see it before, and its code: both are told to be seen by them alone.
+Everybody who may see a board sees its entries, once its standing shows them. An entry's owner, their team and people
+with a role in the competition see it earlier, and its code; both are then marked as visible to them alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leaderboard.web.submissions import view
 class Published:
     entry: Entry
     standing: Standing
-    is_shown: bool  # False: only those who may see it before are reading this
+    is_shown: bool  # False: only people with early access see the entry
     is_own: bool
     code_is_public: bool
     code_public_at: datetime | None  # None: not by itself
@@ -45,7 +45,10 @@ class Published:
 
 
 def published(pk: int, viewer: Viewer, now: datetime) -> Published | None:
-    """None where there is no such line for this viewer: not published, not shown yet, or of what they may not see."""
+    """Return an entry, or None if this viewer may not see it.
+
+    That is an entry that is not published, not shown yet, or on a board hidden from the viewer.
+    """
     lines = Entry.objects.select_related("submission__owner", "entrant", "board__competition", "board__problem")
     entry = lines.filter(submission=pk, board__in=boards_seen_by(viewer)).first()
     if entry is None:

@@ -1,4 +1,4 @@
-"""The lines of a ranking as pages and API show them: who, how fast, how sure; and where each is on its strip."""
+"""The lines of a ranking as pages and API show them: entrant, speed, certainty, and position on its strip."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Strip:
 
 @dataclass(frozen=True)
 class Line:
-    rank: int  # shared by those who are tied
+    rank: int  # shared by tied lines
     tied: bool
-    user: str  # the name that the entrant is shown by
+    user: str  # the entrant's shown name
     entrant: Entrant
     own: bool
     score_us: float
@@ -50,11 +50,14 @@ class Line:
     submission: int
     light: float | None  # share of the speed of light, of the first run
     strip: Strip
-    record: str  # whether first place is confirmed; "": there is nothing to say
+    record: str  # whether first place is confirmed; "": not applicable
 
 
 def rows(ranked: Sequence[RankedEntry], own: int | None, marks: Mapping[int, str] = NO_MARKS) -> list[Line]:
-    """On strips of one common scale. `own`: the entrant that the viewer is; None: none of them. `marks`: records'."""
+    """Return ranking lines on strips of one common scale.
+
+    `own`: the viewer's entrant, or None. `marks`: marks of records by submission.
+    """
     longest = max((_extent(line) for line in ranked), default=1.0)
     return [_line(line, own, 100 / longest, marks.get(line.entry.submission_id, "")) for line in ranked]
 
@@ -65,7 +68,7 @@ def own_entrant(viewer: User | AnonymousUser, competition: Competition) -> int |
 
 
 def _extent(ranked: RankedEntry) -> float:
-    """The largest ratio to be drawn for a line: its own with the interval, or the baseline's, which is 1."""
+    """Return the largest ratio to draw for a line: its own with the interval, or the baseline's, which is 1."""
     return max(ranked.value.ratio * (1 + (ranked.value.half_width or 0)), 1.0)
 
 

@@ -1,7 +1,7 @@
-"""One board's standing as somebody asked for it: which stage, epoch and division, from which line on, and how much.
+"""One board's standing by stage, epoch and division, from a given line on.
 
-While a board is frozen the public sees it as it was at the freeze. Those with a role in the competition see it in full,
-on pages unless they ask for the public one, over the API when they ask for it.
+While a board is frozen the public sees it as it was at the freeze. People with a role in the competition see it in
+full: on pages unless they ask for the public standing, over the API when they ask for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leaderboard.web.boards.rows import Line, own_entrant, rows
 
 @dataclass(frozen=True)
 class Asked:
-    """What an address asks for; None: what one sees who asks for nothing."""
+    """The part of a standing that an address asks for; None: the default."""
 
     stage: Stage | None = None
     epoch: str | None = None
@@ -44,10 +44,10 @@ class Shown:
     epochs: tuple[BoardEpoch, ...]
     epoch: BoardEpoch | None
     rows: list[Line]
-    total: int  # lines that there are, of this division
+    total: int  # lines of this division
     frozen_at: datetime | None  # the public standing of this stage stands still since then
     in_full: bool  # more is shown than the public sees
-    own_place: int | None  # which line is the viewer's, from 0
+    own_place: int | None  # index of the viewer's line, from 0
 
     @property
     def last(self) -> int:
@@ -63,7 +63,7 @@ class Shown:
 
     @property
     def own_page(self) -> int | None:
-        """Where the viewer's own line begins a page, if it is not on this one."""
+        """Return the start of the page with the viewer's own line, or None if it is on this page."""
         if self.own_place is None or self.asked.start <= self.own_place < self.last:
             return None
         return self.own_place - self.own_place % self.asked.most
@@ -76,9 +76,9 @@ def may_see_in_full(viewer: User | AnonymousUser, board: Board) -> bool:
 def show(
     board: Board, asked: Asked, viewer: User | AnonymousUser, now: datetime, *, known: Look | None = None
 ) -> Shown | None:
-    """None where there is no such stage or epoch. The caller sees to it that `in_full` is for whom it may be.
+    """Return the standing, or None if there is no such stage or epoch. The caller checks who may ask for `in_full`.
 
-    `known`: what the public sees of the current stage, where that is at hand.
+    `known`: the public's look at the current stage, if the caller has it.
     """
     schedule = board.competition.schedule
     stages = stages_by(schedule, now)
@@ -111,7 +111,7 @@ def show(
 
 
 def _of_division(table: Table, board: Board, division: str) -> tuple[Place, ...]:
-    """Ranks stay those of the whole board."""
+    """Return the lines of a division, or all lines for "". They keep their ranks of the whole board."""
     if not division:
         return table.places
     found = Entrant.objects.filter(competition=board.competition_id, division=division).order_by()

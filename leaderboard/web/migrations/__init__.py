@@ -1,1 +1,1 @@
-"""Migrations of the request counter."""
+"""Migrations of request counts and keyed answers."""

@@ -1,4 +1,4 @@
-"""Admission tests, for organisers: each board's newest, one with its table, and the two acts."""
+"""Admission tests, for organisers: each board's newest test, a test with its table, and the two acts."""
 
 from __future__ import annotations
 
@@ -104,7 +104,10 @@ def override(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _organiser(request: HttpRequest) -> User:
-    """Staff, or somebody with a role in some competition: of that one's boards they may read the tests."""
+    """Return the user: staff, or a person with a role in a competition, who may read the tests of its boards.
+
+    Raises Http404.
+    """
     user = user_of(request)
     if not user.is_staff and not competitions_of(user).exists():
         raise Http404
@@ -120,7 +123,7 @@ def _row(board: Board, test: AdmissionTest | None, why: str) -> dict[str, Any]:
 
 
 def _filters(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """What can be shown: name → rows. `near_constant`: right answers hardly differ from guesses."""
+    """Return the selections of the list: name → rows. `near_constant`: right answers hardly differ from guesses."""
     return {
         ALL: rows,
         "closed": [row for row in rows if row["closed"]],
@@ -145,7 +148,7 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: i
 
 
 def _line(line: dict[str, Any]) -> dict[str, Any]:
-    """One row: what was tried, what must come of it, what came."""
+    """Return a row of the table: test answer, expected outcome, actual outcome."""
     unknown = (line["name"], line["expected"])
     if line["name"].startswith(STARTER):
         language = line["name"].removeprefix(STARTER)

@@ -1,4 +1,4 @@
-"""How admission tests are said on pages."""
+"""Admission tests in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Awards as pages and exports show them: to everybody what was announced, to organisers what is proposed and why."""
+"""Awards as pages and exports show them: announced awards to everybody, proposals and their reasons to organisers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATES: Final = {
 
 @dataclass(frozen=True)
 class Desk:
-    """One track as an organiser works on it; `award` None: nothing is proposed."""
+    """A track as an organiser works on it; `award` None: no proposal exists."""
 
     award: Award | None
     state: tuple[str, str]
@@ -55,7 +55,10 @@ class Shown:
 
 
 def shown(competition: Competition, viewer: Viewer, *, now: datetime, as_owner: bool) -> list[Shown]:
-    """Every track that they may see, in order. A few queries; an owner's page draws each living award again."""
+    """Return every track that the viewer may see, in order.
+
+    It makes a few queries. An owner's page draws each living award again.
+    """
     tracks = list(tracks_seen_by(viewer, competition).select_related("competition").prefetch_related("prizes"))
     awards = {award.track_id: award for award in _living(competition)}
     names = names_of([award.content for award in awards.values()])
@@ -63,7 +66,7 @@ def shown(competition: Competition, viewer: Viewer, *, now: datetime, as_owner: 
 
 
 def rows(competition: Competition, viewer: Viewer) -> list[dict[str, Any]]:
-    """The winners that were announced, a row each and currency, in the order of tracks and places."""
+    """Return the announced winners, a row per winner and currency, in the order of tracks and places."""
     seen = set(tracks_seen_by(viewer, competition).values_list("pk", flat=True))
     awards = sorted(
         (award for award in _living(competition) if award.state == ANNOUNCED and award.track_id in seen),
@@ -78,7 +81,7 @@ def as_csv(competition: Competition, viewer: Viewer) -> str:
 
 
 def _rows(award: Award, winner: dict[str, Any], names: dict[int, str]) -> list[dict[str, Any]]:
-    """The first has what is not money."""
+    """Return a winner's rows by currency. The first row also holds the prizes that are not money."""
     money = winner["money"] or [{"amount": "", "currency": ""}]
     return [
         {

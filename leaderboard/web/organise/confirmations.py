@@ -1,4 +1,4 @@
-"""Confirmations as organisers read them: whose, of which record or award, what came of it, in a line each."""
+"""Confirmations as organisers read them: candidate, cause (record or award) and result, a line each."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Row:
     asked: Confirmation
     cause: str
     said: tuple[str, str]  # words and tone
-    runs: str  # what they came to; "": there were none
+    runs: str  # summary; "": there were no runs
     waits: bool  # for a person
-    is_own: bool  # the reader's, or their team's: they settle nothing of it, nor read its report
+    is_own: bool  # the reader's or their team's; they may neither settle it nor read its report
     has_report: bool
 
 
 def rows_of(competition: Competition, reader: User) -> list[Row]:
-    """The newest, in a fixed number of queries."""
+    """Return the newest confirmations, in a fixed number of queries."""
     found = list(_all(competition)[:MOST])
     reports = _found(found)
     waits = set(unsettled(competition).values_list("pk", flat=True))
@@ -69,7 +69,7 @@ def said_of(asked: Confirmation) -> tuple[str, str]:
 
 
 def runs_said(found: Found | None) -> str:
-    """Signs and gains of the runs: "4 of 5 faster, +2.00 % in the median, +1.80 % at the bound"."""
+    """Format signs and gains of the runs: "4 of 5 faster, +2.00 % in the median, +1.80 % at the bound"."""
     if found is None or not found.gains:
         return ""
     parts = [f"{found.wins} of {len(found.gains)} faster"]
@@ -87,7 +87,7 @@ def _all(competition: Competition) -> QuerySet[Confirmation]:
 
 
 def _found(asked: list[Confirmation]) -> dict[int, Found]:
-    """Without their reports, which are large."""
+    """Return the results by confirmation, without their reports, which are large."""
     rows = Found.objects.filter(confirmation__in=[one.pk for one in asked]).defer("report")
     return {row.confirmation_id: row for row in rows}
 
@@ -97,5 +97,5 @@ def _is_of(submission: Submission, logins: set[int], teams: set[int]) -> bool:
 
 
 def _gain(value: float) -> str:
-    """Signed, in per cent: a record needs half of one."""
+    """Format a gain, signed, in per cent: a record needs half of one per cent."""
     return f"{'−' if value < 0 else '+'}{100 * abs(value):.2f}{THIN}%"

@@ -1,4 +1,4 @@
-"""Deciding on timing epochs: a proposed one becomes current or is dismissed; a contest's pin is moved."""
+"""Decisions on timing epochs: a proposed epoch becomes current or is dismissed; a contest's pin is moved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from leaderboard.web.organise.pages.gate import managed
 @login_required
 @require_POST
 def decide(request: HttpRequest, pk: int, name: str) -> HttpResponse:
-    """Epochs belong to hardware that competitions share, so administrators of the site decide."""
+    """Make a proposed epoch current, or dismiss it.
+
+    Epochs belong to hardware that competitions share, so administrators of the site decide.
+    """
     user = user_of(request)
     act = {"choose": choose_epoch, "dismiss": dismiss_epoch}.get(name)
     if not user.is_staff or act is None:
@@ -39,7 +42,7 @@ def decide(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 @login_required
 @require_POST
 def pin(request: HttpRequest, slug: str) -> HttpResponse:
-    """The owner of a competition moves its contest to another epoch."""
+    """Move a competition's contest to another epoch. Owners only."""
     competition = managed(request, slug)
     hardware = request.POST.get("hardware", "")
     try:

@@ -1,4 +1,4 @@
-"""Timing epochs in words: what one stands for, how two differ, which wait for a decision and who may decide."""
+"""Timing epochs in words: titles, differences, and decisions that wait for a person."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ LABELS: Final[dict[str, str]] = {  # of a fingerprint, in the order in which the
 }
 HEADLINE: Final = ("gpu", "driver", "torch", "power_limit_w")
 CPU_HEADLINE: Final = ("cpu", "cpus", "torch")
-MOST_CHARS: Final = 80  # of one value: a runner wrote it
+MOST_CHARS: Final = 80  # of a value, because a runner wrote it
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A proposed epoch beside the current one of its hardware."""
+    """A proposed epoch beside the current epoch of its hardware."""
 
     epoch: Epoch
     title: str
@@ -44,20 +44,20 @@ class Decision:
 
 
 def title_of(fingerprint: Mapping[str, Any]) -> str:
-    """The epoch's name for a person; its hash is for logs and commands."""
+    """Return the epoch's name for a person; its hash is for logs and commands."""
     wanted = HEADLINE if "gpu" in fingerprint else CPU_HEADLINE
     return ", ".join(_said(name, fingerprint[name]) for name in wanted if name in fingerprint) or "not described"
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What an organiser must know to decide: "driver 535.1 → 550.2"."""
+    """Return the facts that an organiser needs for a decision: "driver 535.1 → 550.2"."""
     changed = [name for name in LABELS if old.get(name) != new.get(name)]
     values = {name: (_text(old.get(name, "not said")), _text(new.get(name, "not said"))) for name in changed}
     return [LABELS[name].format(" → ".join(pair)) for name, pair in values.items()]
 
 
 def waiting_decisions(user: User) -> list[Decision]:
-    """On the hardware of the user's competitions; for administrators, on all hardware."""
+    """Return open decisions on the hardware of the user's competitions; for administrators, on all hardware."""
     proposed = Epoch.objects.filter(state=Epoch.PROPOSED)
     if not user.is_staff:
         proposed = proposed.filter(hardware__in=competitions_of(user).values("boards__hardware"))

@@ -1,7 +1,7 @@
-"""What organisers take with them: rows of one competition as CSV or JSON, written page by page.
+"""Exports for organisers: rows of a competition as CSV or JSON, written page by page.
 
-However many rows there are, one page of them is in memory. A cell that a spreadsheet would take for a formula is told
-to be text: competitors choose names and file names.
+Only one page of rows is in memory at a time. A cell that a spreadsheet would take for a formula is marked as text,
+because competitors choose names and file names.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ PAGE_ROWS: Final = 500
 CSV: Final = "csv"
 JSON: Final = "json"
 TYPES: Final = {CSV: "text/csv; charset=utf-8", JSON: "application/json"}
-FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # what a spreadsheet may run
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet may run these
 
 Row = dict[str, Any]
-Page = tuple[list[Row], int | None]  # rows, and after which id the next page begins; None: this was the last
+Page = tuple[list[Row], int | None]  # rows, and the id that the next page begins after; None: last page
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Export:
 
 
 async def stream(export: Export, competition: Competition, kind: str) -> AsyncIterator[str]:
-    """The file in pieces."""
+    """Yield the file in pieces."""
     after: int | None = 0
     yield csv_lines([export.columns]) if kind == CSV else "["
     is_first = True
@@ -85,8 +85,8 @@ def _read(export: Export, competition: Competition, after: int) -> Page:
     try:
         return export.page(competition, after)
     finally:
-        if not connection.in_atomic_block:  # else it is somebody else's, who called us inside a transaction
-            connection.close_if_unusable_or_obsolete()  # a slow reader must not hold one of the few
+        if not connection.in_atomic_block:  # else the connection belongs to a caller inside a transaction
+            connection.close_if_unusable_or_obsolete()  # a slow reader must not hold a scarce connection
 
 
 def _paged(rows: Sequence[Any], told: Callable[[Any], Row]) -> Page:
@@ -178,7 +178,7 @@ def _result(result: Result) -> Row:
 
 
 def _standings(competition: Competition, after: int) -> Page:
-    """A board a page."""
+    """Return the lines of the next board: a page is a board."""
     board = (
         Board.objects.select_related("competition").filter(competition=competition, pk__gt=after).order_by("pk").first()
     )
@@ -186,7 +186,7 @@ def _standings(competition: Competition, after: int) -> Page:
 
 
 def _lines(board: Board) -> Iterator[Row]:
-    """Of all stages, with what is frozen: an export is for organisers."""
+    """Yield lines of all stages, including frozen lines, because an export is for organisers."""
     for stage in Stage:
         seen = look(board, stage=stage, now=timezone.now(), in_full=True)
         for epoch in seen.epochs:

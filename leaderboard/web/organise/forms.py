@@ -1,4 +1,4 @@
-"""Forms of the organisers' pages. They check shape only; what may be is for the acts in competitions/ to say.
+"""Forms of the organisers' pages. They check shape only; the acts in competitions/ decide what is allowed.
 
 Times are typed and shown in UTC, to the minute; a script shows the local time beside them.
 """
@@ -76,7 +76,7 @@ class UtcField(forms.DateTimeField):
 
 
 def to_the_minute(moment: datetime | None) -> datetime | None:
-    """As a form shows it: what is not typed anew is no change."""
+    """Round a moment down to the minute, as a form shows it, so that an untouched field is no change."""
     return None if moment is None else moment.replace(second=0, microsecond=0)
 
 
@@ -142,7 +142,7 @@ class CompetitionForm(Described, forms.Form):
         return CompetitionForm(data, initial=values | {name: to_the_minute(values[name]) for name in TIMES})
 
     def settings(self, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """What was typed, for the acts: what differs from before, or `names`."""
+        """Return the typed settings for the acts: changed settings, or `names`."""
         wanted = self.changed_data if names is None else names
         return {name: self.cleaned_data[name] for name in wanted if name in self.cleaned_data and name in _SETTINGS}
 
@@ -310,7 +310,7 @@ class TrackForm(Described, forms.Form):
         return TrackForm(data, initial=initial, boards=boards)
 
     def settings(self) -> dict[str, Any]:
-        """For the acts, which keep of `params` what the kind needs."""
+        """Return the settings for the acts, which keep the `params` that the kind needs."""
         told = dict(self.cleaned_data)
         slug, _, place = told.pop("board").partition(" ")
         hardware, tag, speedup = told.pop("hardware"), told.pop("tag"), told.pop("speedup")
@@ -361,7 +361,7 @@ class CloseForm(Described, forms.Form):
 
 
 class CodesForm(Described, forms.Form):
-    """`boards` of this competition; none chosen: the codes open all of it."""
+    """Invite codes. `boards`: of this competition; an empty choice means that the codes open all of it."""
 
     count = forms.IntegerField(label="How many", initial=1, min_value=1, max_value=MAX_AT_ONCE)
     note = forms.CharField(

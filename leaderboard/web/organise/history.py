@@ -1,4 +1,4 @@
-"""What organisers did with a competition, newest first: the audit's rows of it and of its parts, in words."""
+"""Organisers' changes to a competition, newest first: the audit's rows of it and of its parts, in words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARTS: Final = (
 
 @dataclass(frozen=True)
 class Change:
-    """One field: what it was and what it is."""
+    """A field with its value before and after."""
 
     name: str
     before: str
@@ -44,11 +44,11 @@ class Line:
     act: str
     reason: str
     changes: tuple[Change, ...]
-    more: int  # that are not among them
+    more: int  # changes beyond those listed
 
 
 def of(competition: Competition, *, most: int, fields: int = 100) -> list[Line]:
-    """In one query, whatever it has; of each row at most so many fields."""
+    """Return the newest changes in one query, with at most `fields` fields per row."""
     wanted = Q(object_type=Competition._meta.label_lower, object_id=str(competition.pk))
     for model, path in PARTS:
         keys = model.objects.filter(**{path: competition}).annotate(key=Cast("pk", CharField())).order_by()
@@ -76,14 +76,14 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterable[Change]:
 
 
 def _imported(after: dict[str, Any]) -> Iterable[Change]:
-    """What an import of a set did: to the competition, then a line for each problem (competitions.sync.Line)."""
+    """Yield the effect of importing a set: on the competition, then on each problem (competitions.sync.Line)."""
     yield Change("competition", "–", _said(after.get("set")))
     for told in after.get("problems", []):
         yield Change(told["problem"], "–", _problem(told))
 
 
 def _problem(told: dict[str, Any]) -> str:
-    """Such as "created on cpu, H200, version 9ac01d1c" and "refused: gpus: no hardware is named …"."""
+    """Return e.g. "created on cpu, H200, version 9ac01d1c" or "refused: gpus: no hardware is named …"."""
     why = ": ".join(filter(None, (told.get("field"), told.get("reason"))))
     where = f" on {', '.join(told['hardware'])}" if told.get("hardware") else ""
     version = f"version {_said(told['digest'])}" if told.get("digest") else ""
@@ -93,7 +93,7 @@ def _problem(told: dict[str, Any]) -> str:
 
 
 def _said(value: Any) -> str:
-    """Short: whole texts are for the database."""
+    """Format a value briefly; long texts are cut."""
     if value in (None, "", [], {}):
         return "–"
     if isinstance(value, bool):

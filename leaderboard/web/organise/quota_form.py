@@ -1,4 +1,4 @@
-"""The quotas of a competition as a form: two numbers a mode."""
+"""The quotas of a competition as a form: two numbers per mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form that chooses what is judged again; what it chooses is for rejudge_select to say."""
+"""The form that selects submissions for re-judging; rejudging/select.py interprets it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class RejudgeForm(Described, forms.Form):
         return kind, int(pk)
 
     def _places(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """A group a competition: all of its boards, then each."""
+        """Return choices grouped by competition: all of its boards, then each board."""
         groups: dict[int, list[tuple[str, str]]] = {
             pk: [(f"competition-{pk}", f"All boards of {one}")] for pk, one in self.competitions.items()
         }
@@ -114,7 +114,7 @@ class RejudgeForm(Described, forms.Form):
 
 
 def competitions_of(user: User, least: str) -> list[Competition]:
-    """Those that this person has at least that role in."""
+    """Return the competitions in which this person has at least that role."""
     every = Competition.objects.all()
     if user.is_staff or user.is_superuser:
         return list(every)

@@ -1,4 +1,4 @@
-"""Re-judging sets, for organisers: the list, making one, what it would change, and apply, discard or stop."""
+"""Re-judging sets, for organisers: the list, making a set, its effect, and apply, discard or stop."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """First what it would be, then, with the same form, the set."""
+    """Preview a set, and make it when the same form is sent again."""
     user = user_of(request)
     if not competitions_of(user, Role.OWNER):
         raise Http404
@@ -175,7 +175,7 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _found(request: HttpRequest, pk: int) -> RejudgeSet:
-    """Whoever has no role in its competition meets a 404."""
+    """Return the set. A user without a role in its competition gets a 404."""
     sets = RejudgeSet.objects.select_related("competition", "board", "created_by", "settled_by")
     chosen = get_object_or_404(sets, pk=pk)
     if not has_role(user_of(request), chosen.competition, Role.VIEWER):
@@ -191,7 +191,7 @@ def _new_page(
 
 
 def _refused(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, error: UserError) -> HttpResponse:
-    """The page again with what was typed and why it was not done."""
+    """Render the page again with the input and the error."""
     messages.error(request, f"Not done: {error.message}.")
     return _detail_page(request, chosen, form, status=error.status)
 

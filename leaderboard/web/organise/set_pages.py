@@ -1,4 +1,4 @@
-"""Problem sets, for organisers: send a zip file, see what importing it would do, apply it."""
+"""Problem sets, for organisers: send a zip file, preview its import, apply it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The form of a competition's thresholds: a field a rule, as text, so that "off" can be typed. What may be is said by
-review/thresholds.py."""
+"""The form of a competition's thresholds.
+
+Each rule has a text field, so that "off" can be typed. review/rules/thresholds.py defines the allowed values.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ MOST_CHARS: Final = 20
 
 
 class ThresholdForm(Described, forms.Form):
-    """`thresholds` holds all of them once it is valid. What is not sent is as it is now, what is sent empty as usual.
+    """Thresholds of a competition. A missing field keeps the current value; an empty field means the usual value.
 
-    It is bound where any rule is sent.
+    `thresholds` holds all of them once the form is valid. The form is bound if any rule is sent.
     """
 
     def __init__(self, current: Thresholds, data: Mapping[str, str]) -> None:

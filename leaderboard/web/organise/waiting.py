@@ -1,4 +1,4 @@
-"""What waits for an organiser of one competition, and what there is of it: the figures of its first page."""
+"""Work that waits for an organiser of one competition: the figures of its first page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leaderboard.review.models import Case
 
 @dataclass(frozen=True)
 class Waits:
-    """`count` of something, what to do about it, and where. `urgent`: it stops somebody."""
+    """A kind of waiting work: its count, the action to take, and its address. `urgent`: it stops a person."""
 
     count: int
     text: str
@@ -26,7 +26,7 @@ class Waits:
 
 
 def of(competition: Competition, now: datetime) -> list[Waits]:
-    """Only what there is; a fixed number of queries."""
+    """Return the kinds of work that exist, in a fixed number of queries."""
     base = f"/organise/{competition.slug}"
     attempts = Attempt.objects.current().filter(submission__board__competition=competition)
     cases = Case.objects.filter(~judged_since("result__attempt"), board__competition=competition)

@@ -1,4 +1,4 @@
-"""Suspended accounts: who is, since when and why; suspend one by its name, and reinstate it. For owners and staff."""
+"""Suspended accounts with dates and reasons; suspension by name, and reinstatement. For owners and staff."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def _page(request: HttpRequest, form: AccountForm, owned: QuerySet[Competition],
 
 
 def _owned(user: User) -> QuerySet[Competition]:
-    """Where this person may suspend; nowhere: there is no such page."""
+    """Return the competitions in which this person may suspend accounts.
+
+    Staff may suspend in all of them. Raises Http404 if there are none.
+    """
     owned = Competition.objects.all()
     if not user.is_staff:
         owned = owned.filter(roles__user=user, roles__role=Role.OWNER)

@@ -1,4 +1,4 @@
-"""Which act a form on a case's page calls, or the API. Permission, order and record are the acts' own."""
+"""Acts behind the forms of a case's page and the API. The acts check permission and order, and keep the log."""
 
 from __future__ import annotations
 

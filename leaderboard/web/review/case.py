@@ -1,4 +1,4 @@
-"""One case with its evidence side by side: what a reviewer's page shows, in a constant number of queries."""
+"""A case with its evidence side by side, as a reviewer's page shows it, in a constant number of queries."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from leaderboard.web.review.forms import form_for
 from leaderboard.web.review.queue import STATES, TONES, is_claimed, state_at
 from leaderboard.web.submissions import view
 
-OTHERS: Final = 20  # published runs of its kernel that are listed
+OTHERS: Final = 20  # listed published runs of its kernel
 HISTORY: Final = 20  # of the entrant's submissions on this board
 MOST_DRAWN: Final = 6  # cases whose clocks are drawn
-SAMPLES: Final = 12  # of a finding, as they are shown
-OTHER: Final = "other_submission"  # in a finding's figures: whose code it is like
+SAMPLES: Final = 12  # shown samples of a finding
+OTHER: Final = "other_submission"  # key in a finding's figures: the submission with similar code
 WORDS: Final = {
     states.CLAIM: "claimed it",
     states.RELEASE: "released it",
@@ -55,7 +55,7 @@ WORDS: Final = {
     states.RERUN: "had it judged again",
 }
 DECISIONS: Final = (states.CLEAR, states.REJECT, states.ASK, states.OVERTURN, states.GRANT, states.UPHOLD, states.UNDO)
-SHOWN: Final = (  # act, what its button says, its class; in this order
+SHOWN: Final = (  # act, label of its button, its class; in this order
     (states.CLEAR, "Clear", ""),
     (states.REJECT, "Reject", "danger"),
     (states.ASK, "Ask the owner", "quiet"),
@@ -68,7 +68,7 @@ SHOWN: Final = (  # act, what its button says, its class; in this order
 
 @dataclass(frozen=True)
 class Compared:
-    """The code beside another's."""
+    """The code beside another submission's."""
 
     title: str
     other: Submission
@@ -76,7 +76,7 @@ class Compared:
 
 
 def find(user: User, pk: int) -> Case | None:
-    """None where there is none, and where it is none of this person's."""
+    """Return a case, or None if there is no such case or this person may not review it."""
     cases = cases_for(user).select_related(
         "board__competition",
         "board__problem",
@@ -91,7 +91,10 @@ def find(user: User, pk: int) -> Case | None:
 
 
 def ranking(user: User, submission: int) -> Result:
-    """Of this submission, to be held by hand. Raises UserError (404), which tells a stranger nothing."""
+    """Return the ranked result of a submission that a reviewer wants to hold.
+
+    Raises the same UserError (404) for an unknown submission and for a caller who may not review it.
+    """
     result = newest_verdicts(pk=submission).first()
     if result is None or not may_review(user, result.attempt.submission):
         said = "is no result that ranks in a competition that you review"
@@ -136,7 +139,7 @@ def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
 
 
 def possible(standing: states.Standing, user: User, now: datetime) -> dict[str, str]:
-    """Act → why not; "": it can be done now. Only what the case's state has room for."""
+    """Return acts that fit the case's state: act → reason against it; "": it is possible now."""
     fitting = [act for act in (*states.UNDOABLE, states.UNDO) if _fits(standing, act)]
     return {act: states.problem(standing, act, actor=user.account_id, at=now) for act in fitting}
 
@@ -148,7 +151,7 @@ def _fits(standing: states.Standing, act: str) -> bool:
 
 
 def told(lines: Sequence[Decision], standing: states.Standing) -> list[dict[str, Any]]:
-    """The log as it is read, the newest first; what was undone is struck through."""
+    """Return the log for display, the newest line first; undone lines are struck through."""
     kept = {line.id for line in states.standing_rows(log.plain(line) for line in lines)}
     acts = {line.pk: WORDS[line.act] for line in lines}
     return [
@@ -166,7 +169,7 @@ def told(lines: Sequence[Decision], standing: states.Standing) -> list[dict[str,
 
 
 def shown_finding(finding: Finding) -> dict[str, Any]:
-    """Its figures as pairs; threshold and samples where the rule kept them."""
+    """Return a finding with its figures as pairs, and threshold and samples if the rule kept them."""
     samples = getattr(finding, "samples", None) or {}
     return {
         "finding": finding,
@@ -203,7 +206,7 @@ def _evidence(result: Result, submission: Submission, user: User) -> dict[str, A
 
 
 def _incumbent(result: Result, submission: Submission) -> Result | None:
-    """The first run of the best kernel that others have on the board, in this epoch."""
+    """Return the first run of the best kernel of another entrant on the board, in this epoch."""
     entries = Entry.objects.filter(board=submission.board_id, epoch=result.epoch)
     values = pool(run_of(entry) for entry in entries.exclude(entrant=submission.entrant_id))
     if not values:
@@ -225,7 +228,7 @@ def _compared(result: Result, submission: Submission, user: User) -> list[Compar
 
 
 def _own_best(submission: Submission) -> Submission | None:
-    """The entrant's fastest published kernel of before; else the last that they sent to be ranked."""
+    """Return the entrant's fastest earlier published submission; else the last earlier submission in ranked mode."""
     before = Submission.objects.filter(
         board=submission.board_id, entrant=submission.entrant_id, mode="ranked", pk__lt=submission.pk
     )
@@ -234,7 +237,10 @@ def _own_best(submission: Submission) -> Submission | None:
 
 
 def _similar(result: Result, submission: Submission, user: User) -> Submission | None:
-    """As a finding names it; never the code of a competition that this reviewer has no part in."""
+    """Return the similar submission that a finding names.
+
+    Never the code of a competition in which this reviewer has no role.
+    """
     named = [finding.figures.get(OTHER) for finding in result.findings.all()]
     pk = next((pk for pk in named if isinstance(pk, int)), 0)
     other = Submission.objects.filter(pk=pk).select_related("entrant", "board__competition").first()
@@ -251,7 +257,7 @@ def _pairs(samples: Any) -> list[tuple[Any, Any]]:
 
 
 def _short(value: object) -> str:
-    """A figure as text: no more digits than help, lists cut."""
+    """Format a figure as text: no more digits than help, lists cut."""
     if isinstance(value, bool) or value is None:
         return "–" if value is None else ("yes" if value else "no")
     if isinstance(value, float):

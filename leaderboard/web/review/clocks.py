@@ -1,7 +1,7 @@
 """Both clocks' samples of a case as drawings: points in the units of an SVG's viewBox. Pure.
 
-A panel for each clock, time upwards, calls from left to right in the order in which they were made. The judge's clock
-sees the whole call with its constant way; the tenant's sees the kernel alone, and is its own word.
+Each clock has a panel: time upwards, calls from left to right in the order in which they were made. The judge's clock
+sees the whole call with its constant overhead. The tenant's sees the kernel alone, and only the tenant vouches for it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from leaderboard.web.figures import duration_us
 from leaderboard.web.review.evidence import SIDES, Block, Timed
 
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 408.0, 10.0, 150.0
-MOST_POINTS: Final = 600  # of a side in one panel; of more, every second, third, …
-ABOVE: Final = 0.99  # the share of samples that the scale is made for; what is higher lies on the upper edge
+MOST_POINTS: Final = 600  # per side and panel; of more points every second, third, …
+ABOVE: Final = 0.99  # the share of samples that the scale fits; higher samples lie on the upper edge
 STEPS: Final = 3
 
 
 @dataclass(frozen=True)
 class Points:
     side: str
-    path: str  # a dot a call: pieces of no length with round ends
+    path: str  # a dot per call: pieces of no length with round ends
     calls: int
     median_us: float
 
@@ -48,7 +48,7 @@ class Panel:
     sides: tuple[Points, ...]
     up: tuple[Tick, ...]
     void: tuple[Span, ...]
-    said: str  # for those who do not see it
+    said: str  # text alternative
     left: float = LEFT
     right: float = RIGHT
     top: float = TOP
@@ -56,7 +56,7 @@ class Panel:
 
 
 def panels(timed: Timed) -> list[Panel]:
-    """The judge's clock, then the tenant's; none where nothing was kept."""
+    """Draw the judge's clock, then the tenant's. A clock without kept samples has no panel."""
     drawn = [
         _panel("judge's clock", timed.blocks, [block.wall_us for block in timed.blocks]),
         _panel("tenant's clock", timed.blocks, [block.inner_us for block in timed.blocks]),

@@ -1,4 +1,4 @@
-"""Two sources side by side: a unified diff, bounded in what it reads and in what it shows. Pure."""
+"""Unified diff of two sources, bounded in the size of its input and output. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-MOST_LINES: Final = 3_000  # of a source; comparing takes up to their product
+MOST_LINES: Final = 3_000  # per source; comparing takes up to their product
 MOST_CHARS: Final = 200_000
 MOST_SHOWN: Final = 600  # lines of the diff
-LONGEST: Final = 400  # characters of a line that are shown
+LONGEST: Final = 400  # shown characters per line
 CONTEXT: Final = 3
 
 
 @dataclass(frozen=True)
 class Line:
-    kind: str  # "ins", "del", "at" (where we are) or ""
+    kind: str  # "ins", "del", "at" (position) or ""
     text: str
 
 
@@ -24,7 +24,7 @@ class Line:
 class Diff:
     lines: tuple[Line, ...] = ()
     is_cut: bool = False
-    refusal: str = ""  # why there is none
+    refusal: str = ""  # why there is no diff
     added: int = 0
     removed: int = 0
 

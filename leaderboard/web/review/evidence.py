@@ -1,7 +1,8 @@
-"""What a stored report holds for a reviewer's eyes: blocks of calls by both clocks, heat, ratios by case. Pure.
+"""A stored report as a reviewer sees it: blocks of calls by both clocks, heat, ratios by case. Pure.
 
-A report was written by a runner (docs/report.schema.json) and is stored as it came, so nothing is taken for granted:
-what is missing or of the wrong kind is left out, and how much is read is bounded. Times are in microseconds.
+A report was written by a runner (docs/report.schema.json) and is stored unchanged, so this module trusts no part of it:
+missing values and values of the wrong kind are left out, and the amount that is read is bounded. Times are in
+microseconds.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-MOST_CASES: Final = 12  # that are drawn
-MOST_BLOCKS: Final = 400  # of a case
-MOST_CALLS: Final = 10_000  # of a case
+MOST_CASES: Final = 12  # drawn cases
+MOST_BLOCKS: Final = 400  # per case
+MOST_CALLS: Final = 10_000  # per case
 LARGEST: Final = 1e30
 WALL, INNER = 0, 3  # places in a call: [wall, put, take, inner, probe, thaw, freeze]
 SIDES: Final = ("baseline", "candidate", "incumbent")
@@ -29,7 +30,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Timed:
-    """One benchmark case, its blocks in the order of time."""
+    """A benchmark case, with its blocks in the order of time."""
 
     case: str
     blocks: tuple[Block, ...]
@@ -38,7 +39,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class CaseRow:
-    """A case against all that it can be held against; None: not known."""
+    """A case with all its points of comparison; None: not known."""
 
     case: str
     measured_us: float | None
@@ -47,23 +48,23 @@ class CaseRow:
     half_width: float | None
     incumbent_ratio: float | None  # the incumbent's candidate / baseline, of its own run
     light_us: float | None  # the speed of light: no kernel on this hardware is faster
-    measured_limit_us: float | None  # what our own kernels reach
-    resource: str  # what the limit is a limit of
+    measured_limit_us: float | None  # reached by the project's own kernels
+    resource: str  # the resource that sets the limit
     eager_us: float | None
 
     @property
     def against_incumbent(self) -> float | None:
-        """This one / the incumbent, so below 1 is faster."""
+        """The candidate's ratio / the incumbent's, so below 1 is faster."""
         return self.ratio / self.incumbent_ratio if self.ratio and self.incumbent_ratio else None
 
     @property
     def light_share(self) -> float | None:
-        """Of the speed of light; above 1 is impossible."""
+        """The share of the speed of light; above 1 is impossible."""
         return self.light_us / self.measured_us if self.light_us and self.measured_us else None
 
 
 def evidence_of(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Of a confirmation, its first run."""
+    """Return the evidence of a report; of a confirmation that of its first run."""
     evidence = _mapping(report.get("evidence"))
     runs = _list(evidence.get("runs"))
     return _mapping(runs[0]) if runs else evidence
@@ -78,7 +79,7 @@ def timings(report: Mapping[str, Any]) -> list[Timed]:
 
 
 def case_rows(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = None) -> list[CaseRow]:
-    """`incumbent`: the report of who holds first place, where there is one."""
+    """Return the rows of a report's timed cases. `incumbent`: the report of the submission in first place, if any."""
     rivals = {name: number(case.get("ratio")) for name, case in _timed_cases(incumbent or {})}
     limits = _by_case(_mapping(evidence_of(report).get("limits")).get("cases"))
     eager = {name: timing.get("eager_ns") for name, timing in _by_case(evidence_of(report).get("timing")).items()}
@@ -89,13 +90,13 @@ def case_rows(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = N
 
 
 def number(value: object) -> float | None:
-    """A number above zero, or nothing."""
+    """Return a positive number, or None."""
     found = real(value)
     return found if found is not None and found > 0 else None
 
 
 def real(value: object) -> float | None:
-    """A number that is one and that a float holds, or nothing."""
+    """Return a number that a float can hold, or None. A bool is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) < LARGEST else None

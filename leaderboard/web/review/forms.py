@@ -1,4 +1,4 @@
-"""What a reviewer types about a case, and what the owner answers. One form an act; each has ids of its own."""
+"""Forms of a reviewer's acts on a case and of the owner's answers: a form per act, each with its own ids."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RejectForm(_CaseForm):
     hold_others = forms.BooleanField(required=False, initial=True, label="Hold the other runs for review too")
 
     def hide_others(self) -> None:
-        """There are none to choose about; one that ranks by the time that this is sent is held all the same."""
+        """Hide the choice when no other run ranks. A run that ranks by the time of sending is held all the same."""
         self.fields["hold_others"].widget = forms.HiddenInput()
 
 
@@ -86,7 +86,7 @@ class AccountForm(Described, forms.Form):
     reason = _text(rows=2, help_text="The account reads it.")
 
     def __init__(self, data: Mapping[str, Any] | None, *, places: list[tuple[str, str]]) -> None:
-        """`places`: (slug, name) of where this person may; "" is everywhere."""
+        """`places`: (slug, name) of competitions where this person may act; "" is everywhere."""
         super().__init__(data, auto_id="account_%s")
         where = self.fields["where"]
         assert isinstance(where, forms.ChoiceField)

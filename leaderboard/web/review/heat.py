@@ -1,4 +1,4 @@
-"""What telemetry saw over a run as a strip: clocks, heat, power, throttle reasons, a block after the other. Pure."""
+"""Telemetry of a run as a strip: clocks, heat, power, throttle reasons, block after block. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from leaderboard.web.review.evidence import Block, Timed, real
 
 LEFT, RIGHT, HEIGHT = 0.0, 800.0, 40.0
-REASONS: Final = {  # bits of NVML's mask; what each means for a run is said by docs/measurement.md
+REASONS: Final = {  # bits of NVML's mask; docs/measurement.md explains their meaning for a run
     0x4: ("power cap", "plain"),
     0x8: ("hardware slowdown", "bad"),
     0x10: ("sync boost", "warn"),
@@ -25,7 +25,7 @@ UNKNOWN: Final = ("unknown reason", "warn")
 
 @dataclass(frozen=True)
 class Line:
-    """One quantity: a point a block, where it was read."""
+    """A quantity, with a point for each block that has a reading."""
 
     title: str
     unit: str
@@ -60,7 +60,7 @@ class Strip:
 
 
 def strip(cases: Sequence[Timed]) -> Strip | None:
-    """None where no block has a reading."""
+    """Return the strip, or None if no block has a reading."""
     blocks = [block for timed in cases for block in timed.blocks]
     lines = tuple(line for title, unit, read in QUANTITIES if (line := _line(title, unit, blocks, read)) is not None)
     reasons = tuple(_reasons(blocks))
@@ -101,7 +101,7 @@ def _reason(title: str, tone: str, met: Sequence[bool]) -> Iterator[Reason]:
 
 
 def _mask(heat: Mapping[str, Any]) -> int:
-    """All bits that were seen in a block."""
+    """Return all bits that were seen in a block."""
     polls = heat.get("polls")
     masks = [_whole(_reading(heat, name).get("mask")) for name in ("before", "after")]
     masks += [_whole(poll[1]) for poll in (polls if isinstance(polls, list) else []) if _is_poll(poll)]
@@ -120,7 +120,7 @@ def _after(name: str) -> Callable[[Mapping[str, Any]], float | None]:
 
 
 def _share_of_time(name: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Of a CPU: how much of the block went elsewhere, in per cent of one core."""
+    """Return a reader of the share of a block that a CPU spent elsewhere, in per cent of one core."""
 
     def read(heat: Mapping[str, Any]) -> float | None:
         before, after = _reading(heat, "before"), _reading(heat, "after")

@@ -1,4 +1,4 @@
-"""What review came to in a competition, as page and API show it: in numbers that name nobody."""
+"""Results of review in a competition, as page and API show them: numbers without names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEANINGS: Final = {
 
 
 def show(slug: str, viewer: Viewer, now: datetime) -> tuple[Competition, Integrity] | None:
-    """None where there is none, and where this viewer may not see it."""
+    """Return the figures, or None if there is no such competition or this viewer may not see it."""
     competition = competitions_seen_by(viewer).filter(slug=slug).first()
     if competition is None:
         return None

@@ -1,4 +1,4 @@
-"""The public page of a competition that says what review came to."""
+"""A competition's public page of review results."""
 
 from __future__ import annotations
 

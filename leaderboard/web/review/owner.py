@@ -1,6 +1,6 @@
-"""What the owner of a submission sees of its review: since when, what to expect, a question, a reason, an appeal.
+"""Review as the owner of a submission sees it: dates, expected wait, a question, a reason, an appeal.
 
-Never who reviews it, what reviewers write for each other, nor which rule held it: what a rule looks for is theirs.
+Never the reviewers' names, their internal notes or the rule that held it: the aims of a rule are for reviewers only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from leaderboard.web.review.forms import OwnerForm
 
 
 def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerForm | None = None) -> dict[str, Any]:
-    """Empty where this submission is no case now. `case_link`: for reviewers, where they decide."""
+    """Return the template context; without a case now, only suspensions. `case_link`: the case's page for reviewers."""
     row = case_of(submission)
     told: dict[str, Any] = {"suspensions": suspensions_of(submission.owner, submission.board.competition)}
     if row is None:
@@ -56,7 +56,7 @@ def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerFo
 
 
 def case_of(submission: Submission) -> Case | None:
-    """Of the result that counts."""
+    """Return the case of the current result."""
     cases = Case.objects.filter(~judged_since("result__attempt"), result__attempt__submission=submission)
     return cases.select_related("board").order_by("-result").first()
 

@@ -1,4 +1,4 @@
-"""The reviewers' queue, one page a case, and the owner's answer and appeal. A case is a 404 for whom it is none of."""
+"""The reviewers' queue, a page per case, and the owner's answer and appeal. Other people get a 404 for a case."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _case(request: HttpRequest, pk: int) -> Case:
 
 
 def _page(request: HttpRequest, row: Case, wrong: dict[str, Any] | None = None, status: int = 200) -> HttpResponse:
-    """`wrong`: the form of an act that was not done, with what was typed."""
+    """Render the page of a case. `wrong`: the form of an act that was not done, with its input."""
     context = case.context(row, user_of(request), timezone.now())
     forms = case.forms_of(context["acts"], context["last_line"]) | (wrong or {})
     if isinstance(rejecting := forms.get(states.REJECT), RejectForm) and not context["others"]:
@@ -139,6 +139,6 @@ def _page(request: HttpRequest, row: Case, wrong: dict[str, Any] | None = None, 
 
 
 def _sentence(error: UserError) -> str:
-    """What was wrong; of the result itself, with what it is about."""
+    """Return an error as a sentence. An error of the result itself gets a subject."""
     text = f"this result {error.message}" if error.field == "result" else error.message
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")

@@ -1,4 +1,4 @@
-"""The reviewers' queue: filters out of an address, rows in a constant number of queries."""
+"""The reviewers' queue: filters from an address, rows in a constant number of queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaderboard.review.case import states
 from leaderboard.review.models import Case, Finding
 from leaderboard.review.permissions import cases_for
 
-ROWS: Final = 50  # of a page
+ROWS: Final = 50  # per page
 MOST_PAGES: Final = 10_000
 TEXT_CHARS: Final = 64
 
@@ -59,7 +59,7 @@ class Filters:
 
     @classmethod
     def of(cls, asked: QueryDict) -> Filters:
-        """What cannot be understood filters nothing."""
+        """Return the filters of an address. Values that cannot be understood filter nothing out."""
         told = {name: asked.get(name, "")[:TEXT_CHARS] for name in ("competition", "board", "rule", "state", "label")}
         told = {name: text if text.isprintable() else "" for name, text in told.items()}
         told["board"] = told["board"] if _is_number(told["board"]) else ""
@@ -84,7 +84,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class Choice:
-    """A filter with what can be chosen."""
+    """A filter with its choices."""
 
     name: str
     chosen: str
@@ -96,12 +96,12 @@ class Queue:
     filters: Filters
     rows: list[dict[str, Any]]
     choices: list[Choice]
-    older: str  # addresses; "": there is none
+    older: str  # addresses; "": no such page
     newer: str
 
 
 def waiting(user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
-    """Oldest first, with all that `row` reads."""
+    """Return the filtered cases, oldest first, with everything that `row` reads."""
     found = (
         _filtered(cases_for(user), user, filters, now)
         .filter(~judged_since("result__attempt"))
@@ -146,7 +146,7 @@ def row(one: Case, now: datetime) -> dict[str, Any]:
 
 
 def state_at(one: Case, now: datetime) -> str:
-    """As it is shown: a case that waits and is claimed is claimed."""
+    """Return the displayed state: a waiting case that is claimed is shown as claimed."""
     return CLAIMED if one.state == states.WAITING and is_claimed(one, now) else one.state
 
 
@@ -173,7 +173,10 @@ def _filtered(cases: QuerySet[Case], user: User, filters: Filters, now: datetime
 
 
 def _choices(cases: QuerySet[Case]) -> dict[str, list[tuple[str, str]]]:
-    """Of all cases, those that were judged again since as well: that would be looked up for each of them."""
+    """Return the choices over all cases.
+
+    Cases that were judged again since are included, because excluding them would cost a look-up each.
+    """
     boards = cases.order_by().values_list(
         "board", "board__slug", "board__hardware", "board__competition__slug", "board__competition__name"
     )

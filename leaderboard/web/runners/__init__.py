@@ -1,1 +1,1 @@
-"""The runners' door and their pages."""
+"""The runners' API and the pages about runners."""

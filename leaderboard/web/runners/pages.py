@@ -1,4 +1,4 @@
-"""The machines that judge, for organisers: which work, which are out of service and why; drain, rotate, revoke."""
+"""Judging machines, for organisers: machines at work and out of service, with reasons; drain, rotate, revoke."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from leaderboard.judging.suspend import set_draining
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.epochs import EXPLAINED, title_of, waiting_decisions
 
-SHOW_ONCE: Final = "new_runner_token"  # in the session, from the act to the page after it
+SHOW_ONCE: Final = "new_runner_token"  # session key; lives from the act to the page after it
 
 
 @login_required

@@ -1,4 +1,4 @@
-"""Addresses of the door for runners, below /api/runner/v1/."""
+"""Addresses of the runners' API, below /api/runner/v1/."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The door for runners, `/api/runner/v1` of docs/http.md: recognise the runner, parse once, one act, answer.
+"""The runners' API, `/api/runner/v1` of docs/http.md: recognise the runner, parse once, one act, answer.
 
-Every call says its moment with one clock reading here; the acts below take time as an argument.
+Each call reads the clock once, here; the acts below take time as an argument.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RunnerToken(BaseAuthentication):
         now = timezone.now()
         runner = find_runner(text.strip(), now=now) if kind.lower() == "bearer" else None
         if runner is None or runner.is_revoked:
-            guess = bool(text.strip())  # without a token nothing was guessed, and nothing is counted
+            guess = bool(text.strip())  # a call without a token is no guess and is not counted
             if guess and (wait_s := limits.take(limits.RUNNER_GUESS_IP, limits.address(request))):
                 raise Throttled(wait_s)
             raise AuthenticationFailed(UNKNOWN if runner is None else REVOKED.format(runner=runner.name))
@@ -64,7 +64,10 @@ class RunnerToken(BaseAuthentication):
 
 
 class RunnerThrottle(BaseThrottle):
-    """Far above what a runner does (a renewal every 15 s, events up to four times a second): for one that runs wild."""
+    """Limit for a runaway runner.
+
+    It is far above normal use: a renewal every 15 s, events up to four times a second.
+    """
 
     def __init__(self) -> None:
         self._wait_s: int | None = None
@@ -95,7 +98,7 @@ class RunnerView(APIView):
         return request.auth
 
     def read(self, request: Request) -> dict[str, Any]:
-        """The body as a JSON object, within the limit of this call."""
+        """Return the body as a JSON object, within the limit of this call."""
         return _parse(_read_body(request._request, self.limit_bytes))
 
 
@@ -118,7 +121,10 @@ class Hello(RunnerView):
 
 
 class Claim(RunnerView):
-    """Committed before the runner stops waiting for the answer, or not at all: no attempt is taken for nobody."""
+    """Claim of an attempt. It commits before the runner stops waiting for the answer, or not at all.
+
+    Otherwise an attempt could be taken without a runner that knows it.
+    """
 
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         self._give_up_at = time.monotonic() + settings.CLAIM_TIMEOUT_S  # waiting for a connection counts, too
@@ -186,29 +192,32 @@ class TakeReport(RunnerView):
             raise
 
     def _note(self, attempt_id: int, runner: Runner, sent: dict[str, Any], problem: str) -> None:
-        """What was refused must not vanish; the attempt goes on and ends with a better report or with its lease."""
+        """Note a refused report, which must not vanish.
+
+        The attempt goes on and ends with a better report or with its lease.
+        """
         try:
             note_refused(
                 attempt_id=attempt_id, runner=runner, token=token_of(sent), problem=problem, now=timezone.now()
             )
         except (StaleLease, UserError):
-            return  # not this runner's attempt, or no token at all: the answer says the rest
+            return  # not this runner's attempt, or no token at all: the answer explains it
 
 
 @contextmanager
 def _rolled_back_at(moment: float) -> Iterator[None]:
-    """One transaction that commits before this reading of the monotonic clock, or raises OperationalError."""
+    """Run a transaction that commits before this reading of the monotonic clock, or raises OperationalError."""
     with transaction.atomic():
         left_ms = max(1, round(1000 * (moment - time.monotonic())))  # 0 would be no limit
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(left_ms)])
         yield
-        if time.monotonic() > moment:  # each statement was quick enough, all of them were not
+        if time.monotonic() > moment:  # each statement was quick enough, but not their sum
             raise OperationalError("the claim took longer than CLAIM_TIMEOUT_S")
 
 
 def _read_body(request: HttpRequest, limit_bytes: int) -> bytes:
-    """At most `limit_bytes`, whatever the header says; DRF's and Django's own readers know other limits."""
+    """Read at most `limit_bytes`, regardless of the header. DRF's and Django's own readers know other limits."""
     chunks, total = [], 0
     while chunk := request.read(CHUNK_BYTES):
         total += len(chunk)

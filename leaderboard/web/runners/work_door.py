@@ -1,4 +1,7 @@
-"""The runners' door for work that is no attempt: an attempt's calls, for `admission-<id>` and `confirmation-<id>`."""
+"""The runners' API for admission tests and confirmations.
+
+The calls are those of an attempt, for `admission-<id>` and `confirmation-<id>`.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,9 @@ from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES
 
 @dataclass(frozen=True)
 class Work:
-    name: str  # what its attempt_id begins with
+    name: str  # prefix of its attempt_id
     kind: type[leased.Leased]
-    record: Callable[..., bool]  # (pk, runner, report, now): False where it is kept already
+    record: Callable[..., bool]  # (pk, runner, report, now): False if it is kept already
 
 
 ADMISSION: Final = Work("admission", AdmissionTest, record_test)
@@ -50,7 +53,10 @@ class Release(WorkView):
 
 
 class Events(WorkView):
-    """Heard and not kept: nobody watches it live. The answer tells a runner whether it still has the lease."""
+    """Events are accepted and dropped, because this work has no live page.
+
+    The answer shows whether the runner still holds the lease.
+    """
 
     def post(self, request: Request, pk: int) -> Response:
         runner, sent = self.runner_of(request), self.read(request)

@@ -1,4 +1,4 @@
-"""What a submission was judged to be before: for its owner and for organisers."""
+"""Earlier results of a submission, for its owner and for organisers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from leaderboard.submissions.models import Submission
 
 
 def judged_again(submission: Submission) -> list[Attempt]:
-    """Its attempts that came to a result, the newest first; none where there is only one. Nothing of the shadow."""
+    """Return a submission's attempts with a result, newest first; empty if there is only one. Omits shadow attempts."""
     told = Attempt.objects.in_the_open().filter(submission=submission, result__isnull=False)
     found = told.select_related("result", "version").defer("result__report", "version__bundle").order_by("-number")
     return list(found) if len(found) > 1 else []

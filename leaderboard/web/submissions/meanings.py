@@ -1,4 +1,4 @@
-"""What the figures of a result mean, for people who did not build the judge. Words only."""
+"""The figures of a result, explained for people who did not build the judge. Words only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody is in a competition, as page and API show it to them: their entrant, its people, what may change."""
+"""A person's entrant in a competition, as page and API show it to them: people, invites and possible changes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Mine:
     member: Membership | None  # None: they are not in it
     must_accept: bool  # the rules, before they submit
     invites: list[TeamInvite]  # to them
-    people_fixed: str  # why nobody joins or leaves; "": they may
-    is_over: str  # why nothing changes any more; "": it may
+    people_fixed: str  # why people cannot join or leave; "": they can
+    is_over: str  # why changes are over; "": they are possible
     members: list[Membership]
-    waiting: list[TeamInvite]  # of the team to others
+    waiting: list[TeamInvite]  # the team's open invites
     division_fixed: bool
-    tracks: list[Track]  # that ask for something to be declared
+    tracks: list[Track]  # that ask for a declaration
 
     @property
     def entrant(self) -> Entrant | None:
@@ -58,7 +58,10 @@ def mine(user: User, competition: Competition, now: datetime) -> Mine:
 
 
 def entrant_of(user: User, competition: Competition) -> Entrant:
-    """Raises UserError (409)."""
+    """Return the user's entrant in a competition.
+
+    Raises UserError (409).
+    """
     member = checks.membership_of(user, competition)
     if member is None:
         raise UserError("entrant", competition.slug, "you are not in this competition; enter it first", status=409)
@@ -66,7 +69,7 @@ def entrant_of(user: User, competition: Competition) -> Entrant:
 
 
 def _refusal(check: Callable[[], None]) -> str:
-    """Why it may not be; "" where it may."""
+    """Return the reason for a refusal; "" if the check passes."""
     try:
         check()
     except UserError as error:

@@ -1,4 +1,4 @@
-"""Send a submission; see one's own; follow one live; call one off."""
+"""Submission pages: send a submission, list one's own, follow and cancel a submission."""
 
 from __future__ import annotations
 
@@ -112,11 +112,11 @@ def visible(request: HttpRequest, pk: int) -> view.Shown:
 
 
 def _check_board(slug: str, data: bytes) -> None:
-    """Refuse a file that names another board than its page. On a page that is a slip: nobody typed the board's name."""
+    """Refuse a file that names another board than its page. The page fixes the board, so the mismatch is a slip."""
     try:
         named = read_directives(data.decode(errors="replace")).board
     except DirectiveError:
-        return  # the pipeline refuses it with its line
+        return  # the pipeline refuses it and names its line
     if named and named.lower() != slug.lower():
         raise UserError(
             "code",
@@ -157,7 +157,7 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
 
 
 def _not_sent(request: HttpRequest, card: cards.Card, form: SubmitForm, error: UserError) -> HttpResponse:
-    """The page again with what was typed, and the error beside the field that it is about."""
+    """Render the page again with the input, and the error beside its field."""
     field = "file" if error.field in ("code", "filename") and request.FILES else error.field
     text = error.message[:1].upper() + error.message[1:]
     form.add_error(field if field in form.fields else None, text if text.endswith((".", "?")) else text + ".")
@@ -170,7 +170,7 @@ def _not_sent(request: HttpRequest, card: cards.Card, form: SubmitForm, error: U
 def detail_page(
     request: HttpRequest, item: view.Shown, owner_form: OwnerForm | None = None, status: int = 200
 ) -> HttpResponse:
-    """Also after an answer or an appeal that was not taken: with what was typed."""
+    """Render a submission's page, also with the input of a refused answer or appeal."""
     events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
     current = list(AttemptEvent.every.filter(attempt=events[-1].attempt_id).order_by("id")) if events else []
     said = [event.message for event in current if event.message and event.state == item.status]

@@ -1,4 +1,4 @@
-"""How a submission's progress and cases are drawn: stations of the lane, rows of the table of cases."""
+"""A submission's progress and cases as drawn: stations of the lane, rows of the table of cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATIONS: Final = ("queued", "claimed", "building", "checking", "timing", "done"
 
 
 def stations(item: Shown, events: Sequence[AttemptEvent]) -> list[dict[str, str]]:
-    """The lane: which stations are behind, where it is now, and when it passed each."""
+    """Return the lane's stations: passed, skipped, current or coming, with the time of reaching each."""
     began: dict[str, datetime] = {}
     for event in events:
         began.setdefault(event.state, event.created_at)
@@ -37,7 +37,7 @@ def _one(item: Shown, name: str, distance: int, began: dict[str, datetime]) -> d
 
 @dataclass(frozen=True)
 class Cases:
-    """What deserves a row (failed ones first, then timed ones), and the rest, which only agreed."""
+    """Cases with a row of their own (failed cases first, then timed cases), and the rest, which only passed."""
 
     rows: list[dict[str, Any]]
     quiet: list[dict[str, Any]]
@@ -62,7 +62,7 @@ def cases_shown(item: Shown) -> Cases:
 
 
 def measured_so_far(tried: Sequence[Attempt]) -> Cases:
-    """The timed cases of the newest of these attempts that told some: what a disturbed machine measured."""
+    """Return the timed cases of the newest of these attempts with any: the figures of a disturbed machine."""
     for result in Result.objects.filter(attempt__in=tried).order_by("-attempt__number"):
         rows = [_case(case, result.outcome, "") for case in result.report.get("cases", [])]
         if timed := [row for row in rows if row["measured_us"]]:

@@ -1,4 +1,4 @@
-"""What somebody may still send, as page and API show it: by board, hardware and mode, with when the next comes."""
+"""Remaining quota as page and API show it: by board, hardware and mode, with the time of the next free submission."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Left:
     left: int
     capacity: int
     per_day: int
-    next_at: datetime | None  # None: nothing is missing
+    next_at: datetime | None  # None: the whole quota is left
 
 
 def what_is_left(owner: User, boards: Iterable[Board], now: datetime) -> list[Left]:

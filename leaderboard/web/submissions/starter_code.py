@@ -1,4 +1,4 @@
-"""What a problem shows of itself: starter code, reference, names of its public cases."""
+"""A problem's public files and names: starter code, reference, public cases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def problem_of(version: ProblemVersion) -> Problem:
 
 
 def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str] | None = None) -> list[Tab]:
-    """Return one file for each language that can run on some of the hardware, with the ending of a submission.
+    """Return a file for each language that can run on some of the hardware, with the ending of a submission.
 
     `found`: language → outcome of its starter in the newest admission test.
     """
@@ -65,7 +65,7 @@ def _python_first(item: tuple[str, str]) -> tuple[bool, str]:
 
 
 def tabs(problem: Problem, hardware: Iterable[str], found: Mapping[str, str] | None = None) -> list[Tab]:
-    """Starter code first, then the reference, then the other files that a submission or reader may need."""
+    """Return starter code first, then the reference, then the remaining files that a submission or reader may need."""
     files = sorted(problem.files, key=lambda name: (name != REFERENCE, name))
     about = {REFERENCE: "Makes the inputs and says what is right. What you send must agree with it, only sooner."}
     return [
@@ -88,13 +88,13 @@ def downloads(problem: Problem, hardware: Iterable[str]) -> dict[str, str]:
 
 
 def timed_names(versions: Mapping[str, ProblemVersion]) -> list[tuple[str, list[str]]]:
-    """What is timed, by the hardware that it is timed on; one list, for "", where that is the same on all."""
+    """Return the names of timed cases by hardware. If all hardware shares them, the only key is ""."""
     found = {hardware: case_names(version.part("benchmarks", [])) for hardware, version in versions.items()}
     alike = all(names == next(iter(found.values())) for names in found.values())
     return [("", names) for names in list(found.values())[:1]] if alike else list(found.items())
 
 
 def case_names(cases: Iterable[Any]) -> list[str]:
-    """Cases that differ in their seeds alone share a name: it is told once, with their number."""
+    """Return each name once with its count: cases that differ in their seeds alone share a name."""
     counts = Counter(case_name(case) for case in cases)
     return [name if count == 1 else f"{name} ×{count}" for name, count in counts.items()]

@@ -1,4 +1,4 @@
-"""My entrant in a competition: its people, invites, and what it says of itself. One address an act, all plain forms."""
+"""The user's entrant in a competition: people, invites and profile. Each act has its own address and plain form."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _page(
 
 
 def _sent_for(user: User, entrant: Entrant | None) -> list[view.Shown]:
-    """By whom ever; of an entrant that is a team."""
+    """Return the team's submissions, sent by any member; empty for an entrant that is no team."""
     if entrant is None or not entrant.is_team:
         return []
     return view.shown_list(view.visible_to(user).filter(entrant=entrant)[:SHOWN_SUBMISSIONS])

@@ -1,4 +1,4 @@
-"""A submission that a disturbed machine could not time: which try is next, when, and what was measured so far."""
+"""Retries of a submission that a disturbed machine could not time: next try, its time, and measured figures so far."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leaderboard.web.submissions.progress import Cases, measured_so_far
 
 @dataclass(frozen=True)
 class Tries:
-    """`spoiled` of them so far. `next`: the sentence about the one that follows, "" where none does."""
+    """`spoiled`: number of spoiled tries so far. `next`: a sentence about the next try, "" if there is none."""
 
     spoiled: int
     next: str
@@ -23,7 +23,7 @@ class Tries:
 
 
 def tries_of(submission: Submission, now: datetime) -> Tries:
-    """Nothing of the shadow. Figures only while a try is to come: after the last they stand with its verdict."""
+    """Return the tries, without shadow attempts. After the last try its figures stand with its verdict, not here."""
     opened = Attempt.objects.in_the_open().filter(submission=submission)
     count = opened.filter(outcome="unmeasurable", reason__in=SPOILED).count()
     current = opened.filter(is_current=True, cause=REMEASURE, state__in=UNFINISHED).first() if count else None

@@ -1,4 +1,4 @@
-"""What an outcome is called and what to try next. Words only: the verdict itself was reached by the judge.
+"""Outcomes in words, with advice for the next step. Words only: the judge itself reached the verdict.
 
 Keyed by outcome, then by (outcome, reason) where the reason allows better advice.
 """
@@ -116,5 +116,5 @@ _FLAGS: Final[dict[str, str]] = {
 
 
 def flags_said(flags: Iterable[str]) -> list[tuple[str, str]]:
-    """Each flag with what it means."""
+    """Return each flag with its meaning."""
     return [(flag, _FLAGS.get(flag, "")) for flag in flags]

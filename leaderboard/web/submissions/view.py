@@ -1,4 +1,4 @@
-"""A submission as it is shown, to whom: one value for the page and for the API, put together from the rooms below."""
+"""A submission for display: one value for page and API, gathered from the apps below, and its visibility."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _STATUS_FIELDS: Final = (
 
 
 def visible_to(user: User) -> QuerySet[Submission]:
-    """What this person may see; strangers meet a 404.
+    """Return the submissions that this person may see; strangers get a 404.
 
-    Staff everything; whoever has a role in a competition, all that was sent to it; everybody their own and what was
-    sent for the teams that they are in now, by whom and when ever.
+    Staff see all submissions. A person with a role in a competition sees all submissions to it. Everybody sees their
+    own submissions and those of the teams that they are in now, whoever sent them and whenever.
     """
     every = Submission.objects.select_related("owner", "entrant", "board__problem", "board__competition")
     if user.is_staff or user.is_superuser:
@@ -53,14 +53,14 @@ def visible_to(user: User) -> QuerySet[Submission]:
 
 
 def sent_by(user: User) -> QuerySet[Submission]:
-    """This person's own, by any of their logins."""
+    """Return this person's own submissions, by any of their logins."""
     return Submission.objects.select_related("owner", "entrant", "board__problem", "board__competition").filter(
         owner__in=logins_of(user)
     )
 
 
 class Shown:
-    """A submission with its status: what templates and serializers read."""
+    """A submission with its status, as templates and serializers read it."""
 
     def __init__(self, submission: Submission, status: SubmissionStatus) -> None:
         self.submission = submission
@@ -93,7 +93,7 @@ class Shown:
 
     @property
     def runs(self) -> int:
-        """How many runs are in the value that ranks; 0 where nothing of this ranks."""
+        """The number of runs in the value that ranks; 0 if this submission does not rank."""
         return len(self.state.standing.value.submissions) if self.state.standing else 0
 
     @property
@@ -138,7 +138,7 @@ def shown_list(submissions: Iterable[Submission]) -> list[Shown]:
 
 
 def submission_json(submission_id: int, user: User, *, with_code: bool = True) -> dict[str, Any]:
-    """docs/http.md: GET /submissions/{id}."""
+    """Return the JSON of docs/http.md: GET /submissions/{id}."""
     return to_json(shown(visible_to(user).get(pk=submission_id)), with_code=with_code)
 
 
@@ -163,7 +163,7 @@ def to_json(item: Shown, *, with_code: bool = True, details: bool = True) -> dic
 
 
 def _value_json(standing: Standing | None) -> dict[str, Any] | None:
-    """What ranks of this submission: the mean over all runs of its kernel."""
+    """Return the value that ranks for this submission: the mean over all runs of its kernel."""
     if standing is None:
         return None
     return {

@@ -1,4 +1,4 @@
-"""Filters and tags of the templates: figures, text, the page a link stands on."""
+"""Filters and tags of the templates: figures, text, the current page of the navigation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ register.filter("highlight", markup.code)
 
 @register.filter
 def when(moment: dt.datetime | None) -> SafeString:
-    """A `<time>` that says how long ago; the exact moment is in its title."""
+    """Render a `<time>` with the relative time; the exact moment is in its title."""
     if moment is None:
         return SafeString("–")
     utc = moment.astimezone(dt.UTC)
@@ -50,7 +50,7 @@ def when(moment: dt.datetime | None) -> SafeString:
 
 @register.filter
 def moment(value: dt.datetime) -> SafeString:
-    """A `<time>` with date and minute in UTC."""
+    """Render a `<time>` with date and minute in UTC."""
     utc = value.astimezone(dt.UTC)
     return format_html(
         '<time datetime="{}">{}</time>', utc.isoformat(timespec="seconds"), utc.strftime("%-d %b %Y, %H:%M UTC")
@@ -59,19 +59,19 @@ def moment(value: dt.datetime) -> SafeString:
 
 @register.filter
 def phase(competition: Competition) -> PhaseShown:
-    """Where it is now, in words."""
+    """Return the competition's current phase, in words."""
     return phase_shown(competition.schedule, timezone.now())
 
 
 @register.filter
 def span_s(seconds: float) -> str:
-    """How long: "5 hours"."""
+    """Format a duration: "5 hours"."""
     return figures.span(dt.timedelta(seconds=seconds))
 
 
 @register.filter
 def general(value: float) -> str:
-    """Short for very small numbers: 1e-09."""
+    """Format very small numbers briefly: 1e-09."""
     return f"{value:g}"
 
 
@@ -81,34 +81,34 @@ register.filter("epoch_title", title_of)
 
 @register.filter
 def get(items: dict[str, Any] | None, name: str) -> Any:
-    """One of a dict, by a name that is known here only."""
+    """Return the value of a dict at a name that only the template knows."""
     return (items or {}).get(name)
 
 
 @register.simple_tag(takes_context=True)
 def current(context: RequestContext, *prefixes: str) -> SafeString:
-    """`aria-current` for a link of the navigation whose section this page is in."""
+    """Return `aria-current` for a link of the navigation whose section this page is in."""
     request: Any = context.get("request")
     return SafeString('aria-current="page"' if request and request.path.startswith(prefixes) else "")
 
 
 @register.simple_tag(takes_context=True)
 def exactly(context: RequestContext, path: str) -> SafeString:
-    """`aria-current` for a link to this very page."""
+    """Return `aria-current` for a link to this very page."""
     request: Any = context.get("request")
     return SafeString('aria-current="page"' if request and request.path == path else "")
 
 
 @register.simple_tag(takes_context=True)
 def organises(context: RequestContext) -> bool:
-    """Whether the organisers' pages are there for who looks."""
+    """Return whether the user has access to the organisers' pages."""
     user: Any = context.get("user")
     return bool(user and (user.is_staff or competitions_of(user).exists()))
 
 
 @register.simple_tag
 def live(table: str, key: str, name: str, value: Any) -> SafeString:
-    """A figure that state.js keeps up to date."""
+    """Render a figure that state.js keeps up to date."""
     return format_html('<span data-live="{}">{}</span>', f"{table}/{quote(key, safe='')}/{name}", value)
 
 
@@ -124,13 +124,13 @@ def prize_said(prize: Prize) -> str:
 
 @register.simple_tag
 def chip(status: str) -> str:
-    """The class of the chip that says what an import did with a problem."""
+    """Return the class of the chip for the outcome of importing a problem."""
     return IMPORT_CHIPS.get(status, "")
 
 
 @register.simple_tag
 def overall_score(line: Line, scoring: str) -> SafeString:
-    """An entrant's score over several boards, with its interval where there is one that says anything."""
+    """Render an entrant's score over several boards, with its interval unless both bounds read alike."""
     say: Callable[[float], str] = {
         POINTS: lambda value: f"{value:.1f}".removesuffix(".0"),
         GEOMETRIC_MEAN: lambda value: figures.speedup(1 / value),
@@ -143,5 +143,5 @@ def overall_score(line: Line, scoring: str) -> SafeString:
 
 @register.simple_tag
 def board_at(boards: Sequence[Board], place: int) -> str:
-    """What a cell of that column is of, for a table that folds."""
+    """Return the title of the board of a column, for a table that folds."""
     return boards[place].title

@@ -1,4 +1,4 @@
-"""`unlink_login LOGIN --by STAFF --reason WHY`: a login that was linked to an account is one of its own again."""
+"""`unlink_login LOGIN --by STAFF --reason WHY`: make a linked login an account of its own again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The boards of a competition: with their versions and admission tests; add, change, close, remove."""
+"""The boards of a competition, with their versions and admission tests: add, change, close, remove."""
 
 from __future__ import annotations
 
@@ -101,8 +101,10 @@ def remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def versions_for(request: HttpRequest) -> QuerySet[ProblemVersion]:
-    """What may be chosen: all for staff, else of boards that this person sees anyway. Without their bundles, but with
-    the hardware of the boards that have it: what is timed may differ."""
+    """Return the versions that the user may choose: all for staff, else those of boards that the user sees anyway.
+
+    They come without their bundles, but with the hardware of their boards, because hardware may differ in timed cases.
+    """
     theirs = Board.objects.filter(version=OuterRef("pk")).order_by("hardware").values("hardware").distinct()
     versions = ProblemVersion.objects.select_related("problem").defer("bundle").order_by("problem__title", "-id")
     versions = versions.annotate(hardware=ArraySubquery(theirs))
@@ -117,7 +119,7 @@ def _found(competition: Competition, pk: int) -> Board:
 
 
 def _rows(competition: Competition) -> list[dict[str, Any]]:
-    """A fixed number of queries, however many boards there are."""
+    """Return the table's rows, in a fixed number of queries for any number of boards."""
     boards = list(
         Board.objects.filter(competition=competition)
         .select_related("competition", "problem", "version")
@@ -139,7 +141,7 @@ def _rows(competition: Competition) -> list[dict[str, Any]]:
 
 
 def _hardware() -> list[str]:
-    """What can be suggested."""
+    """Return hardware names to suggest."""
     names = {*Runner.objects.values_list("hardware", flat=True), *Board.objects.values_list("hardware", flat=True)}
     return sorted(names)
 

@@ -1,4 +1,4 @@
-"""Invite codes of a competition: issue some (their texts are shown once), see who used which, revoke one."""
+"""Invite codes of a competition: issue codes (their texts are shown once), see their use, revoke a code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.forms import CodesForm
 from leaderboard.web.organise.pages.gate import managed, shell, tell
 
-SHOW_ONCE: Final = "new_codes"  # in the session, from the form to the page after it
+SHOW_ONCE: Final = "new_codes"  # session key; lives from the form to the page after it
 MAX_ROWS: Final = 500
 
 
@@ -53,7 +53,7 @@ def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _new(request: HttpRequest, slug: str) -> dict[str, list[str]]:
-    """Texts that were just made here, for the one time that they are shown."""
+    """Return the texts of new codes, which are shown a single time."""
     kept = request.session.get(SHOW_ONCE)
     if not kept or kept["slug"] != slug or request.method != "GET":
         return {}

@@ -1,4 +1,4 @@
-"""A competition's confirmations: what each came to; those that decided nothing are asked for again, or closed."""
+"""A competition's confirmations with their results. Undecided confirmations are asked for again, or closed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def act(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResponse:
 @login_required
 @require_safe
 def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """As the runner sent it. Not to those whose code it tells of."""
+    """The report as the runner sent it. Refused with 404 to owners of the code that it covers."""
     competition = managed(request, slug)
     found = get_object_or_404(Found, confirmation=pk, confirmation__board__competition=competition)
     asked = found.confirmation

@@ -1,4 +1,4 @@
-"""The files that organisers take with them."""
+"""Export files for organisers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who comes in: any role reads an organisers' page, an owner changes; for everybody else the page does not exist."""
+"""Access to organisers' pages: any role reads, an owner changes. For everybody else the page does not exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ PHASES: Final = {
 
 
 def managed(request: HttpRequest, slug: str, *, to_change: str = Role.OWNER) -> Competition:
-    """The competition, for who has a role in it: any to read, `to_change` to send a form."""
+    """Return the competition, if the user's role suffices: any role to read, `to_change` to send a form.
+
+    Raises Http404 without a role, PermissionDenied for a role that is too low.
+    """
     competition = get_object_or_404(Competition, slug=slug)
     role = role_of(user_of(request), competition)
     if not role:
@@ -43,7 +46,7 @@ def managed(request: HttpRequest, slug: str, *, to_change: str = Role.OWNER) -> 
 def shell(
     request: HttpRequest, competition: Competition, template: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    """A page of one competition, with what the frame around all of them needs."""
+    """Render a page of one competition inside the frame of its organiser's pages."""
     role = role_of(user_of(request), competition)
     phase, tone = PHASES[phase_at(competition.schedule, timezone.now())]
     frame = {
@@ -61,7 +64,7 @@ def shell(
 
 
 def tell(form: forms.Form, error: UserError, also: dict[str, str] | None = None) -> None:
-    """The error at the field that it is about (`also`: names of the act → names of the form), else above the form."""
+    """Add an error to its field (`also`: names of the act → names of the form), else above the form."""
     field = (also or {}).get(error.field, error.field)
     text = error.message[:1].upper() + error.message[1:]
     form.add_error(field if field in form.fields else None, text if text.endswith((".", "?", "!")) else text + ".")

@@ -1,4 +1,4 @@
-"""All competitions of an organiser, a new one, a clone, and the first page of one: its phase and what waits."""
+"""An organiser's competitions, a new competition, a clone, and an overview with the phase and pending work."""
 
 from __future__ import annotations
 

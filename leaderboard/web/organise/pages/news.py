@@ -1,4 +1,4 @@
-"""Announcements of a competition: publish one, see all of them, withdraw one."""
+"""Announcements of a competition: publish, list, withdraw."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def begin(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def leave(request: HttpRequest) -> HttpResponse:
-    """Back to where it began; safe to send again."""
+    """End the preview and return to its start. The request may be repeated."""
     seen: preview.Preview | None = getattr(request, "preview", None)
     preview.end(request)
     return redirect(f"/organise/{seen.slug}" if seen else "/")

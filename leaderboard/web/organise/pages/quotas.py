@@ -1,4 +1,4 @@
-"""How much may be sent to each board of a competition, by mode."""
+"""The quotas of a competition, by mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A competition's settings in one form; and who has which role."""
+"""A competition's settings in one form, and its roles."""
 
 from __future__ import annotations
 

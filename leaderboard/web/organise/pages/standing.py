@@ -1,4 +1,4 @@
-"""Freeze, reveal and declare final: the acts on a competition's standing as a whole, those that are possible now."""
+"""Freeze, reveal and declare final: the currently possible acts on a competition's standing as a whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from leaderboard.web.organise.pages.gate import managed, shell, tell
 
 @dataclass(frozen=True)
 class Offer:
-    """An act, what it does, and what is said once it is done."""
+    """An act, its effect, and the message after it."""
 
     name: str
     title: str
@@ -106,7 +106,7 @@ def act(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 
 def possible(competition: Competition, now: datetime) -> set[str]:
-    """What can be done now. The acts check again."""
+    """Return the names of the acts that are possible now. The acts check again."""
     phase, is_frozen = phase_at(competition.schedule, now), is_frozen_at(competition.schedule, now)
     found = {freeze.FREEZE} if phase is Phase.CONTEST else set()
     if is_frozen:
@@ -117,7 +117,7 @@ def possible(competition: Competition, now: datetime) -> set[str]:
 
 
 def _page(request: HttpRequest, competition: Competition, wrong: dict[str, ReasonForm] | None = None) -> HttpResponse:
-    """`wrong`: the form of an act that was not done, with what was typed."""
+    """Render the page. `wrong`: the form of an act that was not done, with its input."""
     now = timezone.now()
     can = possible(competition, now)
     offers = []

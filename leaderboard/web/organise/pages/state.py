@@ -1,4 +1,4 @@
-"""What the queue and the hosts of a competition do now; a script asks for the same as JSON and fills it in."""
+"""The current state of a competition's queue and hosts. A script fetches it as JSON and updates the page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def data(request: HttpRequest, slug: str) -> JsonResponse:
-    """{"at", "queues": {hardware: {…}}, "runners": {name: {…}}}: figures, and as `text` what the page says."""
+    """{"at", "queues": {hardware: {…}}, "runners": {name: {…}}}: figures, and as `text` the page's wording."""
     told = _told(managed(request, slug), timezone.now())
     return JsonResponse(
         {
@@ -54,7 +54,7 @@ def _told(competition: Competition, now: datetime) -> dict[str, Any]:
 
 
 def _epochs(competition: Competition) -> list[dict[str, Any]]:
-    """Of each hardware: the epoch that the contest ranks, whether it is pinned, and those that it may be moved to."""
+    """Return for each hardware: the contest's epoch, whether it is pinned, and the epochs that it may move to."""
     boards = {board.hardware: board for board in competition.boards.order_by("-hardware").select_related("competition")}
     ranked = RankedEpochs([*boards.values()])
     pins = {pin.hardware: pin for pin in competition.epoch_pins.all()}

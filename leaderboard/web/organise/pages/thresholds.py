@@ -1,4 +1,4 @@
-"""From where on results are held: what is set, what a change would have held or released, and applying it."""
+"""Thresholds for holding results: current values, the effect of a change on past results, and applying it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def named(request: HttpRequest, slug: str) -> HttpResponse:
-    """The address by the competition's own."""
+    """Redirect from /competitions/<slug>/thresholds to the organiser's page."""
     return redirect(f"/organise/{slug}/thresholds")
 
 

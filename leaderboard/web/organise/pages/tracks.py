@@ -101,7 +101,7 @@ def _found(competition: Competition, pk: int) -> Track:
 
 
 def _prize_form(request: HttpRequest, track: Track) -> PrizeForm:
-    """For the place that `?place=` names, as it is; else for the next one."""
+    """Return the form for the place that `?place=` names, filled in, else for the next place."""
     prizes = list(track.prizes.all())
     wanted = next((one for one in prizes if str(one.place) == request.GET.get("place")), None)
     if wanted is not None:
