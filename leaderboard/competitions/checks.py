@@ -20,7 +20,7 @@ MAX_TEXT_CHARS: Final = 50_000  # description, rules
 MAX_SLUG_CHARS: Final = 64
 MAX_TEAM_SIZE: Final = 100
 MAX_TAGS: Final = 16  # per board
-FARTHEST: Final = timedelta(days=3660)  # a later time is a typing error
+FARTHEST: Final = timedelta(days=3660)  # a time farther away is a typing error
 
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _TAG: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")

@@ -1,7 +1,7 @@
 """Import problem sets, or do a dry run, and report each problem's outcome. Command and pages both use this module.
 
-Imports run one at a time. Each set has its own transaction inside one for all: a refused set does not affect the rest,
-and a dry run does everything and keeps nothing.
+Imports run one at a time. Each set has its own transaction within a common transaction: a refused set does not affect
+the rest, and a dry run does everything and keeps nothing.
 """
 
 from __future__ import annotations

@@ -265,8 +265,8 @@ class Track(models.Model):
     FIRST_TO_BEAT: Final = "first_to_beat"  # {"slug": …, "hardware": …, "ratio": …}
     KINDS: Final = (OVERALL, HARDWARE, BOARD, TAG, FIRST_TO_BEAT)
 
-    EARLIER: Final = "earlier"  # the earlier entrant wins a tie
-    SHARE: Final = "share"  # tied entrants share their places and the prizes of these
+    EARLIER: Final = "earlier"  # the first entrant with that speed wins the tie
+    SHARE: Final = "share"  # tied entrants share their places and prizes
     TIE_RULES: Final = (EARLIER, SHARE)
 
     competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="tracks")

@@ -18,7 +18,7 @@ LOCK: Final = 0x70686F74  # PostgreSQL's advisory lock for names: an arbitrary n
 
 
 def lock_names() -> None:
-    """Lock the giving of names, before any lock that another such act could wait for. Repeated calls are allowed."""
+    """Lock board names, before any lock that a concurrent naming act could wait for. Repeated calls are allowed."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 

@@ -1,6 +1,6 @@
-"""Checks before the acts of this app write: who acts for an entrant, may its members change, is a name free.
+"""Checks of this app's acts before they write: permission to act, changes of members, free names.
 
-An act locks in this order, so that no two acts wait for each other: people, then the competition, then the entrant.
+An act locks in this order, so that two acts never wait for each other: people, then the competition, then the entrant.
 """
 
 from __future__ import annotations

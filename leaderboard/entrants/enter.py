@@ -1,7 +1,7 @@
 """Enter a competition as a person alone. Safe to run again: an earlier entrant stays as it is.
 
 If a competition has rules, entering means accepting the current rules; the digest of that text is kept with the
-membership. When the rules change, a person who accepted older rules is asked again before the next submission. Without
+membership. When the rules change, people with an older acceptance are asked again before the next submission. Without
 rules the first submission enters.
 """
 
@@ -99,8 +99,8 @@ def enter_alone(
 ) -> Entrant:
     """Enter alone, without a check of the rules: the acts above make it.
 
-    A person who left a team becomes their earlier entrant again. `division` "" means human, if the competition has that
-    division.
+    After leaving a team, a person becomes their earlier entrant again. `division` "" means human, if the competition
+    has that division.
     """
     person = lock_person(user)
     known = entrant_of(person, competition)

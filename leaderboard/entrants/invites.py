@@ -71,7 +71,7 @@ def accept_invite(*, invite_id: int, user: User, now: datetime) -> Membership:
     """
     person = checks.lock_person(user)
     mine = TeamInvite.objects.filter(pk=invite_id, user__in=logins_of(person))
-    team = checks.lock_entrant(_open(mine).entrant)  # two concurrent acceptances run one after the other from here on
+    team = checks.lock_entrant(_open(mine).entrant)  # concurrent acceptances run in sequence from here on
     found = _open(mine)
     if not may_see(person, team.competition):
         raise UserError("invite", "", NONE, status=404)

@@ -1,7 +1,7 @@
-"""Tables of competitors: Entrant (a person or a team in one competition), Membership, TeamInvite.
+"""Tables of competitors: Entrant (a person or a team in a competition), Membership, TeamInvite.
 
 Constraints guarantee that a person is in at most one entrant of a competition at a time, and that an entrant has at
-most one captain. A person alone is an entrant with one membership, as its captain.
+most one captain. A person alone is an entrant with a single membership, as its captain.
 """
 
 from __future__ import annotations

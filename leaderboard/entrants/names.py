@@ -21,7 +21,7 @@ _RESERVED: Final = """
     organiser organizer photofinish photo-finish referee reviewer root runner security site staff superuser support
     sysadmin system team webmaster www
 """
-_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters and marks that show nothing
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # invisible letters and marks
 
 
 def clean_text(field: str, text: str, *, most: int) -> str:

@@ -20,7 +20,10 @@ from leaderboard.errors import UserError
 def create_team(
     *, user: User, competition: Competition, name: str, now: datetime, division: str = "", model_name: str = ""
 ) -> Entrant:
-    """Create a team of one person. Earlier submissions stay with the person's own entrant; the team starts empty."""
+    """Create a team with its first member.
+
+    Earlier submissions stay with the person's own entrant; the team starts empty.
+    """
     person = checks.lock_person(user)
     if competition.max_team_size < 2:
         raise UserError("team", competition.slug, "everybody competes alone here", status=409)

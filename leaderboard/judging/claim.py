@@ -1,11 +1,11 @@
 """Claim of the next attempt by a runner: one conditional UPDATE that sets runner, lease and fencing token.
 
-A claim skips rows that another claim is taking, so two runners never get the same attempt and never wait for each
+A claim skips rows that a concurrent claim is taking, so two runners never get the same attempt and never wait for each
 other. The order is fair rather than first come first served:
 
 1. Shadow attempts come last, and only if nothing else waits. Before them come attempts that an organiser had judged
    again in the open.
-2. The account with the least recent use of this hardware comes first (fairness.py). A competitor who sends ten
+2. The account with the least recent device time on this hardware comes first (fairness.py). A competitor who sends ten
    submissions at once takes turns with everybody else, even if a single runner does all the work. An attempt of a
    re-judging set is not charged to its owner, so it costs no turn.
 3. Ranked comes before practice.
@@ -14,8 +14,8 @@ other. The order is fair rather than first come first served:
 
 A runner gets timed work only of its own epoch (epochs.measurable); tests run in any epoch.
 
-A runner gets a submission that it failed to measure before only if no other living runner is left that has not tried
-it. It gets an attempt that is wanted on another device only if no other runner is alive.
+A runner gets a submission that it could not measure before only if every other living runner has tried it too. It gets
+an attempt that is wanted on another device only if no other runner is alive.
 
 A claim costs a pass over the waiting rows, and index probes for the few rows that were tried before. The number of an
 owner's past submissions plays no part (`make bench-claim`).

@@ -74,7 +74,7 @@ def propose_epoch(*, hardware: str, name: str, fingerprint: Mapping[str, Any], n
 
 @transaction.atomic
 def choose_epoch(*, hardware: str, name: str, actor: User | None, reason: str, now: datetime) -> None:
-    """Make this epoch current: all boards of the hardware rank it, except boards of contests that pin an epoch."""
+    """Make this epoch current: boards of the hardware rank it, unless their contest pins a different epoch."""
     _check_decides(actor, reason)
     chosen = _locked(hardware, name)
     if chosen.state == Epoch.CURRENT:
@@ -89,7 +89,7 @@ def choose_epoch(*, hardware: str, name: str, actor: User | None, reason: str, n
 
 @transaction.atomic
 def dismiss_epoch(*, hardware: str, name: str, actor: User | None, reason: str, now: datetime) -> None:
-    """Decide against a proposed epoch: its runners get no timed work until they measure in a ranked one."""
+    """Decide against a proposed epoch: its runners get no timed work until they measure in a ranked epoch."""
     _check_decides(actor, reason)
     epoch = _locked(hardware, name)
     if epoch.state != Epoch.PROPOSED:
@@ -120,7 +120,7 @@ def move_pin(
 
 
 def pin_contests(results: Iterable[Result], *, now: datetime) -> None:
-    """Pin the current epoch of each contest whose first ranked line is one of these results.
+    """Pin the current epoch of each contest that has its first ranked line among these results.
 
     A contest is a competition with a deadline or a prize; a board that is open for ever follows the current epoch.
     """
@@ -178,9 +178,10 @@ def waits_for_epoch(submission: Submission) -> bool:
 
 @dataclass(frozen=True)
 class Measurable:
-    """Timed submissions that a runner may take:
+    """Timed submissions that a runner may take.
 
-    `by_default`, reversed for boards in `exceptions` within their window.
+    `by_default` holds except for submissions sent to a board within its window in `exceptions`, where the opposite
+    holds.
     """
 
     by_default: bool

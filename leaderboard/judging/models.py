@@ -2,8 +2,8 @@
 
 Constraints of the database guarantee:
 
-- A submission has at most one current attempt, and at most one unfinished shadow attempt per re-judging set. No further
-  attempt of it is unfinished.
+- A submission has at most one current attempt, and at most one unfinished shadow attempt per re-judging set. All its
+  remaining attempts are finished.
 - An attempt has at most one result, and an outcome exactly when it is done.
 - A running attempt has a runner, a lease and a hard deadline. A runner holds at most one attempt.
 
@@ -165,8 +165,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.filter(is_shadow=False)
 
     def of_line(self, attempt: Attempt) -> AttemptQuerySet:
-        """Return the attempts of the same numbering as `attempt`: the submission's own, or its shadow attempts in one
-        set."""
+        """Return the attempts numbered with `attempt`: the submission's own, or its shadow attempts in the same set."""
         row = self.filter(submission=attempt.submission_id, is_shadow=attempt.is_shadow)
         return row.filter(rejudge_set=attempt.rejudge_set_id) if attempt.is_shadow else row
 

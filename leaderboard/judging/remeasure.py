@@ -4,9 +4,9 @@ Noise is the site's problem. The next attempt follows automatically. It waits, e
 stands at the end of the queue; another runner of the hardware takes it if there is one. It costs the owner nothing: the
 submission counts once, and after the last try its token comes back (usage.py).
 
-A competitor cannot provoke a further attempt. It follows from a verdict that the judge reaches only by its own figures:
-the baseline beside the kernel scattered too, or foreign programs kept a container from the processor until a time limit
-ran out. Any other verdict ends the tries.
+A further attempt cannot be requested. It follows from a verdict that the judge reaches only by its own figures: the
+baseline beside the kernel scattered too, or foreign programs kept a container from the processor until a time limit ran
+out. Any other verdict ends the tries.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def check_report(report: Report, *, mode: str) -> None:
 
 @transaction.atomic
 def note_refused(*, attempt_id: int, runner: Runner, token: int, problem: str, now: datetime) -> None:
-    """Log a report that broke the contract for operators, and show watchers that it could not be read."""
+    """Record a report that broke the contract: the problem for operators, a notice for watchers."""
     attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
     lease.check_live(attempt, now=now)
     log.error("report_refused", attempt=attempt_id, runner=runner.name, problem=problem)

@@ -37,8 +37,8 @@ def kernel_runs(submission: Submission) -> list[Result]:
 def judged_since(attempt: str) -> Exists:
     """Return a filter: a later attempt of the same submission has a verdict or is unfinished.
 
-    `attempt` is the path to the attempt in the query. Later attempts that were cancelled, lost or failed by us do not
-    count: then the earlier verdict still stands.
+    `attempt` is the path to the attempt in the query. Later attempts that were lost, cancelled, spoiled or failed by us
+    do not count: then the earlier verdict still stands.
     """
     later = Attempt.objects.in_the_open().filter(
         submission=OuterRef(f"{attempt}__submission"), number__gt=OuterRef(f"{attempt}__number")

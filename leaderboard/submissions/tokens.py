@@ -121,7 +121,7 @@ class _Reader:
     """Classifier of tokens, by brackets, indentation, `def` and `import`."""
 
     def __init__(self) -> None:
-        self._brackets: list[str] = []  # open ones; "def" for the round one of a function's head
+        self._brackets: list[str] = []  # open brackets; "def" for the round bracket of a function's head
         self._depth = 0  # of indentation
         self._ends_at: int | None = None  # the depth at which the current function ends
         self._has_body = False
@@ -198,7 +198,7 @@ class _Reader:
     def _line_ends(self, *, is_whole: bool) -> None:
         self._imports = False
         if is_whole and self._has_body and self._ends_at == self._depth:
-            self._leave()  # the whole function stood on one line
+            self._leave()  # the whole function is on one line
 
     def _leave(self) -> None:
         self._scope, self._ends_at = 0, None
