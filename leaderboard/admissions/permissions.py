@@ -32,7 +32,10 @@ def check_may_ask(actor: User, *, version: ProblemVersion, hardware: str) -> Non
 
 
 def check_may_override(actor: User, test: AdmissionTest) -> None:
-    """Raise UserError unless `actor` owns every competition with such a board: an override opens all of them."""
+    """Raise UserError unless `actor` is staff or owns every competition with this board.
+
+    An override opens all boards of the version on this hardware.
+    """
     every = Board.objects.filter(version=test.version_id, hardware=test.hardware)
     own = every.filter(competition__in=competitions_of(actor, Role.OWNER))
     if not actor.is_staff and (not own.exists() or own.count() < every.count()):

@@ -65,7 +65,7 @@ def issue_codes(
 
 
 def competition_of(text: str) -> Competition | None:
-    """Return the competition of an unrevoked code; None if there is no such code."""
+    """Return the competition of an unrevoked code, used or unused; None if there is no such code."""
     code = _find(text)
     return None if code is None else code.competition
 

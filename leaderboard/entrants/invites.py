@@ -67,7 +67,7 @@ def decline_invite(*, invite_id: int, user: User, now: datetime) -> TeamInvite:
 def accept_invite(*, invite_id: int, user: User, now: datetime) -> Membership:
     """Join the team and leave the person's own entrant.
 
-    Raise UserError if the team is full, the deadline is past, or the person is in another team.
+    Raise UserError if the team is full, the merge deadline or the contest is past, or the person is in another team.
     """
     person = checks.lock_person(user)
     mine = TeamInvite.objects.filter(pk=invite_id, user__in=logins_of(person))

@@ -9,7 +9,7 @@ from leaderboard.submissions.models import Submission
 
 
 def may_dispose(user: User, submission: Submission) -> bool:
-    """Return whether any login of the owner's account asks; for a team, only while the person is a member.
+    """Return whether `user` sent it, by any login of the account; for a team, only while still a member.
 
     A submission for a team belongs to the team.
     """
