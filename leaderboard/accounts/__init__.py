@@ -1,1 +1,1 @@
-"""People: who they are and the tokens they act by."""
+"""People: accounts, logins and tokens."""

@@ -1,4 +1,4 @@
-"""Who is signed in: always an account, never a login that is linked to one."""
+"""Authentication backend: the signed-in user is always an account, never a linked login."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class AccountBackend(ModelBackend):
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
     ) -> User | None:
-        """By the name and password of any of its logins, the account."""
+        """Return the account for the name and password of any of its logins."""
         login = super().authenticate(request, username=username, password=password, **kwargs)
         if not isinstance(login, User):
             return None
@@ -27,7 +27,10 @@ class AccountBackend(ModelBackend):
         return await sync_to_async(self.authenticate)(request, username=username, password=password, **kwargs)
 
     def get_user(self, user_id: int) -> User | None:
-        """Nobody, for a session that a login began before it was linked: that signs in again, as its account."""
+        """Return the account of a session, or None if its login has been linked since.
+
+        The person then signs in again as the account.
+        """
         user = super().get_user(user_id)
         return user if isinstance(user, User) and user.linked_to_id is None else None
 

@@ -1,7 +1,7 @@
-"""Several logins of one person as one account. No row changes its owner: a linked login merely acts as its account.
+"""Link logins of a person to one account. No row changes its owner: a linked login acts as its account.
 
-Whatever asks what belongs to somebody asks for all of their logins (logins.py). Linking is for the person, who proves
-both; taking it back is for an organiser, because it would give somebody two accounts again.
+Queries for a person's rows include all of their logins (logins.py). The person links two logins and proves both. Only
+an organiser may undo a link, because the person then has two accounts again.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from leaderboard.accounts.permissions import check_reason, check_staff
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 
-MAX_LOGINS: Final = 5  # of one account
+MAX_LOGINS: Final = 5  # per account
 NOT_PROVED: Final = "name and password do not belong together; mind upper and lower case in both"
 
 
 def prove(*, username: str, password: str) -> User:
-    """The login with this name and password. Takes as long whether there is one or not."""
+    """Return the login with this name and password. The duration does not reveal whether the login exists."""
     found = ModelBackend().authenticate(None, username=username, password=password)
     if not isinstance(found, User):
         raise UserError("password", "", NOT_PROVED)
@@ -32,16 +32,20 @@ def prove(*, username: str, password: str) -> User:
 
 
 def check_own_password(account: User, password: str) -> None:
-    """Of any of their logins: whoever finds an open window must not add a door of their own."""
+    """Check the password of any of the account's logins.
+
+    Access to an open session is then not enough to add a login.
+    """
     mine = User.objects.filter(pk__in=logins_of(account), is_active=True)
     if not any(login.check_password(password) for login in mine):
         raise UserError("own_password", "", "this is not your password")
 
 
 def lock_both(one: User, other: User) -> tuple[User, User]:
-    """Both accounts with all of their logins, held, in one order for everybody.
+    """Lock both accounts with all of their logins, in a fixed order.
 
-    No lock on a login is stronger than FOR NO KEY UPDATE: a row that names the login, as any act's does, must not wait.
+    No lock on a login is stronger than FOR NO KEY UPDATE: a new row that references the login must not wait, and every
+    act writes such a row.
     """
     rows = User.objects.select_for_update(no_key=True).filter(Q(pk__in=logins_of(one)) | Q(pk__in=logins_of(other)))
     found = {row.pk: row for row in rows.order_by("pk")}
@@ -50,9 +54,9 @@ def lock_both(one: User, other: User) -> tuple[User, User]:
 
 @transaction.atomic
 def link(*, one: User, other: User, keep: str, now: datetime) -> User:
-    """From now on both are one account, which is answered: the older, or the one whose name is `keep`.
+    """Link two accounts; return the remaining account: the older, or the account whose name is `keep`.
 
-    The caller has proved both. Raises UserError where they cannot be linked.
+    The caller has proved both. Raise UserError if they cannot be linked.
     """
     one, other = lock_both(one, other)
     _check_linkable(one, other)
@@ -70,7 +74,7 @@ def link(*, one: User, other: User, keep: str, now: datetime) -> User:
 
 @transaction.atomic
 def unlink(*, login: User, actor: User, reason: str, now: datetime) -> None:
-    """An account of its own again. What was sent since it was linked stays with the account that sent it."""
+    """Make a linked login an account again. Submissions since the link stay with the account that sent them."""
     check_staff(actor, "unlink a login")
     check_reason(reason)
     login = User.objects.select_for_update(no_key=True).get(pk=login.pk)

@@ -1,4 +1,4 @@
-"""One person may have several logins that are one account: those that are linked to it, and its own."""
+"""Logins of an account: its own login and all logins linked to it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from leaderboard.accounts.models import User
 
 
 def logins_of(user: User | AnonymousUser) -> QuerySet[User, Any]:
-    """Keys of all logins of this person, for a subquery: whatever belongs to one of them is theirs."""
+    """Return the keys of all logins of this person, for a subquery: rows of any of them belong to the person."""
     if not isinstance(user, User):
-        return User.objects.none().values("pk")  # "linked to nobody" would be everybody
+        return User.objects.none().values("pk")  # a filter for logins without a link would match everybody
     account = user.account_id
     return User.objects.filter(Q(pk=account) | Q(linked_to=account)).order_by().values("pk")
 
 
 def lock_accounts(accounts: Iterable[int]) -> None:
-    """All at once and in one order, so that two acts on many people never wait for one another."""
+    """Lock accounts together and in a fixed order, so that two acts on many people never wait for one another."""
     found = User.objects.filter(pk__in=set(accounts)).order_by("pk")
     list(found.select_for_update(no_key=True).values_list("pk"))

@@ -1,6 +1,6 @@
-"""Tables of people: User and ApiToken. A token's text is shown once and never stored; its digest is.
+"""Tables of people: User and ApiToken. A token's text is shown once; only its digest is stored.
 
-A User is a login. One that is linked to another acts as that one, its account (link.py); an account is linked to none.
+A User is a login. A linked login acts as its account (link.py); an account is not linked.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 SCOPES: Final = ("read", "submit", "review")
-USUAL_SCOPES: Final = ("read", "submit")  # of a token of which nothing else is said
+USUAL_SCOPES: Final = ("read", "submit")  # default scopes of a token
 
 
 class User(AbstractUser):
     linked_to = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="other_logins")
-    session_generation = models.PositiveIntegerField(default=0)  # of an account; one more ends all of its sessions
-    let_into: int | None = None  # no column: the competition that somebody in a preview is in (web/preview.py)
+    session_generation = models.PositiveIntegerField(default=0)  # of an account; an increment ends all of its sessions
+    let_into: int | None = None  # no column: the competition of a person in a preview (web/preview.py)
 
     class Meta:
         indexes = [
-            # As entrants/names.py reads names: two that look alike are one.
+            # The same expression as in entrants/names.py: names that look alike are equal.
             models.Index(
                 models.Func(
                     Lower("username"),
@@ -50,7 +50,7 @@ class User(AbstractUser):
         ]
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
-        """Django's, and the generation: a password of any login of the account ends the account's sessions."""
+        """Return Django's hash with the generation: a new password of any login ends the account's sessions."""
         digest = super()._get_session_auth_hash(secret=secret)  # type: ignore[misc]
         return f"{digest}.{self.session_generation}" if self.session_generation else digest
 
@@ -60,14 +60,14 @@ class User(AbstractUser):
 
     @property
     def account(self) -> User:
-        """Whom this login acts as."""
+        """The account that this login acts as."""
         return self.linked_to or self
 
 
 class ApiToken(models.Model):
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=64)
-    prefix = models.CharField(max_length=16)  # shown, so that an owner can tell tokens apart
+    prefix = models.CharField(max_length=16)  # shown, so that an owner can distinguish tokens
     digest = models.CharField(max_length=64, unique=True)
     scopes = ArrayField(models.CharField(max_length=16))
     created_at = models.DateTimeField(default=timezone.now)
@@ -88,7 +88,7 @@ class ApiToken(models.Model):
 
     @property
     def account(self) -> User:
-        """Whom it acts as."""
+        """The account that the token acts as."""
         return self.owner.account
 
     @property

@@ -1,4 +1,4 @@
-"""Change a password, by whoever knows the old one. The form has checked both before (web/forms.py)."""
+"""Change a password. The form has checked the old and the new password (web/forms.py)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from leaderboard.audit.record import record
 
 @transaction.atomic
 def change_password(*, login: User, account: User, password: str, now: datetime) -> User:
-    """The account as it is afterwards. All of its sessions end; its API tokens stay.
+    """Change the password of `login`, which is the account or linked to it; return the updated account.
 
-    `login`: the login whose password it is, the account itself or linked to it.
+    All sessions of the account end; its API tokens stay.
     """
     held = User.objects.select_for_update(no_key=True).get(pk=login.pk)
     held.set_password(password)

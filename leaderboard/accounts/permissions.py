@@ -1,4 +1,4 @@
-"""Who may do what people with power do, and that they say why."""
+"""Checks for acts of organisers: permission, and a written reason."""
 
 from __future__ import annotations
 

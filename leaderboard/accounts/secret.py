@@ -1,6 +1,6 @@
 """Bearer secrets: made from the system's randomness, shown once, kept as a SHA-256 digest.
 
-A plain digest is enough because the text has 256 random bits: there is nothing to guess.
+A plain digest is enough because the text has 256 random bits, too many to guess.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Secret:
 
 
 def make_secret(kind: str) -> Secret:
-    """`kind` starts the text ("pf_", "pfr_"), so that leaked ones can be recognised."""
+    """Return a new secret; `kind` starts its text ("pf_", "pfr_"), so that leaked secrets can be recognised."""
     random = secrets.token_urlsafe(RANDOM_BYTES)
     text = kind + random
     return Secret(text=text, prefix=kind + random[:SHOWN_CHARS], digest=digest_of(text))

@@ -16,18 +16,18 @@ from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 
 KIND: Final = "pf_"
-MAX_TOKENS: Final = 50  # an owner's, not revoked
+MAX_TOKENS: Final = 50  # per owner, not revoked
 MAX_NAME_CHARS: Final = 64
 LAST_USE_GRAIN: Final = timedelta(minutes=1)  # `last_used_at` is written at most this often
 
 
 def tokens_of(owner: User) -> QuerySet[ApiToken]:
-    """Those that act as this account: its own, and those of its other logins; without revoked ones."""
+    """Return the unrevoked tokens that act as this account: its own and those of its linked logins."""
     return ApiToken.objects.filter(owner__in=logins_of(owner), revoked_at=None)
 
 
 def issue_token(*, owner: User, name: str, scopes: Collection[str], now: datetime) -> tuple[ApiToken, str]:
-    """A new token and its text, which nothing can show again."""
+    """Create a token; return it and its text, which cannot be shown again."""
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise UserError("name", name, f"expected 1 to {MAX_NAME_CHARS} printable characters")
@@ -49,7 +49,7 @@ def issue_token(*, owner: User, name: str, scopes: Collection[str], now: datetim
 
 
 def find_token(text: str, *, now: datetime) -> ApiToken | None:
-    """The living token with this text, if any; its use is recorded."""
+    """Return the valid token with this text, or None. Its use is recorded."""
     if not text.startswith(KIND) or len(text) > MAX_SECRET_CHARS:
         return None
     token = (
@@ -66,7 +66,7 @@ def find_token(text: str, *, now: datetime) -> ApiToken | None:
 
 @transaction.atomic
 def revoke_token(*, token: ApiToken, actor: User, now: datetime) -> bool:
-    """Whether this call revoked it; False where it was revoked already."""
+    """Revoke a token; return whether this call did, False if it was revoked already."""
     if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
         return False
     record(act="revoke_token", target=token, actor=actor, reason=f"token {token.prefix}", now=now)

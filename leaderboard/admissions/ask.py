@@ -1,4 +1,4 @@
-"""Ask for an admission test: a runner of that hardware does it, since the site runs no problem code."""
+"""Requests for admission tests: a runner of that hardware does the test, since the site runs no problem code."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from leaderboard.errors import UserError
 def ask_test(
     *, version: ProblemVersion, hardware: str, actor: User | None, now: datetime, gate: bool = False
 ) -> AdmissionTest:
-    """A new test, or the one that is not finished yet. `actor` None: the operator, from the command line.
+    """Return a new test, or the unfinished test. `actor` None: the operator, from the command line.
 
-    `gate`: no submission is taken for this version on this hardware before a test passed; for what was just imported.
+    `gate` is for new imports: the version takes no submissions on this hardware before a test has passed.
     """
     if actor is not None:
         check_may_ask(actor, version=version, hardware=hardware)
@@ -30,7 +30,7 @@ def ask_test(
         raise UserError("problem", str(version.problem), f"cannot be judged here: {unsupported}", status=409)
     try:
         return _ask(version, hardware, actor, gate, now)
-    except IntegrityError:  # another process got there first
+    except IntegrityError:  # another process was faster
         return _waiting(version, hardware).get()
 
 

@@ -1,4 +1,4 @@
-"""A runner takes the next admission test."""
+"""Claim of the next admission test by a runner."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from leaderboard.judging import leased
 from leaderboard.judging.models import Runner
 from runner.wire import ADMISSION, Job
 
-VARIANTS: Final = 8  # at most, on every case: so many times a problem's own limit for a check
+VARIANTS: Final = 8  # at most, on every case: a test may take this multiple of a problem's own limit for a check
 
 
 def claim_test(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
-    """The next test of this runner's hardware, or None. `asked_before`: only one that waits since then."""
+    """Claim the next test of this runner's hardware; return None if there is none.
+
+    `asked_before` limits the choice to tests that have waited since then.
+    """
     waiting = AdmissionTest.objects.filter(created_at__lte=asked_before or now).order_by("losses", "id")
     test = leased.claim(waiting, runner=runner, now=now)
     return None if test is None else _handed_out(test, now)
 
 
 def claim_test_again(*, runner: Runner, now: datetime) -> Job | None:
-    """The test that this runner holds, where the answer to its claim was lost; a loss where its process is gone."""
+    """Repeat the claim of a test if its answer was lost; count a loss if the claiming process is gone."""
     test = leased.held_by(AdmissionTest, runner)
     if test is None:
         return None
@@ -41,7 +44,7 @@ def _handed_out(test: AdmissionTest, now: datetime) -> Job:
 
 
 def longest(test: AdmissionTest) -> timedelta:
-    """How long it may be held in all."""
+    """Return how long a runner may hold a test in all."""
     check_s = float(test.version.part("test_timeout_s", 0))
     return timedelta(seconds=VARIANTS * check_s + settings.ATTEMPT_OVERHEAD_S)
 

@@ -1,7 +1,7 @@
-"""May a version of a problem take submissions on a hardware, as far as its admission tests go?
+"""Admission of a problem version on a hardware: may it take submissions, as far as its admission tests go?
 
-Never asked for: yes. Asked on import (`gate`): once a test passed. Else: until one failed. An organiser's override of
-the newest finished test opens it, with a reason.
+Without a test: yes. With a test asked for on import (`gate`): once a test has passed. With any other test: until a test
+fails. An organiser's override of the newest finished test opens the version, with a reason.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from runner.wire import STARTER
 
 
 def refusal(*, version_id: int, hardware: str) -> str:
-    """Why no submission is taken, for a competitor; "" where one is."""
+    """Return the reason, for a competitor, why no submission is taken; "" if submissions are taken."""
     tests = AdmissionTest.objects.filter(version=version_id, hardware=hardware).defer("told")
     return _refusal(list(tests), seen_hardware(), hardware)
 
 
 def refusals(boards: Iterable[Board], *, seen: Set[str] | None = None) -> dict[int, str]:
-    """The same by the ids of many boards, in two queries; in one where the caller has `seen_hardware()` at hand."""
+    """Return refusals by board id for many boards, in two queries, or in one if the caller passes `seen_hardware()`."""
     boards = list(boards)
     found: dict[tuple[int, str], list[AdmissionTest]] = defaultdict(list)
     for test in AdmissionTest.objects.filter(version__in={board.version_id for board in boards}).defer("told"):
@@ -44,12 +44,12 @@ def unadmitted_boards(boards: BoardQuerySet) -> list[tuple[Board, AdmissionTest]
 
 
 def accepts_half(tests: Iterable[AdmissionTest]) -> bool:
-    """Return whether half precision is accepted by a problem version, by these tests of `newest_verdicts`."""
+    """Return whether these tests of `newest_verdicts` show that the problem version accepts half precision."""
     return any(ACCEPTS_HALF in test.marks for test in tests)
 
 
 def starter_outcomes(tests: Iterable[AdmissionTest]) -> dict[str, str]:
-    """Return language → outcome of its starter code, by these tests of `newest_verdicts`."""
+    """Return the outcome of the starter code by language, from these tests of `newest_verdicts`."""
     return {
         line["name"].removeprefix(STARTER): line["got"]
         for test in tests
@@ -65,7 +65,7 @@ def newest_verdicts(versions: Iterable[ProblemVersion]) -> Collection[AdmissionT
 
 
 def newest_tests(tests: QuerySet[AdmissionTest]) -> dict[tuple[int, str], AdmissionTest]:
-    """Return the newest of these tests by version and hardware; the database sends no other."""
+    """Return the newest of these tests by version and hardware; the database sends only these rows."""
     newest = tests.order_by("version_id", "hardware", "-id").distinct("version_id", "hardware")
     return {(test.version_id, test.hardware): test for test in newest}
 
@@ -76,7 +76,7 @@ def seen_hardware() -> set[str]:
 
 
 def _refusal(tests: list[AdmissionTest], seen: Set[str], hardware: str) -> str:
-    """`tests`: of one version and hardware, newest first. `seen`: of seen_hardware."""
+    """Return the refusal. `tests` are of one version and hardware, newest first; `seen` is from seen_hardware."""
     known = next((test for test in tests if test.state == DONE and test.outcome != ERROR), None)
     if known is not None:
         if known.outcome == PASSED or known.is_overridden:
@@ -93,7 +93,7 @@ def _refusal(tests: list[AdmissionTest], seen: Set[str], hardware: str) -> str:
 
 
 def check_admitted(board: Board) -> None:
-    """Raises UserError."""
+    """Raise UserError if the board takes no submissions."""
     why = refusal(version_id=board.version_id, hardware=board.hardware)
     if why:
         raise UserError("board", board.slug, why, status=409)

@@ -1,4 +1,4 @@
-"""What was just imported or added is tested before it takes submissions; and tests for boards that never had one."""
+"""Admission tests for new imports and added boards before they take submissions, and for boards never tested."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from leaderboard.competitions.models import Board, BoardQuerySet
 
 
 def ask_for_imported(*, actor: User | None, now: datetime, gate: bool = True) -> int:
-    """A test of each board that this import (of the moment `now`) made or gave a new version; how many those were."""
+    """Ask for tests of the boards that this import (at the moment `now`) made or updated; return their number."""
     fresh = _never_tested().filter(Q(created_at=now) | Q(version__created_at=now))
     return _ask(fresh, actor=actor, now=now, gate=gate)
 
 
 def ask_for_added(*, board: Board, actor: User, now: datetime) -> bool:
-    """A test for a board that was added, where its version had none; a gate unless another board has it, too."""
+    """Ask for a test of an added board if its version had none; return whether it did.
+
+    The test is a gate unless another board uses the same version on this hardware.
+    """
     if board.version.part("unsupported", "") or not _never_tested().filter(pk=board.pk).exists():
         return False
     others = Board.objects.filter(version=board.version, hardware=board.hardware).exclude(pk=board.pk)
@@ -28,7 +31,7 @@ def ask_for_added(*, board: Board, actor: User, now: datetime) -> bool:
 
 
 def ask_for_untested(*, actor: User | None, now: datetime) -> int:
-    """Every board whose version was never tested on its hardware; they stay open unless they fail."""
+    """Ask for a test of every board whose version was never tested on its hardware; they stay open unless they fail."""
     return _ask(_never_tested(), actor=actor, now=now, gate=False)
 
 

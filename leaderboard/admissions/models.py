@@ -1,8 +1,8 @@
 """The table of admission tests: may this version of a problem be competed on, on this hardware?
 
-Always true, by constraint: at most one unfinished test a version and hardware; one that runs has a runner, a lease and
-a hard deadline; it has an outcome exactly when it is done. Fencing tokens come from the sequence that attempts use, so
-that none is ever given twice. Who writes: the acts beside this file, one module each.
+Constraints guarantee that a version and hardware have at most one unfinished test, that a running test has a runner, a
+lease and a hard deadline, and that a test has an outcome exactly when it is done. Fencing tokens come from the sequence
+that attempts use, so that no token is given twice. The modules beside this file write the table, one module per act.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from leaderboard.judging.leased import DONE, QUEUED, RUNNING, Leased, rules
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
-ERROR: Final = "error"  # nothing is known: no runner could do it
+ERROR: Final = "error"  # no verdict: no runner could do the test
 OUTCOMES: Final = (PASSED, FAILED, ERROR)
-NEAR_CONSTANT: Final = "near_constant"  # a mark that a runner gives: a constant is nearly right in every timed case
+NEAR_CONSTANT: Final = "near_constant"  # mark by a runner: a constant is nearly right in every timed case
 
-ACCEPTS_HALF: Final = "accepts_half"  # a mark: the problem's own tolerance accepts half the inputs' precision
+ACCEPTS_HALF: Final = "accepts_half"  # mark: the problem's own tolerance accepts half the inputs' precision
 
 __all__ = [
     "ACCEPTS_HALF",
@@ -40,7 +40,7 @@ __all__ = [
 
 class AdmissionTest(Leased):
     version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="admission_tests")
-    gate = models.BooleanField(default=False)  # closed until it passed; else open until it failed
+    gate = models.BooleanField(default=False)  # closed until it passes; else open until it fails
     asked_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")  # None: the site
     outcome = models.CharField(max_length=16, blank=True)
     message = models.TextField(blank=True)
@@ -76,7 +76,7 @@ class AdmissionTest(Leased):
 
     @property
     def attempt_id(self) -> str:
-        """As the wire names it: no attempt has such a name."""
+        """Name of the test on the wire; no attempt has this name."""
         return f"admission-{self.pk}"
 
     @property

@@ -1,4 +1,4 @@
-"""An organiser opens a version in spite of its admission test, and says why."""
+"""Override of an admission test: an organiser opens a version in spite of it, with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may see, ask for and override an admission test: staff, and organisers of competitions with such a board."""
+"""Permission to see, request and override admission tests: staff, and organisers of competitions with the board."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leaderboard.errors import UserError
 
 
 def tests_of(user: User) -> QuerySet[AdmissionTest]:
-    """Those that this person may read: of versions that a competition of theirs has a board of."""
+    """Return the tests that this person may read: of versions on boards of their competitions."""
     tests = AdmissionTest.objects.select_related("version__problem")
     if user.is_staff:
         return tests
@@ -24,7 +24,7 @@ def boards_of(user: User, least: str = Role.VIEWER) -> QuerySet[Board]:
 
 
 def check_may_ask(actor: User, *, version: ProblemVersion, hardware: str) -> None:
-    """Raises UserError."""
+    """Raise UserError unless `actor` may ask for this test."""
     if not boards_of(actor, Role.REVIEWER).filter(version=version, hardware=hardware).exists() and not actor.is_staff:
         raise UserError(
             "actor", actor.get_username(), "only a reviewer of a competition with it may ask for a test", status=403
@@ -32,7 +32,10 @@ def check_may_ask(actor: User, *, version: ProblemVersion, hardware: str) -> Non
 
 
 def check_may_override(actor: User, test: AdmissionTest) -> None:
-    """An owner, and of every competition with such a board: it opens all of them. Raises UserError."""
+    """Raise UserError unless `actor` is staff or owns every competition with this board.
+
+    An override opens all boards of the version on this hardware.
+    """
     every = Board.objects.filter(version=test.version_id, hardware=test.hardware)
     own = every.filter(competition__in=competitions_of(actor, Role.OWNER))
     if not actor.is_staff and (not own.exists() or own.count() < every.count()):

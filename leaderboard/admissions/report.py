@@ -1,4 +1,4 @@
-"""Keep what a runner found about a problem, once; and give a test back whose runner failed or was lost."""
+"""Reports of admission tests: stored once. A test whose runner failed or was lost returns to the queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaderboard.judging.storable import check_storable
 from runner.wire import Report
 
 MAX_LOSSES: Final = 3
-PROBLEM: Final = "problem"  # the runner's code for problem code that failed
+PROBLEM: Final = "problem"  # the runner's reason for failed problem code
 OPERATOR_CHARS: Final = 4_000
 GIVEN_UP: Final = "No runner could finish this test: {why}. Ask again, or see the runners' page"
 SAID_NOTHING: Final = "the runner's report has no result of a test; is it older than the site?"
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 @transaction.atomic
 def record_test(*, pk: int, runner: Runner, report: Report, now: datetime) -> bool:
-    """False where this test's report is kept already."""
+    """Store the report of a test; return False if its report is already stored."""
     test = leased.lock(AdmissionTest, pk=pk, runner=runner, token=report.token)
     if test.state == DONE:
         return False
@@ -47,7 +47,7 @@ def record_test(*, pk: int, runner: Runner, report: Report, now: datetime) -> bo
 
 
 def expire_leases(*, now: datetime) -> int:
-    """Give back every test whose lease has run out; how many those were."""
+    """Give back every test whose lease has run out; return their number."""
     count = 0
     while _expire_one(now):
         count += 1
@@ -64,7 +64,7 @@ def _expire_one(now: datetime) -> bool:
 
 
 def give_back(test: AdmissionTest, *, why: str, now: datetime) -> None:
-    """To the queue; the third time it ends, and nothing is known of the problem. The caller holds the row."""
+    """Return the test to the queue, or end it without a verdict at the third loss. The caller holds the row."""
     log.warning("admission_test_lost", test=test.pk, runner=test.runner_id, why=why)
     test.losses += 1
     if test.losses >= MAX_LOSSES:
@@ -85,7 +85,7 @@ def _detail(report: Report) -> str:
 
 
 def _parsed(report: Report) -> dict[str, object]:
-    """What pages will read, field by field: a runner is trusted with results, not with a page's shape."""
+    """Return the fields that pages read, each checked: a runner is trusted with results, not with a page's shape."""
     told = report.admission
     lines = told.get("lines")
     if not isinstance(lines, list) or not all(isinstance(line, dict) for line in lines) or len(lines) > 32:

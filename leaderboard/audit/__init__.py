@@ -1,1 +1,1 @@
-"""What people with power did: an append-only record."""
+"""Append-only record of acts by organisers, reviewers and administrators."""

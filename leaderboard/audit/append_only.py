@@ -16,7 +16,8 @@ END $$;
 """
 DROP_FUNCTION = "DROP FUNCTION photofinish_append_only();"
 
-# Row triggers do not fire on TRUNCATE. Tables made append-only before `forbid_changes` knew that get theirs here.
+# Row triggers do not fire on TRUNCATE. Older append-only tables get the TRUNCATE trigger here; `forbid_changes` now
+# adds it itself.
 FORBID_TRUNCATE = """
 DO $$
 DECLARE append_only regclass;
@@ -51,7 +52,7 @@ def forbid_changes(table: str) -> RunSQL:
 
 
 def grant_site_role(role: str) -> None:
-    """Give `role` the privileges that the running site needs, and no others. Call it as the tables' owner."""
+    """Give `role` exactly the privileges that the running site needs. Call it as the tables' owner."""
     name = sql.Identifier(role)
     with connection.cursor() as cursor:
         cursor.execute(TABLES)

@@ -1,4 +1,4 @@
-"""The audit row: who did what to which object, why, and what was before and after. Append-only in the database."""
+"""The audit row: actor, act, object, reason, and values before and after. Append-only in the database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils import timezone
 class Row(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
-    )  # null: us
+    )  # null: the site
     act = models.CharField(max_length=64)
     object_type = models.CharField(max_length=64)
     object_id = models.CharField(max_length=64)

@@ -1,4 +1,4 @@
-"""The one way to write an audit row; call it in the transaction of the act itself."""
+"""The only function that writes audit rows; call it in the transaction of the act itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def record(
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
 ) -> Row:
-    """`actor` None means that the site did it by itself."""
+    """Write an audit row. `actor` None means that the site acts automatically."""
     return Row.objects.create(
         actor_id=None if actor is None else actor.pk,
         act=act,

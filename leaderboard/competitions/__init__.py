@@ -1,1 +1,1 @@
-"""What is competed in: competition, problem, problem version, board."""
+"""Competitions: competition, problem, problem version, board."""

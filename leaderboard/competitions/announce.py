@@ -1,4 +1,4 @@
-"""Announcements of a competition: publish, withdraw. One that is withdrawn stays in the table and is shown nowhere."""
+"""Announcements of a competition: publish, withdraw. A withdrawn announcement stays in the table and is hidden."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IS_NEWS_FOR: Final = timedelta(days=14)
 def publish_announcement(
     *, competition: Competition, title: str, text: str, actor: User, now: datetime
 ) -> Announcement:
-    """`text` is markdown, as a description is."""
+    """Publish an announcement; `text` is Markdown, like a description."""
     check_role(actor, competition, Role.OWNER, "announce something")
     title = title.strip()
     if not title or len(title) > MAX_TITLE_CHARS or not title.isprintable():
@@ -41,7 +41,7 @@ def publish_announcement(
 
 @transaction.atomic
 def withdraw_announcement(*, announcement: Announcement, actor: User, reason: str, now: datetime) -> bool:
-    """Whether this call withdrew it."""
+    """Withdraw an announcement; return whether this call did."""
     check_role(actor, announcement.competition, Role.OWNER, "withdraw an announcement")
     check_reason(reason)
     if not Announcement.objects.filter(pk=announcement.pk, withdrawn_at=None).update(withdrawn_at=now):
@@ -51,12 +51,12 @@ def withdraw_announcement(*, announcement: Announcement, actor: User, reason: st
 
 
 def announcements_of(competition: Competition, viewer: Viewer) -> QuerySet[Announcement]:
-    """What is shown to them, newest first."""
+    """Return the announcements visible to the viewer, newest first."""
     return announcements_seen_by(viewer).filter(competition=competition)
 
 
 def news_for(viewer: Viewer, now: datetime, competition: Competition | None = None) -> Announcement | None:
-    """The newest of the last days, of this competition or of those that are listed for them."""
+    """Return the newest announcement of the last days, of this competition or of all listed for the viewer."""
     shown = announcements_seen_by(viewer, listed=competition is None).filter(created_at__gt=now - IS_NEWS_FOR)
     shown = shown.filter(competition=competition) if competition is not None else shown
     return shown.select_related("competition").first()

@@ -1,13 +1,13 @@
-"""Pure: which phase a competition is in, whether it takes submissions, and which of them a standing shows at a moment.
+"""Pure: the phase of a competition, whether it takes submissions, and which submissions a standing shows.
 
-All by the time of submission, never by the time of judging. A time that is not set does not bind: a competition
-without any is a contest that never ends. One without a deadline ends when it is declared final.
+Everything depends on the time of submission, never on the time of judging. An unset time does not bind: a competition
+without times is a contest that never ends. A competition without a deadline ends when it is declared final.
 
     practice_at ─ practice ─ contest_at ─ contest ─ freeze_at ─ frozen ─ deadline ─ review ─ final_at ─ open (or final)
 
-A submission belongs to one *stage* for ever: practice, contest or afterwards. Each stage has a standing of its own.
-What was sent while frozen is shown once the standing is revealed, or final; a reveal that was asked for before the
-deadline happens at the deadline. `board_deadline` is that of one board: it ends the contest there earlier, never later.
+A submission belongs to one *stage* for ever: practice, contest or afterwards. Each stage has its own standing.
+Submissions from the freeze are shown once the standing is revealed or final; a reveal requested before the deadline
+happens at the deadline. `board_deadline` is a board's own deadline: it ends the contest there earlier, never later.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Phase(StrEnum):
     BEFORE = "before"  # not begun
     PRACTICE = "practice"
     CONTEST = "contest"
-    FROZEN = "frozen"  # contest goes on, its standing stands still
+    FROZEN = "frozen"  # the contest continues, its standing does not change
     REVIEW = "review"  # deadline passed, not final
-    FINAL = "final"  # over, closed for good
-    OPEN = "open"  # over, taking submissions apart from the contest
+    FINAL = "final"  # over, closed for ever
+    OPEN = "open"  # over, taking submissions separate from the contest
 
 
 class Stage(StrEnum):
@@ -63,7 +63,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Span:
-    """A phase and how long it lasts: from `since` (included) until `until` (excluded); None: no bound is known."""
+    """A phase and its duration: from `since` (included) until `until` (excluded); None: no known bound."""
 
     phase: Phase
     since: datetime | None
@@ -83,7 +83,7 @@ def phase_at(schedule: Schedule, moment: datetime) -> Phase:
 
 
 def timeline(schedule: Schedule) -> list[Span]:
-    """All phases that the times make, one after the other without a gap. Those of length nothing are left out."""
+    """Return all phases in order, without gaps. Phases of zero length are left out."""
     times = (schedule.practice_at, schedule.contest_at, schedule.freeze_at, schedule.deadline)
     marks = sorted({time for time in (*times, schedule.revealed_at, schedule.final_at) if time is not None})
     spans = [Span(phase_at(schedule, _LONG_AGO), None, None)]
@@ -95,7 +95,7 @@ def timeline(schedule: Schedule) -> list[Span]:
 
 
 def span_at(schedule: Schedule, moment: datetime) -> Span:
-    """The phase of this moment; its `until` is the next change."""
+    """Return the phase at this moment; its `until` is the next change."""
     return next(span for span in timeline(schedule) if span.until is None or moment < span.until)
 
 
@@ -106,7 +106,7 @@ def stage_of(schedule: Schedule, submitted_at: datetime, *, board_deadline: date
 
 
 def window_of(schedule: Schedule, stage: Stage, *, board_deadline: datetime | None = None) -> Window:
-    """All submissions of a stage. The three windows share no moment and leave none out."""
+    """Return the window of a stage. The three windows are disjoint and cover all times."""
     closes = closes_at(schedule, board_deadline)
     if stage is Stage.PRACTICE:
         return Window(until=schedule.contest_at or _LONG_AGO)
@@ -116,7 +116,7 @@ def window_of(schedule: Schedule, stage: Stage, *, board_deadline: datetime | No
 
 
 def shown_at(schedule: Schedule, stage: Stage, moment: datetime, *, board_deadline: datetime | None = None) -> Window:
-    """Of a stage, the submissions that its public standing counts at this moment."""
+    """Return the window of the stage's submissions that its public standing counts at this moment."""
     window = window_of(schedule, stage, board_deadline=board_deadline)
     if stage is Stage.CONTEST and is_frozen_at(schedule, moment):
         return Window(since=window.since, until=_earliest(schedule.freeze_at, window.until))
@@ -124,7 +124,7 @@ def shown_at(schedule: Schedule, stage: Stage, moment: datetime, *, board_deadli
 
 
 def is_frozen_at(schedule: Schedule, moment: datetime) -> bool:
-    """Whether the public standing of the contest stands still: from the freeze until it is revealed or final."""
+    """Return whether the contest's public standing is frozen: from the freeze until it is revealed or final."""
     if not _is_past(schedule.freeze_at, moment) or _is_past(schedule.final_at, moment):
         return False
     is_contest_on = schedule.deadline is not None and moment < schedule.deadline
@@ -132,14 +132,14 @@ def is_frozen_at(schedule: Schedule, moment: datetime) -> bool:
 
 
 def current_stage(schedule: Schedule, moment: datetime) -> Stage:
-    """Whose standing a board shows unless asked for another: practice before the contest, then the contest's."""
+    """Return the stage that a board shows by default: practice before the contest, then the contest."""
     if schedule.contest_at is not None and moment < schedule.contest_at:
         return Stage.PRACTICE
     return Stage.CONTEST
 
 
 def stages_by(schedule: Schedule, moment: datetime) -> list[Stage]:
-    """Those whose standing there is to be looked at, in their order."""
+    """Return the stages that have a visible standing, in order."""
     found = [Stage.PRACTICE] if schedule.contest_at is not None else []
     if schedule.contest_at is None or schedule.contest_at <= moment:
         found.append(Stage.CONTEST)
@@ -149,12 +149,15 @@ def stages_by(schedule: Schedule, moment: datetime) -> list[Stage]:
 
 
 def closes_at(schedule: Schedule, board_deadline: datetime | None) -> datetime | None:
-    """When a board stops taking submissions for the contest: at its own deadline or when its competition ends."""
+    """Return when a board stops taking contest submissions: at its own deadline or when its competition ends."""
     return _earliest(_end(schedule), board_deadline)
 
 
 def takes_at(schedule: Schedule, moment: datetime, *, board_deadline: datetime | None = None) -> bool:
-    """Whether a board takes a submission at this moment. One that closed early opens again with its competition."""
+    """Return whether a board takes a submission at this moment.
+
+    A board that closed early reopens with its competition.
+    """
     phase = phase_at(schedule, moment)
     if phase is Phase.OPEN:
         return True
@@ -162,15 +165,15 @@ def takes_at(schedule: Schedule, moment: datetime, *, board_deadline: datetime |
 
 
 def is_over_at(schedule: Schedule, moment: datetime, *, board_deadline: datetime | None = None) -> bool:
-    """Whether the contest is past: code and answers may be published.
+    """Return whether the contest is past, so that code and answers may be published.
 
-    A board that closes early waits for its competition, unless that has no end.
+    A board that closes early waits for its competition, unless the competition has no end.
     """
     return _is_past(_end(schedule) or board_deadline, moment)
 
 
-_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)  # nothing was submitted before
-_NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)  # nothing will be submitted from then on
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)  # earlier than any submission
+_NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)  # later than any submission
 
 
 def _end(schedule: Schedule) -> datetime | None:

@@ -1,6 +1,6 @@
-"""What an organiser typed, held against what a competition can be. Raises UserError, or gives the value back.
+"""Checks of an organiser's input. Each raises UserError, or returns the checked value.
 
-The database has the same rules as constraints; here they have words.
+The database has the same rules as constraints; here they have messages.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ MAX_NAME_CHARS: Final = 128
 MAX_TEXT_CHARS: Final = 50_000  # description, rules
 MAX_SLUG_CHARS: Final = 64
 MAX_TEAM_SIZE: Final = 100
-MAX_TAGS: Final = 16  # of one board
-FARTHEST: Final = timedelta(days=3660)  # a time beyond it is a slip of the keyboard
+MAX_TAGS: Final = 16  # per board
+FARTHEST: Final = timedelta(days=3660)  # a time farther away is a typing error
 
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _TAG: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
@@ -75,7 +75,7 @@ def check_choice(field: str, value: str, known: Iterable[str]) -> str:
 
 
 def check_divisions(field: str, values: Iterable[str]) -> list[str]:
-    """In the order of DIVISIONS."""
+    """Return the divisions in the order of DIVISIONS."""
     found = set(values)
     if not found or not found <= set(DIVISIONS):
         raise UserError(field, ", ".join(sorted(found)), f"choose at least one of {', '.join(DIVISIONS)}")
@@ -83,7 +83,7 @@ def check_divisions(field: str, values: Iterable[str]) -> list[str]:
 
 
 def check_settings(values: Mapping[str, Any]) -> None:
-    """All editable fields of one competition together, as they will be."""
+    """Check all editable fields of a competition together, with their new values."""
     check_text("name", values["name"], most=MAX_NAME_CHARS, least=1)
     check_text("description", values["description"], most=MAX_TEXT_CHARS)
     check_text("rules", values["rules"], most=MAX_TEXT_CHARS)
@@ -97,7 +97,7 @@ def check_settings(values: Mapping[str, Any]) -> None:
 
 
 def check_near(values: Mapping[str, Any], now: datetime) -> None:
-    """Times that were typed just now."""
+    """Check newly typed times."""
     for field in TIMES:
         moment = values.get(field)
         if moment is not None and abs(moment - now) > FARTHEST:

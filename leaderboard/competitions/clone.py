@@ -1,6 +1,6 @@
 """Clone a competition: its boards, tracks, prizes, rules, thresholds and quotas; no people, codes or announcements.
 
-The clone is closed, so that nobody sees it before its organiser looked it over. Its boards have names of their own.
+The clone is closed until its organiser has checked it. Its boards get their own names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ PRIZE_FIELDS: Final = ("place", "amount", "currency", "sponsor", "text")
 def clone_competition(
     *, source: Competition, actor: User, slug: str, name: str, shift: timedelta | None, now: datetime
 ) -> Competition:
-    """`shift`: how much later everything happens; None: without times. Who clones it becomes its owner."""
+    """Clone the competition for `actor`, who becomes the owner of the clone.
+
+    `shift` moves all times later; None drops the times.
+    """
     check_role(actor, source, Role.OWNER, "clone it")
     check_slug("slug", slug)
     told = {field: getattr(source, field) for field in COPIED} | {"name": name, "visibility": CLOSED}
@@ -47,7 +50,7 @@ def clone_competition(
 
 
 def _copy_boards(source: Competition, clone: Competition, shift: timedelta | None, now: datetime) -> dict[str, str]:
-    """Old name → new name."""
+    """Copy the boards; return the new board names by old name."""
     boards = list(source.boards.all())
     names = {old: free_slug(clone, _based_on(old, source, clone)) for old in {board.slug for board in boards}}
     Board.objects.bulk_create(
@@ -67,7 +70,10 @@ def _copy_boards(source: Competition, clone: Competition, shift: timedelta | Non
 
 
 def _based_on(slug: str, source: Competition, clone: Competition) -> str:
-    """softmax-spring of the competition spring becomes softmax-summer, and not softmax-spring-summer."""
+    """Return a board's name with the source's suffix replaced by the clone's.
+
+    softmax-spring of the competition spring becomes softmax-summer, and not softmax-spring-summer.
+    """
     if slug.endswith(f"-{source.slug}"):
         return f"{slug.removesuffix(f'-{source.slug}')}-{clone.slug}"[:MAX_SLUG_CHARS].rstrip("-")
     return slug

@@ -1,6 +1,7 @@
-"""Currencies that prizes are paid in: code of ISO 4217 → digits of its smallest unit (0: it has no cents).
+"""Currencies of prizes: ISO 4217 code → digits of its smallest unit (0: no cents).
 
-The usual ones; one that is missing is added here. Those with three digits are left out: prizes are kept to the cent.
+The table has the usual currencies; add a missing currency here. Currencies with three digits are left out: prizes are
+kept to the cent.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def smallest_unit(currency: str) -> Decimal:
 
 
 def check_money(amount: Decimal, currency: str) -> None:
-    """Raises UserError that names `currency` or `amount`."""
+    """Raise UserError that names `currency` or `amount`."""
     if currency not in DIGITS:
         known = ", ".join(sorted(DIGITS))
         raise UserError("currency", currency, f"give a code of ISO 4217 in capital letters; known here are {known}")

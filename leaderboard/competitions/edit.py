@@ -1,7 +1,7 @@
-"""Create a competition, and change what its organisers decide about it.
+"""Create a competition, and change its settings.
 
-Its slug is its address and stays. `revealed_at` and `final_at` are acts of the standings and not edited here. Fields
-that were edited here are remembered in `edited`: the next import of the set leaves them as they are.
+Its slug is its address and stays. `revealed_at` and `final_at` are acts of the standings and not edited here. `edited`
+remembers the fields that were edited here: the next import of the set leaves them as they are.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ EDITABLE: Final = (
     *TIMES,
     *("stays_open", "divisions", "max_team_size", "scoring", "two_person_rule", "default_licence"),
 )
-IMPORTED: Final = ("name", "description", "deadline", "scoring")  # a set may give these, too
-BEGUN: Final = ("contest", "frozen", "review", "final", "open")  # phases in which somebody competes by the settings
-WEIGHTY: Final = ("scoring", "freeze_at")  # changed once the contest has begun, they need a reason
+IMPORTED: Final = ("name", "description", "deadline", "scoring")  # a set may also give these
+BEGUN: Final = ("contest", "frozen", "review", "final", "open")  # phases in which people compete under the settings
+WEIGHTY: Final = ("scoring", "freeze_at")  # after the start of the contest, changes of these need a reason
 
 
 @transaction.atomic
 def create_competition(*, actor: User, slug: str, settings: Mapping[str, Any], now: datetime) -> Competition:
-    """`settings`: any of EDITABLE, the name at least. Closed unless it says otherwise: nobody sees a draft.
+    """Create a competition with `actor` as its owner. Raise UserError that names the field.
 
-    Who creates it becomes its owner. Raises UserError that names the field.
+    `settings` are any of EDITABLE, with at least the name. The competition is closed by default: a draft is hidden.
     """
     check_staff(actor, "create a competition")
     check_slug("slug", slug)
@@ -62,7 +62,7 @@ def create_competition(*, actor: User, slug: str, settings: Mapping[str, Any], n
 def edit_competition(
     *, competition: Competition, actor: User, settings: Mapping[str, Any], now: datetime, reason: str = ""
 ) -> Competition:
-    """Set some of EDITABLE. Raises UserError that names the field; on `reason` where one is needed (needs_reason)."""
+    """Set some of EDITABLE. Raise UserError that names the field, or `reason` if a reason is needed (needs_reason)."""
     check_role(actor, competition, Role.OWNER, "edit it")
     _check_known(settings)
     competition = Competition.objects.select_for_update().get(pk=competition.pk)
@@ -85,7 +85,7 @@ def edit_competition(
 
 
 def needs_reason(competition: Competition, settings: Mapping[str, Any], now: datetime) -> list[str]:
-    """Which of the new settings change what competitors relied on: times that are past, or would be, and WEIGHTY."""
+    """Return the new settings that affect competitors: times that are past or would be past, and WEIGHTY."""
     begun = phase_at(competition.schedule, now) in BEGUN
     found = []
     for name, new in settings.items():
@@ -103,7 +103,7 @@ def values_of(competition: Competition) -> dict[str, Any]:
 
 
 def insert(competition: Competition) -> None:
-    """Save a new one; its slug may be taken."""
+    """Save a new competition; its slug may be taken."""
     try:
         with transaction.atomic():
             competition.save(force_insert=True)

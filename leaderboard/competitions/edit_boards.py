@@ -1,7 +1,7 @@
-"""Boards of a competition: add one (a known version of a problem × hardware), change it, close it, remove an empty one.
+"""Boards of a competition: add (a known problem version × hardware), change, close, remove if empty.
 
-A board with submissions is never removed, and its version is not changed here: what was judged by another version is
-judged again (re-judging), which compares both before anything ranks.
+A board with submissions is never removed, and its version is not changed here. For a new version its submissions are
+re-judged, which compares both versions before the new results rank.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from leaderboard.competitions.permissions import check_role
 from leaderboard.competitions.plain import changed, plain
 from leaderboard.errors import UserError
 
-MAX_BOARDS: Final = 1_000  # of one competition
-IMPORTED: Final = ("version", "deadline")  # what a set says of a board, too
+MAX_BOARDS: Final = 1_000  # per competition
+IMPORTED: Final = ("version", "deadline")  # fields that a set may also give
 
 
 @transaction.atomic
@@ -39,7 +39,7 @@ def add_board(
     deadline: datetime | None = None,
     tags: Iterable[str] = (),
 ) -> Board:
-    """`slug` "": the problem's own name, with the competition's behind it where another one has that."""
+    """Add a board. An empty `slug` means the problem's name, with the competition's name appended if it is taken."""
     check_role(actor, competition, Role.OWNER, "add a board")
     check_hardware(hardware)
     slug = free_slug(competition, check_slug("slug", slug) if slug else version.problem.slug)
@@ -76,7 +76,7 @@ def edit_board(
     now: datetime,
     reason: str = "",
 ) -> Board:
-    """A reason is needed to move a deadline that is past, or into the past."""
+    """Change a board. A reason is needed to move a deadline that is past, or into the past."""
     board = _own(board, actor, "edit a board")
     before, old_deadline = _told(board), board.deadline
     if version != board.version:
@@ -97,7 +97,7 @@ def edit_board(
 
 @transaction.atomic
 def close_board(*, board: Board, actor: User, reason: str, now: datetime) -> Board:
-    """From now on it takes nothing for the contest; what was sent stays and is judged."""
+    """Close a board for contest submissions from now on; earlier submissions stay and are judged."""
     board = _own(board, actor, "close a board")
     check_reason(reason)
     if board.closes_at is not None and board.closes_at <= now:
@@ -112,7 +112,7 @@ def close_board(*, board: Board, actor: User, reason: str, now: datetime) -> Boa
 
 @transaction.atomic
 def remove_board(*, board: Board, actor: User, now: datetime) -> None:
-    """Only one that nothing hangs on: no submission, no track."""
+    """Remove a board without submissions and tracks."""
     board = _own(board, actor, "remove a board")
     track = next((track for track in board.competition.tracks.all() if _is_of(track.params, board)), None)
     if track is not None:
@@ -123,18 +123,18 @@ def remove_board(*, board: Board, actor: User, now: datetime) -> None:
             board.delete()
     except ProtectedError:
         raise UserError("board", str(board), "it has submissions, which are kept: close it instead", 409) from None
-    board.pk = pk  # for the audit's row
+    board.pk = pk  # for the audit row
     record(act="remove_board", target=board, actor=actor, reason="", now=now, before=told)
 
 
 def _own(board: Board, actor: User, act: str) -> Board:
-    """The row, locked, if they may."""
+    """Return the locked row, after a check of the role."""
     check_role(actor, board.competition, Role.OWNER, act)
     return Board.objects.select_for_update(of=("self",)).with_parts().get(pk=board.pk)
 
 
 def _check_fits(competition: Competition, slug: str, version: ProblemVersion) -> None:
-    """Boards of one name are one problem on several kinds of hardware."""
+    """Check that boards of the same name have the same problem, on different hardware."""
     boards = competition.boards.filter(slug=slug)
     other = boards.exclude(problem=version.problem).select_related("problem").first()
     if other is not None:

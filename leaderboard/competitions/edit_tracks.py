@@ -1,4 +1,4 @@
-"""Tracks and prizes of a competition: create, change, remove. What has been awarded stays as it was announced."""
+"""Tracks and prizes of a competition: create, change, remove. Announced awards stay unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leaderboard.competitions.permissions import check_role
 from leaderboard.competitions.plain import changed, plain
 from leaderboard.errors import UserError
 
-MAX_TRACKS: Final = 50  # of one competition
+MAX_TRACKS: Final = 50  # per competition
 MAX_PLACE: Final = 100
 MAX_AMOUNT: Final = Decimal("9999999999.99")
 FIELDS: Final = (
@@ -31,7 +31,7 @@ FIELDS: Final = (
 
 @transaction.atomic
 def create_track(*, competition: Competition, actor: User, settings: Mapping[str, Any], now: datetime) -> Track:
-    """`settings`: all of FIELDS. Its slug is made from its name and stays."""
+    """Create a track; `settings` has all of FIELDS. Its slug is made from its name and stays."""
     check_role(actor, competition, Role.OWNER, "add a track")
     competition = Competition.objects.select_for_update().get(pk=competition.pk)
     if competition.tracks.count() >= MAX_TRACKS:
@@ -61,7 +61,7 @@ def edit_track(*, track: Track, actor: User, settings: Mapping[str, Any], now: d
 
 @transaction.atomic
 def remove_track(*, track: Track, actor: User, now: datetime) -> None:
-    """With its prizes."""
+    """Remove a track with its prizes."""
     track = _own(track, actor, "remove a track")
     check_not_awarded(track)
     told, pk = plain({name: getattr(track, name) for name in FIELDS}), track.pk
@@ -72,7 +72,7 @@ def remove_track(*, track: Track, actor: User, now: datetime) -> None:
             track.delete()
     except ProtectedError:
         raise UserError("track", track.name, "something was awarded in it, which stays", status=409) from None
-    track.pk = pk  # for the audit's row
+    track.pk = pk  # for the audit row
     record(act="remove_track", target=track, actor=actor, reason="", now=now, before=told)
 
 
@@ -88,7 +88,7 @@ def put_prize(
     text: str,
     now: datetime,
 ) -> Prize:
-    """What there is for one place of a track; what there was for it before is replaced."""
+    """Set the prize for a place of a track, replacing an earlier prize."""
     track = _own(track, actor, "set a prize")
     check_not_awarded(track)
     _check_prize(place, amount, currency, sponsor, text)
@@ -111,7 +111,7 @@ def remove_prize(*, prize: Prize, actor: User, now: datetime) -> None:
             prize.delete()
     except ProtectedError:
         raise UserError("prize", prize.place, "it was awarded, and stays", status=409) from None
-    prize.pk = pk  # for the audit's row
+    prize.pk = pk  # for the audit row
     record(act="remove_prize", target=prize, actor=actor, reason="", now=now, before=told)
 
 
@@ -135,7 +135,7 @@ def _checked(competition: Competition, settings: Mapping[str, Any]) -> dict[str,
 
 
 def _params(competition: Competition, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Exactly what this kind of track needs, each of it something that the competition has."""
+    """Return exactly the parameters of this kind of track, each checked against the competition."""
     boards = list(competition.boards.values_list("slug", "hardware", "tags"))
     match kind:
         case Track.HARDWARE:
@@ -170,7 +170,7 @@ def _one_of(field: str, given: Mapping[str, Any], known: Iterable[str]) -> str:
 
 
 def check_not_awarded(track: Track) -> None:
-    """What was awarded stays as it was announced. Awards are a room above, so they are asked for by name."""
+    """Refuse changes after winners are announced. The awards app is above, so its rows are queried by name."""
     if track.awards.filter(state="announced").exists():
         raise UserError("track", track.name, "its winners are announced; withdraw that first, and say why", status=409)
 

@@ -1,4 +1,4 @@
-"""Roles of a competition: give one, change it, take it back. The last owner stays one."""
+"""Roles of a competition: give, change, take back. The last owner stays owner."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 
-MAX_ROLES: Final = 200  # of one competition
+MAX_ROLES: Final = 200  # per competition
 
 
 @transaction.atomic
 def grant_role(*, competition: Competition, actor: User, username: str, role: str, now: datetime) -> Role:
-    """Give somebody a role, or another one than they have."""
+    """Give a person a role, or change the role they have."""
     _lock(competition, actor)
     check_choice("role", role, Role.ROLES)
     user = User.objects.filter(username__iexact=username, is_active=True).first()
@@ -46,12 +46,12 @@ def revoke_role(*, role: Role, actor: User, now: datetime) -> None:
     _lock(role.competition, actor)
     _check_another_owner(role)
     told = {"user": role.user.get_username(), "role": role.role}
-    if Role.objects.filter(pk=role.pk).delete()[0]:  # else another process got there first
+    if Role.objects.filter(pk=role.pk).delete()[0]:  # else another process was faster
         record(act="revoke_role", target=role.competition, actor=actor, reason="", now=now, before=told)
 
 
 def _lock(competition: Competition, actor: User) -> None:
-    """One change of roles at a time, or two owners could remove each other."""
+    """Serialise changes of roles, or two owners could remove each other."""
     check_role(actor, competition, Role.OWNER, "give and take roles")
     Competition.objects.select_for_update().get(pk=competition.pk)
 

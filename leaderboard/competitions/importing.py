@@ -1,7 +1,7 @@
-"""Bring problem sets in, all or a dry run, and say what became of each problem. The command and the pages both do this.
+"""Import problem sets, or do a dry run, and report each problem's outcome. Command and pages both use this module.
 
-One import at a time; each set in a transaction of its own inside one for all, so a set that is refused leaves the
-others as they are, and a dry run does everything and keeps nothing.
+Imports run one at a time. Each set has its own transaction within a common transaction: a refused set does not affect
+the rest, and a dry run does everything and keeps nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ SKIPPED: Final = "skipped"
 
 @dataclass(frozen=True)
 class SetReport:
-    """What became of one YAML file: `status` is created, updated (`reason`: what changed of the competition itself),
-    unchanged, refused (`field`, `reason`) or skipped. `visibility`: of its competition, after the import."""
+    """Outcome of one YAML file: created, updated, unchanged, refused or skipped.
+
+    An updated set has the changes of the competition itself in `reason`, a refused set has `field` and `reason`.
+    `visibility` is its competition's, after the import.
+    """
 
     file: str
     name: str
@@ -46,7 +49,7 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Problems by status, in the order of STATUSES; a set that was refused whole counts as one refused."""
+        """Problems by status, in the order of STATUSES; a set that was refused whole counts as one refused problem."""
         found = Counter(line.status for one in self.sets for line in one.problems)
         found[REFUSED] += sum(one.status == REFUSED and not one.problems for one in self.sets)
         return {status: found[status] for status in STATUSES if found[status]}
@@ -64,7 +67,7 @@ class Report:
 
 
 def import_sets(files: Iterable[SetFile], act: Import, *, dry_run: bool) -> Report:
-    """Raises nothing for a faulty set or problem: those are lines of the report."""
+    """Import the sets. A faulty set or problem raises nothing: it is a line of the report."""
     with transaction.atomic():
         lock_names()
         taken: dict[str, str] = {}
@@ -75,7 +78,7 @@ def import_sets(files: Iterable[SetFile], act: Import, *, dry_run: bool) -> Repo
 
 
 def _import(file: SetFile, act: Import, taken: dict[str, str]) -> SetReport:
-    """`taken`: slug of a competition → the file of this import that it came from."""
+    """Import one file. `taken` maps a competition's slug to its file in this import."""
     if file.found is None:
         status = SKIPPED if file.is_foreign else REFUSED
         field, reason = (file.fault.field, file.fault.message) if file.fault else ("", "")
@@ -93,7 +96,7 @@ def _import(file: SetFile, act: Import, taken: dict[str, str]) -> SetReport:
                 )
             synced = sync_set(file.found, act)
             if not any(line.change for line in synced.lines):
-                transaction.set_rollback(True)  # no competition for the sake of refused problems
+                transaction.set_rollback(True)  # refused problems alone create no competition
             else:
                 taken[slug] = file.label
     except UserError as error:
@@ -123,7 +126,7 @@ def _why_nothing(synced: Synced) -> str:
 
 
 def _left(synced: Synced) -> list[str]:
-    """What stays though the set says otherwise: boards that it does not name any more, and what was edited here."""
+    """Return warnings for differences that stay: boards that the set does not name any more, and fields edited here."""
     named = {(line.problem, hardware) for line in synced.lines for hardware in line.hardware}
     refused = {line.problem for line in synced.lines if line.status == REFUSED}
     boards = Board.objects.filter(competition=synced.competition).exclude(slug__in=refused)

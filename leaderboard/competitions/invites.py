@@ -1,6 +1,6 @@
-"""Invite codes: issue many at once, redeem one, revoke. A code's text is shown once; only its digest is kept.
+"""Invite codes: issue many at once, redeem, revoke. A code's text is shown once; only its digest is kept.
 
-Each is used once, by one person. Which boards it opens, and what taking it back does, is visible.py's to say.
+Each code is used once, by one person. visible.py defines the boards that a code opens and the effect of its revocation.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from leaderboard.errors import UserError
 
 KIND: Final = "pfi_"
 MAX_AT_ONCE: Final = 500
-MAX_UNUSED: Final = 5_000  # of a competition, neither used nor revoked
-MAX_BOARDS: Final = 100  # that a code names
+MAX_UNUSED: Final = 5_000  # per competition, neither used nor revoked
+MAX_BOARDS: Final = 100  # named by a code
 MAX_NOTE_CHARS: Final = 200
 NOT_GOOD: Final = "this code is not known, already used, or revoked; ask who gave it to you for another one"
 
@@ -34,14 +34,14 @@ NOT_GOOD: Final = "this code is not known, already used, or revoked; ask who gav
 @dataclass(frozen=True)
 class Issued:
     code: InviteCode
-    text: str  # nothing can show it again
+    text: str  # cannot be shown again
 
 
 @transaction.atomic
 def issue_codes(
     *, competition: Competition, count: int, boards: Collection[Board] = (), note: str = "", actor: User, now: datetime
 ) -> list[Issued]:
-    """`boards`: what each of them opens; none: all of the competition, also what is added later."""
+    """Issue `count` codes that open `boards`; without boards they open the whole competition, later boards included."""
     check_role(actor, competition, Role.OWNER, "issue invite codes")
     _check(competition, count, boards, note)
     secrets = [make_secret(KIND) for _ in range(count)]
@@ -65,16 +65,16 @@ def issue_codes(
 
 
 def competition_of(text: str) -> Competition | None:
-    """What a code that is good or used is for; None where there is no such code."""
+    """Return the competition of an unrevoked code, used or unused; None if there is no such code."""
     code = _find(text)
     return None if code is None else code.competition
 
 
 @transaction.atomic
 def redeem_code(*, text: str, user: User, now: datetime) -> InviteCode:
-    """Opens what the code is for to this person. Redeeming one's own code again changes nothing.
+    """Open the code's boards to this person. A person who redeems the same code again changes nothing.
 
-    Raises UserError; the text is the same whether a code never was, is used, or is revoked.
+    Raise UserError; the text is the same for unknown, used and revoked codes.
     """
     code = _find(text)
     if code is None:
@@ -87,7 +87,7 @@ def redeem_code(*, text: str, user: User, now: datetime) -> InviteCode:
     is_ours = InviteCode.objects.filter(pk=code.pk, used_by=None, revoked_at=None).update(used_by=user, used_at=now)
     code.refresh_from_db(fields=["used_by", "used_at"])
     if code.used_by_id not in _logins(user):
-        raise UserError("code", "", NOT_GOOD)  # another one came first
+        raise UserError("code", "", NOT_GOOD)  # another person was faster
     if is_ours:
         record(act="redeem_invite_code", target=code, actor=user, reason=f"code {code.prefix}", now=now)
     return code
@@ -95,7 +95,7 @@ def redeem_code(*, text: str, user: User, now: datetime) -> InviteCode:
 
 @transaction.atomic
 def revoke_code(*, code: InviteCode, actor: User, reason: str, now: datetime) -> bool:
-    """Whether this call revoked it. Who used it loses what it opened, not what they sent."""
+    """Revoke a code; return whether this call did. Its user loses the access, but no submissions."""
     check_role(actor, code.competition, Role.OWNER, "revoke invite codes")
     check_reason(reason)
     if not InviteCode.objects.filter(pk=code.pk, revoked_at=None).update(revoked_at=now):
@@ -105,7 +105,7 @@ def revoke_code(*, code: InviteCode, actor: User, reason: str, now: datetime) ->
 
 
 def codes_of(competition: Competition) -> QuerySet[InviteCode]:
-    """For its owners: newest first, with who used them and what they open."""
+    """Return the codes for the owners of a competition: newest first, with their users and boards."""
     codes = InviteCode.objects.filter(competition=competition).select_related("used_by", "created_by")
     return codes.prefetch_related("boards").order_by("-id")
 

@@ -1,4 +1,4 @@
-"""Pure: under which licence code is published. A short list of SPDX ids: enough to choose from, few enough to know."""
+"""Pure: licences for published code. A short list of SPDX ids: enough to choose from, few enough to know."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LICENCES: Final = {
 
 
 def check_licence(given: str, *, default: str) -> str:
-    """The SPDX id, in its own spelling; `default` where nothing is given. Raises UserError."""
+    """Return the SPDX id in its standard spelling, or `default` for an empty id. Raise UserError."""
     if not given:
         return default
     known = {name.lower(): name for name in LICENCES}
@@ -30,5 +30,5 @@ def check_licence(given: str, *, default: str) -> str:
 
 
 def said(licence: str) -> str:
-    """In words. "": it was sent before there was a choice."""
+    """Return a licence in words; "" marks a submission from before there was a choice."""
     return LICENCES.get(licence, "none was chosen: all rights reserved")

@@ -1,7 +1,7 @@
-"""Tables of what is competed in. A Board is one problem on one hardware; a ProblemVersion is what its digest says.
+"""Tables of competitions. A Board is a problem on a hardware; a ProblemVersion is identified by its digest.
 
 A board points at its current version; attempts remember the version they were judged by. A competition's times are
-columns here; what they mean at a moment is said by calendar.py, and nothing else compares them with a clock.
+columns here. Only calendar.py interprets them and compares them with a clock.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from django.utils import timezone
 
 from leaderboard.competitions.calendar import Schedule, closes_at, takes_at
 
-PUBLIC: Final = "public"  # listed; anybody reads and enters
-UNLISTED: Final = "unlisted"  # anybody who has the address reads and enters
-CLOSED: Final = "closed"  # those with an invite code only
+PUBLIC: Final = "public"  # listed; everybody may read and enter
+UNLISTED: Final = "unlisted"  # everybody who has the address may read and enter
+CLOSED: Final = "closed"  # people with an invite code only
 VISIBILITIES: Final = (PUBLIC, UNLISTED, CLOSED)
 
 HUMAN: Final = "human"
@@ -43,24 +43,24 @@ class Competition(models.Model):
     slug = models.SlugField(max_length=64, unique=True)
     name = models.CharField(max_length=128)
     description = models.TextField(blank=True)
-    rules = models.TextField(blank=True)  # accepted on entering; "": there are none to accept
+    rules = models.TextField(blank=True)  # accepted on entering; "": no rules to accept
     visibility = models.CharField(max_length=16, default=PUBLIC)
-    practice_at = models.DateTimeField(null=True, blank=True)  # from here on submissions are taken, as practice
-    contest_at = models.DateTimeField(null=True, blank=True)  # from here on they count; None: they always did
-    freeze_at = models.DateTimeField(null=True, blank=True)  # what is sent from here on is shown at the reveal
+    practice_at = models.DateTimeField(null=True, blank=True)  # submissions are taken from here on, as practice
+    contest_at = models.DateTimeField(null=True, blank=True)  # submissions count from here on; None: always
+    freeze_at = models.DateTimeField(null=True, blank=True)  # later submissions are shown at the reveal
     deadline = models.DateTimeField(null=True, blank=True)  # the first moment at which a submission is late
-    revealed_at = models.DateTimeField(null=True, blank=True)  # an act: the frozen part is shown
-    final_at = models.DateTimeField(null=True, blank=True)  # an act: review is over, the standing stands
-    stays_open = models.BooleanField(default=True)  # once it is final, submissions are taken again, apart from it
+    revealed_at = models.DateTimeField(null=True, blank=True)  # an act: the frozen part becomes visible
+    final_at = models.DateTimeField(null=True, blank=True)  # an act: review is over, the standing is final
+    stays_open = models.BooleanField(default=True)  # when final, submissions are taken again, separately
     divisions = ArrayField(models.CharField(max_length=16), default=every_division)
     max_team_size = models.PositiveIntegerField(default=1)  # 1: no teams
-    merge_deadline = models.DateTimeField(null=True, blank=True)  # teams do not change from here on
-    scoring = models.CharField(max_length=16, default=GEOMETRIC_MEAN)  # of the standing over all its boards
-    two_person_rule = models.BooleanField(default=False)  # two people clear what would stand on the podium
-    thresholds = models.JSONField(default=dict, blank=True)  # of review.rules, where they are not the usual ones
-    default_licence = models.CharField(max_length=32, default="MIT")  # SPDX; of code whose sender chooses none
-    quotas = models.JSONField(default=dict, blank=True)  # of submissions.quota, by mode, where not the usual ones
-    edited = ArrayField(models.CharField(max_length=32), default=list, blank=True)  # here: no import overwrites them
+    merge_deadline = models.DateTimeField(null=True, blank=True)  # teams are fixed from here on
+    scoring = models.CharField(max_length=16, default=GEOMETRIC_MEAN)  # for the standing over all its boards
+    two_person_rule = models.BooleanField(default=False)  # two people clear a result for the podium
+    thresholds = models.JSONField(default=dict, blank=True)  # of review.rules, if unusual
+    default_licence = models.CharField(max_length=32, default="MIT")  # SPDX; used if the sender chooses none
+    quotas = models.JSONField(default=dict, blank=True)  # of submissions.quota, by mode, if unusual
+    edited = ArrayField(models.CharField(max_length=32), default=list, blank=True)  # here: no import overwrites it
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -109,12 +109,12 @@ class Competition(models.Model):
 
 
 class Role(models.Model):
-    """What a person may do for one competition; see roles.py. Staff of the site may do everything."""
+    """Permissions of a person for a competition; see permissions.py. Staff of the site may do everything."""
 
     OWNER: Final = "owner"
     REVIEWER: Final = "reviewer"
     VIEWER: Final = "viewer"
-    ROLES: Final = (VIEWER, REVIEWER, OWNER)  # each may do what those before it may
+    ROLES: Final = (VIEWER, REVIEWER, OWNER)  # each role includes the roles before it
 
     competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="roles")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="roles")
@@ -159,7 +159,7 @@ class Problem(models.Model):
 
 
 class ProblemVersion(models.Model):
-    """A problem's whole text at one time (problems.spec.Problem.to_bundle()); no row is ever changed."""
+    """A problem's whole text at one time (problems.spec.Problem.to_bundle()). A row never changes."""
 
     problem = models.ForeignKey(Problem, on_delete=models.PROTECT, related_name="versions")
     digest = models.CharField(max_length=80, unique=True)
@@ -176,7 +176,7 @@ class ProblemVersion(models.Model):
         return f"{self.problem_id} {self.digest[:15]}"
 
     def part(self, key: str, default: Any = None) -> Any:
-        """One field of the bundle, for pages: "description", "templates", "files", "ranking_by", "benchmarks", …"""
+        """Return a field of the bundle for pages: "description", "templates", "files", "ranking_by", "benchmarks", …"""
         return self.bundle.get(key, default)
 
 
@@ -185,8 +185,10 @@ class BoardQuerySet(models.QuerySet["Board"]):
         return self.select_related("competition", "problem", "version")
 
     def for_lists(self) -> BoardQuerySet:
-        """With parts, but for the bundles: a list of all boards would read every problem's files. `why_unsupported` is
-        the one field of them that lists show."""
+        """Return boards with parts but without bundles, which hold every problem's files, for lists of all boards.
+
+        `why_unsupported` is the only field of a bundle that lists show.
+        """
         told = Coalesce(KeyTextTransform("unsupported", "version__bundle"), Value(""), output_field=models.TextField())
         return self.with_parts().defer("version__bundle").annotate(why_unsupported=told)
 
@@ -197,9 +199,9 @@ class Board(models.Model):
     version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="+")
     slug = models.SlugField(max_length=64)
     hardware = models.CharField(max_length=64)
-    deadline = models.DateTimeField(null=True, blank=True)  # where it closes before its competition does
+    deadline = models.DateTimeField(null=True, blank=True)  # if it closes before its competition
     tags = ArrayField(models.CharField(max_length=32), default=list, blank=True)
-    edited = ArrayField(models.CharField(max_length=32), default=list, blank=True)  # here: no import overwrites them
+    edited = ArrayField(models.CharField(max_length=32), default=list, blank=True)  # here: no import overwrites it
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = BoardQuerySet.as_manager()
@@ -217,7 +219,7 @@ class Board(models.Model):
 
     @property
     def closes_at(self) -> datetime | None:
-        """The board's own deadline, or its competition's, whichever is first."""
+        """Return the earlier of the board's own deadline and its competition's deadline."""
         return closes_at(self.competition.schedule, self.deadline)
 
     def is_open_at(self, moment: datetime) -> bool:
@@ -225,14 +227,14 @@ class Board(models.Model):
 
 
 class InviteCode(models.Model):
-    """Lets one person enter a closed competition, once. Its text is shown once and never stored; its digest is."""
+    """Single-use invitation to a closed competition. Its text is shown once; only its digest is stored."""
 
     competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="invite_codes")
-    opens_all = models.BooleanField(default=False)  # of the competition, also what is added later; else `boards`
+    opens_all = models.BooleanField(default=False)  # all boards, later boards included; else `boards`
     boards = models.ManyToManyField(Board, related_name="+")
     prefix = models.CharField(max_length=16)
     digest = models.CharField(max_length=64, unique=True)
-    note = models.CharField(max_length=200, blank=True)  # for whom
+    note = models.CharField(max_length=200, blank=True)  # intended recipient
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
     used_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
@@ -254,7 +256,7 @@ class InviteCode(models.Model):
 
 
 class Track(models.Model):
-    """One thing that can be won; awards.py (standings) says by whom. `params` are what its kind needs."""
+    """A track with winners, which the awards app determines. `params` holds the parameters of its kind."""
 
     OVERALL: Final = "overall"  # the standing over all boards
     HARDWARE: Final = "hardware"  # the same over the boards of one hardware: {"hardware": …}
@@ -263,8 +265,8 @@ class Track(models.Model):
     FIRST_TO_BEAT: Final = "first_to_beat"  # {"slug": …, "hardware": …, "ratio": …}
     KINDS: Final = (OVERALL, HARDWARE, BOARD, TAG, FIRST_TO_BEAT)
 
-    EARLIER: Final = "earlier"  # who was that fast first
-    SHARE: Final = "share"  # those who are tied share the places that they take, and their prizes
+    EARLIER: Final = "earlier"  # the first entrant with that speed wins the tie
+    SHARE: Final = "share"  # tied entrants share their places and prizes
     TIE_RULES: Final = (EARLIER, SHARE)
 
     competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="tracks")
@@ -273,10 +275,10 @@ class Track(models.Model):
     description = models.TextField(blank=True)
     kind = models.CharField(max_length=16)
     params = models.JSONField(default=dict, blank=True)
-    divisions = ArrayField(models.CharField(max_length=16), default=every_division)  # whose entrants are eligible
-    eligibility = models.TextField(blank=True)  # what an entrant must declare to be eligible; "": nothing
+    divisions = ArrayField(models.CharField(max_length=16), default=every_division)  # eligible divisions
+    eligibility = models.TextField(blank=True)  # declaration that an entrant must make to be eligible; "": none
     tie_rule = models.CharField(max_length=16, default=EARLIER)
-    position = models.PositiveIntegerField(default=0)  # in which order tracks are shown
+    position = models.PositiveIntegerField(default=0)  # order in which tracks are shown
 
     class Meta:
         ordering = ["position", "id"]
@@ -299,7 +301,7 @@ class Prize(models.Model):
     amount = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)  # None: no money
     currency = models.CharField(max_length=3, blank=True)  # ISO 4217
     sponsor = models.CharField(max_length=128, blank=True)
-    text = models.CharField(max_length=200, blank=True)  # what it is besides money
+    text = models.CharField(max_length=200, blank=True)  # description of a prize besides money
 
     class Meta:
         ordering = ["track_id", "place"]
@@ -317,13 +319,13 @@ class Prize(models.Model):
 
 
 class SetUpload(models.Model):
-    """A zip file of problem sets that an organiser sent, with what importing it would do; then with what it did."""
+    """A zip file of problem sets from an organiser, with the report of a dry run, then of the import."""
 
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     filename = models.CharField(max_length=200)
     digest = models.CharField(max_length=80)
-    data = models.BinaryField()  # empty once it was applied
-    hardware = models.JSONField(default=list)  # boards on these, not on what the sets name; []: on those
+    data = models.BinaryField()  # empty after the import
+    hardware = models.JSONField(default=list)  # hardware of the boards instead of the sets' own; []: the sets' own
     without_deadlines = models.BooleanField(default=False)
     report = models.JSONField()  # competitions.importing.Report.to_json(): of the dry run, then of the import
     created_at = models.DateTimeField(default=timezone.now)

@@ -1,6 +1,7 @@
-"""Names of boards are unique on the whole site; public sets share names (sort, matmul), and so do clones.
+"""Board names: unique on the whole site, although public sets share names (sort, matmul), and clones too.
 
-One act at a time gives names, until its transaction ends: two that looked at once would both find a name free.
+Acts that give names run one at a time until their transactions end. Otherwise two concurrent acts could both find a
+name free.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from leaderboard.competitions.checks import MAX_SLUG_CHARS
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import UserError
 
-LOCK: Final = 0x70686F74  # PostgreSQL's advisory lock for this: any number that nothing else takes
+LOCK: Final = 0x70686F74  # PostgreSQL's advisory lock for names: an arbitrary number, unused elsewhere
 
 
 def lock_names() -> None:
-    """Before anything else is locked that another act which gives names could wait for. May be called again."""
+    """Lock board names, before any lock that a concurrent naming act could wait for. Repeated calls are allowed."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 
 
 def free_slug(competition: Competition, wanted: str) -> str:
-    """`wanted` where no other competition has it, else with the competition's name behind it: each time the same."""
+    """Return `wanted` if no other competition has it, else `wanted` with the competition's name appended.
+
+    The result is the same each time.
+    """
     lock_names()
     if not _is_elsewhere(competition, wanted):
         return wanted

@@ -1,7 +1,7 @@
-"""Which set a competition came from. Addresses are made of names, and different names may come to one address.
+"""Origin of a competition: different set names may lead to the same address.
 
-A set fills the competition at its address only where that goes by the set's name, or ever did: an organiser who renamed
-it may import again. The names it had are in the audit: as it was made, as imports brought it, as it was edited.
+A set fills the competition at its address only if the competition has, or once had, the set's name. So an organiser may
+rename it and import again. The audit has its earlier names: from creation, imports and edits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAMING: Final = ("create_competition", "clone_competition", "edit_competition",
 
 
 def slug_of(name: str) -> str:
-    """The address of the competition of a set of this name."""
+    """Return the address of the competition of a set with this name."""
     slug = slugify(name)[:MAX_SLUG_CHARS]
     if not slug:
         raise UserError("name", name, "a set's name needs a letter or a digit of ASCII")
@@ -28,7 +28,7 @@ def slug_of(name: str) -> str:
 
 
 def check_is_of(competition: Competition, set_name: str) -> None:
-    """Raises UserError where this competition is another set's, or was made on the site under another name."""
+    """Raise UserError if this competition belongs to another set, or was made on the site under another name."""
     if _plain(set_name) in map(_plain, (competition.name, *_names_it_had(competition))):
         return
     raise UserError(
@@ -48,5 +48,5 @@ def _names_it_had(competition: Competition) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """Names that differ in case, width or spaces alone are one."""
+    """Return a normalised name, so that names that differ only in case, width or spaces are equal."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -1,4 +1,4 @@
-"""Who may do what for one competition. Each role may do what those before it may; staff of the site may do everything.
+"""Roles and permissions for a competition. Each role includes the roles before it; staff may do everything.
 
 viewer     sees what organisers see: queue, findings, results under review, exports
 reviewer   decides on results, claims cases, asks owners, re-judges
@@ -21,7 +21,7 @@ ORDER: Final = {Role.VIEWER: 1, Role.REVIEWER: 2, Role.OWNER: 3, ADMINISTRATOR: 
 
 
 def role_of(user: User | AnonymousUser, competition: Competition) -> str:
-    """ "" for who has none."""
+    """Return the user's role; "" without a role."""
     if not isinstance(user, User) or not user.is_active:
         return ""
     if user.is_staff or user.is_superuser:
@@ -34,7 +34,7 @@ def has_role(user: User | AnonymousUser, competition: Competition, least: str) -
 
 
 def competitions_of(user: User | AnonymousUser, least: str = Role.VIEWER) -> QuerySet[Competition]:
-    """Those for which they have this role or more."""
+    """Return the competitions in which the user has at least this role."""
     if not isinstance(user, User) or not user.is_active:
         return Competition.objects.none()
     if user.is_staff or user.is_superuser:
@@ -44,6 +44,6 @@ def competitions_of(user: User | AnonymousUser, least: str = Role.VIEWER) -> Que
 
 
 def check_role(user: User, competition: Competition, least: str, act: str) -> None:
-    """Raises UserError (403). `act`: what it is that they may not do, as in "clear a held result"."""
+    """Raise UserError (403) without the role. `act` completes "may …", for example "clear a held result"."""
     if not has_role(user, competition, least):
         raise UserError("actor", user.get_username(), f"only a {least} of {competition} may {act}", status=403)

@@ -1,4 +1,4 @@
-"""Values of fields as the audit keeps them: JSON, times in ISO 8601, amounts as text. Pure."""
+"""Field values as the audit keeps them: JSON, times in ISO 8601, amounts as text. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What was and what is, of the fields that differ."""
+    """Return the old and new values of the fields that differ."""
     names = [name for name in after if before.get(name) != after[name]]
     return plain({name: before.get(name) for name in names}), plain({name: after[name] for name in names})
 

@@ -1,9 +1,9 @@
 """Bring one problem set into the tables: competition, problems, versions, boards. Safe to run again.
 
-A problem whose text or cases changed gets a new version and its boards point at it; attempts keep the version they
-had. Each problem is brought in by itself: one that is refused leaves the others as they are. Boards that the set no
-longer names stay, with what was submitted to them. What an organiser edited on the site (`edited`) stays as they left
-it; the import says so. No set touches a competition that came from another (origin.py).
+A problem with changed text or cases gets a new version and its boards point at it; attempts keep the version they had.
+Each problem is brought in separately: a refused problem does not affect the rest. Boards that the set no longer names
+stay, with their submissions. Fields that an organiser edited on the site (`edited`) stay as they are, and the import
+reports them. No set touches a competition that came from another set (origin.py).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ STATUSES: Final = (CREATED, UPDATED, UNCHANGED, UNSUPPORTED, REFUSED)
 
 @dataclass(frozen=True)
 class Line:
-    """What became of one problem. `reason` says why it is unsupported, what is wrong with `field`, or what changed."""
+    """Outcome of one problem: `reason` explains why it is unsupported, the error in `field`, or the change."""
 
     problem: str
     status: str
-    change: str = ""  # created, updated or unchanged; "" where it was refused
+    change: str = ""  # created, updated or unchanged; "" if refused
     field: str = ""
     reason: str = ""
     hardware: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Import:
     actor: User | None  # None: the site's own console
     source: str
     now: datetime
-    publish: bool = False  # a new competition is public at once; else closed, so that only its organisers see it
+    publish: bool = False  # a new competition is public at once; else closed: only its organisers see it
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class Synced:
     competition: Competition
     change: str
     lines: tuple[Line, ...]
-    kept: tuple[str, ...] = ()  # fields of the competition that the set says otherwise, edited here
-    changes: tuple[str, ...] = ()  # of the competition's own fields, in words
+    kept: tuple[str, ...] = ()  # fields edited here, for which the set has different values
+    changes: tuple[str, ...] = ()  # to the competition's own fields, in words
 
 
 @dataclass(frozen=True)
 class _Filled:
-    """A competition as the set leaves it: fields of it before and after, where they changed, and what was kept."""
+    """A competition as the set leaves it: changed fields before and after, and fields that were kept."""
 
     competition: Competition
     change: str
@@ -79,7 +79,7 @@ class _Filled:
 
 
 def sync_set(problem_set: ProblemSet, act: Import) -> Synced:
-    """In a transaction of the caller's. Raises UserError where the set itself cannot be brought in."""
+    """Bring in a set within the caller's transaction. Raise UserError if the set itself cannot be brought in."""
     filled = _competition(problem_set, act)
     competition, change = filled.competition, filled.change
     lines = tuple(_line(competition, entry, act) for entry in problem_set.entries)
@@ -129,7 +129,7 @@ def _competition(problem_set: ProblemSet, act: Import) -> _Filled:
 
 
 def _in_words(filled: _Filled) -> Iterator[str]:
-    """A name and a time are shown, a description is too long for that."""
+    """Describe the changed fields: a name and a time with their values, a description without, because it is long."""
     for key, new in filled.after.items():
         yield f"new {key}" + ("" if key == "description" else f" {_shown(new)}, before {_shown(filled.before[key])}")
 
@@ -171,19 +171,19 @@ def _sizes(entry: SetEntry) -> Iterator[str]:
 
 
 def _named(competition: Competition, entry: SetEntry) -> SetEntry:
-    """The entry by a name that no other competition has: the same set gets the same name each time."""
+    """Return the entry under a name that no other competition has; the same set gets the same name each time."""
     slug = free_slug(competition, entry.slug)
     return entry if slug == entry.slug else replace(entry, slug=slug, problem=replace(entry.problem, slug=slug))
 
 
 def _older_boards(competition: Competition, entry: SetEntry) -> bool:
-    """Boards of this name on other hardware than the set names now."""
+    """Return whether boards of this name exist on hardware that the set does not name now."""
     boards = Board.objects.filter(competition=competition, slug=entry.slug)
     return boards.exclude(hardware__in=entry.gpus).exists()
 
 
 def _boards(competition: Competition, entry: SetEntry, act: Import) -> tuple[dict[str, str], list[str]]:
-    """Hardware → what became of its board; and what was kept because it was edited here."""
+    """Return the change of each board by hardware, and warnings about fields kept because they were edited here."""
     if not entry.gpus:
         raise UserError("gpus", entry.slug, "no hardware is named for this problem; add `gpus: [cpu]`")
     done = {
@@ -231,7 +231,7 @@ def _board(
 
 
 def _set(board: Board, told: dict[str, Any]) -> list[str]:
-    """What the set says of a board; gives back what it may not say because it was edited here."""
+    """Set fields of a board from the set; return the fields that were kept because they were edited here."""
     kept = []
     for key, value in told.items():
         if key not in board.edited:

@@ -1,7 +1,7 @@
-"""Problem sets that an organiser sends as a zip file: what importing would do is shown first, then it is applied.
+"""Uploaded problem sets: an organiser sends a zip file, sees a preview of its import, and applies it.
 
-Nothing of an archive stays on the disk of the site: it is unpacked below a folder that is gone when the act ends.
-Always true: what was applied is what had been shown.
+No part of an archive stays on the site's disk: it is unpacked in a temporary folder for the act. The applied import is
+always the import that was shown.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from problems.formats import kernelbench
 from problems.formats.archive import unpack
 from problems.formats.folders import SetFile, adapted, read_sets
 
-KEPT_FOR: Final = timedelta(days=1)  # an upload that nobody applied
-MAX_WAITING: Final = 5  # of one organiser: each may hold 5 MB
+KEPT_FOR: Final = timedelta(days=1)  # for an upload that is not applied
+MAX_WAITING: Final = 5  # per organiser: each may hold 5 MB
 
 
 def take_upload(
@@ -39,7 +39,7 @@ def take_upload(
     hardware: tuple[str, ...] = (),
     without_deadlines: bool = False,
 ) -> SetUpload:
-    """Keep the archive with the report of a dry run. Raises UserError where there is nothing in it to import."""
+    """Keep the archive with the report of a dry run. Raise UserError if it has nothing to import."""
     upload = SetUpload(
         actor=actor,
         filename=filename,
@@ -61,7 +61,10 @@ def take_upload(
 
 @transaction.atomic
 def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
-    """False where it would now do something else than was shown: then nothing is imported and the report is new."""
+    """Apply an upload; return False if its effect would now differ from the preview.
+
+    Then nothing is imported and the report is new.
+    """
     upload = SetUpload.objects.select_for_update().get(pk=upload.pk)
     if upload.applied_at is not None:
         raise UserError("upload", upload.pk, "it was applied already; send the archive again", status=409)
@@ -106,5 +109,5 @@ def _read(data: bytes, hardware: tuple[str, ...]) -> list[SetFile]:
 
 
 def _plain(report: Report) -> Any:
-    """As the database gives it back."""
+    """Return the report as the database returns it."""
     return json.loads(json.dumps(report.to_json()))

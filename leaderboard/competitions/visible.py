@@ -1,12 +1,12 @@
-"""The one gate: which competitions and boards a viewer may see. Whatever shows one of them starts from these querysets.
+"""Visibility of competitions and boards. Code that shows one of them starts from these querysets.
 
 public    everybody sees it, in lists too
-unlisted  everybody who has its address sees it; lists have it for those who are in it only
-closed    only those who are in it see it; for everybody else it does not exist
+unlisted  everybody who has its address sees it; only insiders see it in lists
+closed    only insiders see it; for everybody else it does not exist
 
-In it is who used an invite code of it, who competes in it without one (they entered before it was closed), who has a
-role in it, and staff. A code may open some boards alone: who has only such codes sees those boards and no others.
-Revoking a used code takes back what it opened.
+Insiders are people who used an invite code of the competition, who compete in it without a code (they entered before it
+was closed), or who have a role in it, and staff. A code may open a few boards only; a person with only such codes sees
+those boards and no more. Revoking a used code takes back the access that it gave.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Viewer = User | AnonymousUser
 
 
 def competitions_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Competition]:
-    """`listed`: those of a list; else those that answer at their address."""
+    """Return the visible competitions: for a list if `listed`, else by address."""
     everything = Competition.objects.all()
     if _sees_all(viewer):
         return everything
@@ -47,7 +47,7 @@ def competitions_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Co
 
 
 def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
-    """`listed`: those of a list; else those that answer at their address."""
+    """Return the visible boards: for a list if `listed`, else by address."""
     everything: BoardQuerySet = Board.objects.all()
     if _sees_all(viewer):
         return everything
@@ -64,7 +64,7 @@ def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
 
 
 def tracks_seen_by(viewer: Viewer, competition: Competition) -> QuerySet[Track]:
-    """Without those that are won on boards of which this viewer may see none."""
+    """Return the tracks, without tracks that are won only on boards invisible to this viewer."""
     tracks = Track.objects.filter(competition=competition)
     boards = list(competition.boards.all())
     seen = set(boards_seen_by(viewer).filter(competition=competition).values_list("pk", flat=True))
@@ -74,9 +74,9 @@ def tracks_seen_by(viewer: Viewer, competition: Competition) -> QuerySet[Track]:
 
 
 def announcements_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Announcement]:
-    """What stands of them; without winners of tracks that they may not see.
+    """Return visible announcements that are not withdrawn, without winners of tracks invisible to the viewer.
 
-    Awards are a room above, so they are asked for by name.
+    The awards app is above this app, so its rows are queried by name.
     """
     seen = competitions_seen_by(viewer, listed=listed)
     shown = Announcement.objects.filter(withdrawn_at=None, competition__in=seen)
@@ -88,7 +88,7 @@ def announcements_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[A
 
 
 def _sees_any(track: Track, boards: Iterable[Board], seen: Collection[int]) -> bool:
-    """Of those that it is won on; also where it is won on none that there is."""
+    """Return whether the viewer sees a board of this track. A track without boards counts as visible."""
     won_on = [board.pk for board in boards if _is_won_on(track, board)]
     return not won_on or any(pk in seen for pk in won_on)
 
@@ -106,7 +106,7 @@ def may_see(viewer: Viewer, competition: Competition) -> bool:
 
 
 def _let_into(viewer: Viewer) -> int | None:
-    """Somebody in a preview, who has no rows of their own, is in the competition that is previewed."""
+    """Return the competition of a preview: its viewer has no rows but counts as an insider."""
     return viewer.let_into if isinstance(viewer, User) else None
 
 
@@ -127,7 +127,10 @@ def _living_codes(viewer: Viewer, competition: str) -> QuerySet[InviteCode]:
 
 
 def _competes_without_code(viewer: Viewer, competition: str) -> Q:
-    """In an entrant now, and never by a code. Entrants are a room above, so they are asked for by name."""
+    """Match people who compete now and never used a code.
+
+    The entrants app is above, so its rows are queried by name.
+    """
     competes = Competition.objects.filter(
         pk=OuterRef(competition), entrants__memberships__user__in=logins_of(viewer), entrants__memberships__left_at=None
     )

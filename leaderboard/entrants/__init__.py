@@ -1,1 +1,1 @@
-"""Who competes: people and teams, one entrant a competition each."""
+"""Entrants: people and teams, each an entrant of one competition."""

@@ -1,6 +1,6 @@
-"""What the acts of this room ask before they write: who speaks for an entrant, may its people change, is a name free.
+"""Checks of this app's acts before they write: permission to act, changes of members, free names.
 
-An act locks in this order, so that no two wait for each other: people, then the competition, then the entrant.
+An act locks in this order, so that two acts never wait for each other: people, then the competition, then the entrant.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from leaderboard.entrants.names import LOOKALIKES, clean_text, is_reserved, look
 from leaderboard.errors import UserError
 
 MAX_MODEL_CHARS: Final = 128
-MAX_MEMBERSHIPS: Final = 20  # of one person in one competition, ended ones included
+MAX_MEMBERSHIPS: Final = 20  # per person and competition, ended memberships included
 
 
 def lock_person(user: User) -> User:
-    """Their account, held: whatever they do at once in another window comes after this."""
+    """Return the person's account, locked, so that their concurrent acts run after this act."""
     return User.objects.select_for_update(no_key=True).get(pk=user.account_id)
 
 
 def lock_names(competition: Competition) -> None:
-    """Nobody else takes a name in this competition until we are done."""
+    """Keep other acts from taking a name in this competition until this transaction ends."""
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
 
 
@@ -38,12 +38,12 @@ def lock_entrant(entrant: Entrant) -> Entrant:
 
 
 def members_of(entrant: Entrant) -> QuerySet[Membership]:
-    """Who is in it now, in the order in which they came."""
+    """Return the current members, in order of joining."""
     return Membership.objects.filter(entrant=entrant, left_at=None).select_related("user")
 
 
 def memberships_of(user: User) -> QuerySet[Membership]:
-    """Theirs now, by whichever of their logins."""
+    """Return the person's current memberships, through any of their logins."""
     present = Membership.objects.filter(user__in=logins_of(user), left_at=None)
     return present.select_related("entrant__competition")
 
@@ -67,7 +67,7 @@ def check_captain(entrant: Entrant, user: User, act: str) -> Membership:
 
 
 def check_not_restless(user: User, competition: Competition) -> None:
-    """Each entering, leaving and team takes a row for good, and each team a name."""
+    """Refuse further changes at the limit: each entry, exit and team takes a row for good, and each team a name."""
     if Membership.objects.filter(competition=competition, user__in=logins_of(user)).count() >= MAX_MEMBERSHIPS:
         said = f"you entered, left and changed teams {MAX_MEMBERSHIPS} times here; an organiser can help"
         raise UserError("competition", competition.slug, said, status=409)
@@ -87,7 +87,7 @@ def check_not_over(competition: Competition, now: datetime) -> None:
 
 
 def check_name_is_free(competition: Competition, field: str, name: str, *, without: Entrant | None = None) -> None:
-    """Nobody else's username, and no name or pseudonym of this competition, nor one that only looks different."""
+    """Refuse a name that equals or resembles a username, or a name or pseudonym of this competition."""
     if is_reserved(name):
         raise UserError(field, name, "this name is reserved for the site; choose another")
     if looks_like_a_login(name):
@@ -98,21 +98,20 @@ def check_name_is_free(competition: Competition, field: str, name: str, *, witho
 
 
 def looks_like_a_login(name: str) -> bool:
-    """Asks the index on User; the expression must be the same."""
+    """Return whether a login looks like `name`. The expression must match the index on User."""
     looks = Func(Lower("username"), *map(Value, LOOKALIKES), function="translate", output_field=CharField())
     return User.objects.alias(look=looks).filter(look=look(name)).exists()
 
 
 def is_taken(username: str) -> bool:
-    """Whether nobody may sign up under this name: a login, a team or a pseudonym anywhere has it, or one that looks
-    like it, or it is reserved."""
+    """Return whether a username is reserved, or equals or resembles a login, a team or a pseudonym anywhere."""
     if is_reserved(username) or looks_like_a_login(username):
         return True
     return Entrant.objects.filter(looks__contains=[look(username)]).exists()
 
 
 def checked_division(competition: Competition, division: str, model_name: str) -> tuple[str, str]:
-    """A division of this competition with its model; "": people by themselves, where that is one."""
+    """Return a division of this competition with its model; "" means human, if the competition has that division."""
     if not division and HUMAN not in competition.divisions:
         where = f"say which at /competitions/{competition.slug}/team"
         raise UserError(

@@ -1,8 +1,8 @@
-"""Enter a competition as a person alone. Safe to run again: who is in it already stays what they are.
+"""Enter a competition as a person alone. Safe to run again: an earlier entrant stays as it is.
 
-Where a competition has rules, entering it means accepting them as they are now; the digest of that text is kept with
-the membership. When the rules change, who accepted older ones is asked again before the next submission. Without rules
-the first submission enters.
+If a competition has rules, entering means accepting the current rules; the digest of that text is kept with the
+membership. When the rules change, people with an older acceptance are asked again before the next submission. Without
+rules the first submission enters.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from leaderboard.errors import UserError
 
 
 def entrant_of(user: User, competition: Competition) -> Entrant | None:
-    """Whom they compete as now, by whichever of their logins; None: they have not entered."""
+    """Return the person's current entrant, through any of their logins; None if they have not entered."""
     member = membership_of(user, competition)
     return member.entrant if member else None
 
 
 def rules_digest(competition: Competition) -> str:
-    """Of what is accepted on entering; "": there are no rules to accept."""
+    """Return the digest of the rules to accept on entering; "": no rules."""
     return "sha256:" + hashlib.sha256(competition.rules.encode()).hexdigest() if competition.rules else ""
 
 
 def has_accepted(user: User, competition: Competition) -> bool:
-    """The rules as they are now; where there are none there is nothing to accept."""
+    """Return whether the person has accepted the current rules. True if there are no rules."""
     rules = rules_digest(competition)
     return not rules or _membership(user, competition).filter(rules_digest=rules).exists()
 
@@ -49,9 +49,11 @@ def page_of(competition: Competition) -> str:
 def enter(
     *, user: User, competition: Competition, accepted: str, now: datetime, division: str = "", model_name: str = ""
 ) -> Entrant:
-    """Enter, or accept the rules anew. `accepted`: the digest of the rules that they were shown; "" without rules.
+    """Enter, or accept the rules anew.
 
-    `division`: "": people, where that is one. Who is in it already in another one is told where to change that.
+    `accepted` is the digest of the rules that were shown; "" without rules. `division` "" means human, if the
+    competition has that division. If the person is in a different division already, the error names the page that
+    changes it.
     """
     known = _known_or_may_enter(user, competition, now)
     if known is not None and division not in ("", known.division):
@@ -74,7 +76,7 @@ def enter(
 def enter_in_division(
     *, user: User, competition: Competition, division: str, model_name: str, now: datetime
 ) -> Entrant:
-    """Enter alone in a division of one's choice; rules are accepted on the competition's page, before submitting."""
+    """Enter alone in a chosen division. Rules are accepted on the competition's page before the first submission."""
     known = _known_or_may_enter(user, competition, now)
     told = {"division": division, "model_name": model_name}
     return known or enter_alone(user=user, competition=competition, now=now, **told)
@@ -82,7 +84,7 @@ def enter_in_division(
 
 @transaction.atomic
 def enter_by_submitting(*, user: User, competition: Competition, now: datetime) -> Entrant:
-    """Whom they submit as. Raises UserError where there are rules to be accepted first, and says where."""
+    """Return the entrant of a submission. Raise UserError with the address of the rules if they are not accepted."""
     if not has_accepted(user, competition):
         is_in = _membership(user, competition).exists()
         told = "its rules have changed since you accepted them" if is_in else "entering it means accepting its rules"
@@ -95,9 +97,10 @@ def enter_by_submitting(*, user: User, competition: Competition, now: datetime) 
 def enter_alone(
     *, user: User, competition: Competition, now: datetime, division: str = "", model_name: str = ""
 ) -> Entrant:
-    """Without a question about rules: that is for the acts above to ask.
+    """Enter alone, without a check of the rules: the acts above make it.
 
-    Who left a team is again the entrant that they were alone. `division`: "": people, where that is one.
+    After leaving a team, a person becomes their earlier entrant again. `division` "" means human, if the competition
+    has that division.
     """
     person = lock_person(user)
     known = entrant_of(person, competition)
@@ -111,7 +114,7 @@ def enter_alone(
 
 
 def _known_or_may_enter(user: User, competition: Competition, now: datetime) -> Entrant | None:
-    """Whom they are in it already. Raises UserError where they are not, and cannot be."""
+    """Return the existing entrant, or None if the person may enter. Raise UserError if they may not."""
     if not may_see(user, competition):
         raise UserError("competition", competition.slug, "no such competition", status=404)
     known = entrant_of(user, competition)
@@ -121,13 +124,13 @@ def _known_or_may_enter(user: User, competition: Competition, now: datetime) -> 
 
 
 def _membership(user: User, competition: Competition) -> QuerySet[Membership]:
-    """The one of now, if any."""
+    """Return the person's current membership as a queryset."""
     return Membership.objects.filter(user__in=logins_of(user), competition=competition, left_at__isnull=True)
 
 
 def _alone_before(person: User, competition: Competition) -> Entrant | None:
     alone = Entrant.objects.filter(competition=competition, is_team=False, memberships__user__in=logins_of(person))
-    somebody = Membership.objects.filter(entrant=OuterRef("pk"), left_at=None)  # a login that was linked once
+    somebody = Membership.objects.filter(entrant=OuterRef("pk"), left_at=None)  # a login that was once linked
     return alone.exclude(Exists(somebody)).order_by("pk").first()
 
 
@@ -144,7 +147,7 @@ def _new_entrant(person: User, competition: Competition, division: str, model_na
 
 
 def _free_name(person: User, competition: Competition) -> str:
-    """Their username; a team that took it before there was this user keeps it."""
+    """Return the username, numbered if a team took it before this user existed."""
     username = person.get_username()
     taken = Entrant.objects.filter(competition=competition, name__istartswith=username).values_list("name", flat=True)
     known = {name.lower() for name in taken}

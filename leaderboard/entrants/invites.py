@@ -1,6 +1,6 @@
-"""Invite somebody into a team by their user name; they accept or decline, or the captain withdraws it.
+"""Team invites by username: the invited person accepts or declines, or the captain withdraws.
 
-An invite opens no closed competition: who may not see that cannot accept.
+An invite opens no closed competition: a person who cannot see the competition cannot accept.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from leaderboard.entrants.members import join
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.errors import UserError
 
-MAX_OPEN: Final = 20  # a team's, not answered
+MAX_OPEN: Final = 20  # per team, unanswered
 MAX_EVER: Final = 200
-MAX_A_PERSON: Final = 3  # of one team to one person, ever
+MAX_A_PERSON: Final = 3  # per team and person, ever
 NONE: Final = "there is no such invite"
 
 
@@ -65,10 +65,13 @@ def decline_invite(*, invite_id: int, user: User, now: datetime) -> TeamInvite:
 
 @transaction.atomic
 def accept_invite(*, invite_id: int, user: User, now: datetime) -> Membership:
-    """In the team, out of what they were alone. Raises UserError where it is full, late, or they are in another."""
+    """Join the team and leave the person's own entrant.
+
+    Raise UserError if the team is full, the merge deadline or the contest is past, or the person is in another team.
+    """
     person = checks.lock_person(user)
     mine = TeamInvite.objects.filter(pk=invite_id, user__in=logins_of(person))
-    team = checks.lock_entrant(_open(mine).entrant)  # two who accept at once: one after the other from here on
+    team = checks.lock_entrant(_open(mine).entrant)  # concurrent acceptances run in sequence from here on
     found = _open(mine)
     if not may_see(person, team.competition):
         raise UserError("invite", "", NONE, status=404)
@@ -85,7 +88,7 @@ def accept_invite(*, invite_id: int, user: User, now: datetime) -> Membership:
 
 
 def _wanted(username: str) -> User:
-    """Their account, whatever case the name was typed in."""
+    """Return the account for a username in any case."""
     name = username.strip().lower() if username.isprintable() else ""
     found = User.objects.alias(low=Lower("username")).filter(low=name, is_active=True).first()
     if found is None or not found.account.is_active:

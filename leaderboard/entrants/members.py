@@ -1,6 +1,6 @@
-"""Who is in an entrant: join, leave, be removed, hand the captain over. What somebody sent stays where it was sent for.
+"""Membership of entrants: join, leave, remove a member, hand over the captaincy. Submissions keep their entrant.
 
-A membership that ended stays as a row with its end, and is what says which was somebody's own entrant.
+An ended membership stays as a row with its end, and identifies a person's own entrant.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from leaderboard.errors import UserError
 
 
 def join(*, entrant: Entrant, person: User, role: str, now: datetime) -> Membership:
-    """For the acts of this room, which hold the person's row: they leave what they were in and are in this one.
+    """Move a person into an entrant, for the acts of this app, which hold the person's row.
 
-    The rules that they accepted before go with them; where they accepted none they are asked before they submit.
+    The person leaves their present entrant. Their acceptance of the rules goes with them; without acceptance they are
+    asked before they submit.
     """
     before = Membership.objects.filter(competition=entrant.competition, user__in=logins_of(person)).order_by("-pk")
     accepted = before.values_list("rules_digest", flat=True).first() or ""
@@ -38,14 +39,14 @@ def join(*, entrant: Entrant, person: User, role: str, now: datetime) -> Members
 
 @transaction.atomic
 def leave(*, user: User, competition: Competition, now: datetime) -> None:
-    """Out of the team, or of the competition. Who submits again enters again, as the entrant that they were alone."""
+    """Leave the team or the competition. A later submission enters again, as the person's own entrant."""
     person = checks.lock_person(user)
     member = checks.membership_of(person, competition)
     if member is None:
         raise UserError("competition", competition.slug, "you are not in it", status=409)
     checks.check_not_restless(person, competition)
     entrant = checks.lock_entrant(member.entrant)
-    member = checks.check_member(entrant, person)  # as it is now that nobody else can change it
+    member = checks.check_member(entrant, person)  # read again under the lock
     checks.check_people_may_change(competition, now)
     is_last = not checks.members_of(entrant).exclude(pk=member.pk).exists()
     if member.role == Membership.CAPTAIN and not is_last:
@@ -71,7 +72,7 @@ def remove_member(*, entrant: Entrant, username: str, actor: User, now: datetime
 
 @transaction.atomic
 def hand_over(*, entrant: Entrant, username: str, actor: User, now: datetime) -> None:
-    """Another member is captain from now on; who was it stays a member."""
+    """Make another member captain; the earlier captain stays a member."""
     team = checks.lock_entrant(entrant)
     captain = checks.check_captain(team, actor, "make another one captain")
     member = _named(team, username)

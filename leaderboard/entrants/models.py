@@ -1,7 +1,7 @@
-"""Tables of who competes: Entrant (a person or a team in one competition), Membership, TeamInvite.
+"""Tables of competitors: Entrant (a person or a team in a competition), Membership, TeamInvite.
 
-Always true, by constraint: a person is in at most one entrant of a competition at a time, and an entrant has at most
-one captain. A person alone is an entrant with one membership, as its captain.
+Constraints guarantee that a person is in at most one entrant of a competition at a time, and that an entrant has at
+most one captain. A person alone is an entrant with a single membership, as its captain.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Entrant(models.Model):
     division = models.CharField(max_length=16, default=HUMAN)
     model_name = models.CharField(max_length=128, blank=True)  # of the agent, in division agent and mixed
     affiliation = models.CharField(max_length=128, blank=True)
-    declared = models.JSONField(default=list, blank=True)  # slugs of the tracks that they declare to be eligible for
+    declared = models.JSONField(default=list, blank=True)  # slugs of tracks declared eligible for
     created_at = models.DateTimeField()
-    looks = ArrayField(models.TextField(), default=list, blank=True)  # names.look of all that it is or was shown as
+    looks = ArrayField(models.TextField(), default=list, blank=True)  # names.look of all names ever shown
 
     class Meta:
         ordering = ["id"]
@@ -61,14 +61,14 @@ class Entrant(models.Model):
 
     @property
     def shown_name(self) -> str:
-        """What the public reads."""
+        """The public name."""
         if self.pseudonym and self.revealed_at:
             return revealed_name(self.name, self.pseudonym)
         return self.pseudonym or self.name
 
 
 def looks_of(name: str, pseudonym: str) -> list[str]:
-    """By which a name that only looks different is found."""
+    """Return the looks that find similar names."""
     return [look(name), *((look(pseudonym), look(revealed_name(name, pseudonym))) if pseudonym else ())]
 
 
@@ -84,7 +84,7 @@ class Membership(models.Model):
     competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="+")  # the entrant's
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memberships")
     role = models.CharField(max_length=16)
-    rules_digest = models.CharField(max_length=80, blank=True)  # of the rules' text that they accepted; "": none
+    rules_digest = models.CharField(max_length=80, blank=True)  # of the accepted rules' text; "": none
     joined_at = models.DateTimeField()
     left_at = models.DateTimeField(null=True)
 

@@ -1,4 +1,4 @@
-"""Pure: names that people give to teams and to themselves. Two names that look the same are the same name."""
+"""Pure: names of teams and people. Two names that look the same are the same name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from leaderboard.errors import UserError
 
 MAX_NAME_CHARS: Final = 50
 MAX_MARKS: Final = 2  # accents on one letter
-# Letters of other scripts that look like Latin ones in their own case; the common ones, not every one that there is.
+# Letters of other scripts that look like Latin letters in their own case; the common letters, not all of them.
 _LATIN: Final = str.maketrans(
     "АВЕЅІЈКМНОРСТУХԚԜасԁеһіјӏорԛѕуԝхкүΑΒΕΖΗΙΚΜΝΟΡΤΥΧανορικυχωɑɡı",
     "ABESIJKMHOPCTYXQWacdehijlopqsywxkyABEZHIKMNOPTYXavopikuxwagi",
@@ -21,12 +21,15 @@ _RESERVED: Final = """
     organiser organizer photofinish photo-finish referee reviewer root runner security site staff superuser support
     sysadmin system team webmaster www
 """
-_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters and marks that show nothing
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # invisible letters and marks
 
 
 def clean_text(field: str, text: str, *, most: int) -> str:
-    """One line of text as it is kept: NFKC, single spaces. Raises UserError for what nobody can see or type again."""
-    if len(text) > 4 * most:  # before any work on it
+    """Return one line of normalised text: NFKC, single spaces.
+
+    Raise UserError for characters that cannot be seen or typed again.
+    """
+    if len(text) > 4 * most:  # before any costly work
         raise UserError(field, text, f"at most {most} characters")
     clean = " ".join(unicodedata.normalize("NFKC", text).split())
     if len(clean) > most:
@@ -47,7 +50,7 @@ def clean_name(field: str, text: str) -> str:
 
 
 def look(name: str) -> str:
-    """The same for two names that a reader could take for each other."""
+    """Return the same text for two names that a reader could confuse."""
     folded = unicodedata.normalize("NFKC", name).translate(_LATIN).casefold()
     return " ".join(folded.translate(_DIGITS).split())
 

@@ -1,4 +1,4 @@
-"""Link two logins of one person, where they are not two entrants of a competition that is still going on."""
+"""Link two logins of a person, unless they are separate entrants of a competition in progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leaderboard.errors import UserError
 
 @transaction.atomic
 def link_logins(*, user: User, own_password: str, username: str, password: str, now: datetime, keep: str = "") -> User:
-    """The account that both are from now on. `keep`: the name that stays; "": the older login's."""
+    """Link the logins; return their common account. `keep` is the name that stays; "": the older login's."""
     link.check_own_password(user, own_password)
     other = link.prove(username=username, password=password)
     one, other = link.lock_both(user, other)
@@ -33,7 +33,10 @@ def _check_no_roles(one: User, other: User) -> None:
 
 
 def _check_apart_nowhere(one: User, other: User, now: datetime) -> None:
-    """Both in one team is one person in two places of it; in two entrants, one person against themselves."""
+    """Refuse logins that compete in the same competition.
+
+    In one team they take two places of it; as two entrants the person competes against themselves.
+    """
     theirs = Membership.objects.filter(user__in=logins_of(other), left_at=None).values("competition")
     mine = Membership.objects.filter(user__in=logins_of(one), left_at=None).values("competition")
     for competition in Competition.objects.filter(pk__in=mine).filter(pk__in=theirs):

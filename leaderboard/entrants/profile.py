@@ -1,4 +1,4 @@
-"""What an entrant says of itself: division, affiliation, pseudonym, eligibility. The captain's acts."""
+"""Profile of an entrant: division, affiliation, pseudonym, eligibility. The captain edits it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_AFFILIATION_CHARS: Final = 128
 
 
 def division_is_fixed(entrant: Entrant) -> bool:
-    """By the first ranked submission of the contest."""
+    """Return whether the first ranked submission of the contest has fixed the division."""
     window = window_of(entrant.competition.schedule, Stage.CONTEST)
     sent = entrant.submissions.filter(mode="ranked")
     if window.since is not None:
@@ -52,7 +52,7 @@ def say_affiliation(*, entrant: Entrant, actor: User, affiliation: str, now: dat
 
 @transaction.atomic
 def take_pseudonym(*, entrant: Entrant, actor: User, pseudonym: str, now: datetime) -> None:
-    """Once: who reads the board can rely on it that one name is one entrant."""
+    """Set the pseudonym, once: readers of the board can rely on it that a name is always the same entrant."""
     checks.lock_names(entrant.competition)
     found = _captains(entrant, actor, "choose its pseudonym")
     checks.check_not_over(found.competition, now)
@@ -67,7 +67,7 @@ def take_pseudonym(*, entrant: Entrant, actor: User, pseudonym: str, now: dateti
 
 @transaction.atomic
 def reveal(*, entrant: Entrant, actor: User, now: datetime) -> None:
-    """The name is shown with the pseudonym from now on. Nothing takes back what others have read."""
+    """Show the name with the pseudonym from now on. It cannot be hidden again."""
     found = _captains(entrant, actor, "reveal its name")
     if not found.pseudonym or found.revealed_at:
         raise UserError("pseudonym", found.pseudonym, "there is nothing to reveal", status=409)
@@ -82,7 +82,7 @@ def tracks_to_declare(competition: Competition) -> list[Track]:
 
 @transaction.atomic
 def declare(*, entrant: Entrant, actor: User, tracks: Collection[str], now: datetime) -> None:
-    """For exactly these tracks they say that they are eligible, as the track asks it."""
+    """Declare that the entrant meets the eligibility text of exactly these tracks."""
     found = _captains(entrant, actor, "declare that it is eligible")
     final_at = found.competition.final_at
     if final_at is not None and final_at <= now:

@@ -1,4 +1,4 @@
-"""Make a team, and give it another name. Who makes one is its captain."""
+"""Create and rename teams. The creator of a team is its captain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from leaderboard.errors import UserError
 def create_team(
     *, user: User, competition: Competition, name: str, now: datetime, division: str = "", model_name: str = ""
 ) -> Entrant:
-    """A team of one. What they sent alone stays with the entrant that they were; the team begins with nothing."""
+    """Create a team with its first member.
+
+    Earlier submissions stay with the person's own entrant; the team starts empty.
+    """
     person = checks.lock_person(user)
     if competition.max_team_size < 2:
         raise UserError("team", competition.slug, "everybody competes alone here", status=409)

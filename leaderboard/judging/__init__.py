@@ -1,1 +1,1 @@
-"""How it is judged: attempt, event, result, runner, and the acts that move them."""
+"""Judging: attempts, events, results, runners, and the acts that change them."""

@@ -1,4 +1,4 @@
-"""A runner says how far it is: its events, in order, each once."""
+"""Progress events of a runner: stored in order, each once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from leaderboard.judging.models import AttemptEvent, Runner
 from leaderboard.judging.states import check_move
 from runner.wire import Event
 
-MAX_EVENTS: Final = 10_000  # of one claim
+MAX_EVENTS: Final = 10_000  # per claim
 
 
 @transaction.atomic
 def announce(*, attempt_id: int, runner: Runner, token: int, announced: Sequence[Event], now: datetime) -> int:
-    """Append what is new and answer how many that were; events whose `seq` we have are dropped."""
+    """Append the new events and return their number; an event with a known `seq` is dropped."""
     attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
     lease.check_live(attempt, now=now)
     numbers = [event.seq for event in announced]

@@ -1,4 +1,4 @@
-"""The owner or an organiser calls an unfinished attempt off. A runner that has it learns so when it renews."""
+"""Cancellation of an unfinished attempt by its owner or an organiser. Its runner learns of it at the next renewal."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from leaderboard.submissions.models import Submission
 
 
 def may_cancel(submission: Submission, actor: User) -> bool:
-    """Who sent it may, by any of their logins, until it was judged; then organisers alone, who have it judged again.
+    """Return whether `actor` may cancel: any login of the owner's account, or staff.
 
-    Team mates may only watch.
+    After an organiser's request to judge the submission again, only staff may cancel. Team mates may only watch.
     """
     if actor.is_active and (actor.is_staff or actor.is_superuser):
         return True

@@ -1,24 +1,24 @@
-"""A runner takes the next attempt: one conditional UPDATE that sets runner, lease and fencing token.
+"""Claim of the next attempt by a runner: one conditional UPDATE that sets runner, lease and fencing token.
 
-Rows that another claim is taking at this moment are skipped, so two runners never get the same attempt and never wait
-for each other. The order is fair rather than first come first served:
+A claim skips rows that a concurrent claim is taking, so two runners never get the same attempt and never wait for each
+other. The order is fair rather than first come first served:
 
-1. shadow attempts come last, and are looked at only where nothing else waits; before them come attempts that an
-   organiser had judged again in the open;
-2. the account that used least of this hardware's time lately comes first (fairness.py), so a competitor who sends ten
-   at once takes turns with everybody else even where a single runner does all the work; an attempt of a re-judging set
-   is not charged to its owner, so it costs them no turn;
-3. ranked before practice;
-4. then by the time of submission, so an attempt that replaces a lost one keeps its place. An attempt that waits for a
-   calmer machine (`not_before`) counts as sent when its wait is over: at the end of the queue.
+1. Shadow attempts come last, and only if nothing else waits. Before them come attempts that an organiser had judged
+   again in the open.
+2. The account with the least recent device time on this hardware comes first (fairness.py). A competitor who sends ten
+   submissions at once takes turns with everybody else, even if a single runner does all the work. An attempt of a
+   re-judging set is not charged to its owner, so it costs no turn.
+3. Ranked comes before practice.
+4. Then the time of submission decides, so an attempt that replaces a lost attempt keeps its place. An attempt that
+   waits for a calmer machine (`not_before`) counts as sent when its wait is over: at the end of the queue.
 
-A runner gets timed work of the epoch that it measures in only (epochs.measurable); tests run in any.
+A runner gets timed work only of its own epoch (epochs.measurable); tests run in any epoch.
 
-A runner gets a submission that it could not measure before only where no other runner is alive that has not tried it;
-and an attempt that is wanted on another device only where there is no other.
+A runner gets a submission that it could not measure before only if every other living runner has tried it too. It gets
+an attempt that is wanted on another device only if no other runner is alive.
 
-A claim costs a pass over the rows that wait, and probes of an index for the few rows that were tried before: what an
-owner ever sent plays no part (`make bench-claim`).
+A claim costs a pass over the waiting rows, and index probes for the few rows that were tried before. The number of an
+owner's past submissions plays no part (`make bench-claim`).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from leaderboard.judging.states import CLAIMED, QUEUED, RUNNING, check_move
 from leaderboard.judging.sweep import lose
 from runner.wire import Job
 
-MOST_CLAIMS_AT_ONCE: Final = 256  # of one hardware; more than a site's database connections
-ALIVE: Final = timedelta(minutes=2)  # a runner that was not heard for so long is no alternative
+MOST_CLAIMS_AT_ONCE: Final = 256  # per hardware; more than a site's database connections
+ALIVE: Final = timedelta(minutes=2)  # a runner silent for longer is no alternative
 
-# What a runner may take, of all that waits for its hardware: every condition must hold. Only an attempt with a
-# predecessor can have been tried. OFFSET 0 has that looked up for each of these few: PostgreSQL would otherwise read
-# all unmeasurable attempts that the runner ever had, for a hash table.
+# Conditions for a runner to take a waiting attempt of its hardware; all must hold. Only an attempt with a predecessor
+# can have been tried. OFFSET 0 forces a lookup for each of these few attempts: PostgreSQL would otherwise read all
+# unmeasurable attempts of the runner into a hash table.
 _TRIED_ELSEWHERE: Final = """
 (attempt.number = 1
  OR NOT EXISTS (
@@ -75,7 +75,7 @@ _NOT_KEPT_AWAY: Final = """
        AND other.draining_at IS NULL AND other.revoked_at IS NULL))
 """
 _IS_DUE: Final = "(attempt.not_before IS NULL OR attempt.not_before <= %(now)s)"
-# Where the runner measures in the epoch that every board ranks, `any_epoch` spares the look at the submissions.
+# If every board ranks the runner's epoch, `any_epoch` avoids reading the submissions.
 _OF_ITS_EPOCH: Final = """
 (%(any_epoch)s
  OR EXISTS (
@@ -124,8 +124,10 @@ RETURNING taken.id
 
 
 def claim_next(*, runner: Runner, now: datetime) -> Job | None:
-    """The next attempt for this runner's hardware as a Job; None: nothing to do. Call it with the runner's row locked
-    (runners.lock_able)."""
+    """Claim the next attempt for this runner's hardware; return None if there is no work.
+
+    Lock the runner's row before the call (runners.lock_able).
+    """
     check_move(QUEUED, CLAIMED)
     attempt_id = _take(runner, now)
     if attempt_id is None:
@@ -134,12 +136,12 @@ def claim_next(*, runner: Runner, now: datetime) -> Job | None:
 
 
 def claim_again(*, runner: Runner, now: datetime) -> Job | None:
-    """What this runner has claimed and heard nothing of: the same attempt under a new token, and no loss.
+    """Repeat the runner's claim of an attempt that it never started, under a new token and without a loss.
 
-    A runner judges one attempt at a time. Where it asks for work and holds an attempt that its process had begun with,
-    or where it has said hello since, that process is gone: the attempt is lost now rather than when its lease runs out,
-    and the loss counts, so that a submission that kills its runner is not handed to it for ever. Call it with the
-    runner's row locked.
+    A runner judges one attempt at a time. If it asks for work while it holds a started attempt, or has said hello since
+    the claim, the claiming process is gone. The attempt is then lost at once, not when its lease runs out, and the loss
+    counts, so that a submission that kills its runner is not handed to it for ever. Lock the runner's row before the
+    call.
     """
     held = Attempt.objects.select_for_update(of=("self",)).filter(runner=runner, state__in=RUNNING)
     attempt = held.select_related("submission__board", "version", "runner").first()
@@ -163,7 +165,7 @@ def _handed_out(attempt: Attempt, runner: Runner, now: datetime) -> Job:
 
 
 def longest(bundle: dict[str, Any]) -> timedelta:
-    """How long an attempt may be held in all: the problem's own timeouts and what surrounds them."""
+    """Return how long a runner may hold an attempt: the problem's timeouts plus the overhead around them."""
     stages = float(bundle.get("test_timeout_s", 0)) + max(
         float(bundle.get("benchmark_timeout_s", 0)), float(bundle.get("ranked_timeout_s", 0))
     )

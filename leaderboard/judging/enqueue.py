@@ -1,4 +1,4 @@
-"""Make an attempt: the first one of a submission, or the next. Row and event commit together, then the bell rings."""
+"""Create an attempt of a submission. Row and event commit together, then the bell rings."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def enqueue(
     away_from: Runner | None = None,
     not_before: datetime | None = None,
 ) -> Attempt:
-    """The submission's new current attempt, queued, for the board's current version of the problem.
+    """Queue a new current attempt of the submission, for the board's current version of the problem.
 
-    `away_from`: that runner gets it only where no other is alive; what replaces a lost attempt keeps to that. The
-    attempt that was current must be finished and locked by the caller; the database refuses a second current one.
-    `not_before`: until then nobody claims it, and the sweeper rings for it afterwards.
+    `away_from` names a runner that gets the attempt only if no other runner is alive; the replacement of a lost attempt
+    keeps this restriction. The caller must have finished and locked the current attempt; the database refuses a second
+    current attempt. Before `not_before` no runner can claim the attempt; afterwards the sweeper rings for it.
     """
     board = submission.board
     last = submission.attempts.in_the_open().order_by("-number").first()

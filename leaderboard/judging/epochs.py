@@ -1,7 +1,7 @@
-"""Timing epochs: proposed by runners, made current by a person, pinned by contests; which epoch a board ranks.
+"""Timing epochs: proposed by runners, made current by an administrator, pinned by contests.
 
-The first epoch of a hardware becomes current by itself, as there is nothing that it could displace. Every later one
-waits for a person: a new driver on one host never empties a board. A contest pins the epoch of its first ranked line.
+The first epoch of a hardware becomes current automatically, as it displaces nothing. Every later epoch waits for a
+decision, so a new driver on a host never empties a board. A contest pins the epoch of its first ranked line.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import EPOCH_CHARS, Epoch, EpochPin, Result, Runner
 from leaderboard.submissions.models import Submission
 
-MOST_PROPOSED: Final = 50  # of one hardware: a runner that says another epoch each time fills no table
-UNREADABLE: Final = "unknown"  # a runner's word for a part of its host that it could not read
+MOST_PROPOSED: Final = 50  # per hardware, so that a runner with a new epoch each time cannot fill the table
+UNREADABLE: Final = "unknown"  # a runner's word for an unreadable part of its host
 _NAME: Final = re.compile(rf"[A-Za-z0-9:._-]{{0,{EPOCH_CHARS}}}")
 _ALWAYS: Final = (datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
 
@@ -40,7 +40,7 @@ def check_epoch(name: str, field: str) -> None:
 
 
 def check_readable(fingerprint: Mapping[str, Any], field: str = "fingerprint") -> None:
-    """A host that could not be read has no epoch: nobody knows which times its own may stand beside."""
+    """Refuse an unreadable host: without an epoch its times are comparable with no other times."""
     for name, value in sorted(fingerprint.items()):
         if value == UNREADABLE:
             text = "the runner could not read it, so its times rank nowhere; run `runner doctor` and `nvidia-smi` on"
@@ -48,7 +48,7 @@ def check_readable(fingerprint: Mapping[str, Any], field: str = "fingerprint") -
 
 
 def propose_epoch(*, hardware: str, name: str, fingerprint: Mapping[str, Any], now: datetime) -> str:
-    """Note that a runner measures in this epoch; answers the epoch's state, "" where the runner says no epoch."""
+    """Record that a runner measures in this epoch; return the epoch's state, or "" if `name` is empty."""
     if not name:
         return ""
     known = Epoch.objects.filter(hardware=hardware, name=name).first()
@@ -63,7 +63,7 @@ def propose_epoch(*, hardware: str, name: str, fingerprint: Mapping[str, Any], n
     try:
         with transaction.atomic():
             _open(hardware, name, state, fingerprint, now)
-    except IntegrityError:  # another runner was faster: with this epoch, or with the first of the hardware
+    except IntegrityError:  # another runner was faster, with this epoch or with the first of the hardware
         state = Epoch.objects.filter(hardware=hardware, name=name).values_list("state", flat=True).first() or ""
         if not state:
             state = Epoch.PROPOSED
@@ -74,7 +74,7 @@ def propose_epoch(*, hardware: str, name: str, fingerprint: Mapping[str, Any], n
 
 @transaction.atomic
 def choose_epoch(*, hardware: str, name: str, actor: User | None, reason: str, now: datetime) -> None:
-    """Let every board of the hardware rank this epoch, except those of contests that pin another."""
+    """Make this epoch current: boards of the hardware rank it, unless their contest pins a different epoch."""
     _check_decides(actor, reason)
     chosen = _locked(hardware, name)
     if chosen.state == Epoch.CURRENT:
@@ -89,7 +89,7 @@ def choose_epoch(*, hardware: str, name: str, actor: User | None, reason: str, n
 
 @transaction.atomic
 def dismiss_epoch(*, hardware: str, name: str, actor: User | None, reason: str, now: datetime) -> None:
-    """Decide against a proposed epoch: its runners get no timed work until they measure in a ranked one."""
+    """Decide against a proposed epoch: its runners get no timed work until they measure in a ranked epoch."""
     _check_decides(actor, reason)
     epoch = _locked(hardware, name)
     if epoch.state != Epoch.PROPOSED:
@@ -120,7 +120,7 @@ def move_pin(
 
 
 def pin_contests(results: Iterable[Result], *, now: datetime) -> None:
-    """Pin the current epoch of each contest whose first ranked line is one of these results.
+    """Pin the current epoch of each contest that has its first ranked line among these results.
 
     A contest is a competition with a deadline or a prize; a board that is open for ever follows the current epoch.
     """
@@ -140,13 +140,13 @@ def pin_contests(results: Iterable[Result], *, now: datetime) -> None:
 
 
 def current_epoch(hardware: str) -> str:
-    """The name of the hardware's current epoch; "" where no runner of it has ever said one."""
+    """Return the name of the hardware's current epoch; "" if no runner has named an epoch."""
     found = Epoch.objects.filter(hardware=hardware, state=Epoch.CURRENT).values_list("name", flat=True)
     return found.first() or ""
 
 
 class RankedEpochs:
-    """Which epoch each of some boards ranks in a stage: the one place that decides. Two queries for any number."""
+    """The epoch that each board ranks in a stage: the only place that decides. Two queries for any number of boards."""
 
     def __init__(self, boards: Sequence[Board]) -> None:
         known = Epoch.objects.filter(hardware__in={board.hardware for board in boards})
@@ -156,7 +156,10 @@ class RankedEpochs:
         self._pins = {(pin.competition_id, pin.hardware): pin.epoch for pin in pins}
 
     def of(self, board: Board, stage: Stage) -> str:
-        """Pins bind the contest alone: practice and submissions after it follow the current epoch."""
+        """Return the ranked epoch.
+
+        Pins bind the contest only: practice and later submissions follow the current epoch.
+        """
         current = self._current.get(board.hardware, "")
         if stage is not Stage.CONTEST:
             return current
@@ -164,7 +167,7 @@ class RankedEpochs:
 
 
 def waits_for_epoch(submission: Submission) -> bool:
-    """Whether there are runners of its hardware, and none that measures in the epoch that its board ranks."""
+    """Return whether runners of its hardware exist but none measures in the epoch that its board ranks."""
     board = submission.board
     if submission.mode == "test":
         return False
@@ -175,14 +178,18 @@ def waits_for_epoch(submission: Submission) -> bool:
 
 @dataclass(frozen=True)
 class Measurable:
-    """Which timed submissions a runner may take: `by_default`, but for those sent to a board within its window."""
+    """Timed submissions that a runner may take.
+
+    `by_default` holds except for submissions sent to a board within its window in `exceptions`, where the opposite
+    holds.
+    """
 
     by_default: bool
     exceptions: dict[str, tuple[str, str]]  # board id → since (included), until (excluded), ISO 8601
 
 
 def measurable(*, hardware: str, epoch: str) -> Measurable:
-    """For a runner that measures in this epoch. One query where no contest pins another epoch, else two."""
+    """Return the submissions open to a runner of this epoch. One query, or two if a contest pins a different epoch."""
     current = Epoch.objects.filter(hardware=hardware, state=Epoch.CURRENT).order_by()
     pinned = EpochPin.objects.filter(hardware=hardware).order_by().values_list("competition", "epoch")
     ranked = dict(current.values_list(Value(None, IntegerField()), "name").union(pinned, all=True))
@@ -198,14 +205,17 @@ def measurable(*, hardware: str, epoch: str) -> Measurable:
 
 
 def _check_decides(actor: User | None, reason: str) -> None:
-    """Hardware is shared by competitions, so administrators decide; `None` is the operator's command."""
+    """Check that `actor` is staff, because competitions share hardware. `None` is the operator's command."""
     check_reason(reason)
     if actor is not None:
         check_staff(actor, "decide on timing epochs")
 
 
 def _is_first(hardware: str) -> bool:
-    """Whether an epoch could displace nothing: no epoch of this hardware, and no time that ranks without one."""
+    """Return whether a new epoch displaces nothing.
+
+    The hardware then has no epoch, and no time that ranks without an epoch.
+    """
     if Epoch.objects.filter(hardware=hardware).exists():
         return False
     timed = Result.objects.filter(attempt__hardware=hardware, attempt__submission__mode="ranked", epoch="")
@@ -220,7 +230,7 @@ def _open(hardware: str, name: str, state: str, fingerprint: Mapping[str, Any], 
 
 
 def _locked(hardware: str, name: str) -> Epoch:
-    """All epochs of the hardware are locked: two people who decide at once decide one after the other."""
+    """Return an epoch with all epochs of its hardware locked, so that two decisions run one after the other."""
     known = {epoch.name: epoch for epoch in Epoch.objects.select_for_update().filter(hardware=hardware)}
     if name not in known:
         names = ", ".join(sorted(known)[:20]) or "none"

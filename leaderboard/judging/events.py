@@ -1,9 +1,9 @@
-"""Append an event: the only writer of AttemptEvent.
+"""Append events: the only writer of AttemptEvent.
 
-Call it with the attempt's row locked (select_for_update, or updated in this transaction): that is what makes the ids of
-one submission grow in the order in which they become visible, so that a stream may resume after the last id it saw.
-PostgreSQL delivers the notification when the transaction commits, and never otherwise. What is said of an attempt in
-the shadow is kept, marked as such, and wakes nobody.
+Call these functions with the attempt's row locked (select_for_update, or updated in this transaction). The lock makes
+the ids of a submission grow in the order in which they become visible, so that a stream may resume after the last id it
+saw. PostgreSQL delivers the notification only when the transaction commits. Events of a shadow attempt are stored and
+marked, and wake no watcher.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from django.db import connection
 from leaderboard.judging.models import Attempt, AttemptEvent
 from runner.wire import Event
 
-BATCH: Final = 500  # rows a statement
+BATCH: Final = 500  # rows per statement
 CHANNEL: Final = "attempt_events"  # payload: the submission's id
 
 
 def append_state(attempt: Attempt, *, now: datetime, message: str = "", data: dict[str, Any] | None = None) -> None:
-    """The attempt is now in `attempt.state`."""
+    """Append an event for the attempt's new state."""
     AttemptEvent.objects.create(
         submission_id=attempt.submission_id,
         attempt=attempt,
@@ -37,7 +37,7 @@ def append_state(attempt: Attempt, *, now: datetime, message: str = "", data: di
 
 
 def append_progress(attempt: Attempt, *, now: datetime, message: str) -> None:
-    """Something the site has to say while the state stays."""
+    """Append a message of the site while the state stays."""
     AttemptEvent.objects.create(
         submission_id=attempt.submission_id,
         attempt=attempt,
@@ -51,7 +51,7 @@ def append_progress(attempt: Attempt, *, now: datetime, message: str) -> None:
 
 
 def append_announced(attempt: Attempt, announced: Iterable[tuple[Event, str]], *, now: datetime) -> int:
-    """Events of the runner, each with the state that the attempt is in from it on."""
+    """Append events of the runner, each with the attempt's state from that event on; return their number."""
     rows = [
         AttemptEvent(
             submission_id=attempt.submission_id,
@@ -74,7 +74,7 @@ def append_announced(attempt: Attempt, announced: Iterable[tuple[Event, str]], *
 
 
 def append_states(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
-    """The same of many attempts at once: each is now in its `state`."""
+    """Append an event for the new state of many attempts at once."""
     rows = [
         AttemptEvent(
             submission_id=attempt.submission_id,

@@ -1,4 +1,4 @@
-"""Reports are large and seldom asked for, so that lists are read without them; here many are had for a moment."""
+"""Load reports in batches: reports are large and rarely needed, so lists are read without them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Final
 
 from leaderboard.judging.models import Result
 
-AT_ONCE: Final = 50  # reports in memory, of 40 kB of text each or so
+AT_ONCE: Final = 50  # reports in memory, of about 40 kB of text each
 
 
 def with_reports(results: Sequence[Result]) -> Iterator[list[Result]]:
-    """All of them, some at a time; a report is there until the next ones are: one query for each AT_ONCE."""
+    """Yield the results in batches of AT_ONCE, one query each.
+
+    A batch holds its reports until the next batch is read.
+    """
     for first in range(0, len(results), AT_ONCE):
         some = list(results[first : first + AT_ONCE])
         reports = dict(Result.objects.filter(pk__in=[one.pk for one in some]).values_list("pk", "report"))

@@ -1,7 +1,7 @@
-"""Device time that each account used lately: the claim serves the account with the least of it first.
+"""Recent device time of each account: the claim serves the account with the least of it first.
 
 Seconds count, not attempts: ten submissions that run into their timeouts take a device as long as hundreds of quick
-ones. A lost attempt costs its owner nothing, and neither does an attempt of a re-judging set.
+submissions. A lost attempt costs its owner nothing, and neither does an attempt of a re-judging set.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from django.db import connection
 from leaderboard.judging.states import LOST, RUNNING
 
 FAIR_WINDOW: Final = timedelta(minutes=10)
-LEAST_S: Final = 1.0  # that an attempt counts as, so that an attempt claimed a moment ago counts too
+LEAST_S: Final = 1.0  # minimum per attempt, so that an attempt claimed a moment ago counts too
 
-# `served` has two branches, each with an index of its own: attempts that run, and attempts that ended in the window.
+# `served` has two branches, each with its own index: attempts that run, and attempts that ended in the window.
 _DEVICE_SECONDS: Final = """
 WITH served AS (
     SELECT owner_id, claimed_at, finished_at
@@ -47,7 +47,7 @@ SELECT login.id, by_account.seconds FROM by_account JOIN accounts_user AS login 
 
 
 def device_seconds(*, hardware: str, now: datetime) -> dict[int, float]:
-    """Login → seconds within FAIR_WINDOW of its whole account, so that linked logins take turns as one person."""
+    """Map each login to the seconds of its whole account in FAIR_WINDOW, so that linked logins share their turns."""
     figures: dict[str, Any] = {
         "hardware": hardware,
         "now": now,

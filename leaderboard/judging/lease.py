@@ -1,8 +1,8 @@
-"""Hold a lease: lock an attempt for the runner that has it, renew it, or hand the attempt back.
+"""Leases of attempts: lock an attempt for the runner that has it, renew the lease, or hand the attempt back.
 
-A runner's word counts only while its fencing token is the attempt's and the attempt runs before its hard deadline. A
-lease that ran out ends nothing by itself: a sweep does, and until then the runner may renew it. So an outage of the
-site that no sweep has punished costs no work.
+A runner's messages count only while its fencing token is the attempt's and the attempt runs before its hard deadline.
+An expired lease has no effect until a sweep; until then the runner may renew it. So an outage of the site costs no work
+unless a sweep expired the lease.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Renewal:
 
 
 def lock(*, attempt_id: int, runner: Runner, token: int) -> Attempt:
-    """The attempt that this runner once claimed under this token, locked until the transaction ends."""
+    """Return the attempt that this runner claimed under this token, locked until the transaction ends."""
     attempt = Attempt.objects.select_for_update().filter(pk=attempt_id, runner=runner, token=token).first()
     if attempt is None:
         raise StaleLease(f"attempt {attempt_id} is not this runner's under token {token}")
@@ -42,7 +42,7 @@ def lock(*, attempt_id: int, runner: Runner, token: int) -> Attempt:
 
 
 def check_live(attempt: Attempt, *, now: datetime) -> datetime:
-    """The hard deadline of its claim, which lies ahead. Raises StaleLease."""
+    """Return the future hard deadline of the claim. Raise StaleLease if the attempt is not live."""
     if not attempt.is_running:
         raise StaleLease(f"attempt {attempt.pk} is {attempt.state}")
     if attempt.hard_deadline_at is None or attempt.hard_deadline_at <= now:
@@ -52,7 +52,7 @@ def check_live(attempt: Attempt, *, now: datetime) -> datetime:
 
 @transaction.atomic
 def renew(*, attempt_id: int, runner: Runner, token: int, now: datetime) -> Renewal:
-    """Prolong the lease, never past the hard deadline of the claim. A cancelled attempt says so here."""
+    """Prolong the lease, never past the hard deadline of the claim. The renewal of a cancelled attempt reports that."""
     attempt = lock(attempt_id=attempt_id, runner=runner, token=token)
     if attempt.state == CANCELLED:
         return Renewal(expires_in_s=0.0, cancel=True)
@@ -65,14 +65,14 @@ def renew(*, attempt_id: int, runner: Runner, token: int, now: datetime) -> Rene
 
 @transaction.atomic
 def release(*, attempt_id: int, runner: Runner, token: int, now: datetime) -> None:
-    """The runner ends before it is done: the attempt is queued again, and no loss is counted."""
+    """Queue the attempt again for a runner that ends before it is done. No loss is counted."""
     attempt = lock(attempt_id=attempt_id, runner=runner, token=token)
     check_live(attempt, now=now)
     hand_back(attempt, now=now, message=RELEASED)
 
 
 def hand_back(attempt: Attempt, *, now: datetime, message: str) -> None:
-    """Queue an attempt again that the caller has locked, in its old place: the place goes by its submission."""
+    """Queue an attempt again that the caller has locked. It keeps its place, which depends on its submission."""
     log.info("attempt_handed_back", attempt=attempt.pk, runner=str(attempt.runner))
     if attempt.rejudge_set is not None and attempt.is_shadow and attempt.rejudge_set.stopped_at is not None:
         call_off([attempt], now=now, message="Called off with its re-judging set")

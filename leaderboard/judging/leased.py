@@ -1,7 +1,8 @@
-"""Work for a runner that judges no submission: an admission test, a confirmation. The same rules as an attempt's.
+"""Leased work other than attempts: admission tests and confirmations, under the same rules as attempts.
 
-One conditional claim that sets runner, lease and fencing token; a runner's word counts only under that token; the hard
-deadline of a claim is passed by no renewal. Tokens come from the sequence that attempts use: none is given twice.
+A conditional claim sets runner, lease and fencing token. A runner's messages count only under that token, and no
+renewal passes the hard deadline of a claim. Tokens come from the sequence that attempts use, so no token is given
+twice.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ RESTARTED: Final = "its runner was started again without having finished it"
 
 
 class Leased(models.Model):
-    """What is always true is said by `rules`: one that runs has a runner, a token, a lease and a hard deadline."""
+    """Table of leased work. `rules` guarantees that running work has a runner, a token, a lease and a hard deadline."""
 
     hardware = models.CharField(max_length=64)
     state = models.CharField(max_length=16, default=QUEUED)
     runner = models.ForeignKey(Runner, on_delete=models.PROTECT, null=True, related_name="+")
     token = models.BigIntegerField(default=0)  # fencing token of the last claim; 0 before the first
-    losses = models.PositiveIntegerField(default=0)  # leases that ran out, and faults of a host
+    losses = models.PositiveIntegerField(default=0)  # expired leases, and faults of a host
     lease_expires_at = models.DateTimeField(null=True)
     hard_deadline_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
@@ -46,12 +47,12 @@ class Leased(models.Model):
 
     @property
     def attempt_id(self) -> str:
-        """As the wire names it: no attempt has such a name."""
+        """Name of the work on the wire; no attempt has this name."""
         raise NotImplementedError
 
 
 def rules(name: str) -> list[models.BaseConstraint]:
-    """Constraints of a table of leased work; `name` begins their names."""
+    """Return the constraints of a table of leased work; their names begin with `name`."""
     return [
         models.CheckConstraint(condition=Q(state__in=STATES), name=f"{name}_state_is_known"),
         models.CheckConstraint(
@@ -67,10 +68,9 @@ W = TypeVar("W", bound=Leased)
 
 
 def claim(queued: QuerySet[W], *, runner: Runner, now: datetime) -> W | None:
-    """The first of these that is queued for the runner's hardware, now its own; the caller sets the hard deadline.
+    """Claim the first of the queued work for the runner's hardware. The caller sets the hard deadline.
 
-    Work that another claim is taking at this moment is skipped. Call it with the runner's row locked
-    (runners.lock_able).
+    Work that another claim is taking is skipped. Lock the runner's row before the call (runners.lock_able).
     """
     waiting = queued.filter(state=QUEUED, hardware=runner.hardware)
     work = waiting.select_for_update(skip_locked=True, of=("self",)).first()
@@ -87,7 +87,7 @@ def held_by(kind: type[W], runner: Runner) -> W | None:
 
 
 def claim_again(work: W, *, runner: Runner, now: datetime) -> W | None:
-    """The same work under a new token, since the answer to its claim was lost; None where its process is gone."""
+    """Repeat a claim whose answer was lost, under a new token; return None if the claiming process is gone."""
     if work.claimed_at is None or runner.has_greeted_since(work.claimed_at):
         return None
     return _under_a_new_token(work, now)
@@ -107,7 +107,7 @@ def next_token() -> int:
 
 
 def lock(kind: type[W], *, pk: int, runner: Runner, token: int) -> W:
-    """What this runner once claimed under this token, locked until the transaction ends."""
+    """Return the work that this runner claimed under this token, locked until the transaction ends."""
     work = _all(kind).select_for_update(of=("self",)).filter(pk=pk, runner=runner, token=token).first()
     if work is None:
         raise StaleLease(f"{kind._meta.verbose_name} {pk} is not this runner's under token {token}")
@@ -115,7 +115,10 @@ def lock(kind: type[W], *, pk: int, runner: Runner, token: int) -> W:
 
 
 def check_live(work: Leased, *, now: datetime) -> datetime:
-    """The hard deadline of its claim, which lies ahead; a lease that ran out ends nothing before a sweep does."""
+    """Return the future hard deadline of a live claim; raise StaleLease otherwise.
+
+    Only a sweep ends an expired lease.
+    """
     if work.state != RUNNING:
         raise StaleLease(f"{work} runs no more")
     if work.hard_deadline_at is None or work.hard_deadline_at <= now:
@@ -141,33 +144,33 @@ def renew(kind: type[Leased], *, pk: int, runner: Runner, token: int, now: datet
 
 @transaction.atomic
 def release(kind: type[Leased], *, pk: int, runner: Runner, token: int, now: datetime) -> None:
-    """The runner ends before it is done: the work is queued again, and no loss is counted."""
+    """Queue the work again for a runner that ends before it is done. No loss is counted."""
     work = lock(kind, pk=pk, runner=runner, token=token)
     check_live(work, now=now)
     hand_back(work)
 
 
 def hand_back(work: Leased) -> None:
-    """As if it had never been claimed. The caller holds the row."""
+    """Queue the work as if it had never been claimed. The caller holds the row."""
     work.claimed_at = None
     requeue(work)
 
 
 def requeue(work: Leased) -> None:
-    """Nobody's again. The caller holds the row and has counted the loss, if it was one."""
+    """Queue the work again, without a runner. The caller holds the row and has counted any loss."""
     work.state, work.runner, work.lease_expires_at, work.hard_deadline_at = QUEUED, None, None, None
     work.save()
     transaction.on_commit(lambda: broker.ring(hardware=work.hardware, hint=HINT))
 
 
 def expired(kind: type[W], *, now: datetime) -> W | None:
-    """One whose lease has run out, locked; None: there is none that another sweeper does not have."""
+    """Return a work item with an expired lease, locked; None if no item is left that another sweeper does not hold."""
     running = _all(kind).select_for_update(skip_locked=True, of=("self",)).filter(state=RUNNING)
     return running.filter(lease_expires_at__lte=now).order_by("lease_expires_at").first()
 
 
 def ring_idle(kind: type[Leased]) -> int:
-    """How often it rang: once a hardware that has such work, an idle runner and no ring."""
+    """Ring once per hardware with queued work, an idle runner and no waiting ring; return the number of rings."""
     waiting = _all(kind).filter(state=QUEUED).order_by("hardware").values_list("hardware", flat=True)
     return sum(_ring(hardware) for hardware in list(waiting.distinct()))
 
@@ -179,7 +182,7 @@ def _ring(hardware: str) -> bool:
 
 
 def kinds() -> list[type[Leased]]:
-    """All tables of leased work; the rooms above this one define them."""
+    """Return all tables of leased work; apps above this one define them."""
     return list(Leased.__subclasses__())
 
 

@@ -1,6 +1,6 @@
-"""What happens right now on some kinds of hardware: how much waits and runs, since when, and what each runner does.
+"""Live state of some kinds of hardware: length and age of the queue, running attempts, activity of each runner.
 
-A fixed number of queries, whatever waits.
+The number of queries is fixed, however long the queue is.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from django.db.models import Count, Min, Q
 from leaderboard.judging.models import Attempt, Epoch, Runner
 from leaderboard.judging.states import QUEUED, RUNNING
 
-SILENT: Final = timedelta(minutes=2)  # a runner that was not heard for so long is not there
+SILENT: Final = timedelta(minutes=2)  # a runner is absent after this time without contact
 
 
-EPOCH_WHY: Final = {  # why an idle runner may leave timed work alone
+EPOCH_WHY: Final = {  # reasons for an idle runner to leave timed work alone
     Epoch.PROPOSED: "measures in a timing epoch that waits for a decision",
     Epoch.DISMISSED: "measures in a dismissed timing epoch",
     Epoch.RETIRED: "measures in an earlier timing epoch",
@@ -30,9 +30,9 @@ class Queue:
     hardware: str
     queued: int
     running: int
-    oldest_at: datetime | None  # of what is queued
-    runners: int  # that could take something now
-    own_queued: int  # of the competition that was asked for
+    oldest_at: datetime | None  # creation of the oldest queued attempt
+    runners: int  # able to take work now
+    own_queued: int  # of the requested competition
     own_running: int
 
 
@@ -41,17 +41,17 @@ class Host:
     name: str
     hardware: str
     state: str  # suspended, set aside, judging, draining, idle, silent or never seen
-    why: str  # of suspended and set aside; of idle, where its timing epoch is not the current one
-    since: datetime | None  # of this state, where it is known
+    why: str  # if suspended or set aside; if idle, when its timing epoch is not the current epoch
+    since: datetime | None  # start of this state, if known
     seen_at: datetime | None
     epoch: str
-    submission: int | None  # that it judges
-    competition_id: int | None  # of that
-    stage: str  # of that: the attempt's state
+    submission: int | None  # submission that it judges
+    competition_id: int | None  # of that submission
+    stage: str  # state of the attempt
 
 
 def queues(hardware: Collection[str], *, competition_id: int, now: datetime) -> list[Queue]:
-    """One line a hardware, by name."""
+    """Return a queue for each hardware, ordered by name."""
     own = Q(submission__board__competition=competition_id)
     waits, runs = Q(state=QUEUED), Q(state__in=RUNNING)
     attempts = Attempt.objects.unfinished().filter(hardware__in=hardware).order_by().values("hardware")

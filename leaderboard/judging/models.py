@@ -1,12 +1,15 @@
-"""Tables of judging: Runner, Watch, Attempt, AttemptEvent, Result, Epoch, EpochPin, RejudgeSet,
-RejudgeItem.
+"""Tables of judging: Runner, Watch, Attempt, AttemptEvent, Result, Epoch, EpochPin, RejudgeSet, RejudgeItem.
 
-Always true, by constraint: a submission has at most one current attempt and at most one unfinished shadow attempt a
-re-judging set, and only these may be unfinished; an attempt has at most one result; one that runs has a runner, a lease
-and a hard deadline; a runner holds at most one attempt; an attempt has an outcome exactly when it is done. Events and
-results are append-only by trigger. Who writes: the acts beside this file, one module each.
+Constraints of the database guarantee:
 
-A shadow attempt is judged like any other and changes nothing that anybody sees, until its set is applied.
+- A submission has at most one current attempt, and at most one unfinished shadow attempt per re-judging set. All its
+  remaining attempts are finished.
+- An attempt has at most one result, and an outcome exactly when it is done.
+- A running attempt has a runner, a lease and a hard deadline. A runner holds at most one attempt.
+
+Triggers keep events and results append-only. The modules beside this file write the tables, one module per act.
+
+The judge treats a shadow attempt like any attempt. It changes no page until its set is applied.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from leaderboard.submissions.models import Submission
 from runner.wire import OUTCOMES, TELEMETRY
 
 FIRST: Final = "first"
-REPLACEMENT: Final = "replacement"  # of an attempt whose runner was lost
+REPLACEMENT: Final = "replacement"  # replaces an attempt whose runner was lost
 REJUDGE: Final = "rejudge"
 REMEASURE: Final = "remeasure"  # after a machine that was disturbed or unfit
 CAUSES: Final = (FIRST, REPLACEMENT, REJUDGE, REMEASURE)
@@ -43,21 +46,21 @@ class Runner(models.Model):
     hardware = models.CharField(max_length=64)
     token_prefix = models.CharField(max_length=16)
     token_digest = models.CharField(max_length=64, unique=True)
-    old_token_digest = models.CharField(max_length=64, blank=True, db_index=True)  # before the last rotation
-    old_token_until = models.DateTimeField(null=True)  # until then the old token opens the door, too
-    revoked_at = models.DateTimeField(null=True)  # since then no token of it opens the door
+    old_token_digest = models.CharField(max_length=64, blank=True, db_index=True)  # token before the last rotation
+    old_token_until = models.DateTimeField(null=True)  # the old token is valid until then
+    revoked_at = models.DateTimeField(null=True)  # all its tokens are invalid since then
     revoked_reason = models.TextField(blank=True)
     seen_from = models.GenericIPAddressField(null=True)  # address of its last request
-    fingerprint = models.JSONField(default=dict)  # what the host said of itself in `hello`
-    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # its timing epoch, as of `hello`; "": it said none
+    fingerprint = models.JSONField(default=dict)  # description of the host, as of `hello`
+    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # its timing epoch, as of `hello`; "": none
     last_seen_at = models.DateTimeField(null=True)
     suspended_at = models.DateTimeField(null=True)
     suspended_reason = models.TextField(blank=True)
-    resumed_at = models.DateTimeField(null=True)  # losses before it are forgiven
-    set_aside_at = models.DateTimeField(null=True)  # its device is unfit until its canary passed; `hello` clears it
+    resumed_at = models.DateTimeField(null=True)  # earlier losses are forgiven
+    set_aside_at = models.DateTimeField(null=True)  # device unfit until its canary passes; `hello` clears it
     set_aside_reason = models.TextField(blank=True)
-    draining_at = models.DateTimeField(null=True)  # since then it finishes what it holds and claims nothing
-    greeted_at = models.DateTimeField(null=True)  # its last `hello`: a new process began then
+    draining_at = models.DateTimeField(null=True)  # since then it finishes its work and claims none
+    greeted_at = models.DateTimeField(null=True)  # its last `hello`: start of a new process
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = RunnerQuerySet.as_manager()
@@ -86,7 +89,7 @@ class Runner(models.Model):
 
     @property
     def standing(self) -> str:
-        """Why it gets no work, in a word or two; "" where it may."""
+        """Return why the runner gets no work, in a word or two; "" if it may claim."""
         if self.is_revoked:
             return "revoked"
         if self.is_suspended:
@@ -96,15 +99,15 @@ class Runner(models.Model):
         return "draining" if self.is_draining else ""
 
     def has_greeted_since(self, moment: datetime) -> bool:
-        """Whether the process that claimed at `moment` is gone: a new one has said hello."""
+        """Return whether a new process has said hello, so that the process that claimed at `moment` is gone."""
         return self.greeted_at is not None and self.greeted_at > moment
 
 
 class Watch(models.Model):
-    """When the site and a sweeper were last seen at work: one row (pk 1) for all of them; see outages.py."""
+    """Last activity of the site and of the sweepers, in one row (pk 1); see outages.py."""
 
-    site_at = models.DateTimeField(null=True)  # last heartbeat of any web process; null: none ever sent one
-    swept_at = models.DateTimeField(null=True)  # last sweep during which the site was there
+    site_at = models.DateTimeField(null=True)  # last heartbeat of any web process; null: never
+    swept_at = models.DateTimeField(null=True)  # last sweep while the site was up
     back_at = models.DateTimeField(null=True)  # end of the last pause
 
     class Meta:
@@ -115,22 +118,22 @@ class Watch(models.Model):
 
 
 class RejudgeSet(models.Model):
-    """Submissions that are judged again together, in the shadow; see rejudge_sets.py."""
+    """Submissions that are judged again together, in the shadow; see rejudging/sets.py."""
 
     OPEN: Final = "open"
     APPLIED: Final = "applied"
     DISCARDED: Final = "discarded"
 
     competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="rejudge_sets")
-    board = models.ForeignKey(Board, on_delete=models.PROTECT, null=True, related_name="+")  # null: of all its boards
+    board = models.ForeignKey(Board, on_delete=models.PROTECT, null=True, related_name="+")  # null: all its boards
     name = models.CharField(max_length=100)
     why = models.TextField()
-    selection = models.JSONField()  # rejudge_select.Selection.to_json(): what the submissions were chosen by
-    estimate_s = models.FloatField()  # of machine time, as long as their attempts took before
+    selection = models.JSONField()  # rejudging.select.Selection.to_json(): criteria of the choice
+    estimate_s = models.FloatField()  # machine time, as long as their attempts took before
     state = models.CharField(max_length=16, default=OPEN)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
-    stopped_at = models.DateTimeField(null=True)  # from here on nothing of it is queued
+    stopped_at = models.DateTimeField(null=True)  # nothing of the set is queued after this
     settled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     settled_at = models.DateTimeField(null=True)
 
@@ -158,11 +161,11 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.filter(is_current=True)
 
     def in_the_open(self) -> AttemptQuerySet:
-        """Those of the submission's own history: not what is, or ever was, in the shadow only."""
+        """Return attempts of the submission's own history, without attempts that have only been in the shadow."""
         return self.filter(is_shadow=False)
 
     def of_line(self, attempt: Attempt) -> AttemptQuerySet:
-        """Those that count on from one another with this one: the submission's own, or those of its set."""
+        """Return the attempts numbered with `attempt`: the submission's own, or its shadow attempts in the same set."""
         row = self.filter(submission=attempt.submission_id, is_shadow=attempt.is_shadow)
         return row.filter(rejudge_set=attempt.rejudge_set_id) if attempt.is_shadow else row
 
@@ -172,17 +175,17 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
 class Attempt(models.Model):
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="attempts")
-    # The submission's owner, mode and time, and the board's hardware: here for the indexes and the order of a claim.
+    # Copies of the submission's owner, mode and time and of the board's hardware, for the indexes and the claim order.
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False)
     is_ranked = models.BooleanField()
     sent_at = models.DateTimeField()
     hardware = models.CharField(max_length=64)
-    number = models.PositiveIntegerField()  # 1, 2, 3 … within its submission; in the shadow, within its set
+    number = models.PositiveIntegerField()  # 1, 2, 3 … within the submission, or within its set for shadow attempts
     is_current = models.BooleanField(default=True)
-    is_shadow = models.BooleanField(default=False)  # judged for a set, not applied: nobody sees it
+    is_shadow = models.BooleanField(default=False)  # judged for a set that is not applied: hidden
     rejudge_set = models.ForeignKey(RejudgeSet, on_delete=models.PROTECT, null=True, related_name="attempts")
     cause = models.CharField(max_length=16, default=FIRST)
-    losses = models.PositiveIntegerField(default=0)  # attempts before this one that were lost in a row
+    losses = models.PositiveIntegerField(default=0)  # consecutive lost attempts before this attempt
     version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=16, default=QUEUED)
     outcome = models.CharField(max_length=16, blank=True)
@@ -195,7 +198,7 @@ class Attempt(models.Model):
     lease_expires_at = models.DateTimeField(null=True)
     hard_deadline_at = models.DateTimeField(null=True)  # of the claim; no renewal passes it
     created_at = models.DateTimeField()
-    not_before = models.DateTimeField(null=True)  # nobody claims it earlier; it then stands at the end of the queue
+    not_before = models.DateTimeField(null=True)  # cannot be claimed earlier; then at the end of the queue
     claimed_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -278,24 +281,24 @@ class Attempt(models.Model):
 
 
 class ToldEvents(models.Manager["AttemptEvent"]):
-    """What was not said in the shadow: a reader that never heard of re-judging shows nothing of it."""
+    """Events outside the shadow, so that a reader needs no knowledge of re-judging."""
 
     def get_queryset(self) -> models.QuerySet[AttemptEvent]:
         return super().get_queryset().filter(in_shadow=False)
 
 
 class AttemptEvent(models.Model):
-    """What a watcher sees. The row id is the id of the server-sent event; ids of a submission grow as rows commit."""
+    """Event for watchers. The row id is the id of the server-sent event; ids of a submission grow as rows commit."""
 
     STATE: Final = "state"
     PROGRESS: Final = "progress"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="events")
     attempt = models.ForeignKey(Attempt, on_delete=models.PROTECT, related_name="events")
-    token = models.BigIntegerField(default=0)  # of the claim under which the runner spoke; 0 where the site speaks
-    seq = models.BigIntegerField(null=True)  # the runner's own count in that claim; null where the site speaks
+    token = models.BigIntegerField(default=0)  # token of the runner's claim; 0 for events of the site
+    seq = models.BigIntegerField(null=True)  # the runner's count in that claim; null for events of the site
     kind = models.CharField(max_length=16)
-    state = models.CharField(max_length=16)  # that the attempt is in from this event on
+    state = models.CharField(max_length=16)  # state of the attempt from this event on
     message = models.CharField(max_length=500, blank=True)
     data = models.JSONField(default=dict)
     in_shadow = models.BooleanField(default=False)  # of an attempt that was in the shadow then
@@ -318,7 +321,7 @@ class AttemptEvent(models.Model):
 
 
 class Result(models.Model):
-    """The report of a finished attempt as it came; the columns repeat what is asked for often."""
+    """The stored report of a finished attempt; the columns repeat the fields that queries often need."""
 
     attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="result")
     outcome = models.CharField(max_length=16)
@@ -330,7 +333,7 @@ class Result(models.Model):
     half_width = models.FloatField(null=True)
     epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)
     telemetry = models.CharField(max_length=16, blank=True)
-    forgeable = models.FloatField(null=True)  # share of the true time, 0 … 1, that may be missing at most
+    forgeable = models.FloatField(null=True)  # upper bound of the missing share of the true time, 0 … 1
     report = models.JSONField()
     created_at = models.DateTimeField()
 
@@ -357,18 +360,18 @@ class Result(models.Model):
 class Epoch(models.Model):
     """Times that may rank together on one hardware: same device, driver, limits, software and judge (epochs.py)."""
 
-    PROPOSED: Final = "proposed"  # a runner measures in it; a person has not decided
-    CURRENT: Final = "current"  # ranked by every board that no contest pins to another
+    PROPOSED: Final = "proposed"  # a runner measures in it; no decision yet
+    CURRENT: Final = "current"  # ranked by every board that no contest pins to another epoch
     RETIRED: Final = "retired"  # was current
     DISMISSED: Final = "dismissed"  # a person decided against it
     STATES: Final = (PROPOSED, CURRENT, RETIRED, DISMISSED)
 
     hardware = models.CharField(max_length=64)
-    name = models.CharField(max_length=EPOCH_CHARS)  # a hash that the runner made
+    name = models.CharField(max_length=EPOCH_CHARS)  # hash made by the runner
     state = models.CharField(max_length=16, default=PROPOSED)
-    fingerprint = models.JSONField(default=dict)  # of the runner that proposed it: what the epoch stands for
+    fingerprint = models.JSONField(default=dict)  # fingerprint of the runner that proposed it
     opened_at = models.DateTimeField()
-    current_since = models.DateTimeField(null=True)  # when it became current last; null: never
+    current_since = models.DateTimeField(null=True)  # when it last became current; null: never
 
     class Meta:
         ordering = ["hardware", "-opened_at", "-id"]
@@ -390,11 +393,11 @@ class Epoch(models.Model):
 
 
 class EpochPin(models.Model):
-    """The epoch that the contest of a competition ranks on one hardware, whichever becomes current."""
+    """The epoch that the contest of a competition ranks on one hardware, independent of the current epoch."""
 
     competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="epoch_pins")
     hardware = models.CharField(max_length=64)
-    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # its name; "": of runners that say none
+    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # its name; "": of runners that name no epoch
     pinned_at = models.DateTimeField()
 
     class Meta:
@@ -408,20 +411,20 @@ class EpochPin(models.Model):
 
 
 class RejudgeItem(models.Model):
-    """One submission of a set: what it was judged to be when the set was made, and what came of it in the shadow."""
+    """A submission of a re-judging set: its result when the set was made, and its result in the shadow."""
 
     APPLIED: Final = "applied"
-    NEWER: Final = "newer"  # it was judged anew since by other means: that stands
-    REJECTED: Final = "rejected"  # a person rejected what it had: that stands
-    NO_VERDICT: Final = "no_verdict"  # our failure, a spoiled measurement, or cancelled: says nothing of the kernel
+    NEWER: Final = "newer"  # a newer verdict outside the set stands
+    REJECTED: Final = "rejected"  # a reviewer's rejection stands
+    NO_VERDICT: Final = "no_verdict"  # our failure, spoiled measurement or cancellation: no verdict on the kernel
     BECAME: Final = (APPLIED, NEWER, REJECTED, NO_VERDICT)
 
     rejudge_set = models.ForeignKey(RejudgeSet, on_delete=models.PROTECT, related_name="items")
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
     before = models.ForeignKey(Attempt, on_delete=models.PROTECT, related_name="+")  # current when the set was made
-    after = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="+")  # the set's newest of it
-    became = models.CharField(max_length=16, blank=True)  # when the set was applied; "": not yet
-    rank_before = models.PositiveIntegerField(null=True)  # on its board, right before it was applied and right after
+    after = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="+")  # the newest attempt in the set
+    became = models.CharField(max_length=16, blank=True)  # set when the set is applied; "": not yet
+    rank_before = models.PositiveIntegerField(null=True)  # on its board, just before and after the set was applied
     rank_after = models.PositiveIntegerField(null=True)
 
     class Meta:

@@ -1,12 +1,11 @@
-"""Notice that the site or its sweeper was away, so that runners do not pay for it.
+"""Outages of the site or its sweeper, so that runners do not pay for them.
 
-A lease that ran out means that its runner died only where the runner could have renewed it. So every web process sends
-a heartbeat (leaderboard/web/heartbeat.py), every sweep leaves its time, and a sweep asks here before it expires
-anything:
+An expired lease means a dead runner only if the runner could have renewed it. So every web process sends a heartbeat
+(leaderboard/web/heartbeat.py), every sweep records its time, and a sweep asks this module before it expires anything:
 
-- while no web process sends a heartbeat, nothing expires: no runner could renew, and none could take what was freed;
-- after a pause, of the site or of all sweepers, each running lease holds for LEASE_S from now on, and each hard
-  deadline moves by as much of the pause as its claim lived through.
+- While no web process sends a heartbeat, nothing expires: no runner can renew a lease or take freed work.
+- After a pause of the site or of all sweepers, each running lease holds for LEASE_S from now, and each hard deadline
+  moves by as much of the pause as its claim lived through.
 
 An outage between the web processes and the runners (a proxy, a network) is not noticed: there leases run out.
 """
@@ -27,20 +26,20 @@ from leaderboard.judging.models import Attempt, Watch
 from leaderboard.judging.states import RUNNING as JUDGING
 
 BEAT_S: Final = 5.0  # between two heartbeats of a web process
-SILENT: Final = timedelta(seconds=4 * BEAT_S)  # without a heartbeat for so long, the site is away
+SILENT: Final = timedelta(seconds=4 * BEAT_S)  # the site counts as away after this time without a heartbeat
 
 log = structlog.get_logger(__name__)
 
 
 def beat(*, now: datetime) -> None:
-    """A web process is there."""
+    """Record the heartbeat of a web process."""
     if not Watch.objects.filter(pk=1).update(site_at=now):
         Watch.objects.get_or_create(pk=1, defaults={"site_at": now})
 
 
 @transaction.atomic
 def may_expire(*, now: datetime) -> bool:
-    """Whether a lease that ran out now means a dead runner. Prolongs the leases first where a pause has just ended."""
+    """Return whether an expired lease now means a dead runner. Prolong the leases first if a pause has just ended."""
     watch, _ = Watch.objects.select_for_update().get_or_create(pk=1)
     if watch.site_at is not None and now - watch.site_at > SILENT:
         log.warning("site_is_away", since=watch.site_at.isoformat())
@@ -56,17 +55,20 @@ def may_expire(*, now: datetime) -> bool:
 
 
 def note_swept(*, now: datetime) -> None:
-    """A sweep has ended; one that took long is no pause."""
+    """Record the end of a sweep, so that a long sweep is not a pause."""
     Watch.objects.filter(pk=1).update(swept_at=now)
 
 
 def harmless_pause() -> timedelta:
-    """A runner that renews in time keeps its lease through half of it."""
+    """Return the longest harmless pause: a runner that renews in time keeps its lease through half of it."""
     return timedelta(seconds=max(2 * settings.SWEEP_EVERY_S, settings.LEASE_S / 2))
 
 
 def forgiven_until() -> datetime | None:
-    """Until two leases after the last pause, a lost lease says nothing of a host."""
+    """Return the end of forgiveness: two leases after the last pause.
+
+    Until then a lost lease does not count against a host.
+    """
     back_at = Watch.objects.filter(pk=1).values_list("back_at", flat=True).first()
     return None if back_at is None else back_at + timedelta(seconds=2 * settings.LEASE_S)
 

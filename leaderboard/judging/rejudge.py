@@ -1,4 +1,4 @@
-"""An organiser has a submission judged again: a new attempt, nothing of the old one changes."""
+"""Re-judge a submission for an organiser: a new attempt that leaves the old attempt unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from leaderboard.submissions.models import Submission
 def rejudge(
     *, submission: Submission, actor: User, reason: str, now: datetime, away_from: Runner | None = None
 ) -> Attempt:
-    """`away_from`: on another runner than this one, where one is alive."""
+    """Queue a new attempt of the submission and record the act.
+
+    `away_from` names a runner that gets the attempt only if no other runner is alive.
+    """
     check_role(actor, submission.board.competition, Role.REVIEWER, "re-judge a submission")
     check_reason(reason)
     old = Attempt.objects.select_for_update().get(submission=submission, is_current=True)

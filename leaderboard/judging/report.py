@@ -1,7 +1,7 @@
-"""A runner reports: the attempt is done and its result is kept, once. A replay changes nothing.
+"""Store a runner's report: the attempt is done and its result is kept, once. A replay changes nothing.
 
-A report counts while its fencing token is the attempt's own and no sweep has declared the attempt lost: a runner that
-was cut off while it finished loses no work, and the row lock decides between it and the sweep.
+A report counts while its fencing token is the attempt's own and no sweep has declared the attempt lost. A runner that
+lost its connection while it finished loses no work; the row lock decides between it and the sweep.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 @transaction.atomic
 def record_report(*, runner: Runner, report: Report, now: datetime) -> Result | None:
-    """The new result, or None where this attempt's result is kept already."""
+    """Return the new result, or None if this attempt already has a result."""
     attempt = lease.lock(attempt_id=int(report.attempt_id), runner=runner, token=report.token)
     if Result.objects.filter(attempt=attempt).exists():
         return None
@@ -35,7 +35,7 @@ def record_report(*, runner: Runner, report: Report, now: datetime) -> Result | 
     check_report(report, mode=attempt.submission.mode)
     result = _keep(attempt, report, now, epoch=report.epoch or runner.epoch)
     _finish(attempt, report, now)
-    Runner.objects.filter(pk=runner.pk).update(epoch=result.epoch)  # its device may have changed since it said hello
+    Runner.objects.filter(pk=runner.pk).update(epoch=result.epoch)  # the device may have changed since `hello`
     if report.set_aside:
         suspend.set_aside(runner=runner, reason=report.set_aside, now=now)
     if remeasure.is_spoiled(report.outcome, report.reason):
@@ -46,7 +46,7 @@ def record_report(*, runner: Runner, report: Report, now: datetime) -> Result | 
 
 
 def check_report(report: Report, *, mode: str) -> None:
-    """What the wire contract cannot know: numbers belong to a pass of a timed mode, and the text can be kept."""
+    """Check rules outside the wire contract: only a pass of a timed mode has numbers, and the text can be stored."""
     timed = report.outcome == "passed" and mode in TIMED_MODES
     for field in ("score_us", "ratio"):
         value: float | None = getattr(report, field)
@@ -60,7 +60,7 @@ def check_report(report: Report, *, mode: str) -> None:
 
 @transaction.atomic
 def note_refused(*, attempt_id: int, runner: Runner, token: int, problem: str, now: datetime) -> None:
-    """Leave a trace of a report that broke the contract: to watchers that something went wrong, to operators what."""
+    """Record a report that broke the contract: the problem for operators, a notice for watchers."""
     attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
     lease.check_live(attempt, now=now)
     log.error("report_refused", attempt=attempt_id, runner=runner.name, problem=problem)
@@ -68,7 +68,7 @@ def note_refused(*, attempt_id: int, runner: Runner, token: int, problem: str, n
 
 
 def _keep(attempt: Attempt, report: Report, now: datetime, *, epoch: str) -> Result:
-    if not attempt.is_shadow:  # else when its set is applied
+    if not attempt.is_shadow:  # a shadow attempt proposes its epoch when its set is applied
         fingerprint = report.evidence.get("fingerprint")
         fingerprint = fingerprint if isinstance(fingerprint, dict) else {}
         if UNREADABLE not in fingerprint.values():

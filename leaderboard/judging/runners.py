@@ -1,4 +1,4 @@
-"""Runners: make one with its token, recognise it, greet it, give it another token, and take its tokens away."""
+"""Runners: create, recognise and greet them, rotate and revoke their tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from leaderboard.judging.states import RUNNING
 from leaderboard.judging.storable import check_storable
 
 KIND: Final = "pfr_"
-GRACE: Final = timedelta(minutes=15)  # in which an operator puts the new token on the host and restarts the runner
+GRACE: Final = timedelta(minutes=15)  # for an operator to install the new token on the host and restart the runner
 MOST_GRACE: Final = timedelta(days=7)
 SEEN_EVERY: Final = timedelta(seconds=10)
 REVOKED: Final = "The machine that judged this was taken out of service; it is queued again, in its old place"
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 def create_runner(*, name: str, hardware: str, now: datetime) -> tuple[Runner, str]:
-    """A new runner and its token's text, which nothing can show again."""
+    """Create a runner; return it and the text of its token, which cannot be shown again."""
     if not _NAME.fullmatch(name):
         raise UserError("name", name, "use letters, digits, _ and - (at most 64)")
     if not _HARDWARE.fullmatch(hardware):
@@ -51,7 +51,7 @@ def create_runner(*, name: str, hardware: str, now: datetime) -> tuple[Runner, s
 
 
 def find_runner(text: str, *, now: datetime) -> Runner | None:
-    """The runner of this token, also a revoked one: the caller refuses that by name."""
+    """Return the runner of this token, even if revoked: the caller refuses a revoked runner by name."""
     if not text.startswith(KIND) or len(text) > MAX_SECRET_CHARS:
         return None
     digest = digest_of(text)
@@ -59,7 +59,7 @@ def find_runner(text: str, *, now: datetime) -> Runner | None:
 
 
 def note_seen(runner: Runner, *, address: str, now: datetime) -> None:
-    """Remember when and from where its token was used last; at most once every SEEN_EVERY from one address."""
+    """Record time and address of the token's last use, at most once every SEEN_EVERY from the same address."""
     try:
         seen_from = str(ip_address(address))
     except ValueError:  # a unix socket
@@ -71,7 +71,10 @@ def note_seen(runner: Runner, *, address: str, now: datetime) -> None:
 
 @transaction.atomic
 def rotate(*, runner: Runner, actor: User | None, reason: str, now: datetime, grace: timedelta = GRACE) -> str:
-    """A new token's text, which nothing can show again. The token of until now opens the door for `grace` longer."""
+    """Replace the runner's token; return the new text, which cannot be shown again.
+
+    The old token stays valid for `grace`.
+    """
     check_reason(reason)
     if not timedelta(0) <= grace <= MOST_GRACE:
         most = int(MOST_GRACE.total_seconds())
@@ -90,7 +93,7 @@ def rotate(*, runner: Runner, actor: User | None, reason: str, now: datetime, gr
 
 @transaction.atomic
 def revoke(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
-    """No token of this runner opens the door again; the work that it held is queued again, and no loss is counted."""
+    """Revoke all tokens of the runner for good. Its work is queued again, and no loss is counted."""
     check_reason(reason)
     lock_held(runner)
     if not Runner.objects.filter(pk=runner.pk, revoked_at=None).update(revoked_at=now, revoked_reason=reason):
@@ -105,19 +108,19 @@ def revoke(*, runner: Runner, actor: User | None, reason: str, now: datetime) ->
 
 
 def lock_able(runner: Runner, *, now: datetime) -> bool:
-    """Lock the row of a runner that may claim work, and note that it was seen. False: it may not work now."""
+    """Lock the row of a runner that may claim work and record its visit. Return False if it may not work now."""
     return bool(Runner.objects.able().filter(pk=runner.pk).update(last_seen_at=now))
 
 
 def lock_held(runner: Runner) -> None:
-    """Lock the work that a runner holds, before its own row is locked: reports and sweeps go in this order, too."""
+    """Lock the work that a runner holds, before its own row: reports and sweeps lock in the same order."""
     list(Attempt.objects.select_for_update(of=("self",)).filter(runner=runner, state__in=RUNNING).values_list("pk"))
     for kind in leased.kinds():
         leased.held_by(kind, runner)
 
 
 def held_by(runner: Runner) -> str:
-    """The `attempt_id`, as the wire names it, of the work that this runner holds; "" where it holds none."""
+    """Return the wire's `attempt_id` of the work that this runner holds; "" if it holds none."""
     attempt = Attempt.objects.filter(runner=runner, state__in=RUNNING).values_list("pk", flat=True).first()
     if attempt is not None:
         return str(attempt)
@@ -130,10 +133,7 @@ def held_by(runner: Runner) -> str:
 
 @transaction.atomic
 def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datetime) -> str:
-    """Note that the runner is there, what it is and that its device is fit, so that it may claim again.
-
-    Answers the state of its timing epoch.
-    """
+    """Record a runner's hello and its fit device, so that it may claim again. Return the state of its timing epoch."""
     check_storable(fingerprint, "fingerprint")
     check_epoch(epoch, "epoch")
     check_readable(fingerprint)

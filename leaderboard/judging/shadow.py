@@ -1,7 +1,7 @@
-"""Attempts that nobody sees: made for a re-judging set, replaced within it, and in the end made current or left there.
+"""Shadow attempts: hidden attempts of a re-judging set, made current at the end or left in the shadow.
 
-Who makes another one of a set holds the lock on the unfinished one that it follows; who settles a set therefore locks
-these, and looks again until no other has come.
+Code that adds an attempt to a set holds the lock on the unfinished attempt before it. Code that settles a set therefore
+locks the unfinished attempts, and looks again until there is no new attempt.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def follow(
     message: str = "",
     not_before: datetime | None = None,
 ) -> Attempt | None:
-    """The next attempt after a finished one that the caller has locked: in the open, or within its set.
+    """Queue the attempt that follows a finished attempt, in the open or within its re-judging set.
 
-    None where the set was stopped meanwhile.
+    The caller has locked the finished attempt. Return None if the set has been stopped.
     """
     if not attempt.is_shadow:
         submission = attempt.submission
@@ -52,7 +52,7 @@ def follow(
 
 
 def enqueue_set(*, chosen: RejudgeSet, currents: Sequence[Attempt], now: datetime) -> None:
-    """A shadow attempt for the submission of each of these current ones, judged by its board's version of today."""
+    """Queue a shadow attempt for the submission of each current attempt, with the board's present problem version."""
     fresh = [_shadow(current.submission, chosen, 1, now) for current in currents]
     Attempt.objects.bulk_create(fresh, batch_size=events.BATCH)
     RejudgeItem.objects.bulk_create(
@@ -63,13 +63,13 @@ def enqueue_set(*, chosen: RejudgeSet, currents: Sequence[Attempt], now: datetim
         batch_size=events.BATCH,
     )
     events.append_states(fresh, now=now, message="Queued to be judged again in the shadow")
-    first = {attempt.hardware: attempt for attempt in reversed(fresh)}  # one ring each; the sweeper rings for the rest
+    first = {attempt.hardware: attempt for attempt in reversed(fresh)}  # one ring per hardware; the sweeper rings later
     for attempt in first.values():
         transaction.on_commit(partial(ring_for, attempt))
 
 
 def lock_unfinished(chosen: RejudgeSet) -> list[Attempt]:
-    """All that a runner could still report or a sweep replace, locked until the transaction ends."""
+    """Lock and return the set's unfinished attempts, which a runner could still report or a sweep replace."""
     shadows = chosen.attempts.filter(is_shadow=True, state__in=UNFINISHED).order_by("pk")
     locked: dict[int, Attempt] = {}
     while set(shadows.values_list("pk", flat=True)) - set(locked):
@@ -82,7 +82,7 @@ def lock_queued(chosen: RejudgeSet) -> list[Attempt]:
 
 
 def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
-    """Cancel what the caller has locked; a runner that has one of them learns so when it renews."""
+    """Cancel attempts that the caller has locked. A runner learns of the cancellation at its next renewal."""
     for attempt in attempts:
         check_move(attempt.state, CANCELLED)
         attempt.state, attempt.finished_at = CANCELLED, now
@@ -91,7 +91,7 @@ def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str) -> Non
 
 
 def bring_to_light(shadows: Sequence[Attempt], *, now: datetime) -> None:
-    """These become the current attempts of their submissions; the caller has locked those that are current now."""
+    """Make shadow attempts current for their submissions. The caller has locked the attempts that are current now."""
     opened = Attempt.objects.in_the_open()
     same = opened.filter(submission=OuterRef("submission")).order_by("-number")
     opened.current().filter(submission__in=[shadow.submission_id for shadow in shadows]).update(is_current=False)

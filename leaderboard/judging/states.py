@@ -1,8 +1,8 @@
-"""Pure: the states of an attempt and which may follow which. The only place that knows.
+"""Pure: the states of an attempt and the moves between them. No other module decides on moves.
 
 queued → claimed → building → checking → timing → done
-            any of the middle four may also end as done, lost or cancelled; queued as cancelled
-            a runner that hands any of the middle four back makes it queued again
+        any of the middle four may also end as done, lost or cancelled; queued as cancelled
+        a runner that hands any of the middle four back makes it queued again
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STATES: Final = UNFINISHED + FINISHED
 _ENDS: Final = frozenset(FINISHED)
 NEXT: Final[dict[str, frozenset[str]]] = {
     QUEUED: frozenset({CLAIMED, CANCELLED}),
-    # A runner's stages go forward only; a mode may skip one (test mode has no timing).
+    # A runner's stages go forward only; a mode may skip a stage (test mode has no timing).
     **{state: frozenset(RUNNING[index + 1 :]) | _ENDS | {QUEUED} for index, state in enumerate(RUNNING)},
     **{state: frozenset() for state in FINISHED},
 }

@@ -1,4 +1,4 @@
-"""Pure: can PostgreSQL keep this JSON? Python reads texts and numbers that it cannot; they are refused by name here."""
+"""Pure: refuse JSON that PostgreSQL cannot store, although Python can read it, and name the place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def check_storable(value: Any, field: str, depth: int = 0) -> None:
-    """Raises UserError naming the place, such as `report.cases[2].message`."""
+    """Raise UserError with the place of an unstorable value, for example `report.cases[2].message`."""
     if depth > MAX_DEPTH:
         raise UserError(field, None, f"nested deeper than {MAX_DEPTH}")
     if isinstance(value, str):

@@ -1,8 +1,9 @@
-"""Take a runner out of service, and put it back. One that is out claims nothing; what it holds it may finish.
+"""Take a runner out of service and put it back. A runner out of service claims nothing but may finish its work.
 
-Suspended: an organiser, or losses; until a person resumes it. Set aside: its own judge found the device unfit; until
-its canary passed, which it says with `hello` (runners.py). Draining: its operator or an organiser wants it to finish
-its work and to stay idle, for an update; until either says that it may claim again.
+- Suspended: by an organiser or after losses, until a person resumes the runner.
+- Set aside: its own judge found the device unfit, until its canary passes, which `hello` reports (runners.py).
+- Draining: the runner finishes its work and stays idle, for an update, until its operator or an organiser lets it claim
+  again. Both may ask for it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from leaderboard.judging import outages
 from leaderboard.judging.models import Attempt, Runner
 from leaderboard.judging.states import DONE, LOST
 
-LOSSES: Final = 2  # different submissions, with nothing finished in between
+LOSSES: Final = 2  # different submissions, with none finished in between
 WINDOW: Final = timedelta(hours=1)
 
 log = structlog.get_logger(__name__)
@@ -30,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 @transaction.atomic
 def suspend(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
-    """`actor` None means that the site did it by itself."""
+    """Suspend the runner. `actor` None means that the site acts automatically."""
     check_reason(reason)
     if not Runner.objects.filter(pk=runner.pk, suspended_at=None).update(suspended_at=now, suspended_reason=reason):
         raise UserError("runner", runner.name, "is suspended already", status=409)
@@ -40,7 +41,7 @@ def suspend(*, runner: Runner, actor: User | None, reason: str, now: datetime) -
 
 @transaction.atomic
 def resume(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
-    """Losses until now are forgiven."""
+    """Resume the runner and forgive its losses until now."""
     check_reason(reason)
     there = Runner.objects.filter(pk=runner.pk, suspended_at__isnull=False)
     if not there.update(suspended_at=None, suspended_reason="", resumed_at=now):
@@ -56,7 +57,10 @@ def set_aside(*, runner: Runner, reason: str, now: datetime) -> None:
 
 @transaction.atomic
 def set_draining(*, runner: Runner, on: bool, actor: User | None, now: datetime) -> None:
-    """`actor` None: the runner's own host asked. Asking for what holds already changes nothing."""
+    """Start or end draining. A request for the present state changes nothing.
+
+    `actor` None means that the runner's own host asks.
+    """
     there = Runner.objects.filter(pk=runner.pk, draining_at__isnull=on)
     if not there.update(draining_at=now if on else None):
         return
@@ -67,8 +71,10 @@ def set_draining(*, runner: Runner, on: bool, actor: User | None, now: datetime)
 
 
 def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
-    """Suspend a runner that lost LOSSES different submissions since it last finished one, an outage of the site
-    aside."""
+    """Suspend a runner that lost LOSSES different submissions since it last finished a submission.
+
+    Losses during an outage of the site do not count.
+    """
     runner = Runner.objects.select_for_update().get(pk=runner.pk)
     known = (now - WINDOW, runner.resumed_at, _last_finished(runner), outages.forgiven_until())
     since = max(moment for moment in known if moment is not None)

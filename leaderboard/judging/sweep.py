@@ -1,8 +1,8 @@
-"""Mend what died: leases that expired, doorbells that nobody heard. Any number of sweepers may run at once.
+"""Repair after failures: expired leases and unheard doorbells. Any number of sweepers may run at once.
 
-A lost attempt is replaced. The third loss in a row ends the submission as our failure, and so does the second where it
-took another runner down: then it is the submission that kills. A runner that lost two different submissions is
-suspended: then it is the host.
+A lost attempt is replaced. The third loss in a row ends the submission as our failure. So does the second loss if it
+took a different runner down: then the submission kills runners. A runner that lost two different submissions is
+suspended: then the host is at fault.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 def expire_leases(*, now: datetime) -> int:
-    """Declare every attempt lost whose lease has run out, and replace it. Answers how many those were."""
+    """Declare every attempt with an expired lease lost, and replace it. Return the number of lost attempts."""
     count = 0
     while _lose_one(now):
         count += 1
@@ -42,7 +42,7 @@ def expire_leases(*, now: datetime) -> int:
 
 
 def ring_idle() -> int:
-    """Ring for queued work: as often as there are idle runners that could take it and have no ring waiting."""
+    """Ring for queued work, once per idle runner that could take it and has no ring waiting."""
     rung = 0
     due = Attempt.objects.filter(Q(not_before=None) | Q(not_before__lte=Now()), state=QUEUED)
     queued = due.values("hardware").annotate(waiting=Count("id"))
@@ -74,7 +74,7 @@ def _lose_one(now: datetime) -> bool:
 
 
 def lose(attempt: Attempt, *, now: datetime) -> None:
-    """The process that held this attempt is gone. The caller has locked the attempt."""
+    """Handle the loss of the process that held this attempt. The caller has locked the attempt."""
     log.warning("attempt_lost", attempt=attempt.pk, runner=str(attempt.runner), losses=attempt.losses + 1)
     runners = _runners_lost(attempt)
     if attempt.losses + 1 >= MAX_LOSSES:
@@ -85,11 +85,11 @@ def lose(attempt: Attempt, *, now: datetime) -> None:
         _replace(attempt, now)
     if attempt.runner is not None:
         suspend.suspend_if_losing(runner=attempt.runner, now=now)
-    give_back_if_ours(attempt, now=now)  # locks the account: after the runner, as a report does
+    give_back_if_ours(attempt, now=now)  # locks the account, after the runner like a report
 
 
 def _runners_lost(attempt: Attempt) -> int:
-    """How many different runners this attempt and the lost ones right before it had."""
+    """Return the number of different runners of this attempt and the lost attempts directly before it."""
     row = Attempt.objects.of_line(attempt).filter(number__gte=attempt.number - attempt.losses)
     return row.order_by().values("runner").distinct().count()
 
@@ -103,7 +103,7 @@ def _replace(attempt: Attempt, now: datetime) -> None:
 
 
 def _give_up(attempt: Attempt, now: datetime, *, reason: str, why: str) -> None:
-    """Our failure and never "wrong"."""
+    """End the submission as our failure, never as "wrong"."""
     check_move(attempt.state, DONE)
     attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, "infra_error", reason, now
     attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])

@@ -1,4 +1,4 @@
-"""How much of the quota an owner has used; what is given back of it, where we failed to judge."""
+"""Quota usage of an owner, and refunds where we failed to judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from leaderboard.submissions.quota import WINDOW, Usage
 
 
 def usage_of(owner: User, *, now: datetime) -> Usage:
-    """What organisers have judged again is no submission of the owner's that waits."""
+    """Return recent and unfinished submissions of the owner, over all logins of the account.
+
+    Re-judging requested by an organiser does not count as an unfinished submission.
+    """
     recent = (
         Submission.objects.filter(owner__in=logins_of(owner), created_at__gt=now - WINDOW)
         .exclude(quota_lines__act=QuotaLine.GIVEN_BACK)
@@ -29,10 +32,10 @@ def usage_of(owner: User, *, now: datetime) -> Usage:
 
 
 def give_back_if_ours(attempt: Attempt, *, now: datetime) -> bool:
-    """Where a submission ends without a verdict by our fault (no attempt follows), what it cost is its owner's again.
+    """Refund the quota of a submission that ends without a verdict by our fault; return whether it was refunded.
 
-    One that is judged again later, by an act of ours, had its verdict before: it gets nothing. What is in the shadow
-    cost nothing.
+    There is no refund while another attempt follows. A submission that an organiser has judged again had its verdict
+    before and gets no refund. Shadow attempts cost nothing.
     """
     failed = attempt.outcome == "infra_error" or is_spoiled(attempt.outcome, attempt.reason)
     row = Attempt.objects.of_line(attempt)

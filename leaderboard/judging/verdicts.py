@@ -1,6 +1,6 @@
-"""What submissions were last judged to be: the result that a line stands for, also while its submission is judged anew.
+"""Newest verdicts on submissions: the results that a board shows, also while a submission is judged again.
 
-Our own failures are no verdicts, so that what was earned before them stays. Nothing of the shadow.
+Our own failures are not verdicts, so an earlier verdict stays in force. Shadow attempts are excluded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from leaderboard.submissions.models import Submission
 
 
 def newest_verdicts(**of: Any) -> QuerySet[Result]:
-    """One a ranked submission, in the order in which they were sent. `of`: fields of Submission."""
+    """Return the newest result of each ranked submission, in order of submission.
+
+    `of` filters by Submission's fields.
+    """
     of = {f"attempt__submission__{name}": value for name, value in of.items()}
     results = Result.objects.filter(attempt__submission__mode="ranked", attempt__is_shadow=False, **of)
     results = results.exclude(outcome="infra_error").exclude(outcome="unmeasurable", reason__in=SPOILED)
@@ -26,15 +29,16 @@ def newest_verdicts(**of: Any) -> QuerySet[Result]:
 
 
 def kernel_runs(submission: Submission) -> list[Result]:
-    """The newest verdicts on all ranked runs of its kernel, in the order in which they were sent."""
+    """Return the newest verdicts on all ranked runs of this submission's kernel, in order of submission."""
     runs = newest_verdicts(board=submission.board_id, entrant=submission.entrant_id)
     return [run for run in runs if run.attempt.submission.kernel == submission.kernel]
 
 
 def judged_since(attempt: str) -> Exists:
-    """For a filter, of the attempt at this path: its submission came to another verdict, or waits for one.
+    """Return a filter: a later attempt of the same submission has a verdict or is unfinished.
 
-    Not where nothing came of what followed, called off or failed by us: then this is still what counts.
+    `attempt` is the path to the attempt in the query. Later attempts that were lost, cancelled, spoiled or failed by us
+    do not count: then the earlier verdict still stands.
     """
     later = Attempt.objects.in_the_open().filter(
         submission=OuterRef(f"{attempt}__submission"), number__gt=OuterRef(f"{attempt}__number")

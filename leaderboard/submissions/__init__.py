@@ -1,1 +1,1 @@
-"""What was sent: immutable, validated at the door."""
+"""Submissions: immutable, validated before they are stored."""

@@ -1,8 +1,9 @@
-"""Pure: the tokens of a C++ or CUDA source that a string literal holds, for tokens.py.
+"""Pure: the tokens of C++ or CUDA source in string literals, for tokens.py.
 
-No parser: an identifier is the author's own where it is declared (it follows a type, and what follows it can follow a
-declared name), or where it is never called, never a type and never qualified; others (`expf`, `half`, `torch`) stay.
-Its scope is the function or statement at the top of the source that it stands in, 0 outside of brackets.
+This is no parser. An identifier is the author's own if it is declared (it follows a type, and its next token can follow
+a declared name), or if it is never called, never a type and never qualified. All remaining identifiers (`expf`, `half`,
+`torch`) keep their names. The scope of an identifier is its function or statement at the top of the source, 0 outside
+of brackets.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from typing import Final, NamedTuple
 
 
 class Token(NamedTuple):
-    """Kinds of Python: name, parameter, argument, member, own member, import; of C: c name, c member. Others stay."""
+    """Token of Python or C.
+
+    Kinds of Python: name, parameter, argument, member, own member, import. Kinds of C: c name, c member. Tokens of all
+    remaining kinds keep their text.
+    """
 
     kind: str
     text: str
-    scope: int = 0  # of a name: the function that it stands in, 0 where it stands in none
+    scope: int = 0  # of a name: its function, 0 if outside of functions
 
 
 _TOKEN: Final = re.compile(
@@ -50,7 +55,7 @@ def is_source(text: str) -> bool:
 
 
 def lex_c(text: str, scopes: Iterator[int]) -> Iterator[Token]:
-    """`scopes` numbers what stands at the top of a source, through all sources of a file."""
+    """Yield the tokens of a C source. `scopes` numbers the top-level parts through all sources of a file."""
     scope, braces, rounds, previous = next(scopes), 0, 0, _NOTHING
     for found in _TOKEN.finditer(text):
         kind, word = found.lastgroup or "", found.group()
@@ -81,7 +86,7 @@ def _token(kind: str, word: str, previous: Token, scope: int) -> Token:
 
 
 def number(text: str) -> str:
-    """By value and type: 0X10 and 16 are one, 1.0f and 1.f another."""
+    """Return a number normalised by value and type: 0X10 equals 16, 1.0f equals 1.f."""
     plain = text.replace("'", "").lower()
     try:
         if whole := _WHOLE.fullmatch(plain):
@@ -90,12 +95,12 @@ def number(text: str) -> str:
         if real := _REAL.fullmatch(plain):
             return repr(float(real[1])) + real[2]
     except ValueError:
-        pass  # thousands of digits, or no digit at all: as it is written
+        pass  # thousands of digits, or no digit at all: keep the text
     return plain
 
 
 def own_names(tokens: Sequence[Token]) -> tuple[set[str], set[str]]:
-    """What the author named in the embedded sources: every name, and the functions among them."""
+    """Return the author's own names in the embedded sources: all names, and the functions among them."""
     declared, functions, foreign = set(), set(), set()
     for before, token, after in zip([_NOTHING, *tokens], tokens, [*tokens[1:], _NOTHING], strict=False):
         if token.kind != "c name":

@@ -1,6 +1,6 @@
-"""The door: everything that can be known to be wrong with a submission is said here, by field, before a row exists.
+"""Checks of a submission before it is stored. Every detectable error is reported by field before a row exists.
 
-`check` looks and writes nothing; `store` writes what was checked. leaderboard/pipeline.py puts the quota and the first
+`check` writes nothing; `store` writes a checked submission. leaderboard/pipeline.py puts the quota and the first
 attempt into the same transaction.
 """
 
@@ -25,12 +25,12 @@ from leaderboard.submissions.source import check_filename, check_language, read_
 from problems.directives import DirectiveError, read_directives
 from runner.wire import MODES
 
-SAID_CHARS: Final = 60  # of a wrong value, in a sentence
+SAID_CHARS: Final = 60  # characters of a wrong value in a sentence
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A submission that may be stored."""
+    """A checked submission, ready to store."""
 
     board: Board
     mode: str
@@ -51,9 +51,10 @@ def check(
     now: datetime,
     licence: str = "",
 ) -> Checked:
-    """Raises UserError. `board_slug` and `hardware` may be empty where the file's first lines say them.
+    """Return the checked submission. Raise UserError on an error.
 
-    A board that the owner may not see does not exist.
+    `board_slug` and `hardware` may be empty if the file's first lines name them. A board that is invisible to the owner
+    does not exist.
     """
     if filename:
         check_filename(filename)
@@ -103,7 +104,7 @@ def store(checked: Checked, *, owner: User, entrant: Entrant, code_digest: str) 
 
 
 def _closed(board: Board, now: datetime) -> str:
-    """Why a board takes nothing now, and from when on it will."""
+    """Return the reason why a board is closed now, with its time of opening if it is not open yet."""
     schedule = board.competition.schedule
     if phase_at(schedule, now) is Phase.BEFORE:
         return f"not open yet: it opens at {schedule.practice_at or schedule.contest_at:%Y-%m-%d %H:%M} UTC"
@@ -125,7 +126,7 @@ def _board_slug(owner: User, given: str, directive: str) -> str:
 
 
 def _listed(owner: User) -> list[str]:
-    """What an answer may name: boards without a place in any list stay unnamed."""
+    """Return the boards that an answer may name: unlisted boards stay unnamed."""
     return _slugs(boards_seen_by(owner, listed=True))
 
 
@@ -157,7 +158,7 @@ def _spelt(name: str, known: list[str]) -> str | None:
 
 
 def _said(value: str) -> str:
-    """What was sent, in quotes, at a length that one can read."""
+    """Return a sent value in quotes, shortened to a readable length."""
     return repr(value if len(value) <= SAID_CHARS else value[:SAID_CHARS] + "…")
 
 

@@ -1,7 +1,7 @@
-"""What was spent of the quotas and what was given back: rows that are written once and never changed.
+"""Quota tokens spent and given back: rows that are written once and never changed.
 
-What is left is found by replaying them. Calling a submission off, or anything else that its owner can do, writes
-nothing here and so gives nothing back.
+The balance is found by replaying the rows. Cancellation and all acts of the owner write nothing here and so give
+nothing back.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from leaderboard.competitions.models import Board
 from leaderboard.submissions.models import QuotaLine, Submission
 from leaderboard.submissions.quota import Bucket, Level, Line, check_bucket, level_at, parse_quotas
 
-READ_LINES: Final = 50  # of one bucket; what was before them is in the level that the oldest of them tells
+READ_LINES: Final = 50  # per bucket; the filled level of the oldest line read sums up the lines before it
 _US: Final = timedelta(microseconds=1)
 
 
 def levels(*, owner: User, boards: Iterable[Board], now: datetime) -> dict[tuple[int, str], Level]:
-    """What this owner has left, by board and mode. One query, however many boards (that know their competition)."""
+    """Return the owner's level by board and mode. One query for any number of boards (that know their competition)."""
     boards = list(boards)
     lines: dict[tuple[int, str], list[QuotaLine]] = defaultdict(list)
     for line in _newest_lines(owner, boards):
@@ -38,24 +38,27 @@ def levels(*, owner: User, boards: Iterable[Board], now: datetime) -> dict[tuple
 
 
 def boards_spent_on(owner: User) -> list[Board]:
-    """Those of whose quota this owner ever spent something."""
+    """Return the boards on which this owner has ever spent quota."""
     spent = QuotaLine.objects.filter(user__in=logins_of(owner)).values("board")
     return list(Board.objects.with_parts().filter(pk__in=spent))
 
 
 def check_left(*, owner: User, board: Board, mode: str, now: datetime) -> None:
-    """Raises RateLimited. The caller holds the owner's row: two at once must not both find the last token."""
+    """Raise RateLimited if no token is left.
+
+    The caller holds the owner's row, so two calls cannot both take the last token.
+    """
     level = levels(owner=owner, boards=[board], now=now)[board.pk, mode]
     check_bucket(level, mode=mode, board=str(board), now=now)
 
 
 def spend(*, submission: Submission, now: datetime) -> None:
-    """The caller holds the owner's row."""
+    """Spend a token for the submission. The caller holds the owner's row."""
     _write(submission, QuotaLine.SPENT, now)
 
 
 def give_back(*, submission: Submission, now: datetime) -> bool:
-    """The token of this submission, once: False where it spent none, or has it back already."""
+    """Give back the token of this submission, once. Return False if it spent none or has it back already."""
     User.objects.select_for_update(no_key=True).get(pk=submission.owner.account_id)
     if set(submission.quota_lines.values_list("act", flat=True)) != {QuotaLine.SPENT}:
         return False
@@ -75,7 +78,7 @@ def _write(submission: Submission, act: str, now: datetime) -> None:
 
 
 def _newest_lines(owner: User, boards: list[Board]) -> list[QuotaLine]:
-    """The last READ_LINES of each bucket, oldest first."""
+    """Return the last READ_LINES lines of each bucket, oldest first."""
     newest_first = Window(RowNumber(), partition_by=[F("board"), F("mode")], order_by=F("pk").desc())
     lines = QuotaLine.objects.filter(user__in=logins_of(owner), board__in=boards).annotate(place=newest_first)
     return list(lines.filter(place__lte=READ_LINES).order_by("pk"))

@@ -1,7 +1,7 @@
-"""Tables of what was sent, and of what that cost. No row of them ever changes (triggers refuse it).
+"""Tables of submissions, their quota lines and code releases. Triggers refuse any change of a row.
 
-What became of a submission is told by attempts. That its owner publishes its code before everybody's is published is a
-row of its own, CodeRelease, for good.
+Attempts record the progress of a submission. CodeRelease records that the owner published the code before the general
+publication, for good.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from runner.wire import MAX_SOURCE_BYTES, MODES
 
 class Submission(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
-    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="submissions")  # whom it ranks for
+    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="submissions")  # that it ranks for
     board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="submissions")
     mode = models.CharField(max_length=16)
     filename = models.CharField(max_length=100)
     source = models.TextField()
     source_digest = models.CharField(max_length=80)
-    code_digest = models.CharField(max_length=80, blank=True)  # tokens.code_digest; "": sent before there was one
+    code_digest = models.CharField(max_length=80, blank=True)  # tokens.code_digest; "": from before digests
     size_bytes = models.PositiveIntegerField()
-    licence = models.CharField(max_length=32, blank=True)  # SPDX; what it is published under after the deadline
-    created_at = models.DateTimeField()  # deadlines and ties go by it
+    licence = models.CharField(max_length=32, blank=True)  # SPDX; licence of its publication after the deadline
+    created_at = models.DateTimeField()  # deadlines and ties depend on it
 
     class Meta:
         ordering = ["-id"]
@@ -56,12 +56,12 @@ class Submission(models.Model):
 
     @property
     def kernel(self) -> str:
-        """What near-identical submissions of its owner share."""
+        """Return the digest that near-identical submissions of the owner share."""
         return self.code_digest or self.source_digest
 
 
 class QuotaLine(models.Model):
-    """A token of a quota's bucket that was spent, or given back; see ledger.py."""
+    """A quota token that was spent or given back; see ledger.py."""
 
     SPENT: Final = "spent"
     GIVEN_BACK: Final = "given_back"
@@ -71,7 +71,7 @@ class QuotaLine(models.Model):
     mode = models.CharField(max_length=16)
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="quota_lines")
     act = models.CharField(max_length=16)
-    filled_us = models.BigIntegerField()  # quota.Level.filled right after it, as it was found then
+    filled_us = models.BigIntegerField()  # quota.Level.filled directly after this line, as found then
     created_at = models.DateTimeField()
 
     class Meta:

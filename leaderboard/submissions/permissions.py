@@ -1,4 +1,4 @@
-"""Who disposes of a submission: publishes its code early, takes its line off a board."""
+"""Permission to publish a submission's code early or take its line off a board."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from leaderboard.submissions.models import Submission
 
 
 def may_dispose(user: User, submission: Submission) -> bool:
-    """Who sent it, by any of their logins; of a team, as long as they are in it: what they sent for it is its own."""
+    """Return whether `user` sent it, by any login of the account; for a team, only while still a member.
+
+    A submission for a team belongs to the team.
+    """
     if not user.is_active or submission.owner.account_id != user.account_id:
         return False
     entrant = submission.entrant

@@ -1,8 +1,9 @@
-"""Pure: may this owner send one more now?
+"""Pure: may this owner send another submission now?
 
-Two kinds of limit. Outer ones hold over everything that an owner sends: so many in any hour, so many unfinished. A
-quota is a bucket of tokens for each board and mode: one token a submission, refilled evenly through the day. What is in
-a bucket is never stored but found by replaying what was spent and given back (submissions/ledger.py keeps that).
+There are two kinds of limit. Outer limits hold over all submissions of an owner: a number in any hour, and a number
+unfinished. A quota is a bucket of tokens for each board and mode: one token per submission, refilled evenly through the
+day. The level of a bucket is never stored. It is found by replaying the tokens spent and given back
+(submissions/ledger.py keeps them).
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from leaderboard.errors import RateLimited, UserError
 WINDOW: Final = timedelta(hours=1)
 RETRY_UNFINISHED_S: Final = 30
 DAY: Final = timedelta(days=1)
-MOST: Final = 10_000  # tokens of a bucket, and a day
+MOST: Final = 10_000  # tokens in a bucket, and per day
 
 
 @dataclass(frozen=True)
 class Usage:
-    recent: Sequence[datetime]  # submissions of the last WINDOW that count, oldest first
+    recent: Sequence[datetime]  # counted submissions of the last WINDOW, oldest first
     unfinished: int  # queued or running, for the first time
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """So many tokens at most; it refills evenly, `per_day` in a day."""
+    """A quota of at most `capacity` tokens that refills evenly, with `per_day` tokens a day."""
 
     capacity: int
     per_day: int
 
     @property
     def period(self) -> timedelta:
-        """How long one token takes to come back."""
+        """Return the time in which one token comes back."""
         return DAY / self.per_day
 
     @property
@@ -64,7 +65,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Level:
-    """What is in a bucket at a moment, as the time that it took to refill so far: exact, where tokens would round."""
+    """Level of a bucket at a moment, as the time spent on refilling: exact, where tokens would round."""
 
     bucket: Bucket
     filled: timedelta
@@ -76,15 +77,16 @@ class Level:
 
     @property
     def next_at(self) -> datetime | None:
-        """When there will be one token more; None: it is full."""
+        """Return the time of the next new token; None if the bucket is full."""
         period = self.bucket.period
         return None if self.filled >= self.bucket.full else self.at + period - self.filled % period
 
 
 def level_at(bucket: Bucket, lines: Iterable[Line], now: datetime, *, opening: Level | None = None) -> Level:
-    """What is left of a bucket that was full before the first line, or as `opening` says; order does not matter.
+    """Return the level of a bucket that was full before the first line, or had the level `opening`.
 
-    Lines of one moment count as one sum. One of the future (another machine's clock) counts as of now.
+    The order of the lines does not matter. Lines of one moment count as one sum. A line of the future (another
+    machine's clock) counts as of now.
     """
     full, period = bucket.full, bucket.period
     filled, before = (min(opening.filled, full), min(opening.at, now)) if opening else (full, None)
@@ -98,7 +100,7 @@ def level_at(bucket: Bucket, lines: Iterable[Line], now: datetime, *, opening: L
 
 
 def check_bucket(level: Level, *, mode: str, board: str, now: datetime) -> None:
-    """Raises RateLimited where no token is left; `board` as a person would name it."""
+    """Raise RateLimited if no token is left. `board` is the name for the message."""
     free_at = level.next_at
     if level.left or free_at is None:
         return
@@ -133,7 +135,9 @@ def check_quota(usage: Usage, *, per_hour: int, unfinished_at_once: int, now: da
 
 
 def parse_quotas(value: object) -> dict[str, Bucket]:
-    """A competition's quotas by mode: USUAL, but for what it says. Raises UserError that names the part.
+    """Return a competition's quotas by mode: USUAL, except for the modes in `value`.
+
+    Raise UserError that names the wrong part.
 
     {"ranked": 5}                                  5 at once, and 5 a day
     {"ranked": {"capacity": 20, "per_day": 5}}     20 at once, then 5 a day
@@ -147,7 +151,7 @@ def parse_quotas(value: object) -> dict[str, Bucket]:
 
 
 def unusual(quotas: Mapping[str, Bucket]) -> dict[str, dict[str, int]]:
-    """What parse_quotas has to be told for these: those that are not as usual."""
+    """Return the input for parse_quotas that gives these quotas: only the modes that differ from USUAL."""
     return {mode: asdict(bucket) for mode, bucket in quotas.items() if bucket != USUAL[mode]}
 
 

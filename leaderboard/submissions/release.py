@@ -1,4 +1,4 @@
-"""An owner publishes the code of a submission before everybody's is published. Cannot be taken back, and says so."""
+"""Early publication of a submission's code by its owner. It cannot be taken back, and the site warns of this."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leaderboard.submissions.permissions import may_dispose
 
 @transaction.atomic
 def release_code(*, submission: Submission, actor: User, now: datetime) -> bool:
-    """False: it was published already."""
+    """Publish the code; return False if it was published already."""
     if not may_dispose(actor, submission):
         raise UserError("actor", actor.get_username(), "only its owner may publish a submission's code", status=403)
     _, is_new = CodeRelease.objects.get_or_create(submission=submission, defaults={"actor": actor, "created_at": now})

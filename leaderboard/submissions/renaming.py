@@ -1,7 +1,8 @@
-"""Pure: tokens as texts in which the author's own names are told by the order of their first appearance, for tokens.py.
+"""Pure: render tokens as text, with the author's own names numbered by first appearance, for tokens.py.
 
-A name that is known at the top of its file is numbered through the file, any other one anew in each function, so that
-the same letter in two functions may be renamed in one of them. What others named is told by its name.
+A name that is known at the top of its file is numbered through the file. Any other name is numbered anew in each
+function, so that a letter used in two functions may be renamed in only one of them. Names that the author did not
+choose stay.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class _Names:
         return f"{token.kind} {space} {numbers.setdefault(token.text, len(numbers))}"
 
     def _space(self, token: Token) -> Hashable | None:
-        """Among which names this one is numbered; None: it is told as it is."""
+        """Return the group in which a token's name is numbered; None if it keeps its text."""
         text = token.text
         if token.kind in ("name", "parameter"):
             if (token.scope, text) in self._shadowing:

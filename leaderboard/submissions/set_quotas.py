@@ -1,4 +1,4 @@
-"""An owner sets how much may be sent to the boards of a competition. It bears on what was spent before as well."""
+"""Quotas of a competition, set by its owner. They also apply to tokens that are already spent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaderboard.submissions.quota import parse_quotas, unusual
 
 @transaction.atomic
 def set_quotas(*, competition: Competition, actor: User, quotas: object, reason: str, now: datetime) -> Competition:
-    """`quotas`: as quota.parse_quotas reads them; kept are those that are not as usual. Raises UserError."""
+    """Set the quotas, given as for quota.parse_quotas, and store the unusual modes. Raise UserError."""
     check_role(actor, competition, Role.OWNER, "set its quotas")
     new = unusual(parse_quotas(quotas))
     competition = Competition.objects.select_for_update().get(pk=competition.pk)

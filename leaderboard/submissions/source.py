@@ -1,6 +1,6 @@
-"""Pure: is this file Python text that a runner can be given? Its name, its bytes; nothing here parses or runs it.
+"""Pure: check that a file is Python text for a runner, by its name and bytes. Nothing here parses or runs it.
 
-A syntax error passes this door: saying where it is, is the judge's verdict.
+A syntax error passes these checks: the judge's verdict names its place.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from leaderboard.errors import UserError
 from runner.wire import MAX_SOURCE_BYTES
 
 MAX_FILENAME_CHARS: Final = 100
-MAX_WORD_CHARS: Final = 10_000  # letters, digits, _ and . in a row: Python's tokenizer takes 500 bytes for each of them
-MAX_LINE_ESCAPES: Final = 10_000  # backslashes, which cost it as much
+MAX_WORD_CHARS: Final = 10_000  # letters, digits, _ and . in a row: Python's tokenizer takes 500 bytes for each
+MAX_LINE_ESCAPES: Final = 10_000  # backslashes, which cost the tokenizer as much
 LANGUAGES: Final = {".py": "Python", ".cu": "CUDA C++"}
 _FILENAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. +-]*\.(py|cu)")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
@@ -42,7 +42,7 @@ def check_filename(name: str) -> str:
 
 
 def check_language(name: str, wanted: str) -> None:
-    """`wanted`: what a submission to this problem is called; its ending says the language."""
+    """Check the ending of a file's name. `wanted` is the problem's submission name; its ending gives the language."""
     suffix = next((one for one in LANGUAGES if wanted.endswith(one)), ".py")
     if not name.endswith(suffix):
         said = f"this problem takes {LANGUAGES[suffix]}: the file's name must end in {suffix}"
@@ -50,7 +50,7 @@ def check_language(name: str, wanted: str) -> None:
 
 
 def read_source(data: bytes) -> str:
-    """The text of an uploaded file; raises UserError on what is plainly not Python text."""
+    """Return the text of an uploaded file; raise UserError if it is plainly not Python text."""
     if not data:
         raise UserError("code", "", "the file is empty")
     if len(data) > MAX_SOURCE_BYTES:
@@ -70,7 +70,7 @@ def read_source(data: bytes) -> str:
 
 
 def _refuse_binary(data: bytes, what: str) -> None:
-    """A magic of two printable letters could begin honest text; a binary also holds bytes that text does not."""
+    """Raise UserError if control bytes confirm a binary: a magic of two printable letters could begin honest text."""
     if _CONTROL.search(data[:4096].decode("latin-1")) or data[:1] in (b"\x89", b"\x93", b"%"):
         raise UserError("code", None, f"this is {what}, not Python source")
 
@@ -90,7 +90,7 @@ def _check_text(source: str) -> str:
 
 
 def _check_words(source: str) -> None:
-    """Raises UserError for a text that would take hundreds of megabytes to read."""
+    """Raise UserError for a text that needs hundreds of megabytes to read."""
     long = _LONG_WORD.search(source)
     if long:
         line, column = source.count("\n", 0, long.start()) + 1, long.start() - source.rfind("\n", 0, long.start())

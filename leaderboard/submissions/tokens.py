@@ -1,13 +1,13 @@
-"""Pure: a digest that near-identical sources share: the same stream of tokens but for names, comments and spelling.
+"""Pure: a digest that near-identical sources share: the same tokens except for names, comments and spelling.
 
-Runs of one owner that share it are one kernel and rank by their mean (standings/ranking.py), so that a changed
-comment, name or blank buys no new draw. Comments, docstrings, blank lines, trailing commas and the way a literal is
-written leave no trace; names become numbers (renaming.py), but those that others chose (imports, attributes, keyword
-arguments) stay: `torch.bfloat16` is no other spelling of `torch.float16`. C++ and CUDA in string literals fare the
-same (ctokens.py). Whoever rewrites more than that has written another kernel.
+An owner's runs with the same digest are one kernel and rank by their mean (standings/ranking/ranking.py), so that a
+changed comment, name or blank buys no new draw. Comments, docstrings, blank lines, trailing commas and the spelling of
+a literal leave no trace. Names become numbers (renaming.py), except names from elsewhere (imports, attributes, keyword
+arguments): `torch.bfloat16` is not a spelling of `torch.float16`. C++ and CUDA in string literals get the same
+treatment (ctokens.py). A rewrite beyond that is another kernel.
 
-Nothing here runs or compiles a source, and the work is bounded by the size of the file and MAX_TOKENS. What is no
-Python, or too long, is compared by its text, blanks aside.
+Nothing here runs or compiles a source, and the size of the file and MAX_TOKENS bound the work. A source that is not
+Python, or too long, is compared by its text without blanks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from leaderboard.submissions.ctokens import Token, is_source, lex_c
 from leaderboard.submissions.renaming import rendered
 
-VERSION: Final = 1  # part of every digest; another way of normalising is another version
+VERSION: Final = 1  # part of every digest; another normalisation needs another version
 MAX_TOKENS: Final = 100_000
 
 LAYOUT: Final = "layout"
@@ -35,7 +35,7 @@ _COMMA: Final = Token("operator", ",")
 _QUOTE: Final = Token("operator", '"')
 
 _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
-_FSTRING_START: Final = getattr(tokenize, "FSTRING_START", -1)  # Python 3.12 takes an f-string apart, 3.11 does not
+_FSTRING_START: Final = getattr(tokenize, "FSTRING_START", -1)  # Python 3.12 splits f-strings, 3.11 does not
 _FSTRING_END: Final = getattr(tokenize, "FSTRING_END", -1)
 _STRING: Final = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')(.*)\2", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(\n|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|[\\'\"abfnrtv])")
@@ -43,14 +43,14 @@ _SIMPLE: Final[dict[str, str]] = dict(zip("\n\\'\"abfnrtv", ("", *"\\'\"\a\b\f\n
 
 
 class _TooLongError(Exception):
-    """More tokens than anybody writes."""
+    """More tokens than a person writes."""
 
 
 class Read(NamedTuple):
-    """A source, read once for all who ask about it."""
+    """A source, read once for all its uses."""
 
     code_digest: str
-    tokens: list[Token]  # with their names; of C++ where the source is no Python; none where it is too long
+    tokens: list[Token]  # with their names; C++ if the source is not Python; empty if too long
     size: int  # characters of the source
 
 
@@ -81,7 +81,7 @@ def _c_tokens(source: str) -> list[Token]:
 
 
 def _lexed(source: str) -> Iterator[Token]:
-    """Python's own tokens as ours; the scope of a name is the outermost function that it stands in, 0: none."""
+    """Yield our tokens for Python's. The scope of a name is its outermost function; 0 means none."""
     reader, tokens = _Reader(), _python_tokens(source)
     current = next(tokens, None)
     while current is not None:
@@ -91,7 +91,10 @@ def _lexed(source: str) -> Iterator[Token]:
 
 
 def _python_tokens(source: str) -> Iterator[tuple[int, str]]:
-    """(type, text) of what counts; an f-string is one token in every version of Python. Raises SyntaxError."""
+    """Yield (type, text) of the relevant tokens; an f-string is one token in every Python version.
+
+    Raise SyntaxError.
+    """
     lines = io.StringIO(source, newline=None).read().splitlines(keepends=True)
     begun: list[tuple[int, int]] = []
     for token in tokenize.generate_tokens(iter([*lines, ""]).__next__):
@@ -115,12 +118,12 @@ def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> 
 
 
 class _Reader:
-    """Follows brackets, indentation, `def` and `import`, and says what each token is."""
+    """Classifier of tokens, by brackets, indentation, `def` and `import`."""
 
     def __init__(self) -> None:
-        self._brackets: list[str] = []  # open ones; "def" for the round one of a function's head
+        self._brackets: list[str] = []  # open brackets; "def" for the round bracket of a function's head
         self._depth = 0  # of indentation
-        self._ends_at: int | None = None  # the depth at which the function that we are in ends
+        self._ends_at: int | None = None  # the depth at which the current function ends
         self._has_body = False
         self._imports = False
         self._scope = self._last_scope = 0
@@ -167,7 +170,10 @@ class _Reader:
         return Token("name", text, self._scope)
 
     def _defined(self, text: str, *, is_function: bool) -> Token:
-        """What follows the name of an outermost function, its head included, is in its scope."""
+        """Return the token of a defined name.
+
+        The tokens after an outermost function's name, head included, are in its scope.
+        """
         is_method = self._depth > 0 and self._ends_at is None
         token = Token("own member" if is_method else "name", text, self._scope)
         if is_function and self._ends_at is None:
@@ -192,14 +198,14 @@ class _Reader:
     def _line_ends(self, *, is_whole: bool) -> None:
         self._imports = False
         if is_whole and self._has_body and self._ends_at == self._depth:
-            self._leave()  # the whole function stood on one line
+            self._leave()  # the whole function is on one line
 
     def _leave(self) -> None:
         self._scope, self._ends_at = 0, None
 
 
 def _tidied(tokens: Iterator[Token]) -> Iterator[Token]:
-    """Adjacent strings become one; strings that stand alone, empty lines and trailing commas go."""
+    """Join adjacent strings, and drop strings that stand alone, empty lines and trailing commas."""
     kept = [_LINE]
     for token in _joined(_bounded(tokens)):
         last = kept[-1]
@@ -215,7 +221,7 @@ def _tidied(tokens: Iterator[Token]) -> Iterator[Token]:
 
 
 def _joined(tokens: Iterator[Token]) -> Iterator[Token]:
-    """Adjacent strings become one, in time that is linear in their sum."""
+    """Join adjacent strings, in time linear in their sum."""
     for kind, run in groupby(tokens, key=attrgetter("kind")):
         if kind in ("string", "bytes"):
             yield Token(kind, "".join(token.text for token in run))
@@ -224,7 +230,7 @@ def _joined(tokens: Iterator[Token]) -> Iterator[Token]:
 
 
 def _unwrapped(tokens: Iterator[Token]) -> list[Token]:
-    """With the tokens of the sources that string literals hold."""
+    """Return the tokens, with string literals that hold sources replaced by the tokens of the sources."""
 
     def every() -> Iterator[Token]:
         scopes = count(1)
@@ -264,7 +270,10 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _number(text: str) -> str:
-    """By value: 0x10, 16 and 1_6 are one, 1e3 and 1000.0 another. What no number can hold stays as it is written."""
+    """Return a number by value: 0x10, 16 and 1_6 are equal, 1e3 and 1000.0 are equal.
+
+    Keep the text of unreadable numbers.
+    """
     plain = text.replace("_", "").lower()
     unit = "j" if plain.endswith("j") else ""
     try:

@@ -1,6 +1,6 @@
 """`sample_accounts`: competitors ada, ben, cleo, dora and emil and the superuser olga, each with a random password.
 
-Prints {username: {password, token}} for those it made; who exists already is left alone and not printed.
+Prints {username: {password, token}} for new accounts; existing accounts stay unchanged and are not printed.
 """
 
 from __future__ import annotations

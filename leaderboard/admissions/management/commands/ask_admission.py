@@ -1,4 +1,4 @@
-"""`ask_admission`: have every board's problem tested that never was, by the runners of its hardware."""
+"""`ask_admission`: ask for a test of every board's problem that was never tested, by the runners of its hardware."""
 
 from __future__ import annotations
 

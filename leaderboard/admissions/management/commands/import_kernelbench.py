@@ -1,4 +1,4 @@
-"""`import_kernelbench PATH`: a KernelBench checkout as a competition, one board a problem; ranked by `fast_p`."""
+"""`import_kernelbench PATH`: a KernelBench checkout as a competition, one board per problem; ranked by `fast_p`."""
 
 from __future__ import annotations
 

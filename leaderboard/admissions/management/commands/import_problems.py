@@ -55,7 +55,7 @@ class Command(BaseCommand):
 
 
 def a_path(text: str) -> Path:
-    """Nothing is no path: it would be the folder that the command happens to run in, as from an unset variable."""
+    """Refuse an empty path: it would mean the current folder, for example after an unset variable."""
     if not text.strip():
         raise argparse.ArgumentTypeError("PATH is empty; name a file or folder, or `.` for this one")
     return Path(text)

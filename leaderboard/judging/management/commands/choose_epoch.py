@@ -1,4 +1,4 @@
-"""`choose_epoch HARDWARE NAME --reason TEXT`: make a timing epoch the current one of its hardware."""
+"""`choose_epoch HARDWARE NAME --reason TEXT`: make a timing epoch current for its hardware."""
 
 from __future__ import annotations
 

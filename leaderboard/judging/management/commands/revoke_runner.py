@@ -1,4 +1,4 @@
-"""`revoke_runner NAME --reason TEXT`: no token of this runner opens the door again."""
+"""`revoke_runner NAME --reason TEXT`: revoke all tokens of a runner for good."""
 
 from __future__ import annotations
 

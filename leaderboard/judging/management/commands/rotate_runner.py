@@ -1,4 +1,4 @@
-"""`rotate_runner NAME --reason TEXT [--grace MINUTES]`: a new token, printed once; the old one works for a while."""
+"""`rotate_runner NAME --reason TEXT [--grace MINUTES]`: a new token, printed once; the old token works for a while."""
 
 from __future__ import annotations
 
