@@ -21,7 +21,7 @@ from leaderboard.review.rules import static_check  # noqa: E402
 
 
 class GiveBackConnections(dramatiq.Middleware):
-    """As Django does after a request: a thread keeps no connection between messages, above all no dead one."""
+    """As Django does after a request: a thread keeps no connection between messages, above all no dead connection."""
 
     def after_process_message(self, *args: Any, **kwargs: Any) -> None:
         connections.close_all()

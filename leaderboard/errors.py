@@ -1,10 +1,10 @@
-"""What can go wrong in the site, by whose fault it is.
+"""Errors of the site, by the party at fault.
 
 SiteError
-├── UserError        the sender can mend it: names field, value, what is wrong and the way out
-│   └── RateLimited  the same, later: says in how many seconds
-├── StaleLease       a runner speaks for an attempt that is no longer its own: it must stop working on it
-└── IllegalMove      a state change that the table in judging/states.py does not know: a bug, never shown
+├── UserError        the sender can fix it: names field, value, problem and way out
+│   └── RateLimited  the sender can retry, after a number of seconds that it names
+├── StaleLease       a runner reports on an attempt that it no longer holds: it must stop working on it
+└── IllegalMove      a state change that the table in judging/states.py does not contain: a bug, never shown
 
 Only UserError's text reaches a person.
 """
