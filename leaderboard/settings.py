@@ -115,7 +115,7 @@ def _database(url: str, pool_max: int) -> dict[str, Any]:
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
         "OPTIONS": {**parts, **options},
-        "CONN_HEALTH_CHECKS": True,  # replaces a connection that died in the pool, or with its server, within seconds
+        "CONN_HEALTH_CHECKS": True,  # replaces, within seconds, a connection that died in the pool with its server
     }
     if not settings["NAME"]:
         raise env.ConfigError("DATABASE_URL names no database; expected postgresql://user:password@host/database")

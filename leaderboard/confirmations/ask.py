@@ -68,6 +68,6 @@ def _decided(board: Board, candidate: Submission, incumbent: Submission) -> Conf
 
 
 def _drop_overtaken(board: Board, now: datetime) -> None:
-    """Drop the board's waiting record. An overtaken candidate is no longer first."""
+    """Drop the board's waiting record: its candidate was overtaken. A board has at most one waiting record."""
     waiting = Confirmation.objects.filter(board=board, cause=RECORD, state=QUEUED)
     waiting.update(state=DONE, outcome=DROPPED, message=OVERTAKEN, finished_at=now)
