@@ -1,4 +1,4 @@
-"""The site's worker: `dramatiq leaderboard.actors --queues site`. Shells around acts that may run twice."""
+"""The site's worker: `dramatiq leaderboard.actors --queues site`. Its actors wrap acts that may run twice."""
 
 from __future__ import annotations
 

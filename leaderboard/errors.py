@@ -29,7 +29,7 @@ class UserError(SiteError):
         self.status = status
 
     def as_json(self) -> dict[str, Any]:
-        """The body that docs/http.md promises for every error."""
+        """Return the body that docs/http.md defines for every error."""
         return {
             "detail": f"{self.field}: {self.message}",
             "errors": [{"field": self.field, "value": self.value, "message": self.message}],
@@ -47,7 +47,7 @@ class StaleLease(SiteError):
 
 
 class IllegalMove(SiteError):
-    """A transition that is not in the table."""
+    """A state change that is not in the table."""
 
 
 def _shown(value: object) -> str | int | float | bool | None:
