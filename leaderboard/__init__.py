@@ -1,1 +1,1 @@
-"""The site: takes submissions, hands them to runners, keeps what they report, ranks what holds up."""
+"""The site: takes submissions, hands them to runners, keeps the reports and ranks the results that hold up."""

@@ -1,4 +1,4 @@
-"""The site's worker: `dramatiq leaderboard.actors --queues site`. Shells around acts that may run twice."""
+"""The site's worker: `dramatiq leaderboard.actors --queues site`. Its actors wrap acts that may run twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from leaderboard.review.rules import static_check  # noqa: E402
 
 
 class GiveBackConnections(dramatiq.Middleware):
-    """As Django does after a request: a thread keeps no connection between messages, above all no dead one."""
+    """As Django does after a request: a thread keeps no connection between messages, above all no dead connection."""
 
     def after_process_message(self, *args: Any, **kwargs: Any) -> None:
         connections.close_all()

@@ -1,12 +1,12 @@
 """The site as an ASGI application: `uvicorn leaderboard.asgi:application`.
 
-Django keeps a request's whole body, in memory or in a file, before any view can look at it. LimitBody stands before
-that, so no sender can fill the disk: it counts what comes, keeps none of what is too long, and answers 413. Before it
-does, it goes on reading for a while, because most senders only listen once they have sent everything. A browser gets
-a page, anybody else JSON.
+Django keeps a request's whole body, in memory or in a file, before a view can look at it. LimitBody runs before that,
+so no sender can fill the disk: it counts the bytes, discards a body that is too long, and answers 413. It goes on
+reading for a while before it answers, because most senders listen only after sending everything. A browser gets a
+page, all clients besides browsers JSON.
 
-Alive answers /healthz before Django, with neither a thread nor the database. BoundedHandler gives every other request
-a place among its like (web/places.py).
+Alive answers /healthz before Django, with neither a thread nor the database. BoundedHandler gives every remaining
+request a place in its class of requests (web/places.py).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from leaderboard import env
 from leaderboard.web.middleware import HEADERS
 
 TOO_LARGE: Final = 413
-PATIENCE: Final = 10  # times the limit are read and thrown away, within PATIENCE_S
+PATIENCE: Final = 10  # this multiple of the limit is read and discarded, within PATIENCE_S
 PATIENCE_S: Final = 10.0
 UNKNOWN: Final = 2**63
 HEALTHZ: Final = "/healthz"
-SWITCH_S: Final = 0.001  # a busy thread hands the interpreter over after this; the event loop waits for no longer
+SWITCH_S: Final = 0.001  # a busy thread yields the interpreter after this time, which bounds the wait of the event loop
 
 Event = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -54,7 +54,7 @@ class LimitBody:
         total, is_complete = 0, False
 
         async def receive_some() -> Event:
-            """To the application, a body that is too long looks like a sender who went away."""
+            """Receive a message. To the application, a body that is too long looks like a sender who disconnected."""
             nonlocal total, is_complete
             event = await receive()
             if event["type"] == "http.request":
@@ -85,7 +85,7 @@ class LimitBody:
 
 
 class Alive:
-    """Answers HEALTHZ while the event loop runs. Whether the database answers is for /readyz to say."""
+    """Answers HEALTHZ while the event loop runs. /readyz covers the database."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
@@ -98,7 +98,7 @@ class Alive:
 
 
 class BoundedHandler(ASGIHandler):
-    """Django's handler, with a place for each request from the time its body was read until its answer is made."""
+    """Django's handler, with a place for each request from the end of reading its body until its answer is made."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ async def _send(send: Send, status: int, kind: str, body: str) -> None:
 
 
 def _declared(scope: dict[str, Any]) -> int:
-    """The length that the sender declared, 0 where it did not, UNKNOWN where it makes no sense."""
+    """Return the declared length in bytes: 0 without a declaration, UNKNOWN if it is not a number."""
     value = dict(scope["headers"]).get(b"content-length", b"0")
     return int(value) if value.isdigit() and len(value) < len(str(UNKNOWN)) else UNKNOWN
 
@@ -130,6 +130,6 @@ from leaderboard.web.heartbeat import WithHeartbeat  # noqa: E402  (Django must 
 application = WithHeartbeat(Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES)))
 sys.setswitchinterval(SWITCH_S)
 import_module(settings.ROOT_URLCONF)
-# What is there by now lives as long as the process: looking through it whenever garbage is collected took 0.1 s a time.
+# Objects that exist by now live as long as the process. Scanning them took 0.1 s in each garbage collection.
 gc.collect()
 gc.freeze()

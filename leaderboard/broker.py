@@ -1,9 +1,9 @@
 """The queue as the site sees it: a doorbell for runners, and small chores for the site's own worker.
 
-No truth lives here. A message to the queue `gpu.<hardware>` only says that there is work; the runner that hears it
-claims the next over HTTP. So a broker that is down costs nobody anything but time: ringing never raises, and the
-sweeper rings again. Rings are sent after commit, by threads that still hold a database connection: a broker that hangs
-is given ANSWER_TIMEOUT_S and then left alone for PAUSE_S. The runner's actor is not imported: its message is built by
+The broker holds no truth. A message to the queue `gpu.<hardware>` only announces work; the runner that receives it
+claims the next job over HTTP. A broker that is down therefore costs only time: ringing never raises, and the sweeper
+rings again. Rings are sent after commit, by threads that still hold a database connection, so a broker that hangs
+gets ANSWER_TIMEOUT_S and is then left alone for PAUSE_S. The runner's actor is not imported: its message is built by
 hand.
 """
 
@@ -25,22 +25,25 @@ from redis.retry import Retry
 
 SITE_QUEUE: Final = "site"
 DOORBELL: Final = "doorbell"  # the runner's actor
-DOORBELL_MAX_AGE_MS: Final = 60_000  # an older ring says nothing that the sweeper has not said again
-HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a worker that was killed is noticed after this
+DOORBELL_MAX_AGE_MS: Final = 60_000  # the sweeper has repeated an older ring
+HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a killed worker is noticed after this time
 ALWAYS_MAINTAIN: Final = 1_000_000  # of a million commands
 ANSWER_TIMEOUT_S: Final = 0.5
-TRIES_AGAIN: Final = 1  # with a new connection, where the broker was restarted
+TRIES_AGAIN: Final = 1  # with a new connection, after a restart of the broker
 PAUSE_S: Final = 15.0  # as often as the sweeper rings
 
 log = structlog.get_logger(__name__)
 
 
 class BrokerIsAway(redis.RedisError):
-    """It did not answer lately, so that nobody asked it."""
+    """The broker did not answer recently, so the call was not made."""
 
 
 class Breaker:
-    """Calls to the broker. After a failure, one call each PAUSE_S tries again; the others fail at once."""
+    """Circuit breaker for calls to the broker.
+
+    After a failure, one call each PAUSE_S tries again; the rest fail at once.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -51,7 +54,7 @@ class Breaker:
             if self._try_at > time.monotonic():
                 raise BrokerIsAway(f"did not answer within the last {PAUSE_S:.0f} s")
             if self._try_at:
-                self._try_at = time.monotonic() + PAUSE_S  # others wait while this call tries
+                self._try_at = time.monotonic() + PAUSE_S  # concurrent calls fail at once while this call tries
         try:
             answer = act()
         except (redis.RedisError, dramatiq.errors.BrokerError):
@@ -69,7 +72,7 @@ breaker: Final = Breaker()
 
 @cache
 def get_broker() -> RedisBroker:
-    """The one broker of this process. Making it opens no connection."""
+    """Return the only broker of this process. Creating it opens no connection."""
     client = redis.Redis.from_url(
         settings.BROKER_URL,
         socket_timeout=ANSWER_TIMEOUT_S,
@@ -86,7 +89,7 @@ def gpu_queue(hardware: str) -> str:
 
 
 def ring(*, hardware: str, hint: str) -> bool:
-    """Tell one runner of this hardware that there is work. False where the broker did not take it."""
+    """Announce work to one runner of this hardware. False: the broker did not take the message."""
     message: dramatiq.Message[None] = dramatiq.Message(
         queue_name=gpu_queue(hardware),
         actor_name=DOORBELL,
@@ -103,7 +106,7 @@ def ring(*, hardware: str, hint: str) -> bool:
 
 
 def send_chore(actor_name: str, **kwargs: str) -> bool:
-    """Ask the site's own worker for a chore (leaderboard/actors.py) that may be lost and may be done twice."""
+    """Send the site's own worker a chore (leaderboard/actors.py). A chore may be lost and may be done twice."""
     message: dramatiq.Message[None] = dramatiq.Message(
         queue_name=SITE_QUEUE, actor_name=actor_name, args=(), kwargs=dict(kwargs), options={}
     )
@@ -116,7 +119,7 @@ def send_chore(actor_name: str, **kwargs: str) -> bool:
 
 
 def rings_waiting(hardware: str) -> int | None:
-    """Doorbells that no runner has answered yet; None where the broker does not say."""
+    """Return the number of doorbells that no runner has answered yet; None: the broker does not answer."""
     try:
         return int(breaker.call(lambda: get_broker().do_qsize(gpu_queue(hardware))))
     except (redis.RedisError, dramatiq.errors.BrokerError) as error:
@@ -125,7 +128,7 @@ def rings_waiting(hardware: str) -> int | None:
 
 
 def answers() -> bool:
-    """Whether the broker answers now, or did when it was asked last."""
+    """Return whether the broker answers now, or did at the last call."""
     try:
         return bool(breaker.call(lambda: get_broker().client.ping()))
     except redis.RedisError:

@@ -1,6 +1,6 @@
-"""Typed readers of the environment: the only module of the site that looks at `os.environ`.
+"""Typed readers of the environment: the only module of the site that reads `os.environ`.
 
-Every reader names the variable, the value it met and what would do. Secrets come from here and nowhere else; their
+The error of every reader names the variable, its value and the valid values. Secrets come only from here; their
 values never appear in an error.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 from typing import Final
 
-SERVES_REQUESTS = False  # whether this process is a web process: it gives up sooner
+SERVES_REQUESTS = False  # whether this process is a web process, which has shorter time limits
 
 _TRUE: Final = ("1", "true", "yes", "on")
 _FALSE: Final = ("0", "false", "no", "off", "")
 
 
 class ConfigError(RuntimeError):
-    """The environment does not say what the site needs to know; the operator can mend it."""
+    """The environment lacks a setting or has an invalid value. The operator can fix it."""
 
 
 def text(name: str, default: str | None = None) -> str:
@@ -75,12 +75,12 @@ def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
 
 
 def words(name: str, default: tuple[str, ...]) -> list[str]:
-    """A list, separated by commas or blanks."""
+    """Read a list, separated by commas or blanks."""
     return text(name, " ".join(default)).replace(",", " ").split()
 
 
 def choose_settings(module: str, *, serves_requests: bool = False) -> None:
-    """Name Django's settings, unless the operator named others."""
+    """Name Django's settings module, unless the operator has named a different module."""
     global SERVES_REQUESTS  # before the settings are read, once a process
     SERVES_REQUESTS = serves_requests
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", module)

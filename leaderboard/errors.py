@@ -1,10 +1,10 @@
-"""What can go wrong in the site, by whose fault it is.
+"""Errors of the site, by the party at fault.
 
 SiteError
-├── UserError        the sender can mend it: names field, value, what is wrong and the way out
-│   └── RateLimited  the same, later: says in how many seconds
-├── StaleLease       a runner speaks for an attempt that is no longer its own: it must stop working on it
-└── IllegalMove      a state change that the table in judging/states.py does not know: a bug, never shown
+├── UserError        the sender can fix it: names field, value, problem and way out
+│   └── RateLimited  the sender can retry, after a number of seconds that it names
+├── StaleLease       a runner reports on an attempt that it no longer holds: it must stop working on it
+└── IllegalMove      a state change that the table in judging/states.py does not contain: a bug, never shown
 
 Only UserError's text reaches a person.
 """
@@ -29,7 +29,7 @@ class UserError(SiteError):
         self.status = status
 
     def as_json(self) -> dict[str, Any]:
-        """The body that docs/http.md promises for every error."""
+        """Return the body that docs/http.md defines for every error."""
         return {
             "detail": f"{self.field}: {self.message}",
             "errors": [{"field": self.field, "value": self.value, "message": self.message}],
@@ -47,7 +47,7 @@ class StaleLease(SiteError):
 
 
 class IllegalMove(SiteError):
-    """A transition that is not in the table."""
+    """A state change that is not in the table."""
 
 
 def _shown(value: object) -> str | int | float | bool | None:

@@ -5,20 +5,20 @@
                     fingerprints → enqueue (event, bell)
     (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
     take_report     report.record_report → screen → publish | hold | withdraw
-                    … and where that takes first place of a contest: a confirmation is asked for
-                    what it cost is given back where we failed
+                    … and a confirmation, if the result takes first place of a contest
+                    the cost is given back if the site failed to judge
     take_confirmation  keep its verdict; a kernel that failed on fresh seeds is held
-    clear_result …  review.decide (a person, once or by two) → publish | withdraw: what the case then comes to
-    reject_result   the same, and the kernel's other runs are held along with it, unless that is not wanted
-    suspend_account review.suspend → withdraw all of it; reinstate_account: publish again what may rank
-    link_logins     two logins of one person; what of them is suspended counts for both; unlink_login takes it back
-    retract         (standings/retract.py) its kernel's lines go; restore_entry publishes them again
+    clear_result …  review.decide (a person, once or by two) → publish | withdraw, by the new state of the case
+    reject_result   the same; the kernel's remaining runs are held along with it, unless the reviewer declines that
+    suspend_account review.suspend → withdraw all its lines; reinstate_account: publish again every result that may rank
+    link_logins     two logins of one person: a suspension of either counts for both; unlink_login reverses it
+    retract         (standings/retract.py) the kernel's lines go; restore_entry publishes them again
     import_set      uploads.apply_upload → a gate for each new version: an admission test
     add_board       edit_boards.add_board → the same for its version
-    apply_rejudging (rejudgings.py) a set out of the shadow: its attempts become current → screen → publish | …
-    claim_work      what a runner gets next: an attempt, or a confirmation or an admission test where nothing else waits
+    apply_rejudging (rejudging/apply.py) a set out of the shadow: its attempts become current → screen → publish | …
+    claim_work      a runner's next job: an attempt; without one, a confirmation or an admission test
 
-The rooms below do not know each other upwards; only this page does.
+The packages below do not import each other upwards; only this module connects them.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ from leaderboard.submissions.quota import check_quota
 from leaderboard.submissions.tokens import read
 from runner.wire import Job, Report
 
-PATIENCE: Final = timedelta(minutes=5)  # what waits longer takes turns with attempts
+PATIENCE: Final = timedelta(minutes=5)  # after this wait, work of other kinds takes turns with attempts
 OTHER_WORK: Final = (AdmissionTest, Confirmation)
-# Every claim asks it twice, so it is written out: the ORM takes longer to make its text than the database to answer.
+# Every claim runs this query twice, so it is raw SQL: the ORM takes longer to build it than the database to answer it.
 _LOOK: Final = """
 SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND state = ANY(%(judging)s))
        OR EXISTS (SELECT FROM admissions_admissiontest WHERE runner_id = %(runner)s AND state = %(running)s)
@@ -100,7 +100,10 @@ def submit(
     now: datetime,
     licence: str = "",
 ) -> Submission:
-    """Take a submission in and queue it. Raises UserError that names the field; never fails for want of the broker."""
+    """Take a submission in and queue it.
+
+    Raises UserError that names the field. A broker that is down never fails a submission.
+    """
     checked = intake.check(
         owner=owner,
         board_slug=board_slug,
@@ -113,11 +116,12 @@ def submit(
     )
     check_admitted(checked.board)
     suspending.check_not_suspended(owner, checked.board.competition)
-    _check_quotas(owner.account, checked, now)  # without a lock: a quota that is used up costs no reading of the source
+    _check_quotas(owner.account, checked, now)  # without a lock: an exhausted quota costs no reading of the source
     source = read(checked.source)
     taken = fingerprints.take(source, checked.board.version)
     with transaction.atomic():
-        # One at a time, or two could share the last place; and by whichever login, it is the account's.
+        # The lock keeps two submissions from sharing the last place of a quota. The submission belongs to the account,
+        # whichever login sends it.
         owner = User.objects.select_for_update(no_key=True).get(pk=owner.account_id)
         _check_quotas(owner, checked, now)
         entrant = entering.enter_by_submitting(user=owner, competition=checked.board.competition, now=now)
@@ -148,9 +152,9 @@ def enter(
     division: str = "",
     model_name: str = "",
 ) -> Entrant:
-    """Enter a competition, or accept its rules anew. `division`: "": people, where that is one.
+    """Enter a competition, or accept its rules anew. `division` "": people, if the competition has that division.
 
-    A code that is good stays used where the rules have yet to be accepted: one has to see them first.
+    A valid code stays redeemed if the rules are not accepted yet: a person can read the rules only after redeeming it.
     """
     if code:
         redeem_code(text=code, user=user, now=now)
@@ -160,7 +164,10 @@ def enter(
 
 @transaction.atomic
 def import_set(*, upload: SetUpload, actor: User, now: datetime) -> bool:
-    """What an organiser was shown becomes true; nothing of it takes submissions before it passed its admission test."""
+    """Apply the upload that an organiser has previewed.
+
+    New versions take submissions only after their admission test.
+    """
     applied = apply_upload(upload=upload, actor=actor, now=now)
     if applied:
         ask_for_imported(actor=actor, now=now)
@@ -169,7 +176,10 @@ def import_set(*, upload: SetUpload, actor: User, now: datetime) -> bool:
 
 @transaction.atomic
 def add_board(*, competition: Competition, actor: User, now: datetime, **settings: Any) -> Board:
-    """`settings` of edit_boards.add_board. It takes no submissions before its version passed its admission test."""
+    """Add a board; `settings` as in edit_boards.add_board.
+
+    It takes submissions only after its version's admission test.
+    """
     board = edit_boards.add_board(competition=competition, actor=actor, now=now, **settings)
     ask_for_added(board=board, actor=actor, now=now)
     return board
@@ -177,25 +187,25 @@ def add_board(*, competition: Competition, actor: User, now: datetime, **setting
 
 @transaction.atomic
 def claim_work(*, runner: Runner, now: datetime) -> Job | None:
-    """An attempt if there is one; other work where there is none. What has waited for longer than PATIENCE takes turns
-    with attempts: an import of a whole set keeps nobody waiting for all of it.
+    """Return the runner's next job: an attempt, or a confirmation or an admission test if no attempt waits.
 
-    A runner that holds something gets that again, so a claim whose answer was lost may be repeated. The lock on its row
-    lets one claim of a runner follow another, whatever kind of work they find.
+    Work that has waited longer than PATIENCE takes turns with attempts, so that the import of a whole set does not
+    delay submissions until it is finished. A runner that already holds work gets it again, so a claim whose answer was
+    lost may be repeated. The lock on the runner's row serialises its claims, whatever kind of work they find.
     """
     asked_before = now - PATIENCE
     holds, _ = _look(runner, asked_before=asked_before)
     if holds:
-        lock_held(runner)  # before its own row: reports and sweeps lock in this order, too
+        lock_held(runner)  # before the runner's row: reports and sweeps lock in this order, too
     may_work = lock_able(runner, now=now)
-    # Once more under the lock: another claim of this runner may have been faster.
+    # Check again under the lock: another claim of this runner may have been faster.
     holds, others_wait = _look(runner, asked_before=asked_before)
     if holds:
         locked = Runner.objects.select_for_update().get(pk=runner.pk)
         for again in (claim_again, claim_test_again, claim_confirmation_again):
             if job := again(runner=locked, now=now):
                 return job
-        may_work = lock_able(runner, now=now)  # the loss may have suspended it
+        may_work = lock_able(runner, now=now)  # the loss may have suspended the runner
     if not may_work:
         return None
     overdue = None
@@ -212,7 +222,7 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
 
 
 def _look(runner: Runner, *, asked_before: datetime) -> tuple[bool, bool]:
-    """Whether the runner holds work of any kind, and whether work that is no attempt waits since then."""
+    """Return whether the runner holds any work, and whether work besides attempts has waited since `asked_before`."""
     given: dict[str, Any] = {
         "runner": runner.pk,
         "hardware": runner.hardware,
@@ -228,20 +238,22 @@ def _look(runner: Runner, *, asked_before: datetime) -> tuple[bool, bool]:
 
 
 def _is_others_turn(runner: Runner) -> bool:
-    """Did this runner take an attempt after the last other work that it took? Tokens come from one sequence: the larger
-    one was taken later."""
+    """Return whether this runner took an attempt after its last confirmation or admission test.
+
+    Tokens come from one sequence, so the larger token was taken later.
+    """
     taken = [kind.objects.filter(runner=runner).aggregate(last=Max("token"))["last"] or 0 for kind in OTHER_WORK]
     return not any(taken) or Attempt.objects.filter(runner=runner, token__gt=max(taken)).exists()
 
 
 @transaction.atomic
 def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
-    """Keep a runner's report and settle what follows from it. False: this attempt's report is kept already."""
+    """Keep a runner's report and apply its consequences. False: this attempt's report is kept already."""
     result = record_report(runner=runner, report=report, now=now)
     if result is None:
         return False
     if result.attempt.is_shadow:
-        return True  # nothing follows until its set is applied
+        return True  # no consequences until its set is applied
     give_back_if_ours(result.attempt, now=now)
     submission = result.attempt.submission
     if submission.mode == "ranked":
@@ -252,7 +264,7 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
 
 @transaction.atomic
 def take_confirmation(*, pk: int, runner: Runner, report: Report, now: datetime) -> bool:
-    """Keep what a runner found about a record. False: this confirmation's report is kept already."""
+    """Keep a runner's report on a record. False: this confirmation's report is kept already."""
     asked = record_confirmation(pk=pk, runner=runner, report=report, now=now)
     if asked is None:
         return False
@@ -265,7 +277,7 @@ def take_confirmation(*, pk: int, runner: Runner, report: Report, now: datetime)
 def clear_result(
     *, result: Result, actor: User, reason: str, now: datetime, public_reason: str = "", seen: int | None = None
 ) -> Decision:
-    """A reviewer finds a held result sound: it ranks, by its time of submission, once all it takes say so."""
+    """Clear a held result. It ranks by its time of submission once all required reviewers have cleared it."""
     rank = would_rank(result)
     two_person_rule = result.attempt.submission.board.competition.two_person_rule
     decision = decide.clear(
@@ -294,7 +306,10 @@ def reject_result(
     seen: int | None = None,
     hold_others: bool = True,
 ) -> Decision:
-    """`hold_others`: of its kernel; they leave the ranking until somebody has decided on each."""
+    """Reject a result.
+
+    `hold_others`: hold the kernel's remaining runs, which leave the board until a person decides on each.
+    """
     runs = publication.lock_runs(result)
     others = publication.others_of(result, runs) if hold_others else []
     decision = decide.reject(
@@ -313,7 +328,7 @@ def reject_result(
 
 @transaction.atomic
 def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
-    """What was published by the decision goes; what was taken down by it, or held along with it, comes back."""
+    """Undo a decision: lines that it published go; results that it took down or held along come back."""
     runs = publication.lock_runs(result)
     decision = decide.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
     released = release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
@@ -339,7 +354,7 @@ def answer_appeal(
 
 @transaction.atomic
 def hold_result(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
-    """A reviewer holds what ranks: its line goes until somebody has decided."""
+    """Hold a ranking result. Its line goes until a person has decided."""
     case = hold(result=result, actor=actor, reason=reason, now=now)
     publication.stand(result, now)
     return case
@@ -349,7 +364,7 @@ def hold_result(*, result: Result, actor: User, reason: str, now: datetime) -> C
 def suspend_account(
     *, user: User, competition: Competition | None, actor: User, reason: str, now: datetime
 ) -> Suspension:
-    """Every line that this account earned goes at once, here or everywhere; those of team mates stay."""
+    """Suspend an account in one competition, or in all. Its own lines go at once; those of team mates stay."""
     row = suspending.suspend(user=user, competition=competition, actor=actor, reason=reason, now=now)
     publication.stand_all(user, competition, now)
     return row
@@ -359,7 +374,7 @@ def suspend_account(
 def reinstate_account(
     *, user: User, competition: Competition | None, actor: User, reason: str, now: datetime
 ) -> Suspension:
-    """What may rank comes back, by its time of submission."""
+    """Reinstate an account. Its results that may rank come back, by their time of submission."""
     row = suspending.reinstate(user=user, competition=competition, actor=actor, reason=reason, now=now)
     publication.stand_all(user, competition, now)
     return row
@@ -367,7 +382,10 @@ def reinstate_account(
 
 @transaction.atomic
 def link_logins(*, now: datetime, **told: Any) -> User:
-    """`told`: of one_person.link_logins. Where one of the two is suspended, the account that they are is."""
+    """Link two logins of one person; `told` as in one_person.link_logins.
+
+    A suspension of either login covers the account.
+    """
     account = one_person.link_logins(now=now, **told)
     if suspending.was_ever_suspended(account):
         publication.stand_all(account, None, now)
@@ -376,7 +394,7 @@ def link_logins(*, now: datetime, **told: Any) -> User:
 
 @transaction.atomic
 def unlink_login(*, login: User, actor: User, reason: str, now: datetime) -> None:
-    """Two accounts again: a suspension stays with the login that it was said of."""
+    """Split an account into two again. A suspension stays with the login that it was pronounced on."""
     account = login.account
     was_suspended = suspending.was_ever_suspended(account)
     unlink(login=login, actor=actor, reason=reason, now=now)
@@ -386,7 +404,10 @@ def unlink_login(*, login: User, actor: User, reason: str, now: datetime) -> Non
 
 @transaction.atomic
 def restore_entry(*, submission: Submission, actor: User, reason: str, now: datetime) -> int:
-    """Undo a retraction: what of the kernel's runs nothing else stands against is published again. Says how many."""
+    """Undo a retraction: publish the kernel's runs again unless another reason bars them.
+
+    Return the number of its lines.
+    """
     if not restore(submission=submission, actor=actor, reason=reason, now=now):
         return 0
     publication.stand_each(kernel_runs(submission), now)
@@ -394,7 +415,7 @@ def restore_entry(*, submission: Submission, actor: User, reason: str, now: date
 
 
 def _ask_hint_later(result: Result) -> None:
-    """Words for who reviews it, where it waits for somebody and there is a checker to ask."""
+    """Ask the configured checker, after the commit, for a hint to the reviewers if the result is held."""
     if settings.HINT_COMMAND and not may_stand(result):
         told = {"submission_id": str(result.attempt.submission_id)}
         transaction.on_commit(lambda: broker.send_chore(ASK_HINT, **told))

@@ -1,7 +1,7 @@
-"""Whether a result has a line on its board: the one place that publishes and withdraws, whatever the reason.
+"""Whether a result has a line on its board: the only module that publishes and withdraws, whatever the reason.
 
-pipeline.py calls it after a report, a decision, a suspension, a set of re-judgings. A result has a line where its
-numbers can rank, review lets it and its account may compete; it is looked at once, when it comes.
+pipeline.py calls it after a report, a decision, a suspension or a set of re-judgings. A result has a line if its
+numbers can rank, review lets it and its account may compete. Rules screen it once, when it arrives.
 """
 
 from __future__ import annotations
@@ -38,15 +38,18 @@ from leaderboard.submissions.models import Submission
 
 
 def settle(result: Result, now: datetime) -> None:
-    """A line stands only while the newest verdict on its submission is a pass that nothing holds."""
+    """Screen a new result and update its line.
+
+    A line stands only while the submission's newest verdict is an unheld pass.
+    """
     if result.outcome == "infra_error" or is_spoiled(result.outcome, result.reason):
-        return  # our failure says nothing about the kernel: what an earlier attempt earned stays
+        return  # a failure of the site does not concern the kernel: an earlier attempt's result stays
     look(result, now)
     stand(result, now)
 
 
 def look(result: Result, now: datetime) -> None:
-    """A case is opened where a person has something to say before it ranks, or may overturn what the verdict says."""
+    """Open a case if a person must look at the result before it ranks, or may overturn its verdict."""
     if rejects_by_itself(result):
         open_case(result=result, now=now, by_itself=True)
     elif could_rank(result):
@@ -58,8 +61,10 @@ def look(result: Result, now: datetime) -> None:
 
 
 def look_all(results: Sequence[Result], now: datetime) -> dict[int, float | None]:
-    """The same of many, each beside what stood before all of them. Answers each result's share of the speed of light,
-    which only its report tells."""
+    """Screen many results, each against the board as it was before all of them.
+
+    Return each result's share of the speed of light by result key. Only the report contains it.
+    """
     open_cases(results=[result for result in results if rejects_by_itself(result)], now=now, by_itself=True)
     ranking = [result for result in results if could_rank(result)]
     compared, incumbents = Compared(ranking), _incumbents(ranking)
@@ -73,7 +78,7 @@ def look_all(results: Sequence[Result], now: datetime) -> dict[int, float | None
 
 
 def foresee_held(results: Sequence[Result], now: datetime) -> set[int]:
-    """Results that look_all would open a case of. Writes and locks nothing."""
+    """Return the keys of results that look_all would open a case for. Writes and locks no row."""
     ranking = [result for result in results if could_rank(result)]
     compared, incumbents = Compared(ranking), _incumbents(ranking)
     held = {result.pk for result in results if rejects_by_itself(result)} | set(stopped_before(ranking))
@@ -101,7 +106,7 @@ def stand(result: Result, now: datetime) -> None:
 
 
 def stand_all(user: User, competition: Competition | None, now: datetime) -> None:
-    """Every ranked submission of this account, here or everywhere."""
+    """Update the line of every ranked submission of this account, in one competition or in all."""
     where = {} if competition is None else {"board__competition": competition}
     stand_each(newest_verdicts(owner__in=logins_of(user), **where), now)
 
@@ -114,14 +119,14 @@ def stand_each(results: Iterable[Result], now: datetime) -> None:
 
 
 def lock_runs(result: Result) -> list[Result]:
-    """All of its kernel, locked in one order: two who decide on two of them never wait for one another."""
+    """Lock and return all runs of the result's kernel, in key order: concurrent decisions never deadlock."""
     attempts = [run.attempt_id for run in kernel_runs(result.attempt.submission)]
     list(Attempt.objects.select_for_update().filter(pk__in=attempts).order_by("pk").values_list("pk"))
     return kernel_runs(result.attempt.submission)
 
 
 def others_of(result: Result, runs: Iterable[Result]) -> list[Result]:
-    """Of these runs of its kernel: those with a line, and those without only as they were held along with another."""
+    """Return the kernel's remaining runs that have a line, or lack it only after being held along with a run."""
     submission = result.attempt.submission
     others = [run for run in runs if run.attempt.submission_id != submission.pk]
     lines = set(kernel_lines(submission).values_list("submission", flat=True))
@@ -130,15 +135,15 @@ def others_of(result: Result, runs: Iterable[Result]) -> list[Result]:
 
 
 def may_rank(result: Result) -> bool:
-    """It could rank, review lets it, its account may."""
+    """Return whether the result could rank, review lets it and its account may compete. Locks the account."""
     submission = result.attempt.submission
-    User.objects.select_for_update(no_key=True).get(pk=submission.owner.account_id)  # not while it is being suspended
+    User.objects.select_for_update(no_key=True).get(pk=submission.owner.account_id)  # against a concurrent suspension
     may = not is_suspended(submission.owner, submission.board.competition)
     return may and could_rank(result) and may_stand(result)
 
 
 def all_that_may_rank(results: Sequence[Result]) -> set[int]:
-    """The same of many whose accounts the caller has locked (lock_all)."""
+    """Return the keys of results that may rank. The caller has locked their accounts (lock_all)."""
     suspended: dict[int, set[int]] = {}
     for competition in {result.attempt.submission.board.competition for result in results}:
         owners = {result.attempt.submission.owner_id for result in results}
@@ -154,7 +159,7 @@ def all_that_may_rank(results: Sequence[Result]) -> set[int]:
 
 
 def lock_all(results: Iterable[Result]) -> None:
-    """Accounts, then entrants, then boards, each in the order of their keys: two sets of results never deadlock."""
+    """Lock accounts, then entrants, then boards, each in the order of keys: two sets of results never deadlock."""
     submissions = [result.attempt.submission for result in results]
     lock_accounts(submission.owner.account_id for submission in submissions)
     lock_entrants(submission.entrant_id for submission in submissions)
@@ -162,19 +167,28 @@ def lock_all(results: Iterable[Result]) -> None:
 
 
 def could_rank(result: Result) -> bool:
-    """Whatever a person thinks of it. One that was rejected by itself has no time, so it cannot, overturned or not."""
+    """Return whether the result's numbers can rank, before any review.
+
+    A result that its verdict rejected by itself has no time, so it cannot rank even if the verdict is overturned.
+    """
     return result.outcome == "passed" and result.ratio is not None and not refusal(telemetry=result.telemetry)
 
 
 def _publish(result: Result, now: datetime) -> None:
-    """Its line is on the board; where it takes first place from somebody in a contest, five more runs must show it."""
+    """Publish the result's line.
+
+    If it takes another entrant's first place in a contest, ask for five confirming runs.
+    """
     first = _leader(result)
     publish(result=result, now=now)
     confirm_if_first(result, first, now)
 
 
 def _leader(result: Result) -> Value | None:
-    """A first place in an epoch that the contest does not rank is no record."""
+    """Return the leader of the result's contest.
+
+    A first place in an epoch that the contest does not rank is no record.
+    """
     submission = result.attempt.submission
     if RankedEpochs([submission.board]).of(submission.board, Stage.CONTEST) != result.epoch:
         return None
@@ -182,7 +196,10 @@ def _leader(result: Result) -> Value | None:
 
 
 def leaders(results: Iterable[Result]) -> list[tuple[Result, Value]]:
-    """Who leads each contest that these, not published yet, are of; beside the fastest of them, which may lead next."""
+    """Return each contest's fastest result of these, which may lead next, with the contest's current leader.
+
+    The results are not published yet. Contests without a leader are left out.
+    """
     fastest: dict[tuple[int, str, Stage], Result] = {}
     for result in sorted(results, key=lambda result: (result.ratio or 0.0, result.pk), reverse=True):
         submission = result.attempt.submission
@@ -192,10 +209,10 @@ def leaders(results: Iterable[Result]) -> list[tuple[Result, Value]]:
 
 
 def confirm_if_first(result: Result, first: Value | None, now: datetime) -> None:
-    """`first`: who led before this result was published.
+    """Ask for a confirmation if this result took first place. `first`: the leader before this result was published.
 
-    Whoever is first as that line went away, held anew or withdrawn, took nothing: runs against a faster kernel would
-    only end in a refusal, and so in a tie with it once it is back.
+    An entrant who leads only because the leader's line went away, held anew or withdrawn, took no first place. Runs
+    against a faster kernel would end in a refusal, and so in a tie with that kernel once it is back.
     """
     submission = result.attempt.submission
     if first is None or first.entrant_id == submission.entrant_id:

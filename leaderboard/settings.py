@@ -1,4 +1,4 @@
-"""Django's settings: one file for development, tests and production; what differs comes from env.py."""
+"""Django's settings: one file for development, tests and production; differences come from env.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from leaderboard import env
 from runner.wire import ANSWER_S
 
-# --- who we are ---
+# --- identity ---
 DEBUG = env.boolean("DEBUG", default=False)
 SECRET_KEY = env.secret("SECRET_KEY")
 SITE_URL = env.text("SITE_URL", "http://127.0.0.1:8000").rstrip("/")
@@ -80,11 +80,15 @@ TEMPLATES: list[dict[str, Any]] = [
     }
 ]
 
-# --- database: PostgreSQL only; a unix socket or TCP, whatever libpq understands ---
+# --- database: PostgreSQL only; a unix socket or TCP, in any form that libpq understands ---
 
 
 def _patience(name: str, requests_s: float, others_s: float) -> float:
-    """Seconds; 0: no limit. Nobody looks at a page that takes longer; worker, sweeper and commands may."""
+    """Return a time limit in seconds; 0: no limit.
+
+    A web process gives up early, because no visitor waits longer for a page. Worker, sweeper and commands may take
+    longer.
+    """
     return env.seconds(name, requests_s if env.SERVES_REQUESTS else others_s, least=0, most=86_400)
 
 
@@ -98,7 +102,8 @@ DATABASE_TIMEOUTS_S = {  # by PostgreSQL's names
 def _database(url: str, pool_max: int) -> dict[str, Any]:
     parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
     limits = " ".join(f"-c {name}={round(1000 * limit)}" for name, limit in DATABASE_TIMEOUTS_S.items())  # milliseconds
-    # All queries are short, so compiling them would take longer than running them. The address's own options win.
+    # All queries are short, so JIT compilation would take longer than running them. Options of the address take
+    # precedence.
     options: dict[str, Any] = {"options": f"-c jit=off {limits} {parts.pop('options', '')}".strip()}
     if pool_max:
         options["pool"] = {"min_size": 1, "max_size": pool_max, "timeout": 10}
@@ -110,7 +115,7 @@ def _database(url: str, pool_max: int) -> dict[str, Any]:
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
         "OPTIONS": {**parts, **options},
-        "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool, with its server, is replaced, within seconds
+        "CONN_HEALTH_CHECKS": True,  # replaces, within seconds, a connection that died in the pool with its server
     }
     if not settings["NAME"]:
         raise env.ConfigError("DATABASE_URL names no database; expected postgresql://user:password@host/database")
@@ -150,13 +155,13 @@ SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 31_536_000 if _https else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-if env.boolean("BEHIND_PROXY", default=False):  # only where a proxy sets the header and strips a client's own
+if env.boolean("BEHIND_PROXY", default=False):  # only behind a proxy that sets the header and strips a client's own
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
 # --- static files ---
 STATIC_URL = "/static/"
-STATIC_ROOT = env.text("STATIC_ROOT", "") or None  # where `collectstatic` puts them, if anybody runs it
-WHITENOISE_USE_FINDERS = True  # serves from the apps as well, so that nothing must be collected first
+STATIC_ROOT = env.text("STATIC_ROOT", "") or None  # where `collectstatic` puts them; optional
+WHITENOISE_USE_FINDERS = True  # serves from the apps as well, so that collecting is optional
 WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -190,15 +195,15 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- limits of size ---
-REQUEST_LIMIT_BYTES = 20_000_000  # of any request's body; asgi.py stops reading there (a report may have 16 MB)
+REQUEST_LIMIT_BYTES = 20_000_000  # of any request's body; asgi.py stops reading at this size (a report may have 16 MB)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_500_000  # of a form without its files; a submission may have 1 MB
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
 DATA_UPLOAD_MAX_NUMBER_FILES = 4
 
-# --- limits of rate and time: what a competitor may use, what a runner must keep ---
-SUBMISSIONS_PER_HOUR = env.whole("SUBMISSIONS_PER_HOUR", 60, least=1, most=100_000)  # an owner
-UNFINISHED_AT_ONCE = env.whole("UNFINISHED_AT_ONCE", 10, least=1, most=10_000)  # an owner's queued and running
+# --- limits of rate and time, for competitors and runners ---
+SUBMISSIONS_PER_HOUR = env.whole("SUBMISSIONS_PER_HOUR", 60, least=1, most=100_000)  # per owner
+UNFINISHED_AT_ONCE = env.whole("UNFINISHED_AT_ONCE", 10, least=1, most=10_000)  # queued and running, per owner
 LEASE_S = env.seconds("LEASE_S", 60, least=1, most=3600)
 RENEW_S = env.seconds("RENEW_S", 15, least=0.1, most=1200)
 if RENEW_S * 2 > LEASE_S:
@@ -207,8 +212,8 @@ if RENEW_S * 2 > LEASE_S:
     )
 CLAIM_TIMEOUT_S = env.seconds("CLAIM_TIMEOUT_S", 8, least=0.1, most=ANSWER_S - 1)  # the runner gives up at ANSWER_S
 ATTEMPT_OVERHEAD_S = env.seconds("ATTEMPT_OVERHEAD_S", 900, least=1, most=86_400)  # beyond a problem's own timeouts
-HINT_COMMAND = env.words("HINT_COMMAND", ())  # such as `kernelguard --api-mode`: review/hint.py; none: nobody is asked
-REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  # the first wait for a calmer machine
+HINT_COMMAND = env.words("HINT_COMMAND", ())  # `kernelguard --api-mode`: review/rules/static_check.py; (): no checker
+REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  # first wait for a calmer machine
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
 
 # --- logs: one JSON object a line, the same from Django, the worker and the sweeper ---

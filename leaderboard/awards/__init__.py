@@ -1,1 +1,1 @@
-"""Who wins which prize: proposed from the final standing, confirmed by runs, approved and announced by organisers."""
+"""Winners of prizes: proposed from the final standing, confirmed by runs, approved and announced by organisers."""

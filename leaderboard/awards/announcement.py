@@ -28,17 +28,20 @@ def place(number: int) -> str:
 
 
 def money(amount: Decimal | str, currency: str) -> str:
-    """As in "EUR 1,000" or "EUR 12.50": the currency's code, since a sign such as $ says several."""
+    """Format an amount, as in "EUR 1,000" or "EUR 12.50".
+
+    It uses the currency's code because a sign like $ is ambiguous.
+    """
     return f"{currency}{THIN}{Decimal(amount):,.2f}".removesuffix(".00")
 
 
 def won(winner: Mapping[str, Any]) -> str:
-    """What a winner gets; "" for the honour alone."""
+    """Describe a winner's prize; "" for the honour alone."""
     return " and ".join([*(money(one["amount"], one["currency"]) for one in winner["money"]), *winner["things"]])
 
 
 def announcement(award: Award) -> tuple[str, str]:
-    """Title and text."""
+    """Return title and text."""
     names = names_of([award.content])
     lines = [
         f"{place(winner['place'])} place{' (shared)' if winner['shared_by'] > 1 else ''}: "

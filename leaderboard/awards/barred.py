@@ -1,6 +1,6 @@
-"""Which entrants may not win a track, and why: division, what they declared, suspension, a result under review.
+"""Entrants who may not win a track, with the reason: division, declaration, suspension, a result under review.
 
-And what has to be waited for before anybody wins it.
+Also the results and submissions that an award must wait for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GONE: Final = "nobody competes in it any more: all who did have left"
 
 
 def barred_entrants(track: Track, entrants: Sequence[int], *, now: datetime) -> dict[int, str]:
-    """Of these entrants, those who may not win, each with the first reason that holds."""
+    """Return the entrants of these who may not win, each with its first reason."""
     members = _members(entrants)
     peopled, suspended = {entrant for entrant, _, _ in members}, _suspended(track, members)
     held = set(held_entrants(track, now=now))
@@ -45,13 +45,13 @@ def barred_entrants(track: Track, entrants: Sequence[int], *, now: datetime) -> 
 
 
 def held_entrants(track: Track, *, now: datetime) -> list[int]:
-    """Who has a result of the contest on a board of this track that nobody has decided on."""
+    """Return the entrants with a contest result on a board of this track that still waits for a decision."""
     held = held_results().filter(_of_contest(track, now, "attempt__submission"))
     return list(held.order_by().values_list("attempt__submission__entrant", flat=True).distinct())
 
 
 def unjudged(track: Track, *, now: datetime) -> int:
-    """Submissions to the contest on a board of this track whose attempt is not finished."""
+    """Count the contest submissions on boards of this track whose attempt is not finished."""
     sent = Attempt.objects.current().unfinished().filter(_of_contest(track, now, "submission"))
     return sent.filter(submission__mode="ranked").count()
 
@@ -73,13 +73,13 @@ def _ineligible(track: Track, entrant: Entrant) -> str:
 
 
 def _members(entrants: Sequence[int]) -> list[tuple[int, int, bool]]:
-    """Who is in them now: entrant, user, whether the account is open."""
+    """Return their current members: entrant, user, whether the account is open."""
     rows = Membership.objects.filter(entrant__in=entrants, left_at=None)
     return list(rows.values_list("entrant", "user", "user__is_active"))
 
 
 def _suspended(track: Track, members: Sequence[tuple[int, int, bool]]) -> set[int]:
-    """Entrants with a member who is suspended here or everywhere, or whose account is closed."""
+    """Return the entrants with a member who is suspended, here or everywhere, or whose account is closed."""
     barred = suspended_users([user for _, user, _ in members], track.competition)
     return {entrant for entrant, user, is_active in members if user in barred or not is_active}
 

@@ -1,11 +1,12 @@
-"""Which places of an award are in doubt, and how the runs that settle them stand.
+"""Places of an award that are in doubt, and the state of the runs that settle them.
 
-Of a board: whoever leads the group that takes a place, against the first one behind that group. First place is always
-confirmed, as a record is (docs/records.md); other places where the one behind is within REACH. Of several boards:
-whoever takes first place, on each board that it leads, against the first one behind; and two neighbours in the
-standing, on each board where the one that stands above is ahead within REACH. Who is tied is not confirmed: the
-track's tie rule decides between them, not speed. First to beat something is decided by the time of submission, and is
-not confirmed either.
+On a single board, the leader of each group that takes a prize is paired with the first entrant behind that group.
+First place is always confirmed, as a record is (docs/records.md); further places only if the entrant behind is within
+REACH. Over several boards, the winner of first place is paired with the first entrant behind on each board that the
+winner leads. Two neighbours in the standing are paired on each board where the upper of them leads within REACH.
+
+Tied entrants are not confirmed: the track's tie rule decides between them, not speed. A first-to-beat track is decided
+by the time of submission, and is not confirmed either.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from leaderboard.competitions.models import Track
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.standings.ranking.ranking import Place, Value
 
-REACH: Final = 0.05  # of the time of the one above
-MOST_PAIRS: Final = 40  # of one award
+REACH: Final = 0.05  # share of the upper kernel's time
+MOST_PAIRS: Final = 40  # per award
 
 Submissions = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two kernels on one board; `upper` stands above and is to be shown faster."""
+    """Two kernels on one board; `upper` ranks above and must be shown to be faster."""
 
     board: int
     where: str
     upper: int
     lower: int
-    gap: float  # share of the upper's time that the lower needs more
-    candidate: Submissions  # runs of the upper's kernel, the first one first
+    gap: float  # extra time of the lower kernel, as a share of the upper's time
+    candidate: Submissions  # runs of the upper's kernel, the earliest first
     incumbent: Submissions
 
     def to_json(self) -> dict[str, Any]:
@@ -54,7 +55,7 @@ class Pair:
 
 
 def pairs(track: Track, boards: list[BoardStanding], lines: Sequence[Line], outcome: Outcome) -> list[Pair]:
-    """`lines`: of those who may win."""
+    """Return the pairs to confirm, at most MOST_PAIRS. `lines`: entrants who may win."""
     won = [line for line in lines if line.entrant_id in {winner.entrant_id for winner in outcome.winners}]
     if track.kind == Track.FIRST_TO_BEAT or not won:
         return []
@@ -66,7 +67,10 @@ def pairs(track: Track, boards: list[BoardStanding], lines: Sequence[Line], outc
 
 
 def newest(found: Iterable[dict[str, Any]]) -> list[Confirmation | None]:
-    """For each pair (as JSON) its newest confirmation by the problem's current version: one query for all."""
+    """Return each pair's newest confirmation by the problem's current version: one query for all.
+
+    Pairs are in JSON form.
+    """
     pairs = list(found)
     if not pairs:
         return []
@@ -98,7 +102,7 @@ def _of_groups(boards: list[BoardStanding], won: Sequence[Line], lines: Sequence
 
 
 def _led_boards(boards: list[BoardStanding], won: Sequence[Line], lines: Sequence[Line]) -> Iterator[Pair]:
-    """Of those who take first place: on each board that one of them leads, the first one behind who may win, too."""
+    """Pair winners of first place, on each board that they lead, with the first eligible entrant behind."""
     may_win, best = {line.entrant_id for line in lines}, min(line.rank for line in lines)
     first = {line.entrant_id for line in won if line.rank == best}
     for one in boards:
@@ -110,7 +114,7 @@ def _led_boards(boards: list[BoardStanding], won: Sequence[Line], lines: Sequenc
 
 
 def _neighbours(won: Sequence[Line], lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
-    """Entrants one behind the other, of which the first one has a prize and the second is not tied with it."""
+    """Yield consecutive entrants of which the first has a prize and the second is not tied with it."""
     ordered = sorted(lines, key=lambda line: (line.rank, line.order))
     for above, below in itertools.pairwise(ordered):
         if above in won and above.rank != below.rank:

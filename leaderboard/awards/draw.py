@@ -1,6 +1,6 @@
-"""Who would win a track now, and from what: reads the contest's standing in full and everything else that decides.
+"""A track's winners as of now: reads the contest's full standing and everything further that decides.
 
-The digest of what was read is an award's basis: as long as it is the same, drawing again says the same.
+The digest of this input is an award's basis. While it is unchanged, drawing again gives the same winners.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from leaderboard.entrants.models import Entrant
 @dataclass(frozen=True)
 class Drawn:
     outcome: Outcome
-    pairs: tuple[Pair, ...]  # to be confirmed before it is approved
+    pairs: tuple[Pair, ...]  # to be confirmed before approval
     basis: str
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def offers_of(track: Track) -> list[Offer]:
 
 
 def names_of(contents: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Entrant → what the public reads, of all that awards speak of: one query."""
+    """Map every entrant in these awards to the name that the public reads: one query."""
     known = {one["entrant"] for content in contents for one in (*content["winners"], *content["skipped"])}
     known |= {pair[side] for content in contents for pair in content["pairs"] for side in ("upper", "lower")}
     return {entrant.pk: entrant.shown_name for entrant in Entrant.objects.filter(pk__in=known)}

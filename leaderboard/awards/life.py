@@ -1,8 +1,8 @@
 """The life of an award: propose, confirm, approve, announce, withdraw. Owners of the competition only.
 
-Each act locks the award, looks whether it still follows from the standing and refuses where it does not: a re-judging,
-a retraction, a decision, another prize make a proposal stale, and it must be made again. Two organisers at once: one
-waits for the other's lock and then finds another state.
+Each act locks the award, checks whether it still follows from the standing and refuses if it does not. A re-judging, a
+retraction, a decision or another prize makes a proposal stale; it must then be made again. Of two organisers who act
+at once, the second waits for the first's lock and then finds another state.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import Submission
 
-SETTLED: Final = confirmations.CONFIRMED  # a refused one is a tie: it made the award of a single board stale
+SETTLED: Final = confirmations.CONFIRMED  # a refused confirmation is a tie: it made the award of a single board stale
 
 NO_LEAD: Final = "on a board the runs show no lead: say why it is taken as confirmed all the same, or do not award it"
 
 
 @transaction.atomic
 def propose_award(*, track: Track, actor: User, now: datetime) -> Award:
-    """A new proposal from the standing as it is now. One that was not announced gives way to it."""
+    """Propose winners from the current standing. A previous proposal is withdrawn unless it was announced."""
     competition = _check(track, actor, "propose winners")
     if not is_over_at(competition.schedule, now):
         raise _refused(track, "its contest is not over: winners are proposed once the deadline is past")
@@ -58,9 +58,10 @@ def propose_award(*, track: Track, actor: User, now: datetime) -> Award:
 
 @transaction.atomic
 def confirm_award(*, award: Award, actor: User, now: datetime, without: str = "") -> int:
-    """Ask runners for what is not confirmed yet, and say how much of that is open; at 0 the award is confirmed.
+    """Ask runners for the missing confirmations and return their number; at 0 the award is confirmed.
 
-    `without`: why it is taken as confirmed although runs were made and do not show it (no lead, held, nobody could).
+    `without`: reason to take the award as confirmed although finished runs do not show it (no lead, held, runner
+    failed).
     """
     award = _held(award, (PROPOSED,), actor, "confirm an award", now)
     if without:
@@ -103,7 +104,7 @@ def approve_award(*, award: Award, actor: User, reason: str, now: datetime) -> N
 
 @transaction.atomic
 def announce_award(*, award: Award, actor: User, now: datetime) -> Announcement:
-    """The winners are public from now on, and an announcement says so."""
+    """Publish the winners with an announcement."""
     award = _held(award, (APPROVED,), actor, "announce an award", now)
     if is_frozen_at(award.track.competition.schedule, now):
         raise _refused(award.track, "the standing is frozen: reveal it first, or the winners would tell what it hides")
@@ -117,7 +118,7 @@ def announce_award(*, award: Award, actor: User, now: datetime) -> Announcement:
 
 @transaction.atomic
 def withdraw_award(*, award: Award, actor: User, reason: str, now: datetime) -> None:
-    """At any time, with a reason; what was announced is taken back with it."""
+    """Withdraw an award at any time, with a reason; its announcement is withdrawn as well."""
     check_reason(reason)
     award = _locked(award, actor, "withdraw an award")
     if award.state == WITHDRAWN:
@@ -128,18 +129,18 @@ def withdraw_award(*, award: Award, actor: User, reason: str, now: datetime) -> 
 
 
 def _wins(actor: User, award: Award) -> bool:
-    """By any login; also who left a team since."""
+    """Return whether any login of the actor is or was a member of a winner; former team mates count."""
     entrants = [winner["entrant"] for winner in award.winners]
     return Membership.objects.filter(entrant__in=entrants, user__in=logins_of(actor)).exists()
 
 
 def is_stale(award: Award, *, now: datetime) -> bool:
-    """Whether drawing again would start from something else."""
+    """Return whether drawing again would use a different basis."""
     return draw(award.track, now=now).basis != award.basis
 
 
 def _held(award: Award, states: Collection[str], actor: User, act: str, now: datetime) -> Award:
-    """Locked, in one of these states and still following from the standing. Raises UserError."""
+    """Lock the award and return it. Raises UserError if its state is not among `states` or it is stale."""
     award = _locked(award, actor, act)
     if award.state not in states:
         raise _refused(
@@ -160,7 +161,7 @@ def _locked(award: Award, actor: User, act: str) -> Award:
 
 
 def _check(track: Track, actor: User, act: str) -> Competition:
-    """One act on a competition's awards at a time."""
+    """Lock the competition, so that acts on its awards are serialised, and check the actor's role."""
     competition = Competition.objects.select_for_update(no_key=True).get(pk=track.competition_id)
     check_role(actor, competition, Role.OWNER, act)
     return competition
@@ -174,7 +175,11 @@ def _check_all_tried(award: Award, tried: Collection[Confirmation | None]) -> No
 
 
 def _ask(pair: dict[str, Any], last: Confirmation | None, actor: User, now: datetime) -> None:
-    """One that waits as a record does is waited for no longer than a prize."""
+    """Ask for a pair's runs.
+
+    An unfinished confirmation of the pair is asked for again. If it is a queued record, it then waits as a prize does,
+    without the pause between records.
+    """
     if last is None or last.is_done:
         asked = pair["candidate"][0], pair["incumbent"][0]
     else:

@@ -1,9 +1,9 @@
-"""Tables of awards. An Award is one proposal for one track, from its making to its announcement or withdrawal.
+"""Tables of awards. An Award is a proposal for one track, from its making to its announcement or withdrawal.
 
     proposed → confirmed → approved → announced, and from each of them → withdrawn
 
-Always true, by constraint: a track has at most one award that is not withdrawn; an announced one has its announcement.
-What an award says (`content`) never changes; another proposal is another award. Steps are append-only. Who writes:
+Always true, by constraint: a track has at most one award that is not withdrawn; an announced award has its
+announcement. The `content` of an award never changes; a new proposal is a new award. Steps are append-only. Writer:
 life.py.
 """
 
@@ -28,7 +28,7 @@ STATES: Final = (PROPOSED, CONFIRMED, APPROVED, ANNOUNCED, WITHDRAWN)
 class Award(models.Model):
     track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="awards")
     state = models.CharField(max_length=16, default=PROPOSED)
-    basis = models.CharField(max_length=80)  # digest of all that it follows from; another one now: it is stale
+    basis = models.CharField(max_length=80)  # digest of all its input; if it differs now, the award is stale
     content = models.JSONField()  # draw.Drawn.to_json()
     announcement = models.OneToOneField(Announcement, on_delete=models.PROTECT, null=True, related_name="award")
     created_at = models.DateTimeField()
@@ -52,7 +52,7 @@ class Award(models.Model):
 
 
 class Step(models.Model):
-    """Who took an award to which state, when and why."""
+    """A change of an award's state, with actor, reason and time."""
 
     award = models.ForeignKey(Award, on_delete=models.PROTECT, related_name="steps")
     state = models.CharField(max_length=16)

@@ -1,10 +1,10 @@
-"""What a track ranks, as lines of awards.winners: from the contest's standing, with nothing held back by a freeze.
+"""The ranking of a track as lines of awards.winners, from the contest's standing with no freeze applied.
 
 overall        the overall standing over all boards of the competition
-hardware       the same over its boards of one hardware
+hardware       the overall standing over its boards of one hardware
 board          the ranking of one board
-tag            the same over its boards with the tag
-first_to_beat  who was first to take less than that share of the baseline's time on one board
+tag            the overall standing over its boards with the tag
+first_to_beat  entrants by their first time below a given share of the baseline's time, on one board
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from leaderboard.standings.read.competition import overall_standing
 from leaderboard.standings.read.table import run_of
 from leaderboard.standings.read.windows import inside, window
 
-MOST_LINES: Final = 500  # of a standing that are looked at
+MOST_LINES: Final = 500  # of a standing that are read
 
 
 @dataclass(frozen=True)
 class BoardStanding:
-    """One board in the contest, in its current epoch."""
+    """The contest standing of a board, in its current epoch."""
 
     board: Board
     runs: tuple[Run, ...]
@@ -40,7 +40,7 @@ class BoardStanding:
 
 
 def board_standings(track: Track, *, now: datetime) -> list[BoardStanding]:
-    """A few queries, however many boards there are."""
+    """Return the standing of each board of the track, in a few queries for any number of boards."""
     boards = boards_of(track)
     seen = looks(boards, now=now, stage=Stage.CONTEST, in_full=True)
     epochs = {pk: look.epochs[0].name for pk, look in seen.items() if look.epochs}

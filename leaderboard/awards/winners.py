@@ -1,11 +1,10 @@
-"""Pure: who wins what, and who is passed over. From a track's final standing, its prizes and who may not win it.
+"""Pure: a track's winners and the entrants passed over, from its final standing, prizes and barred entrants.
+Places are those of the standing without barred entrants; everybody behind moves up. Prizes go to places 1, 2, 3 … as
+long as there are any. For tied entrants, the track's rule decides:
 
-Places are those of the standing without those who may not win it; everybody behind moves up. Prizes are given to places
-1, 2, 3 … as long as there are any. What happens where entrants are tied is the track's rule:
-
-earlier   they take the places one by one, whoever was that fast first before the others
-share     they share the places that they take: the sum of these prizes is split evenly to the cent, what does not
-          divide goes, a cent each, to the earlier ones; what is not money goes to them in that order, undivided
+earlier   they take the places in turn, in the order in which they first were that fast
+share     they share the places that they take: the sum of these prizes is split evenly to the cent. Remaining cents
+          go to the earlier entrants, a cent each; prizes that are not money go to them in that order, undivided
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ CENT: Final = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Line:
-    """Where an entrant stands in what a track ranks. `rank` is shared by those who are tied."""
+    """An entrant's place in a track's ranking. Tied entrants share a `rank`."""
 
     entrant_id: int
     rank: int
-    order: int  # in the standing: of those who are tied, whoever was that fast first stands first
-    why: str  # what they did, for a person
+    order: int  # in the standing: among tied entrants, the first who was that fast comes first
+    why: str  # their achievement, for readers
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A prize of a place. `amount` None: no money."""
+    """A prize for a place. `amount` None: no money."""
 
     place: int
     amount: Decimal | None = None
@@ -53,11 +52,11 @@ class Money:
 
 @dataclass(frozen=True)
 class Winner:
-    place: int  # the first of those that are shared, where they are
+    place: int  # the first place of a shared group
     shared_by: int  # 1: alone
     entrant_id: int
     money: tuple[Money, ...]
-    things: tuple[str, ...]  # what is not money
+    things: tuple[str, ...]  # prizes besides money
     sponsors: tuple[str, ...]
     why: str
 
@@ -75,7 +74,7 @@ class Winner:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Would have won, or stands among those who do, and may not."""
+    """An entrant who is barred from a place that wins, or stands among the winners."""
 
     entrant_id: int
     reason: str
@@ -88,7 +87,7 @@ class Outcome:
 
 
 def propose(lines: Iterable[Line], *, offers: Sequence[Offer], tie_rule: str, barred: Mapping[int, str]) -> Outcome:
-    """`barred`: entrant → why it may not win. A track without prizes has one place, for the honour."""
+    """Assign places and prizes. `barred`: entrant → reason. A track without prizes has one place, for the honour."""
     places = max((offer.place for offer in offers), default=1)
     winners: list[Winner] = []
     skipped: list[Skipped] = []
@@ -110,7 +109,7 @@ def propose(lines: Iterable[Line], *, offers: Sequence[Offer], tie_rule: str, ba
 
 
 def split(total: Decimal, parts: int, unit: Decimal = CENT) -> list[Decimal]:
-    """Evenly to the smallest unit; the units that are left go to the first ones."""
+    """Split an amount evenly to the smallest unit; the units that remain go to the first parts."""
     each = (total / parts).quantize(unit, rounding=ROUND_DOWN)
     left = int((total - each * parts) / unit)
     return [each + (unit if number < left else 0) for number in range(parts)]

@@ -1,1 +1,1 @@
-"""The `photofinish` command: talks HTTP only, knows neither Django nor the server nor the runner."""
+"""The `photofinish` command: it talks HTTP only and imports neither Django nor the server nor the runner."""

@@ -1,7 +1,7 @@
-"""/api/v1 of the site (docs/http.md): one method a call. Answers are checked for shape only; their text is untrusted.
+"""/api/v1 of the site (docs/http.md): one method per call. Answers are checked for shape only; their text is untrusted.
 
-Reading is tried a few times, and so is a submission: its Idempotency-Key keeps it from being judged twice. Other acts
-are sent once.
+Reads are tried a few times, and so are submissions: the Idempotency-Key keeps a submission from being judged twice.
+Every other act is sent once.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from leaderboard.cli.errors import CliError, Misuse, Refused, SiteProblem
 JSON = dict[str, Any]
 
 TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)  # seconds
-STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site says something every 15 s
+STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site sends a message every 15 s
 MAX_ANSWER_BYTES: Final = 8_000_000
-ENTRIES_AT_ONCE: Final = 1_000  # the most that the site gives
+ENTRIES_AT_ONCE: Final = 1_000  # maximum of the site
 TRIES: Final = 4
 BACKOFF_CAP_S: Final = 5.0
 _OUR_PATHS: Final = re.compile(r"(?<!\S)/(?:tokens|submissions|competitions|boards|review|sign-in|sign-up|api)\b")
@@ -36,7 +36,7 @@ _OUR_PATHS: Final = re.compile(r"(?<!\S)/(?:tokens|submissions|competitions|boar
 
 @dataclass(frozen=True)
 class ServerEvent:
-    """One event of a submission's stream."""
+    """An event of a submission's stream."""
 
     id: str
     kind: str  # "state", "progress", "done"
@@ -44,7 +44,7 @@ class ServerEvent:
 
 
 class Api:
-    """One site as one user."""
+    """A connection to a site as a user."""
 
     def __init__(self, account: Account) -> None:
         headers = {"User-Agent": "photofinish-cli", "Accept": "application/json"}
@@ -57,14 +57,14 @@ class Api:
             headers=headers,
             timeout=TIMEOUT,
             follow_redirects=False,
-            trust_env=not is_loopback(account.url),  # no proxy knows this machine
+            trust_env=not is_loopback(account.url),  # a proxy cannot reach this machine's loopback
         )
 
     def close(self) -> None:
         self._http.close()
 
     def address(self, path: object) -> str:
-        """What the site calls /submissions/26, as a whole address; empty where it says nothing."""
+        """Return the full address of a path from the site, for example /submissions/26; "" for an empty path."""
         text = str(path or "")
         return f"{self.url}{text}" if text.startswith("/") and not text.startswith("//") else text
 
@@ -93,7 +93,7 @@ class Api:
         return _mapping(self._get(f"/boards/{_segment(slug)}"))
 
     def entries(self, slug: str, hardware: str, most: int) -> list[JSON]:
-        """The first lines of the ranking, fetched a page at a time."""
+        """Return the first lines of the ranking, fetched page by page."""
         path, found = f"/boards/{_segment(slug)}/{_segment(hardware)}/entries", list[JSON]()
         while len(found) < most:
             wanted = min(ENTRIES_AT_ONCE, most - len(found))
@@ -104,12 +104,12 @@ class Api:
         return found
 
     def quota(self, board: str = "") -> list[JSON]:
-        """What the caller may still send: to one board, or wherever something is spent."""
+        """Return the caller's remaining quota: for a board, or for all boards with spent quota."""
         self.need_token()
         return _mappings(self._get("/quota", {"board": board} if board else None))
 
     def quota_hint(self, board: str = "") -> list[JSON]:
-        """The same where it is not what was asked for: [] where it fails."""
+        """Return the quota as an addition to another answer: [] if the request fails."""
         if not self._has_token:
             return []
         try:
@@ -130,7 +130,7 @@ class Api:
         body = {"board": board, "hardware": hardware, "mode": mode, "filename": filename, "code": code}
         if licence:
             body["licence"] = licence
-        # With a key, sending again is safe: a submission that the site took before its answer was lost counts once.
+        # With a key, a retry is safe: a submission that the site took before its answer was lost counts once.
         answer = _mapping(self._retried("POST", "/submissions", json=body, headers={"Idempotency-Key": str(uuid4())}))
         if not isinstance(answer.get("id"), str | int):
             raise SiteProblem(f"{self.url}: took the submission but gave it no id; see it on the site")
@@ -141,7 +141,7 @@ class Api:
         return _mapping(self._once("POST", f"/submissions/{_segment(submission_id)}/cancel", json={}))
 
     def events(self, submission_id: str, after: str) -> Iterator[ServerEvent]:
-        """The stream from after that event id, until the site closes it. Raises SiteProblem when it breaks."""
+        """Yield the stream after that event id, until the site closes it. Raises SiteProblem if the stream breaks."""
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if after:
             headers["Last-Event-ID"] = after
@@ -216,7 +216,7 @@ class Api:
 
 
 def backoff_s(attempt: int) -> float:
-    """Pause after failure number `attempt` (0, 1, …): jitter under a doubling, capped ceiling."""
+    """Return the pause in seconds after failure number `attempt` (0, 1, …): jitter below a doubling, capped limit."""
     return random.uniform(0.1, 1.0) * min(BACKOFF_CAP_S, 0.5 * 2.0**attempt)  # noqa: S311
 
 
@@ -230,7 +230,7 @@ def connected(account: Account) -> Iterator[Api]:
 
 
 def _segment(value: str) -> str:
-    """A name as one segment of a path, whatever it holds."""
+    """Return any name as a single, quoted path segment."""
     if value in ("", ".", ".."):
         raise Misuse(f"name: {value!r} is none; see `photofinish boards`")
     return quote(value, safe="")
@@ -244,7 +244,7 @@ def _decode(content: bytes, url: str) -> object:
 
 
 def _detail(content: bytes) -> str:
-    """The site's sentence about what was wrong, with the fields that it names; open at its end, for a way out."""
+    """Return the site's error text with the fields that it names; no final full stop, for advice to follow."""
     try:
         answer = json.loads(content)
         detail = str(answer.get("detail") or "")

@@ -1,7 +1,7 @@
-"""Which site, as whom: PHOTOFINISH_URL and PHOTOFINISH_TOKEN where set, else a file of mode 600 that `login` writes.
+"""The site and its token: from PHOTOFINISH_URL and PHOTOFINISH_TOKEN if set, else from a file of mode 600 by `login`.
 
-The environment itself is read by the options in main.py; this module owns the file. A token is never printed, and never
-sent over plain http to another machine unless that was asked for.
+The options in main.py read the environment; this module owns the file. A token is never printed. It is never sent over
+plain http to another machine without an explicit flag.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_FILE_BYTES: Final = 64_000
 
 @dataclass(frozen=True, repr=False)
 class Account:
-    """A site and, perhaps, a token for it. Has no repr, so that none ends in a message."""
+    """A site and an optional token for it. It has no repr, so that no message can contain the token."""
 
     url: str = DEFAULT_URL
     token: str = ""
@@ -32,12 +32,12 @@ class Account:
 
 
 def config_path() -> Path:
-    """In the user's configuration folder (XDG_CONFIG_HOME where set)."""
+    """Return the path in the user's configuration folder (XDG_CONFIG_HOME if set)."""
     return Path(typer.get_app_dir("photofinish")) / "config.json"
 
 
 def resolve(url: str, token: str, insecure: bool) -> Account:
-    """What was given (by flag or environment) wins over the file; the file's token is only for the file's site."""
+    """Combine flags or environment with the file; the file's token is only for the file's site."""
     kept = load()
     site = site_url(url) if url else kept.url
     known = kept.token if site == kept.url else ""
@@ -60,7 +60,7 @@ def load() -> Account:
 
 
 def save(account: Account) -> Path:
-    """Writes the file for its owner alone: whole or not at all."""
+    """Write the file for its owner alone, atomically."""
     path = config_path()
     scrap = path.with_suffix(".tmp")
     try:
@@ -76,7 +76,7 @@ def save(account: Account) -> Path:
 
 
 def forget() -> bool:
-    """Removes the file; False where there was none."""
+    """Remove the file; False: there was no file."""
     path = config_path()
     known = path.exists()
     path.unlink(missing_ok=True)
@@ -95,7 +95,7 @@ def site_url(value: str) -> str:
 
 
 def check_token(value: str) -> str:
-    """A token as it can stand in a header. The message does not repeat it."""
+    """Return a token in the form of a header value. The error message does not repeat it."""
     token = value.strip()
     if not token or len(token) > 512 or not token.isascii() or not token.isprintable() or " " in token:
         raise Misuse("token: this is not a token; copy it whole from the site's token page (it begins with pf_)")
@@ -111,7 +111,7 @@ def is_loopback(url: str) -> bool:
 
 
 def check_private(account: Account) -> Account:
-    """Refuses to let a token travel in the clear."""
+    """Refuse to send a token unencrypted."""
     if account.token and not account.insecure and not account.url.startswith("https:") and not is_loopback(account.url):
         raise Misuse(
             f"url: {account.url} is not https, and a token sent there can be read on the way; "

@@ -1,4 +1,4 @@
-"""One competition on a terminal: where it stands, where you stand in it, its boards, prizes, news, what may be sent."""
+"""A competition on a terminal: its phase, your place in it, its boards, prizes, news and quota."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _tracks(screen: Screen, tracks: list[JSON]) -> None:
 
 
 def _quota(screen: Screen, left: list[JSON]) -> None:
-    """Where something is spent; of many boards most are as full as they can be."""
+    """Show boards with spent quota; most boards of a competition have their full quota."""
     spent = [one for one in left if one.get("next_at")]
     if spent:
         screen.say("\nof your quota you may still send")

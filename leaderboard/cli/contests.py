@@ -1,4 +1,4 @@
-"""`photofinish competitions`, `enter` and `quota`: which there are, entering one, what may still be sent."""
+"""`photofinish competitions`, `enter` and `quota`: list competitions, enter, see the remaining quota."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def quota(
 
 
 def _with_code(api: Api, competition: str, code: str, told: dict[str, str]) -> JSON:
-    """The competition that the code lets us see; a code that is good stays used where rules are left to accept."""
+    """Return the competition that the code opens; a valid code stays redeemed if rules are left to accept."""
     try:
         return api.enter(competition, code=code, **told)
     except Refused as refused:
@@ -120,7 +120,7 @@ def _is_in(found: JSON) -> bool:
 
 
 def _check_accepted(screen: render.Screen, api: Api, found: JSON, accept_rules: bool) -> None:
-    """Raises Misuse where there are rules that nobody accepted."""
+    """Show the rules and ask for acceptance. Raises Misuse if they are not accepted."""
     if not found.get("rules") or accept_rules:
         return
     where = line(api.address(f"/competitions/{found.get('slug', '')}"))

@@ -1,9 +1,9 @@
-"""What the command can end with besides success; each carries its exit code and one sentence for a person.
+"""Failures of the command; each carries its exit code and a single sentence for a person.
 
 CliError
-├── Misuse            wrong flag, file or setting: found here, nothing was sent            exit code 2
-├── Refused           the site says no: who, what, how much, how often                     exit code 2
-└── SiteProblem       no answer, or one that makes no sense                                exit code 3
+├── Misuse            wrong flag, file or setting: found before sending                    exit code 2
+├── Refused           the site refuses: permission, input, quota or rate                   exit code 2
+└── SiteProblem       no answer, or an answer without meaning                              exit code 3
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How numbers and moments are said: as the site's pages say them. Whatever the site sent, something can be printed.
+"""Format of numbers and moments, as on the site's pages. Any value from the site has a printable form.
 
 A ratio is candidate / baseline, so below 1 is faster. People read its inverse, the speedup: "2.410×" is 2.41 times as
 fast as the baseline. A half-width is relative: 0.012 is "±1.2 %".
@@ -17,17 +17,17 @@ _UNITS: Final = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns"))  # microse
 
 
 def microseconds(value: object) -> str:
-    """As a time with a fitting unit: 900 → "900.0 µs", 12345.6 → "12.35 ms"."""
+    """Format a time with a fitting unit: 900 → "900.0 µs", 12345.6 → "12.35 ms"."""
     number = _number(value)
     if number is None or number < 0:
         return NONE
-    rounded = float(f"{number:.3e}")  # before the unit is chosen: 999.96 µs are 1.000 ms
+    rounded = float(f"{number:.3e}")  # before the choice of unit: 999.96 µs are 1.000 ms
     scale, unit = next((pair for pair in _UNITS if rounded >= pair[0]), _UNITS[-1])
     return f"{_significant(rounded / scale, 4)} {unit}"
 
 
 def speedup(ratio: object) -> str:
-    """How many times as fast as the baseline."""
+    """Format the speedup over the baseline."""
     number = _number(ratio)
     if number is None or number <= 0 or not math.isfinite(1 / number):
         return NONE
@@ -35,7 +35,7 @@ def speedup(ratio: object) -> str:
 
 
 def interval(half_width: object) -> str:
-    """Half the width of the 95 % interval, in per cent; never rounded down to nothing."""
+    """Format half the width of the 95 % interval, in per cent; never rounded down to zero."""
     number = _number(half_width)
     if number is None or number < 0:
         return NONE
@@ -44,7 +44,7 @@ def interval(half_width: object) -> str:
 
 
 def share(value: object) -> str:
-    """A bound in per cent, so rounded up."""
+    """Format an upper bound in per cent, rounded up."""
     number = _number(value)
     if number is None or not 0 <= number <= 1:
         return NONE
@@ -53,7 +53,7 @@ def share(value: object) -> str:
 
 
 def moment(value: object) -> str:
-    """An ISO moment as date and minute in UTC; as it came where it is none."""
+    """Format an ISO moment as date and minute in UTC; return any other text as it came."""
     try:
         parsed = dt.datetime.fromisoformat(str(value))
         known = parsed.astimezone(dt.UTC) if parsed.tzinfo else None

@@ -1,6 +1,6 @@
-"""Watches one submission until its verdict: by the stream of events, or by asking again where no stream gets through.
+"""Watch a submission until its verdict: by the stream of events, or by polling if no stream gets through.
 
-Broken streams are taken up again after the last event seen, so nothing is shown twice and nothing is missed.
+A broken stream resumes after the last event seen: no event is shown twice or missed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from leaderboard.cli.api import JSON, Api, ServerEvent, backoff_s
 from leaderboard.cli.errors import SiteProblem
 
 FINAL: Final = ("done", "cancelled")
-STREAM_FAILURES: Final = 3  # in a row and without news, before we only ask
+STREAM_FAILURES: Final = 3  # in a row and without news, before polling
 POLL_S: Final = 2.0
-PATIENCE_S: Final = 180.0  # how long the site may be away before we give up watching
+PATIENCE_S: Final = 180.0  # maximum time without the site before watching ends
 
 
 def follow(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None], poll_s: float = POLL_S) -> JSON:
-    """The finished submission. Raises SiteProblem when the site stays away, Refused when we may not watch."""
+    """Return the finished submission.
+
+    Raises SiteProblem if the site stays away, Refused without permission to watch.
+    """
     last_seen, failures = "", 0
     while failures < STREAM_FAILURES:
         news = False
@@ -31,7 +34,7 @@ def follow(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None]
                 on_event(event)
         except SiteProblem:
             pass
-        failures = 0 if news else failures + 1  # a stream that merely ended is taken up again as well
+        failures = 0 if news else failures + 1  # a stream that merely ended is resumed as well
         time.sleep(backoff_s(failures))
     return _poll(api, submission_id, on_event, poll_s)
 

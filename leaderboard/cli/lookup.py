@@ -1,6 +1,6 @@
-"""Names that a person typed, held against what the site has: which hardware of which board, which submission.
+"""Check names that a person typed against the site: hardware of a board, board, submission.
 
-An answer of 404 becomes a sentence that repeats the name and lists what there is instead.
+An answer of 404 becomes a sentence that repeats the name and lists the existing names.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from leaderboard.cli.api import JSON, Api
 from leaderboard.cli.errors import Misuse, Refused
 
 NOT_FOUND: Final = 404
-MAX_ID_DIGITS: Final = 18  # what fits the site's keys
+MAX_ID_DIGITS: Final = 18  # limit of the site's keys
 
 
 def submission_id(asked: str) -> str:
-    """The number of a submission. Raises Misuse."""
+    """Check the number of a submission. Raises Misuse."""
     if not (asked.isascii() and asked.isdecimal() and len(asked) <= MAX_ID_DIGITS):
         raise Misuse(f"ID: {asked!r} is not the number of a submission, such as 26; see `photofinish list`")
     return asked
@@ -29,13 +29,13 @@ def submission(api: Api, number: str) -> JSON:
 
 
 def cancelled(api: Api, number: str) -> JSON:
-    """The submission after it was called off."""
+    """Cancel a submission and return it."""
     with _known(number):
         return api.cancel(number)
 
 
 def submissions(api: Api, board: str, limit: int) -> list[JSON]:
-    """The caller's own, newest first; `board` may be empty: of every board."""
+    """Return the caller's submissions, newest first. `board` "": of every board."""
     found = api.submissions(board or None, limit)
     if board and not found:
         with _explained(api, board, ""):
@@ -44,14 +44,14 @@ def submissions(api: Api, board: str, limit: int) -> list[JSON]:
 
 
 def entries(api: Api, slug: str, hardware: str, most: int) -> list[JSON]:
-    """The first lines of the ranking of that board; `hardware` may be empty where the board has one only."""
+    """Return the first lines of a board's ranking. `hardware` "": for a board with a single hardware."""
     where = hardware or only_hardware(api, slug)
     with _explained(api, slug, where):
         return api.entries(slug, where, most)
 
 
 def quota(api: Api, board: str) -> list[JSON]:
-    """What may still be sent to a board; `board` may be empty: wherever something is spent."""
+    """Return the remaining quota of a board. `board` "": all boards with spent quota."""
     with _explained(api, board, ""):
         return api.quota(board)
 

@@ -274,7 +274,7 @@ def _site(context: typer.Context) -> AbstractContextManager[Api]:
 
 
 def _ask_token(site: str) -> str:
-    """Typed without an echo at a terminal, else what a pipe or a file gives. Raises Misuse."""
+    """Read the token: from a terminal without echo, otherwise from a pipe or file. Raises Misuse."""
     if sys.stdin is not None and sys.stdin.isatty():
         return str(typer.prompt(f"Token for {site}", hide_input=True, err=True))
     data = sys.stdin.buffer.read(MAX_TOKEN_BYTES) if sys.stdin is not None else b""
@@ -284,7 +284,7 @@ def _ask_token(site: str) -> str:
 
 
 def _read_source(path: Path) -> str:
-    """The file as text, checked for what the site would refuse anyway. Raises Misuse."""
+    """Return the file as text, after checks that the site would also make. Raises Misuse."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_SOURCE_BYTES + 1)
@@ -320,7 +320,7 @@ def _note_short(screen: render.Screen, quota: list[JSON]) -> None:
 
 
 def _show_sent(screen: render.Screen, api: Api, sent: JSON, as_json: bool) -> None:
-    """The id alone on stdout, for a script to keep."""
+    """Print the id alone on stdout, for scripts."""
     if as_json:
         screen.json(sent)
         return
@@ -329,7 +329,7 @@ def _show_sent(screen: render.Screen, api: Api, sent: JSON, as_json: bool) -> No
 
 
 def _finish(screen: render.Screen, api: Api, submission: JSON, as_json: bool) -> None:
-    """Prints the verdict and ends the command with its exit code."""
+    """Print the verdict and end the command with its exit code."""
     if as_json:
         screen.json(submission)
     else:
@@ -340,10 +340,10 @@ def _finish(screen: render.Screen, api: Api, submission: JSON, as_json: bool) ->
 
 
 def run() -> None:
-    """Runs the command; what ends it is told in one sentence."""
+    """Run the command. An error ends it with a single sentence."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
+            stream.reconfigure(errors="replace")  # a substitute replaces characters that the terminal cannot show
     try:
         try:
             _command()
@@ -355,7 +355,7 @@ def run() -> None:
     except OSError as error:
         if error.errno not in NOT_WRITTEN:
             raise
-        if error.errno != errno.EPIPE:  # `photofinish board x | head`: whoever read has seen enough
+        if error.errno != errno.EPIPE:  # `photofinish board x | head`: the reader needs no more
             with contextlib.suppress(OSError):
                 render.Screen().error(f"the output cannot be written: {error.strerror}")
         _write_no_more()
@@ -371,7 +371,7 @@ def _command() -> None:
 
 
 def _write_no_more() -> None:
-    """Or the interpreter tries once more."""
+    """Discard further output: otherwise the interpreter writes again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in filter(None, (sys.stdout, sys.stderr)):
         os.dup2(nowhere, stream.fileno())

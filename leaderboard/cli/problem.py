@@ -1,6 +1,6 @@
-"""`photofinish problem new | check`: write a problem's folder that works, and have one judged on this machine.
+"""`photofinish problem new | check`: write a folder with a working problem, and have a folder judged on this machine.
 
-What a folder may say is read by the judge alone, so `check` starts `runner verify`, which comes with the judge.
+Only the judge knows the format of a folder, so `check` starts `runner verify`, which comes with the judge.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from leaderboard.cli.errors import Misuse
 app = typer.Typer(no_args_is_help=True, help="Write problems, and try them.")
 
 SCAFFOLD: Final = "scaffold"
-SUFFIX: Final = ".txt"  # so that no tool takes the files for code of this package
+SUFFIX: Final = ".txt"  # keeps tools from taking the files for code of this package
 SET_FILE: Final = "set.yaml"
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 NO_JUDGE: Final = (
@@ -63,7 +63,7 @@ def check(
 
 
 def write(name: str, into: Path) -> list[Path]:
-    """All files, or none: what is there already is never written over. Raises Misuse."""
+    """Write all files or none; existing files are never overwritten. Raises Misuse."""
     files = {into / _place(path, name): text.replace("@NAME@", name) for path, text in _scaffold()}
     taken = [path for path in (into / name, into / f"{name}.yaml") if path.exists()]
     if taken:
@@ -82,7 +82,7 @@ def _place(path: str, name: str) -> Path:
 
 
 def _scaffold() -> Iterator[tuple[str, str]]:
-    """Every file by its path in the folder, with its text."""
+    """Yield every file's path in the folder, with its text."""
     return _below(resources.files("leaderboard.cli") / SCAFFOLD, "")
 
 

@@ -1,8 +1,8 @@
-"""What the command prints: tables, progress, verdicts. Everything from the site goes through text.py first.
+"""Output of the command: tables, progress, verdicts. All text from the site goes through text.py first.
 
-Progress and errors go to stderr, what was asked for to stdout. On a terminal nothing is cut off, however narrow it is:
-text wraps, tables leave their least columns out. Where the output is no terminal it is plain: no colours, no boxes, no
-spinner, no wrapping, every column, apart by tabs.
+Progress and errors go to stderr, results to stdout. On a terminal no text is cut off, however narrow it is: text wraps,
+and tables leave their least important columns out. Output to a pipe or file is plain: no colours, no boxes, no spinner,
+no wrapping, every column, separated by tabs.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from leaderboard.cli.text import clean, line, plain
 
 SHOWN_CASES: Final = 5
 SHOWN_LOG_LINES: Final = 20
-SHORT: Final = 3  # so few submissions left are worth a word
+SHORT: Final = 3  # remaining submissions from which a note appears
 SHOWN_SHORT: Final = 20
 
 
 class Screen:
-    """The two streams of a command."""
+    """The output streams of a command."""
 
     def __init__(self, out: Console | None = None, err: Console | None = None) -> None:
         self.out = out or Console(highlight=False, soft_wrap=True)
         self.err = err or Console(highlight=False, soft_wrap=True, stderr=True)
 
     def json(self, value: object) -> None:
-        """ASCII only, so that no text in it can move a cursor."""
+        """Print JSON in ASCII only, so that no text in it can move a cursor."""
         self.out.file.write(json.dumps(value, indent=2) + "\n")
 
     def error(self, sentence: str) -> None:
@@ -58,7 +58,7 @@ class Screen:
         numbers: Sequence[str] = (),
         least: Sequence[str] = (),
     ) -> None:
-        """`least`: the columns that a narrow terminal can do without, the least important first."""
+        """Print a table. `least`: columns that a narrow terminal leaves out, the least important first."""
         if not self.out.is_terminal:
             for row in (headings, *rows):
                 self.out.file.write("\t".join(line(cell) for cell in row) + "\n")
@@ -72,7 +72,7 @@ class Screen:
 
     @contextmanager
     def progress(self, quiet: bool) -> Iterator[Progress]:
-        """Shows how far a submission is: a spinner on a terminal, one line a state elsewhere."""
+        """Show a submission's progress: a spinner on a terminal, elsewhere a line per state."""
         spinner = self.err.status(Text("waiting")) if self.err.is_terminal and not quiet else None
         try:
             if spinner:
@@ -114,7 +114,7 @@ def _table(
 
 
 def verdict(screen: Screen, submission: JSON, address: str) -> None:
-    """Why it failed, or how fast it is and where it stands; then the address of its page."""
+    """Print the reason of a failure, or speed and rank; then the address of its page."""
     passed = is_pass(submission)
     body: list[RenderableType] = [*_passed(submission)] if passed else [*_failed(submission)]
     body += [
@@ -127,11 +127,11 @@ def verdict(screen: Screen, submission: JSON, address: str) -> None:
         for part in (Text(title), *body):
             screen.out.print(part)
     if address:
-        screen.out.print(plain(address, "dim", 500))  # outside of the box: to be copied in one piece
+        screen.out.print(plain(address, "dim", 500))  # outside the box, so that it can be copied whole
 
 
 def _panel(out: Console, title: str, body: list[RenderableType], colour: str) -> None:
-    """In a box; a title that its edge cannot hold goes inside, where it wraps."""
+    """Print a box; a title that is too long for its edge goes inside, where it wraps."""
     fits = cell_len(title) <= out.width - 6
     inside = body if fits else [Text(title, style="bold"), *body]
     panel = Panel(Group(*inside), title=Text(title) if fits else None, title_align="left", border_style=colour)
@@ -139,7 +139,7 @@ def _panel(out: Console, title: str, body: list[RenderableType], colour: str) ->
 
 
 def short_quotas(quota: list[JSON]) -> Iterator[str]:
-    """A line for each board and mode to which little or nothing may still be sent."""
+    """Yield a line for each board and mode with few or no submissions left."""
     for one in quota:
         left = one.get("left")
         if not isinstance(left, int) or left >= SHORT or not one.get("next_at"):
@@ -150,7 +150,7 @@ def short_quotas(quota: list[JSON]) -> Iterator[str]:
 
 
 def headline(submission: JSON) -> str:
-    """The verdict in a few words, as the site's page has it."""
+    """Return the verdict in a few words, as on the site's page."""
     status, outcome = str(submission.get("status", "")), str(submission.get("outcome") or "")
     if status == "cancelled":
         return words.TITLES["cancelled"]
@@ -164,7 +164,7 @@ def headline(submission: JSON) -> str:
 
 
 def is_pass(submission: JSON) -> bool:
-    """A pass of the judge that no person or rule has rejected; under review is a pass."""
+    """Return whether the judge passed it and neither person nor rule rejected it; under review counts as a pass."""
     done = submission.get("status") == "done" and submission.get("outcome") == "passed"
     return done and submission.get("review") != "rejected"
 
@@ -227,7 +227,7 @@ def _how_far(data: JSON) -> str:
 
 
 def _together(submission: JSON) -> str:
-    """What is to be known of the value that ranks: who shares its rank, how many runs are in it."""
+    """Describe the ranked value: whether it is tied, and the number of its runs."""
     value = submission.get("value")
     if not isinstance(value, dict):
         return ""

@@ -1,4 +1,4 @@
-"""The `photofinish` command from its first line on: Ctrl-C while it still loads ends it without a word."""
+"""Start of the `photofinish` command: Ctrl-C during loading ends it silently."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import signal
 
 
 def run() -> None:
-    """Entry point. A signal that this process was started to ignore stays ignored."""
+    """Run the command. A signal that this process was started to ignore stays ignored."""
     was = signal.getsignal(signal.SIGINT)
     if was is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from leaderboard.cli import main  # for a third of a second an exception would be shown wherever it came
+    from leaderboard.cli import main  # loads for a third of a second; an interrupt would print a traceback
 
     signal.signal(signal.SIGINT, was)
     main.run()

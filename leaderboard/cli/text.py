@@ -12,7 +12,7 @@ _DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def clean(value: object, limit: int = MAX_CHARS) -> str:
-    """Printable characters and line breaks only: an escape sequence loses its escape, a bidi override its force."""
+    """Keep printable characters and line breaks: an escape sequence loses its escape, a bidi override its effect."""
     text = str(value)
     kept = "".join(
         character
@@ -28,10 +28,10 @@ def clean(value: object, limit: int = MAX_CHARS) -> str:
 
 
 def line(value: object, limit: int = 500) -> str:
-    """`clean`, in one line."""
+    """Return the text cleaned, on a single line."""
     return " ".join(clean(value, limit).split("\n"))
 
 
 def plain(value: object, style: str = "", limit: int = MAX_CHARS) -> Text:
-    """For rich, which would read square brackets in a str as markup."""
+    """Return cleaned text for rich, which would read square brackets in a str as markup."""
     return Text(clean(value, limit), style=style)

@@ -1,6 +1,6 @@
-"""What outcomes and flags are called: the titles of the site's pages, word for word.
+"""Titles of outcomes and flags: those of the site's pages, word for word.
 
-Kept here once more, because the command line imports nothing of the site; a test holds the two together.
+They are repeated here because the command line imports no module of the site; a test compares both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNRANKED: Final = {
 
 
 def title(outcome: str, reason: str = "") -> str:
-    """Of an outcome that is not known here, its name."""
+    """Return the title of an outcome; of an unknown outcome, its name."""
     known = BETTER_TITLES.get((outcome, reason)) or TITLES.get(outcome)
     return known or outcome.replace("_", " ").capitalize() or "No verdict"
 
@@ -47,5 +47,5 @@ def unranked(reason: str) -> str:
 
 
 def flag(name: str) -> str:
-    """The flag with what it means, where that is known here."""
+    """Return the flag, with its meaning if it is known here."""
     return f"{name}: {FLAGS[name]}" if name in FLAGS else name

@@ -22,18 +22,18 @@ OVERTAKEN = "Another submission took first place before this was begun"
 def ask_confirmation(
     *, candidate: Submission, incumbent: Submission, cause: str, actor: User | None, now: datetime, reason: str = ""
 ) -> Confirmation:
-    """A new one, or that of the same pair which is not finished yet. `actor` None: the site asks by itself.
+    """Create a confirmation, or return the pair's unfinished confirmation. `actor` None: the site asks by itself.
 
-    What decided a pair is not asked again by itself for a record: a line that comes back took its place already.
-    Who may ask for one is said by the act that needs it (pipeline, review.settle, awards.life).
+    The site does not repeat a record's confirmation of a pair that is already decided: a line that comes back took its
+    place before. The callers check permissions (pipeline, review.settle, awards.life).
     """
     if candidate.board_id != incumbent.board_id or candidate.entrant_id == incumbent.entrant_id:
         raise UserError("incumbent", incumbent.pk, "a record is taken from another entrant, on one board")
-    board = Board.objects.select_for_update(no_key=True).get(pk=candidate.board_id)  # one asks at a time
+    board = Board.objects.select_for_update(no_key=True).get(pk=candidate.board_id)  # serialises requests of a board
     waiting = Confirmation.objects.filter(candidate=candidate, incumbent=incumbent).exclude(state=DONE).first()
     if waiting is not None:
         if cause != RECORD and waiting.cause == RECORD and waiting.state == QUEUED:
-            waiting.cause = cause  # a prize waits for it: it is neither paused nor dropped as a record is
+            waiting.cause = cause  # a prize waits for it: unlike a record, it is neither paused nor dropped
             waiting.save(update_fields=["cause"])
             _ring(waiting)
         return waiting
@@ -68,6 +68,6 @@ def _decided(board: Board, candidate: Submission, incumbent: Submission) -> Conf
 
 
 def _drop_overtaken(board: Board, now: datetime) -> None:
-    """Of records of one board at most one waits: who was overtaken meanwhile is not first any more."""
+    """Drop the board's waiting record: its candidate was overtaken. A board has at most one waiting record."""
     waiting = Confirmation.objects.filter(board=board, cause=RECORD, state=QUEUED)
     waiting.update(state=DONE, outcome=DROPPED, message=OVERTAKEN, finished_at=now)

@@ -1,4 +1,4 @@
-"""A runner takes the next confirmation: one job with both sources, that makes all runs."""
+"""A runner takes the next confirmation: a job with both sources, which makes all runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from leaderboard.judging.models import Runner
 from leaderboard.judging.states import QUEUED
 from runner.wire import Incumbent, Job
 
-PAUSE: Final = timedelta(minutes=10)  # between two records of one board: near-ties that take turns fill no queue
+PAUSE: Final = timedelta(minutes=10)  # between two records of a board: near-ties that take turns fill no queue
 
 
 def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
-    """The next one of this runner's hardware and epoch, or None. `asked_before`: only one that waits since then."""
+    """Return the next job for this runner's hardware and epoch, or None.
+
+    `asked_before`: only work that waits since then.
+    """
     busy = Confirmation.objects.filter(cause=RECORD, claimed_at__gt=now - PAUSE).values("board")
     waiting = Confirmation.objects.filter(created_at__lte=asked_before or now, board__in=_measured_boards(runner))
     waiting = waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id")
@@ -33,7 +36,7 @@ def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime 
 
 
 def claim_confirmation_again(*, runner: Runner, now: datetime) -> Job | None:
-    """The one that this runner holds, where the answer to its claim was lost; a loss where its process is gone."""
+    """Return the runner's job again if the answer to its claim was lost; count a loss if its process is gone."""
     asked = leased.held_by(Confirmation, runner)
     if asked is None:
         return None
@@ -52,7 +55,7 @@ def _handed_out(found: Confirmation, now: datetime) -> Job:
 
 
 def _measured_boards(runner: Runner) -> list[int]:
-    """Those with waiting confirmations whose contest ranks the runner's epoch."""
+    """Return the boards with waiting confirmations whose contest ranks the runner's epoch."""
     waiting = Confirmation.objects.filter(state=QUEUED, hardware=runner.hardware).values("board")
     boards = list(Board.objects.filter(pk__in=waiting).select_related("competition"))
     ranked = RankedEpochs(boards)

@@ -1,8 +1,9 @@
 """Tables of confirmations: is this candidate faster than the incumbent, in k new runs with both in the blocks?
 
-Always true, by constraint: at most one unfinished confirmation of a pair; one that runs has a runner, a lease and a
-hard deadline; it has an outcome exactly when it is done. What a runner found (Found) is append-only, with its report.
-Who writes: the acts beside this file, one module each; review.settle closes what runs could not decide.
+Always true, by constraint: at most one unfinished confirmation of a pair; a running confirmation has a runner, a lease
+and a hard deadline; it has an outcome exactly when it is done. A runner's finding (Found) is append-only, with its
+report. Writers: the acts beside this file, a module each; review.settle closes confirmations that runs could not
+decide.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from leaderboard.judging.leased import DONE, Leased, rules
 from leaderboard.judging.models import EPOCH_CHARS
 from leaderboard.submissions.models import Submission
 
-RECORD: Final = "record"  # it took first place of a board in a contest
+RECORD: Final = "record"  # the candidate took first place of a board in a contest
 AWARD: Final = "award"  # a prize depends on it
 CAUSES: Final = (RECORD, AWARD)
 
 RUNS: Final = 5  # the k of docs/records.md
 
 CONFIRMED: Final = "confirmed"
-REFUSED: Final = "refused"  # the runs show no gain: the two cannot be told apart
+REFUSED: Final = "refused"  # the runs show no gain: the kernels are indistinguishable
 FAILED: Final = "failed"  # the candidate failed on fresh seeds: a person looks at it
 HELD: Final = "held"  # the incumbent disturbed the blocks, or containers were not frozen: a person looks at it
-ERROR: Final = "error"  # nothing is known: no runner could do it
-DROPPED: Final = "dropped"  # another one took first place before this was begun
+ERROR: Final = "error"  # no runner could do it; no finding exists
+DROPPED: Final = "dropped"  # another submission took first place before it began
 OUTCOMES: Final = (CONFIRMED, REFUSED, FAILED, HELD, ERROR, DROPPED)
-UNSETTLED: Final = (FAILED, HELD, ERROR)  # the runs decided nothing: a person asks again, or closes it
+UNSETTLED: Final = (FAILED, HELD, ERROR)  # the runs are undecided: a person asks again, or closes it
 
 
 class Confirmation(Leased):
@@ -42,9 +43,9 @@ class Confirmation(Leased):
     cause = models.CharField(max_length=16)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     outcome = models.CharField(max_length=16, blank=True)
-    message = models.TextField(blank=True)  # the sentence that decides, or why there is none
+    message = models.TextField(blank=True)  # the sentence that decides, or the reason for having none
     closed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
-    closed_at = models.DateTimeField(null=True)  # nobody waits for it any more; its outcome stays
+    closed_at = models.DateTimeField(null=True)  # its outcome stays; reviewers no longer wait for it
     close_reason = models.TextField(blank=True)
 
     class Meta:
@@ -77,7 +78,7 @@ class Confirmation(Leased):
 
     @property
     def attempt_id(self) -> str:
-        """As the wire names it: no attempt has such a name."""
+        """Return the name on the wire. No attempt has this form of name."""
         return f"confirmation-{self.pk}"
 
     @property
@@ -86,14 +87,14 @@ class Confirmation(Leased):
 
 
 class Found(models.Model):
-    """What the k runs came to, as the runner reported it; the columns repeat what is asked for often."""
+    """The result of the k runs, as the runner reported it; the columns repeat the fields that queries need often."""
 
     confirmation = models.OneToOneField(Confirmation, on_delete=models.PROTECT, related_name="found")
     accepted = models.BooleanField()
     held = models.BooleanField()
     reason = models.CharField(max_length=64)
     sentence = models.TextField()
-    gains = models.JSONField(default=list)  # shares of the incumbent's time, one a run; positive is faster
+    gains = models.JSONField(default=list)  # shares of the incumbent's time, per run; positive is faster
     median_gain = models.FloatField(null=True)
     least_gain = models.FloatField(null=True)  # at the one-sided 95 % bound
     wins = models.PositiveIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""Keep what a runner found about a record, once; and give a confirmation back whose runner failed or was lost."""
+"""Keep a runner's report on a record, once; and requeue a confirmation whose runner failed or was lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runner.wire import Report
 MAX_LOSSES: Final = 3
 SENTENCE_CHARS: Final = 2_000
 SPOILED: Final = ("unmeasurable", "infra_error")
-UNDECIDED: Final = ("run_failed", "too_few_runs")  # reasons that say nothing about who is faster
+UNDECIDED: Final = ("run_failed", "too_few_runs")  # reasons that leave open which kernel is faster
 GIVEN_UP: Final = "No runner could finish this confirmation: {why}. Ask again, or see the runners' page"
 SAID_NOTHING: Final = "the runner's report has no verdict on a record; is it older than the site?"
 UNWATCHED: Final = "nothing was seen of the device's state, so that the runs cannot decide anything"
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 @transaction.atomic
 def record_confirmation(*, pk: int, runner: Runner, report: Report, now: datetime) -> Confirmation | None:
-    """The confirmation, done or queued again; None where its report is kept already."""
+    """Return the confirmation, done or queued again; None: its report is kept already."""
     asked = leased.lock(Confirmation, pk=pk, runner=runner, token=report.token)
     if asked.is_done:
         return None
@@ -58,7 +58,7 @@ def outcome_of(found: Found) -> str:
 
 
 def expire_leases(*, now: datetime) -> int:
-    """Give back every confirmation whose lease has run out; how many those were."""
+    """Requeue every confirmation whose lease has expired. Return their number."""
     count = 0
     while _expire_one(now):
         count += 1
@@ -75,7 +75,7 @@ def _expire_one(now: datetime) -> bool:
 
 
 def give_back(asked: Confirmation, *, why: str, now: datetime) -> None:
-    """To the queue; the third time it ends, and nothing is known. The caller holds the row."""
+    """Requeue a confirmation; after MAX_LOSSES losses it ends without a decision. The caller holds the row."""
     log.warning("confirmation_lost", confirmation=asked.pk, runner=asked.runner_id, why=why)
     asked.losses += 1
     if asked.losses >= MAX_LOSSES:
@@ -91,7 +91,7 @@ def finish(asked: Confirmation, outcome: str, message: str, now: datetime) -> No
 
 
 def _why_not_decided(report: Report, told: dict[str, Any]) -> str:
-    """Why these runs say nothing, for an operator; "" where they do."""
+    """Return why these runs are undecided, for an operator; "" if they decide."""
     if not told:
         return (report.outcome in SPOILED and (report.message or report.reason)) or SAID_NOTHING
     if told["reason"] in UNDECIDED:
@@ -113,7 +113,7 @@ def _keep(asked: Confirmation, report: Report, told: dict[str, Any], now: dateti
 
 
 def _parsed(asked: Confirmation, report: Report) -> dict[str, Any]:
-    """Report.confirmation, field by field; {} where the runner found nothing. Raises UserError by name."""
+    """Validate Report.confirmation field by field; {} if the runner reported none. UserError names the field."""
     told = report.confirmation
     if not told:
         return {}

@@ -1,4 +1,4 @@
-"""Mend what died: leases that expired, doorbells that nobody heard. Any number of sweepers may run at once."""
+"""Recovery after failures: expired leases, doorbells without an answer. Any number of sweepers may run at once."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from leaderboard.judging.leased import ring_idle
 
 
 def mend(*, now: datetime) -> tuple[int, int]:
-    """How many leases expired, and how often it rang."""
+    """Return the number of expired leases and the number of rings."""
     return expire_leases(now=now), ring_idle(Confirmation)

@@ -1,1 +1,1 @@
-"""Sets of submissions that are judged again in the shadow and applied as one."""
+"""Sets of submissions that are judged again in the shadow and applied together."""

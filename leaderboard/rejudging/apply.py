@@ -1,5 +1,7 @@
-"""How a set of re-judgings comes out of the shadow, as one: the part of the pipeline (pipeline.py) that is about many
-submissions at a time. What was judged stays in the shadow (judging/rejudge_sets.py) until here."""
+"""Apply a set of re-judgings as a whole: the part of the pipeline (pipeline.py) for many submissions at a time.
+
+Until then its results stay in the shadow (rejudging/sets.py).
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,10 @@ def apply_rejudging(
     leave_out: bool = False,
     anyway: bool = False,
 ) -> Counter[str] | None:
-    """What was judged in the shadow becomes true, all of it at once; how many were published, held, … None: it was.
+    """Apply all results of a set at once. Return counts of published, held, …; None: it is applied already.
 
-    Refuses while some are unfinished unless these are left out, and where a board would leave lines behind in an epoch
-    that it then does not rank, unless that is wanted anyway.
+    Refuses if some attempts are unfinished, unless `leave_out`. Refuses if a board would keep lines in an epoch that it
+    then does not rank, unless `anyway`.
     """
     items = begin_applying(chosen=chosen, actor=actor, reason=reason, leave_out=leave_out, now=now)
     if items is None:
@@ -62,9 +64,9 @@ def apply_rejudging(
 
 
 def try_rejudging(*, chosen: RejudgeSet, actor: User, now: datetime) -> Counter[str]:
-    """How many would be published, held, … if the set were applied now, without those that are not judged yet.
+    """Return how many results would be published, held, … if the set were applied now without unjudged submissions.
 
-    Foretold on a snapshot that nobody waits for: no row is locked and nothing is written.
+    The prediction uses a snapshot that delays no transaction: it locks and writes no row.
     """
     check_role(actor, chosen.competition, Role.OWNER, "try a re-judging")
     with _snapshot():
@@ -79,7 +81,7 @@ def try_rejudging(*, chosen: RejudgeSet, actor: User, now: datetime) -> Counter[
 
 
 def _foretold(results: list[Result], now: datetime) -> Counter[str]:
-    """What _bring_to_light would answer."""
+    """Return the counts that _bring_to_light would return."""
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
     waiting = publication.foresee_held(ranked, now) | not_standing(ranked)
     retracted = retracted_kernels({result.attempt.submission.board_id for result in ranked})
@@ -93,7 +95,7 @@ def _foretold(results: list[Result], now: datetime) -> Counter[str]:
 
 @contextmanager
 def _snapshot() -> Iterator[None]:
-    """One moment of the database, for reading. Within another transaction it is that one's."""
+    """Read from a single snapshot of the database. Inside an outer transaction, the outer snapshot applies."""
     is_outermost = not connection.in_atomic_block
     with transaction.atomic():
         if is_outermost:
@@ -103,7 +105,7 @@ def _snapshot() -> Iterator[None]:
 
 
 def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
-    """All are screened against what stood before, so that the order in which they come plays no part."""
+    """Publish shadow results. All are screened against the board before them, so their order does not matter."""
     results = [attempt.result for attempt in attempts]
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
     publication.lock_all(ranked)

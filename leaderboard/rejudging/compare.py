@@ -1,7 +1,7 @@
-"""What a re-judging set would change: each submission before and after, the boards as they are and as they would be.
+"""The effect of a re-judging set: each submission before and after, the boards now and after applying it.
 
-Reads and never writes; a fixed number of queries however large the set. Which results would be held for review is
-foretold by rejudgings.try_rejudging, which reads their reports.
+Reads and never writes; a fixed number of queries for a set of any size. apply.try_rejudging predicts which results
+would be held for review, because it reads their reports.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from leaderboard.standings.read.windows import stage_at
 
 
 class Line(NamedTuple):
-    """A line of a board, published or as it would be."""
+    """A line of a board, published or predicted."""
 
     board_id: int
     stage: Stage
     epoch: str
     run: Run
-    name: str  # its entrant's
+    name: str  # of its entrant
 
 
 @dataclass(frozen=True)
 class Table:
-    """One board and stage, in the epoch that it ranks."""
+    """A board and stage, in the epoch that it ranks."""
 
     epoch: str
-    ranks: Mapping[int, int]  # submission id → its rank; absent: behind a faster one of its entrant
+    ranks: Mapping[int, int]  # submission id → its rank; absent: behind a faster kernel of its entrant
     podium: tuple[str, ...]
-    submissions: frozenset[int]  # all that have a line here
+    submissions: frozenset[int]  # all submissions with a line here
 
 
 NO_TABLE: Final = Table("", {}, (), frozenset())
@@ -56,10 +56,10 @@ NO_TABLE: Final = Table("", {}, (), frozenset())
 
 @dataclass(frozen=True)
 class Difference:
-    """One submission of the set."""
+    """A submission of the set, before and after."""
 
     item: RejudgeItem
-    fate: str  # of RejudgeItem.BECAME; "": not judged yet
+    fate: str  # one of RejudgeItem.BECAME; "": not judged yet
     before: Result | None
     after: Result | None
     rank_before: int | None
@@ -71,14 +71,14 @@ class Difference:
 
     @property
     def factor(self) -> float | None:
-        """The ratio to the baseline after / before; below 1 is faster now."""
+        """The ratio to the baseline after / before; below 1: now faster."""
         if self.before is None or self.after is None or not self.before.ratio or not self.after.ratio:
             return None
         return self.after.ratio / self.before.ratio
 
     @property
     def change(self) -> float | None:
-        """Relative change of the speedup; above 0 is faster now."""
+        """Relative change of the speedup; above 0: now faster."""
         return None if self.factor is None else 1 / self.factor - 1
 
     @property
@@ -102,11 +102,11 @@ class BoardChange:
     stage: Stage
     before: Table
     after: Table
-    left_behind: int  # lines that the board ranks now and would only keep in an epoch that it does not rank
+    left_behind: int  # lines that the board ranks now and would then keep in an unranked epoch
 
     @property
     def podium(self) -> list[tuple[int, str, str]]:
-        """The places that change: place, who has it, who would."""
+        """The places that change: place, present holder, future holder."""
         pairs = [(_at(self.before.podium, place), _at(self.after.podium, place)) for place in range(PODIUM)]
         return [(place + 1, old, new) for place, (old, new) in enumerate(pairs) if old != new]
 
@@ -130,13 +130,13 @@ class Comparison:
 
 
 def differ(factor: float, *half_widths: float | None) -> bool:
-    """Pure: are two values of one kernel further apart than their intervals and two jobs of one kernel explain?"""
+    """Pure: return whether two values of a kernel differ beyond their intervals and the noise between two jobs."""
     noise = math.hypot(*(width or 0.0 for width in half_widths))
     return abs(math.log(factor)) > max(TIE, noise)
 
 
 def compare(chosen: RejudgeSet, *, items: Sequence[RejudgeItem] | None = None) -> Comparison:
-    """As of now; of a set that was applied, what came of each and its ranks at that moment."""
+    """Compare as of now; for an applied set, return the stored fates and ranks."""
     items = items_of(chosen) if items is None else items
     fates = fates_of(items, currents_of(chosen))
     changes = board_changes(items, fates)
@@ -145,7 +145,7 @@ def compare(chosen: RejudgeSet, *, items: Sequence[RejudgeItem] | None = None) -
 
 
 def fates_of(items: Sequence[RejudgeItem], currents: Mapping[int, int]) -> dict[int, str]:
-    """Item id → what applying would make of it, or made; "" while it is not judged."""
+    """Map item ids to the fate on applying, or the stored fate; "": not judged yet."""
     rejected = _rejected(item.before_id for item in items)
     return {
         item.pk: item.became
@@ -159,7 +159,7 @@ def fates_of(items: Sequence[RejudgeItem], currents: Mapping[int, int]) -> dict[
 
 
 def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> list[BoardChange]:
-    """Every board and stage that the set has submissions of, as it is and as it would be."""
+    """Return every board and stage with submissions of the set, now and after applying it."""
     boards = {item.submission.board_id: item.submission.board for item in items}
     lines = {line.run.submission_id: line for line in _published(boards)}
     changed = [item for item in items if fates[item.pk] == RejudgeItem.APPLIED and not item.became]
@@ -179,13 +179,13 @@ def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> lis
 
 
 def ranks_of(items: Iterable[RejudgeItem], changes: Iterable[BoardChange]) -> dict[int, int | None]:
-    """Item id → the rank of its submission as the boards are."""
+    """Map item ids to the present rank of their submission."""
     ranks = {pk: place for change in changes for pk, place in change.before.ranks.items()}
     return {item.pk: ranks.get(item.submission_id) for item in items}
 
 
 def published_in(competition: Competition, board: Board | None) -> QuerySet[Any]:
-    """The ids of the submissions that have a line."""
+    """Return the ids of submissions that have a line."""
     lines = Entry.objects.filter(board__competition=competition)
     return (lines if board is None else lines.filter(board=board)).values("submission_id")
 
@@ -215,7 +215,7 @@ def _published(boards: Mapping[int, Board]) -> list[Line]:
 
 
 def _kept_off(items: Sequence[RejudgeItem]) -> set[int]:
-    """Submissions that have no line whatever their numbers are: their kernel is retracted, their account suspended."""
+    """Return submissions that can have no line: their kernel is retracted, or their account suspended."""
     submissions = [item.submission for item in items]
     if not submissions:
         return set()
@@ -229,7 +229,7 @@ def _kept_off(items: Sequence[RejudgeItem]) -> set[int]:
 
 
 def _line_of(item: RejudgeItem, board: Board) -> Line | None:
-    """The line that the shadow result would have; None: it would have none."""
+    """Return the line that the shadow result would have; None: it would have none."""
     submission, result = item.submission, _result_of(item.after)
     if submission.mode != "ranked" or result is None or not result.ratio or refusal(telemetry=result.telemetry):
         return None
@@ -275,7 +275,7 @@ def _left_behind(before: Table, after: Table, would: Mapping[int, Line]) -> int:
 
 
 def _rejected(attempt_ids: Iterable[int]) -> set[int]:
-    """Those whose result a person rejected."""
+    """Return the attempts with a result that a person rejected."""
     return {attempt_id for attempt_id, stands in reviews_of(list(attempt_ids)).items() if stands == REJECTED}
 
 

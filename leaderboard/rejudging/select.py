@@ -1,4 +1,4 @@
-"""Which submissions a re-judging set is of: by what their current attempts are, or by a list. At most MOST of them."""
+"""Select the submissions of a re-judging set: by properties of their current attempts, or by a list. At most MOST."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt
 from leaderboard.judging.states import DONE
 
-MOST: Final = 5_000  # submissions of one set
-NAMED: Final = 10  # wrong ids that an answer names
+MOST: Final = 5_000  # submissions per set
+NAMED: Final = 10  # wrong ids that an error names
 
-PUBLISHED: Final = "published"  # every line there is
-VERSION: Final = "version"  # ranked, judged by one version of the problem; "": by any but today's
-RUNNER: Final = "runner"  # ranked, whose verdict came from one runner between two times
-LIST: Final = "list"  # these
+PUBLISHED: Final = "published"  # every line
+VERSION: Final = "version"  # ranked, judged by a given version of the problem; "": by any but today's
+RUNNER: Final = "runner"  # ranked, with a verdict of a given runner between two times
+LIST: Final = "list"  # the listed submissions
 KINDS: Final = (PUBLISHED, VERSION, RUNNER, LIST)
 
 
@@ -47,9 +47,10 @@ class Selection:
 def select(
     selection: Selection, *, competition: Competition, board: Board | None, published: QuerySet[Any]
 ) -> list[Attempt]:
-    """Their current attempts, by submission; all are judged. `published`: ids of submissions that have a line.
+    """Return the current attempts of the submissions, by submission; all are judged.
 
-    Raises UserError where there are none, too many, or a list names what does not belong here or is not judged.
+    `published`: ids of submissions that have a line. Raises UserError if there are no submissions or too many, or if a
+    list names a submission that is outside the competition or board, or is not judged.
     """
     found = Attempt.objects.current().filter(state=DONE, submission__board__competition=competition)
     if board is not None:
@@ -72,7 +73,7 @@ def select(
 
 
 def estimate_s(attempts: Sequence[Attempt]) -> float:
-    """Machine time: as long as these took before, without waiting."""
+    """Return the machine time in seconds that these attempts took, without waiting."""
     spans = (one.finished_at - one.claimed_at for one in attempts if one.finished_at and one.claimed_at)
     return sum(spans, timedelta()).total_seconds()
 

@@ -1,8 +1,8 @@
-"""Named sets of submissions that are judged again in the shadow: make one, stop it, discard it; begin and end applying.
+"""Named sets of submissions that are judged again in the shadow: make, stop and discard a set; begin and end applying.
 
-Nothing that anybody sees changes until a set is applied, as one (rejudgings.apply_rejudging). Each act locks the set's
-row first, so that of two organisers one waits; doing the same twice changes nothing more. To undo what was applied,
-make another set.
+No public page changes until a set is applied as a whole (apply.apply_rejudging). Each act locks the set's row first, so
+that concurrent organisers wait for each other; repeating an act has no further effect. To undo an applied set, make
+another set.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from leaderboard.judging.states import DONE
 from leaderboard.rejudging.select import MOST, Selection, estimate_s
 
 MAX_NAME_CHARS: Final = 100
-MOST_OPEN: Final = 20  # sets of one competition at a time
+MOST_OPEN: Final = 20  # sets of a competition at a time
 CALLED_OFF: Final = "The set was settled without it"
 
 _KEEP_FATES: Final = """
@@ -49,10 +49,10 @@ def make_set(
     actor: User,
     now: datetime,
 ) -> RejudgeSet:
-    """Queue the submissions of these attempts, chosen by rejudge_select, to be judged again in the shadow."""
+    """Queue the submissions of these attempts, chosen by select.py, to be judged again in the shadow."""
     check_role(actor, competition, Role.OWNER, "have submissions judged again")
     check_reason(why)
-    Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # two of one name: the second sees it
+    Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # for unique names
     _check_name(name, competition)
     if not 0 < len(attempts) <= MOST:
         raise UserError("selection", len(attempts), f"a set is of 1 to {MOST:,} submissions")
@@ -74,7 +74,10 @@ def make_set(
 
 @transaction.atomic
 def stop_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> int:
-    """Call off what is still queued, and queue nothing more; what runs is finished. Answers how many those were."""
+    """Cancel the queued attempts, and queue no more; running attempts finish.
+
+    Return the number of cancelled attempts.
+    """
     check_role(actor, chosen.competition, Role.OWNER, "stop a re-judging")
     check_reason(reason)
     locked = _lock(chosen)
@@ -91,7 +94,7 @@ def stop_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> 
 
 @transaction.atomic
 def discard_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> bool:
-    """What came of it stays in the shadow for ever. False: it was discarded already."""
+    """Discard a set: its results stay in the shadow for ever. False: it was discarded already."""
     check_role(actor, chosen.competition, Role.OWNER, "discard a re-judging")
     check_reason(reason)
     locked = _lock(chosen)
@@ -107,9 +110,8 @@ def discard_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) 
 def begin_applying(
     *, chosen: RejudgeSet, actor: User, reason: str, leave_out: bool, now: datetime
 ) -> list[RejudgeItem] | None:
-    """All items, with the set and what their attempts are locked until the transaction ends. None: applied already.
-
-    Refuses while some are unfinished, unless these are to be left out: then they are called off.
+    """Return all items; None: applied already. The set and unfinished attempts are locked until the transaction ends.
+    Refuses if some attempts are unfinished, unless `leave_out`: then they are cancelled.
     """
     check_role(actor, chosen.competition, Role.OWNER, "apply a re-judging")
     check_reason(reason)
@@ -129,7 +131,7 @@ def begin_applying(
 def end_applying(
     *, chosen: RejudgeSet, items: Sequence[RejudgeItem], actor: User, reason: str, told: dict[str, Any], now: datetime
 ) -> None:
-    """The items say what became of them and of their ranks; the set is applied."""
+    """Store the items' fates and ranks, and mark the set as applied."""
     told_of = [[getattr(item, name) for item in items] for name in ("pk", "became", "rank_before", "rank_after")]
     with connection.cursor() as cursor:
         cursor.execute(_KEEP_FATES, told_of)
@@ -137,7 +139,10 @@ def end_applying(
 
 
 def items_of(chosen: RejudgeSet) -> list[RejudgeItem]:
-    """With both attempts, their results and versions, and the submission; without sources, reports and bundles."""
+    """Return the items with both attempts, their results and versions, and the submission.
+
+    Sources, reports and bundles are deferred.
+    """
     sides = ("before", "after")
     found = chosen.items.select_related(
         "submission__board__competition",
@@ -156,19 +161,22 @@ def items_of(chosen: RejudgeSet) -> list[RejudgeItem]:
 
 
 def lock_currents(items: Sequence[RejudgeItem]) -> dict[int, int]:
-    """Submission id → its current attempt's, locked; absent where another act replaced it while we waited."""
+    """Lock the current attempts and map submission ids to them; absent: replaced by another act during the wait."""
     rows = Attempt.objects.current().filter(submission__in=[item.submission_id for item in items])
     return dict(rows.order_by("pk").select_for_update().values_list("submission_id", "pk"))
 
 
 def currents_of(chosen: RejudgeSet) -> dict[int, int]:
-    """The same for a page that only looks."""
+    """Return the same map as lock_currents without locks, for a page."""
     rows = Attempt.objects.current().filter(submission__in=chosen.items.values("submission_id"))
     return dict(rows.order_by().values_list("submission_id", "pk"))
 
 
 def fate_of(item: RejudgeItem, *, current_id: int | None, is_rejected: bool) -> str:
-    """Pure: what applying makes of a finished item. `is_rejected`: a person rejected what the submission has now."""
+    """Pure: the fate of a finished item on applying.
+
+    `is_rejected`: a person rejected the submission's present result.
+    """
     after = item.after
     if after.state != DONE or after.outcome == "infra_error" or is_spoiled(after.outcome, after.reason):
         return RejudgeItem.NO_VERDICT
@@ -178,7 +186,10 @@ def fate_of(item: RejudgeItem, *, current_id: int | None, is_rejected: bool) -> 
 
 
 def _lock(chosen: RejudgeSet) -> RejudgeSet:
-    """Not against the keys of attempts that follow lost ones: who makes these holds what we wait for next."""
+    """Lock the set, but not its key.
+
+    A transaction that adds an attempt after a lost attempt refers to that key, and may hold locks that are needed next.
+    """
     return RejudgeSet.objects.select_for_update(no_key=True).get(pk=chosen.pk)
 
 

@@ -1,1 +1,1 @@
-"""What looks implausible and what a person decided about it."""
+"""Implausible results and the decisions of people about them."""

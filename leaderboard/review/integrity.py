@@ -1,9 +1,9 @@
-"""What the public learns of the review of a competition: numbers and reasons, never who was meant.
+"""The public figures of a competition's review: numbers and reasons without names.
 
-Everything is as of the last midnight (UTC), and until the standing is final a number under 5 is said as that: else
-somebody who watches the page and the board could tell whose result was held, and when. A rule that held fewer than 5 is
-counted with the others. Of podium places, a decision is told where its reviewer wrote a text for that, once nothing can
-come of an appeal any more, and never of a submission that the public standing does not count yet.
+All figures are as of the last midnight (UTC). Until the standing is final, a number below 5 is only shown as below 5:
+otherwise a reader who watches the page and the board could find out which result was held, and when. Rules that held
+fewer than 5 results are counted together. A decision on a podium place is shown if its reviewer wrote a public text,
+once no appeal can change it, and never for a submission that the public standing does not count yet.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from leaderboard.review.case.appeal import WITHIN
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import decision_waits
 
-LEAST: Final = 5  # the smallest number that is said before the standing is final
+LEAST: Final = 5  # the smallest number shown before the standing is final
 PODIUM: Final = 3  # ranks of a board
 MOST_TOLD: Final = 100  # decisions on podium places, the newest
-OTHERS: Final = ""  # in place of a rule's name: all that held fewer than LEAST
+OTHERS: Final = ""  # in place of a rule's name: all rules that held fewer than LEAST
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of the results that a rule held. `again`: judged again before anybody decided."""
+    """Outcomes of the results that a rule held. `again`: judged again before a decision."""
 
     rule: str
     held: int
@@ -61,7 +61,7 @@ class Integrity:
     as_of: datetime
     is_exact: bool  # the standing is final
     rules: list[Outcomes]
-    total: Outcomes  # each result once
+    total: Outcomes  # counts each result once
     by_itself: Outcomes
     median_wait: timedelta | None
     rejudged: int
@@ -71,12 +71,12 @@ class Integrity:
     podium: list[Told]
 
     def told(self, number: int) -> int | None:
-        """None: fewer than LEAST, which is not said before the standing is final."""
+        """Return the number to show; None: fewer than LEAST, which is not shown before the standing is final."""
         return number if self.is_exact or number >= LEAST else None
 
 
 def integrity(competition: Competition, boards: QuerySet[Board], now: datetime) -> Integrity:
-    """`boards`: those that the reader may see."""
+    """Return a competition's review figures. `boards`: the boards that the reader may see."""
     as_of = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     is_exact = competition.final_at is not None and competition.final_at <= now
     cases = Case.objects.filter(board__competition=competition, opened_at__lt=as_of)
@@ -103,14 +103,14 @@ def integrity(competition: Competition, boards: QuerySet[Board], now: datetime) 
 
 
 def _standing(decisions: QuerySet[Decision]) -> QuerySet[Decision]:
-    """Without what was undone, or is about something undone."""
+    """Exclude undone lines, and lines about them."""
     undone = Exists(Decision.objects.filter(act=case.UNDO, about=OuterRef("pk")))
     about_undone = Exists(Decision.objects.filter(act=case.UNDO, about=OuterRef("about")))
     return decisions.exclude(act=case.UNDO).filter(~undone, ~about_undone)
 
 
 def _moved(cases: QuerySet[Case], as_of: datetime) -> dict[Case, str]:
-    """Cases with something in their log, or found, since then, each with its state of then."""
+    """Map cases with a log line or finding since `as_of` to their state at that time."""
     said, found = (
         Exists(kind.objects.filter(result=OuterRef("result"), created_at__gte=as_of)) for kind in (Decision, Finding)
     )
@@ -133,7 +133,7 @@ def _by_rule(cases: QuerySet[Case], moved: Mapping[Case, str], is_exact: bool) -
     found = {rule: held for rule, states in found.items() if (held := _held(states))}
     if not is_exact:
         small = [rule for rule, states in found.items() if states.total() < LEAST]
-        found[OTHERS] = sum((found.pop(rule) for rule in small), Counter[tuple[str, bool]]())  # there, even where empty
+        found[OTHERS] = sum((found.pop(rule) for rule in small), Counter[tuple[str, bool]]())  # present even if empty
     known = [_outcomes(rule, states) for rule, states in found.items()]
     return sorted(known, key=lambda one: (one.rule == OTHERS, -one.held, one.rule))
 
@@ -148,7 +148,7 @@ def _states(cases: QuerySet[Case], origin: str, moved: Mapping[Case, str]) -> Co
 
 
 def _held(states: Counter[tuple[str, bool]]) -> Counter[tuple[str, bool]]:
-    """Without what nobody holds any more: it is as if nobody had."""
+    """Exclude results that are held no more: they count as never held."""
     return Counter({key: number for key, number in states.items() if key[0] != case.NOT_HELD and number})
 
 
@@ -176,7 +176,7 @@ def _podium(competition: Competition, decisions: QuerySet[Decision], now: dateti
     lines = _standing(decisions).filter(act__in=(case.CLEAR, case.REJECT), rank__lte=PODIUM).exclude(public_reason="")
     lines = lines.filter(result__attempt__is_current=True)
     if is_frozen_at(competition.schedule, now):
-        # A place that was found since counts what is hidden.
+        # A place computed after the freeze counts hidden submissions.
         lines = lines.filter(
             result__attempt__submission__created_at__lt=competition.freeze_at, created_at__lt=competition.freeze_at
         )
@@ -189,7 +189,7 @@ def _podium(competition: Competition, decisions: QuerySet[Decision], now: dateti
 
 
 def _may_tell(line: Decision, now: datetime, *, is_exact: bool) -> bool:
-    """What still stands, and of rejections those that no appeal can change."""
+    """Return whether a decision may be shown: it still stands, and a rejection is beyond appeal."""
     state = line.result.case.state
     if line.act == case.CLEAR:
         return state == case.CLEARED

@@ -1,8 +1,8 @@
 """Tables of review: Finding (evidence), Measurement, Decision (a line of a log), Case, Suspension.
 
-Findings, decisions and suspensions are append-only, by trigger. A Case is the one row here that changes: it repeats
-what case.derive says of its log, so that a queue can be asked for it, and log.py alone writes it. Measurement keeps
-what every rule measured on a result, held or not, so that other thresholds can be tried on it.
+Findings, decisions and suspensions are append-only, by trigger. A Case is the only row here that changes: it repeats
+the result of states.derive for its log, so that queries can find it. Only log.py writes it. Measurement keeps the
+numbers of every rule on a result, held or not, so that other thresholds can be tried on them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from leaderboard.submissions.models import Submission
 
 class Finding(models.Model):
     result = models.ForeignKey(Result, on_delete=models.PROTECT, related_name="findings")
-    rule = models.CharField(max_length=64)  # of thresholds.RULES
-    threshold = models.FloatField(null=True)  # of the competition, at the time; None: from before it was kept
-    sentence = models.TextField()  # what was seen and what to look at, for a reviewer
+    rule = models.CharField(max_length=64)  # one of thresholds.RULES
+    threshold = models.FloatField(null=True)  # the competition's, at the time; None: older than this column
+    sentence = models.TextField()  # observation and advice, for a reviewer
     figures = models.JSONField(default=dict)
-    samples = models.JSONField(default=dict)  # a bounded excerpt of the report's
+    samples = models.JSONField(default=dict)  # a bounded excerpt of the report's samples
     created_at = models.DateTimeField()
 
     class Meta:
@@ -40,10 +40,10 @@ class Finding(models.Model):
 
 
 class Measurement(models.Model):
-    """Of one screened result; append-only."""
+    """Numbers that the rules measured on a screened result; append-only."""
 
     result = models.OneToOneField(Result, on_delete=models.PROTECT, related_name="measurement")
-    values = models.JSONField(default=dict)  # rule → what it measured; null: no number, which holds
+    values = models.JSONField(default=dict)  # rule → measured number; null: not a number, which holds
     case_ratios = models.JSONField(default=dict)  # case → candidate / baseline, from the samples
     created_at = models.DateTimeField()
 
@@ -55,13 +55,13 @@ class Measurement(models.Model):
 
 
 class Fingerprint(models.Model):
-    """Of what one submission's source says, for similarity.py; append-only. Written with the submission."""
+    """Fingerprints of a submission's source, for similarity.py; append-only. Written with the submission."""
 
     submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="fingerprint")
     entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="+")  # the submission's
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")  # the submission's
     version = models.PositiveIntegerField()  # similarity.VERSION
-    prints = ArrayField(models.IntegerField())  # salted with the problem; without what everybody was given
+    prints = ArrayField(models.IntegerField())  # salted with the problem; without code that it gives to everybody
     opaque_chars = models.PositiveIntegerField()
 
     class Meta:
@@ -73,12 +73,12 @@ class Fingerprint(models.Model):
 
 
 class Hint(models.Model):
-    """What a static checker of somebody else says of a held source: advice for reviewers, never a reason to hold."""
+    """Advice of a third-party static checker on a held source, for reviewers; it is never a reason to hold."""
 
     submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="hint")
-    checker = models.CharField(max_length=64)  # the program
+    checker = models.CharField(max_length=64)  # name of the program
     words = models.JSONField(default=list)  # plain texts, bounded
-    failure = models.CharField(max_length=300, blank=True)  # why it gave no answer; "": it gave one
+    failure = models.CharField(max_length=300, blank=True)  # reason for a missing answer; "": it answered
     created_at = models.DateTimeField()
 
     class Meta:
@@ -89,16 +89,16 @@ class Hint(models.Model):
 
 
 class Decision(models.Model):
-    """A line of a case's log; what the acts are and do is said by case.py."""
+    """A line of a case's log. review/case/states.py defines the acts."""
 
     result = models.ForeignKey(Result, on_delete=models.PROTECT, related_name="decisions")
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     act = models.CharField(max_length=16)
-    code = models.CharField(max_length=32, blank=True)  # of a rejection: reasons.py; of a label: which
-    reason = models.TextField()  # a rejection's, a question, an answer and an appeal are read by the owner too
-    public_reason = models.TextField(blank=True)  # written for the integrity page; "": nothing is shown there
+    code = models.CharField(max_length=32, blank=True)  # of a rejection: reasons.py; of a label: its name
+    reason = models.TextField()  # the owner also reads that of a rejection, question, answer or appeal
+    public_reason = models.TextField(blank=True)  # written for the integrity page; "": it shows none
     about = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="+")  # undone, answered, …
-    rank = models.PositiveIntegerField(null=True)  # where the line would have stood at this moment; None: nowhere
+    rank = models.PositiveIntegerField(null=True)  # place that the line would have had at this moment; None: no place
     needs_two = models.BooleanField(default=False)  # of "clear": a second person must clear it as well
     until = models.DateTimeField(null=True)  # of "claim"
     created_at = models.DateTimeField()
@@ -124,7 +124,10 @@ class Decision(models.Model):
 
 
 class Case(models.Model):
-    """A result that a person looks at, or that its verdict rejected by itself. All below `opened_at` is derived."""
+    """A result that waits for a person, or that its verdict rejected by itself.
+
+    Fields below `opened_at` are derived.
+    """
 
     HELD: Final = "held"  # a rule or a person held it
     BY_ITSELF: Final = "by_itself"  # its verdict is a rejection that a person may overturn
@@ -135,8 +138,8 @@ class Case(models.Model):
     origin = models.CharField(max_length=16)
     opened_at = models.DateTimeField()
     state = models.CharField(max_length=16)
-    since = models.DateTimeField()  # in this state
-    is_by_itself = models.BooleanField(default=False)  # rejected, and by no person
+    since = models.DateTimeField()  # start of this state
+    is_by_itself = models.BooleanField(default=False)  # rejected by the verdict, not by a person
     claimed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     claimed_until = models.DateTimeField(null=True)
     labels = ArrayField(models.CharField(max_length=32), default=list)
@@ -157,7 +160,7 @@ class Case(models.Model):
 
 
 class Suspension(models.Model):
-    """An account is closed to competing, or opened again; the newest row of a person and competition counts."""
+    """Suspension or reinstatement of an account; the newest row of a person and competition counts."""
 
     SUSPEND: Final = "suspend"
     REINSTATE: Final = "reinstate"

@@ -1,4 +1,4 @@
-"""Who may look at a case, who may decide on it, and who speaks for its owner."""
+"""Permissions to see a case, to decide on it, and to speak for its owner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaderboard.submissions.models import Submission
 
 
 def has_conflict(user: User, submission: Submission) -> bool:
-    """The owner and everybody who is or was in their team, by any login: they may never decide."""
+    """Return whether the user may never decide: the owner and all present and former team members, by any login."""
     if submission.owner.account_id == user.account_id:
         return True
     return Membership.objects.filter(entrant_id=submission.entrant_id, user__in=logins_of(user)).exists()
@@ -27,14 +27,14 @@ def may_review(user: User, submission: Submission) -> bool:
 
 
 def check_reviewer(actor: User, submission: Submission, act: str) -> None:
-    """Raises UserError (403)."""
+    """Check that the actor may review this submission. Raises UserError (403)."""
     check_role(actor, submission.board.competition, Role.REVIEWER, act)
     if has_conflict(actor, submission):
         raise UserError("actor", actor.get_username(), f"may not {act}: it is their own or their team's", status=403)
 
 
 def is_party(user: User, submission: Submission) -> bool:
-    """Its owner, or who is in the entrant now."""
+    """Return whether the user is the owner or a current member of the entrant."""
     if submission.owner.account_id == user.account_id:
         return True
     mates = Membership.objects.filter(entrant_id=submission.entrant_id, user__in=logins_of(user))
@@ -42,15 +42,15 @@ def is_party(user: User, submission: Submission) -> bool:
 
 
 def check_party(actor: User, submission: Submission, act: str) -> None:
-    """Raises UserError (403)."""
+    """Check that the actor may speak for the owner. Raises UserError (403)."""
     if not is_party(actor, submission):
         raise UserError("actor", actor.get_username(), f"only the owner of a submission may {act}", status=403)
 
 
 def cases_for(user: User) -> QuerySet[Case]:
-    """What this person may look at as a reviewer or viewer: never their own, never their team's."""
+    """Return the cases that this person may see as a reviewer or viewer, without their own and their teams'."""
     teams = Membership.objects.filter(user__in=logins_of(user)).values("entrant")
-    # From their side, which is few, each by its own index: else the submission of every case is looked up for this.
+    # Start from the user's few results, each by its own index: otherwise the query looks up every case's submission.
     by_them = Result.objects.filter(attempt__submission__owner__in=logins_of(user)).values("pk")
     by_their_teams = Result.objects.filter(attempt__submission__entrant__in=teams).values("pk")
     cases = Case.objects.exclude(result__in=by_them).exclude(result__in=by_their_teams)
@@ -64,5 +64,5 @@ def may_suspend_somewhere(user: User) -> bool:
 
 
 def is_reviewer_anywhere(user: User) -> bool:
-    """Whether there is a queue to show this person at all."""
+    """Return whether this person has any queue to see."""
     return user.is_staff or user.is_superuser or Role.objects.filter(user=user).exists()

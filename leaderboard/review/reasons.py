@@ -1,4 +1,4 @@
-"""Why a result is rejected: a code to count by, and what its owner reads."""
+"""Reasons for rejection: a code for statistics, and the text that the owner reads."""
 
 from __future__ import annotations
 

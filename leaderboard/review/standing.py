@@ -1,4 +1,4 @@
-"""Where results stand in review, and what waits for a person."""
+"""The standing of results in review, and results that wait for a person."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ UNDER_REVIEW: Final = "under_review"
 REJECTED: Final = "rejected"
 
 LOOK_BACK: Final = timedelta(days=30)
-LEAST_DECIDED: Final = 5  # a median of fewer says too much of single ones
+LEAST_DECIDED: Final = 5  # a median of fewer reveals too much of single decisions
 
 
 def held_results() -> QuerySet[Result]:
-    """What waits for a person, oldest first."""
+    """Return the results that wait for a person, oldest first."""
     return (
         Result.objects.filter(~judged_since("attempt"), case__state__in=states.OPEN)
         .select_related("attempt__submission__board__problem", "attempt__submission__owner")
@@ -33,13 +33,13 @@ def held_results() -> QuerySet[Result]:
 
 
 def standing_results() -> QuerySet[Result]:
-    """Current passes that nobody holds, or that were cleared: what others may be compared with."""
+    """Return current passes that are not held, or were cleared: new results may be compared with them."""
     stopped = Case.objects.filter(result=OuterRef("pk")).exclude(state__in=states.STANDS)  # few, so planned as few
     return Result.objects.filter(~Exists(stopped), attempt__is_current=True, ratio__isnull=False)
 
 
 def reviews_of(attempt_ids: Collection[int]) -> dict[int, str]:
-    """Attempt id → UNDER_REVIEW or REJECTED (by a person); absent: never held, or cleared."""
+    """Map attempt ids to UNDER_REVIEW or REJECTED (by a person); absent: never held, or cleared."""
     rows = Case.objects.filter(result__attempt__in=attempt_ids, is_by_itself=False)
     said = {
         **dict.fromkeys(states.HELD, UNDER_REVIEW),
@@ -50,24 +50,24 @@ def reviews_of(attempt_ids: Collection[int]) -> dict[int, str]:
 
 
 def may_stand(result: Result) -> bool:
-    """Whether review lets this result rank: it is no case, was cleared, or nobody holds it any more."""
+    """Return whether review lets this result rank: it has no case, was cleared, or is held no more."""
     return not Case.objects.filter(result=result).exclude(state__in=states.STANDS).exists()
 
 
 def not_standing(results: Iterable[Result]) -> set[int]:
-    """Those of many that it does not let rank: one query."""
+    """Return the keys of results that review does not let rank: one query."""
     cases = Case.objects.filter(result__in=[result.pk for result in results]).exclude(state__in=states.STANDS)
     return set(cases.order_by().values_list("result", flat=True))
 
 
 def median_wait(competition: Competition, now: datetime) -> timedelta | None:
-    """From a case's opening to its decision, over the last 30 days; None where there are fewer than 5."""
+    """Return the median time from a case's opening to its decision, over the last 30 days; None: fewer than 5."""
     waits = decision_waits(competition, since=now - LOOK_BACK, until=now)
     return timedelta(seconds=median(wait.total_seconds() for wait in waits)) if len(waits) >= LEAST_DECIDED else None
 
 
 def decision_waits(competition: Competition, *, since: datetime | None = None, until: datetime) -> list[timedelta]:
-    """Of each held case that is decided now, by a decision in this time."""
+    """Return the wait of each held case that is decided now, by a decision in this period."""
     rows = Case.objects.filter(
         board__competition=competition,
         origin=Case.HELD,

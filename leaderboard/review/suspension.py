@@ -1,7 +1,7 @@
-"""An account is suspended from competing, everywhere or in one competition, and reinstated. What follows is pipeline's.
+"""Suspend an account from competing, everywhere or in a competition, and reinstate it.
 
-Staff of the site suspend everywhere; the owner of a competition in theirs. Nothing of the account is deleted: while it
-is suspended nothing of it ranks and it sends nothing.
+pipeline applies the consequences. Staff of the site suspend everywhere, the owner of a competition only there. No data
+of the account is deleted: during the suspension none of its results rank and it cannot submit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from leaderboard.review.models import Suspension
 
 @transaction.atomic
 def suspend(*, user: User, competition: Competition | None, actor: User, reason: str, now: datetime) -> Suspension:
-    """`competition` None: all of them. Whichever login is named, the account is meant."""
+    """Suspend the account of this login. `competition` None: everywhere."""
     user = _begin(user, competition, actor, reason, "suspend an account")
     if user.pk == actor.account_id or user.is_staff or user.is_superuser:
         raise UserError("user", user.get_username(), "is staff or yourself, and cannot be suspended", status=409)
@@ -35,7 +35,7 @@ def suspend(*, user: User, competition: Competition | None, actor: User, reason:
 
 @transaction.atomic
 def reinstate(*, user: User, competition: Competition | None, actor: User, reason: str, now: datetime) -> Suspension:
-    """Also what stands against logins that were linked to the account since."""
+    """Reinstate an account. This includes suspensions of logins that were linked to the account later."""
     user = _begin(user, competition, actor, reason, "reinstate an account")
     standing = _standing(user, competition)
     if not standing:
@@ -49,19 +49,19 @@ def is_suspended(user: User, competition: Competition) -> bool:
 
 
 def suspensions_of(user: User, competition: Competition) -> list[Suspension]:
-    """Those that stand here against this account: everywhere, in this competition, both or none."""
+    """Return the account's suspensions that apply in this competition: everywhere, here, both or none."""
     rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None), user__in=logins_of(user))
     newest = {(row.user_id, row.competition_id): row for row in rows.select_related("competition").order_by("id")}
     return [row for row in newest.values() if row.act == Suspension.SUSPEND]
 
 
 def suspended_users(users: Iterable[int], competition: Competition) -> set[int]:
-    """Of these, whose account is suspended here or everywhere, by whichever login: three queries at most."""
+    """Return the users whose account is suspended here or everywhere, by any login: three queries at most."""
     return set(users) & suspended_logins(competition)
 
 
 def suspended_logins(competition: Competition) -> set[int]:
-    """All logins of accounts that are suspended here or everywhere."""
+    """Return all logins of accounts that are suspended here or everywhere."""
     rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None)).order_by("id")
     newest = {(user, where): act for user, where, act in rows.values_list("user", "competition", "act")}
     named = [user for (user, _), act in newest.items() if act == Suspension.SUSPEND]
@@ -70,12 +70,12 @@ def suspended_logins(competition: Competition) -> set[int]:
 
 
 def was_ever_suspended(user: User) -> bool:
-    """By any login, anywhere."""
+    """Return whether the account was ever suspended, by any login, anywhere."""
     return Suspension.objects.filter(user__in=logins_of(user)).exists()
 
 
 def standing_suspensions(competitions: QuerySet[Competition], *, everywhere: bool) -> list[Suspension]:
-    """All that stand in these competitions, and those that stand everywhere where that is asked for; newest first."""
+    """Return the suspensions in force in these competitions, and optionally those everywhere; newest first."""
     reach = Q(competition__in=competitions) | Q(competition=None) if everywhere else Q(competition__in=competitions)
     rows = Suspension.objects.filter(reach).select_related("user", "competition", "actor").order_by("id")
     newest = {(row.user_id, row.competition_id): row for row in rows}
@@ -83,7 +83,7 @@ def standing_suspensions(competitions: QuerySet[Competition], *, everywhere: boo
 
 
 def check_not_suspended(user: User, competition: Competition) -> None:
-    """Raises UserError (403)."""
+    """Check that the account is not suspended here. Raises UserError (403)."""
     for row in suspensions_of(user, competition):
         where = "everywhere" if row.competition_id is None else f"from {competition}"
         said = f"this account is suspended {where} since {row.created_at:%Y-%m-%d}: {row.reason}"
@@ -91,12 +91,12 @@ def check_not_suspended(user: User, competition: Competition) -> None:
 
 
 def _accounts(which: Q) -> dict[int, int]:
-    """Login → its account."""
+    """Map logins to their accounts."""
     return {pk: account or pk for pk, account in User.objects.filter(which).values_list("pk", "linked_to")}
 
 
 def _begin(user: User, competition: Competition | None, actor: User, reason: str, act: str) -> User:
-    """The account, locked: before something is published for it, or after."""
+    """Check the actor and return the account, locked against concurrent publication."""
     if competition is None:
         check_staff(actor, act)
     else:
@@ -106,7 +106,7 @@ def _begin(user: User, competition: Competition | None, actor: User, reason: str
 
 
 def _standing(user: User, competition: Competition | None) -> list[Suspension]:
-    """Of exactly this reach."""
+    """Return the account's suspensions in force of exactly this scope."""
     rows = Suspension.objects.filter(user__in=logins_of(user), competition=competition).select_related("user")
     newest = {row.user_id: row for row in rows.order_by("id")}
     return [row for row in newest.values() if row.act == Suspension.SUSPEND]

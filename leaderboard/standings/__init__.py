@@ -1,1 +1,1 @@
-"""What is published: one table, one writer, one order."""
+"""Published results: a single table with a single writer and a single order."""

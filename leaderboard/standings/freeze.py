@@ -1,7 +1,7 @@
 """Acts on a competition's standing as a whole: freeze, unfreeze, reveal, finalise, reopen. Owners only, with a reason.
 
-Each is one transaction with its audit row, and safe to repeat: what is so already stays so, and False says so. What the
-times mean is calendar.py's to say; the acts only set them.
+Each act is one transaction with its audit row, and safe to repeat: an act without effect changes no row and returns
+False. calendar.py defines the meaning of the times; the acts only set them.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Times = Mapping[str, datetime | None]
 
 @dataclass(frozen=True)
 class Waiting:
-    """What stands between a competition and its final standing."""
+    """Open work between a competition and its final standing."""
 
-    held: int  # results of the contest that nobody has decided on
+    held: int  # results of the contest without a decision
     unjudged: int  # submissions to the contest whose attempt is not finished
 
     def __bool__(self) -> bool:
@@ -50,7 +50,7 @@ class Waiting:
 
 
 def freeze(*, competition: Competition, actor: User, reason: str, now: datetime) -> bool:
-    """From now on the public standing stands still; what is sent counts, and is shown at the reveal."""
+    """Freeze the public standing. Later submissions count, and are shown at the reveal."""
 
     def times(known: Competition) -> Times:
         if is_frozen_at(known.schedule, now):
@@ -63,7 +63,7 @@ def freeze(*, competition: Competition, actor: User, reason: str, now: datetime)
 
 
 def unfreeze(*, competition: Competition, actor: User, reason: str, now: datetime) -> bool:
-    """As if it had never been frozen. After the deadline that is the reveal's to do."""
+    """Unfreeze the standing, as if it had never been frozen. After the deadline, reveal it instead."""
 
     def times(known: Competition) -> Times:
         if not is_frozen_at(known.schedule, now):
@@ -76,7 +76,7 @@ def unfreeze(*, competition: Competition, actor: User, reason: str, now: datetim
 
 
 def reveal(*, competition: Competition, actor: User, reason: str, now: datetime) -> bool:
-    """What was sent while frozen is shown, everywhere at once. For good: what was seen cannot be unseen."""
+    """Show the submissions sent during the freeze, everywhere at once. A reveal is permanent."""
 
     def times(known: Competition) -> Times:
         if not is_frozen_at(known.schedule, now):
@@ -89,7 +89,10 @@ def reveal(*, competition: Competition, actor: User, reason: str, now: datetime)
 
 
 def finalise(*, competition: Competition, actor: User, reason: str, now: datetime, anyway: bool = False) -> bool:
-    """Review is over and the standing stands; it is revealed with that. `anyway`: although something still waits."""
+    """Finalise the standing: review is over, and a frozen standing is revealed.
+
+    `anyway`: although work is still open.
+    """
 
     def times(known: Competition) -> Times:
         if known.final_at is not None and known.final_at <= now:
@@ -105,7 +108,7 @@ def finalise(*, competition: Competition, actor: User, reason: str, now: datetim
 
 
 def reopen(*, competition: Competition, actor: User, reason: str, now: datetime) -> bool:
-    """Take `finalise` back: the competition is in review again. What was revealed stays so."""
+    """Undo `finalise`: the competition is in review again. A revealed standing stays revealed."""
 
     def times(known: Competition) -> Times:
         return {} if known.final_at is None else {"final_at": None}
@@ -114,13 +117,16 @@ def reopen(*, competition: Competition, actor: User, reason: str, now: datetime)
 
 
 def can_be_final(competition: Competition, now: datetime) -> bool:
-    """After its deadline; where it has none, whenever the contest is on: that is what ends it."""
+    """Return whether the standing can be final: after the deadline, or, without a deadline, while the contest runs.
+
+    Without a deadline, finalising ends the contest.
+    """
     phase = phase_at(competition.schedule, now)
     return phase is Phase.REVIEW or (competition.deadline is None and phase in (Phase.CONTEST, Phase.FROZEN))
 
 
 def waiting(competition: Competition, now: datetime) -> Waiting:
-    """Of what was sent for the contest."""
+    """Count the contest's results without a decision and its unjudged submissions."""
     counted = window_of(competition.schedule, Stage.CONTEST)
     held = held_results().filter(
         inside(counted, "attempt__submission__created_at"), attempt__submission__board__competition=competition

@@ -1,7 +1,8 @@
-"""Entry, the one table that ranking reads: a row is a published line; held, rejected and retracted ones are not here.
+"""Entry, the only table that ranking reads: its rows are published lines.
 
-Revision says whether a board's lines changed, Change which ones. Retraction is the record of kernels taken off their
-board and put back; nothing ranks by it: publish.py heeds it.
+Held, rejected and retracted results are not in it. Revision identifies the state of a board's lines, Change the lines
+that changed. Retraction records kernels taken off their board and put back. Ranking does not read it; publish.py
+enforces it.
 """
 
 from __future__ import annotations
@@ -20,21 +21,24 @@ from leaderboard.submissions.models import Submission
 
 
 class Entry(models.Model):
-    """Written only by standings.publish. One row a submission: a re-judged one replaces its own."""
+    """A published line, written only by standings.publish.
+
+    One row per submission: a re-judged line replaces the old.
+    """
 
     board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="entries")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="entries")
-    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="entries")  # who ranks
+    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="entries")  # the entrant that ranks
     submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="entry")
     attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="entry")
     score_us = models.FloatField()  # the measured time of its run: the problem's ranking_by over its cases
-    ratio = models.FloatField()  # candidate / baseline of the same run; what ranks is the mean over a kernel's runs
+    ratio = models.FloatField()  # candidate / baseline of the same run; boards rank the mean over a kernel's runs
     half_width = models.FloatField(null=True)
-    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # lines of two epochs never rank together
-    code_digest = models.CharField(max_length=80)  # runs that share it and their entrant are one kernel
+    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # lines of different epochs never rank together
+    code_digest = models.CharField(max_length=80)  # runs of an entrant that share it are a kernel
     forgeable = models.FloatField(null=True)
     telemetry = models.CharField(max_length=16, blank=True)
-    light = models.FloatField(null=True)  # share of the speed of light, 0 … 1; null: the report does not say
+    light = models.FloatField(null=True)  # share of the speed of light, 0 … 1; null: missing in the report
     submitted_at = models.DateTimeField()
     published_at = models.DateTimeField()
 
@@ -55,7 +59,10 @@ class Entry(models.Model):
 
 
 class Revision(models.Model):
-    """Which state a board's lines are in: another token whenever one is written. Kept by a trigger on Entry's table."""
+    """The state of a board's lines: its token changes with every written line.
+
+    A trigger on Entry's table maintains it.
+    """
 
     board = models.OneToOneField(Board, on_delete=models.PROTECT, primary_key=True, related_name="+")
     token = models.UUIDField(default=uuid.uuid4)
@@ -65,10 +72,10 @@ class Revision(models.Model):
 
 
 class Change(models.Model):
-    """A submission whose line was written or went, and the token that its board's revision had from then on.
+    """A submission whose line was written or removed, and its board's revision token from then on.
 
-    Kept by the same trigger, which holds the revision's row until the writer commits: of one board, rows come in the
-    order of their ids. The last thousand or so of each board are kept.
+    The same trigger writes it and holds the revision's row until the writer commits: the rows of a board appear in the
+    order of their ids. About the last thousand of each board are kept.
     """
 
     board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -83,10 +90,10 @@ class Change(models.Model):
 
 
 class Retraction(models.Model):
-    """All runs of one kernel of an entrant are taken off a board, or may stand there again: the last row says which.
+    """All runs of a kernel of an entrant are taken off a board, or may return: the last row decides.
 
-    Append-only. It is the kernel that is retracted and not a run: else whoever retracts slow runs keeps the lucky ones,
-    and who retracts all of them and sends the same code again has bought a new draw.
+    Append-only. The kernel is retracted and not a run. Otherwise an entrant could retract slow runs and keep the lucky
+    runs, or retract all of them and send the same code again for a new draw.
     """
 
     RETRACT: Final = "retract"
@@ -95,7 +102,7 @@ class Retraction(models.Model):
     board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="+")
     entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="+")
     code_digest = models.CharField(max_length=80)  # Submission.kernel
-    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")  # that was asked about
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")  # asked for
     act = models.CharField(max_length=16)
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     reason = models.TextField()

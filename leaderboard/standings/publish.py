@@ -1,4 +1,4 @@
-"""The single writer of Entry: publish a result's line, or withdraw a submission's or a whole kernel's."""
+"""The single writer of Entry: publish a result's line, or withdraw the lines of a submission or of a whole kernel."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ from leaderboard.standings.ranking.eligible import refusal
 from leaderboard.standings.ranking.light import light_share
 from leaderboard.submissions.models import Submission
 
-WRITTEN: Final = (  # of a line, when it is written again
+WRITTEN: Final = (  # columns that replace the old values of a line
     *("board", "owner", "entrant", "attempt", "score_us", "ratio", "half_width", "epoch", "code_digest", "forgeable"),
     *("telemetry", "light", "submitted_at", "published_at"),
 )
 
 
 def publish(*, result: Result, now: datetime) -> bool:
-    """The submission's line on its board, in place of an earlier attempt's. False: its kernel is retracted."""
+    """Publish the submission's line in place of an earlier attempt's. False: its kernel is retracted."""
     light = light_share(result.report)
     return bool(publish_all(results=[result], lights={result.pk: light}, now=now))
 
 
 def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None], now: datetime) -> set[int]:
-    """The same of many at once; answers which of them have a line now. `lights`: light_share of each report."""
+    """Publish many results at once; return the keys of results that have a line now.
+
+    `lights`: light_share of each report.
+    """
     for result in results:
         if result.score_us is None or result.ratio is None or refusal(telemetry=result.telemetry):
             raise ValueError(f"{result} cannot rank")
@@ -76,7 +79,7 @@ def kernel_of(submission: Submission) -> tuple[int, int, str]:
 
 
 def withdraw_all(*, submissions: Iterable[Submission]) -> int:
-    """Take their lines off their boards; says how many had one."""
+    """Take the submissions' lines off their boards. Return the number of lines."""
     deleted, _ = Entry.objects.filter(submission__in=[submission.pk for submission in submissions]).delete()
     return deleted
 
@@ -87,20 +90,20 @@ def withdraw(*, submission: Submission) -> bool:
 
 
 def withdraw_kernel(submission: Submission) -> int:
-    """Take all runs of the submission's kernel off its board; says how many lines that were."""
+    """Take all runs of the submission's kernel off its board. Return the number of lines."""
     deleted, _ = kernel_lines(submission).delete()
     return deleted
 
 
 def kernel_lines(submission: Submission) -> QuerySet[Entry]:
-    """Of all published runs of its kernel."""
+    """Return the lines of all published runs of its kernel."""
     return Entry.objects.filter(board=submission.board_id, entrant=submission.entrant_id, code_digest=submission.kernel)
 
 
 def lock_entrants(entrants: Iterable[int]) -> None:
-    """Until the end of the transaction: a kernel is not retracted between the look at that and the line.
+    """Lock entrants until the end of the transaction: no kernel is retracted between the check and its line.
 
-    Accounts are locked before entrants, by whoever locks both.
+    A transaction that locks accounts as well locks them before entrants.
     """
     found = Entrant.objects.filter(pk__in=set(entrants)).order_by("pk")
     list(found.select_for_update(no_key=True).values_list("pk"))
@@ -114,29 +117,29 @@ SELECT board_id, gen_random_uuid() FROM unnest(%s::bigint[]) AS board_id ORDER B
 
 
 def lock_lines(boards: Iterable[int]) -> None:
-    """Nobody else writes a line of these boards until the end of the transaction.
+    """Lock the lines of these boards against writers until the end of the transaction.
 
     A trigger locks a board's revision with the first line that is written. An act on lines of several boards locks all
-    of them here first, after accounts and entrants, or two acts could wait for each other.
+    of them here first, after accounts and entrants; otherwise two acts could wait for each other.
     """
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_LINES, [sorted(set(boards))])
 
 
 def retracted_kernels(boards: Iterable[int]) -> set[tuple[int, int, str]]:
-    """Of these boards: board, entrant and kernel. One query."""
+    """Return the retracted kernels of these boards as (board, entrant, kernel). One query."""
     rows = Retraction.objects.filter(board__in=boards).order_by("id")
     newest = {(row.board_id, row.entrant_id, row.code_digest): row.act for row in rows}
     return {kernel for kernel, act in newest.items() if act == Retraction.RETRACT}
 
 
 def is_retracted(submission: Submission) -> bool:
-    """Whether its kernel was retracted and not restored since."""
+    """Return whether its kernel was retracted and not restored later."""
     return retraction_of(submission) is not None
 
 
 def retraction_of(submission: Submission) -> Retraction | None:
-    """That of its kernel, unless it was restored since."""
+    """Return the retraction of its kernel, unless it was restored later."""
     rows = Retraction.objects.filter(
         board=submission.board_id, entrant=submission.entrant_id, code_digest=submission.kernel
     )

@@ -1,8 +1,9 @@
-"""Take a kernel off its board, or let it stand there again. Lines come and go with it in the same transaction, and so
-everywhere at once: boards, overall standings, history and exports all read Entry.
+"""Take a kernel off its board, or let it return.
 
-Its owner may retract it until the standing is final; from reviewer on an organiser may at any time, and may undo it:
-other people's, never their own or their team's.
+Its lines come and go in the same transaction, and therefore everywhere at once: boards, overall standings, history and
+exports all read Entry. Its owner may retract it until the standing is final.
+An organiser with the reviewer role or above may retract other entrants' kernels at any time and undo that, except for
+kernels of their own or their team.
 """
 
 from __future__ import annotations
@@ -35,13 +36,16 @@ def may_retract(actor: User, submission: Submission, now: datetime) -> bool:
 
 
 def usual_reason(actor: User, submission: Submission) -> str:
-    """Where nothing is said; an organiser has to say why."""
+    """Return the default reason; an organiser must write their own."""
     return BY_OWNER if may_dispose(actor, submission) else ""
 
 
 @transaction.atomic
 def retract(*, submission: Submission, actor: User, reason: str, now: datetime) -> int:
-    """All runs of this submission's kernel; says how many lines went. The same code does not rank again for it."""
+    """Retract all runs of this submission's kernel and return the number of lines.
+
+    The same code does not rank again.
+    """
     if not may_retract(actor, submission, now):
         who = "its owner, until the standing is final, or a reviewer"
         raise UserError("actor", actor.get_username(), f"only {who} may retract it", status=403)
@@ -58,7 +62,7 @@ def retract(*, submission: Submission, actor: User, reason: str, now: datetime) 
 
 @transaction.atomic
 def restore(*, submission: Submission, actor: User, reason: str, now: datetime) -> bool:
-    """The kernel may stand on its board again; publishing its lines is pipeline's next step. False: it may already."""
+    """Allow the kernel on its board again; pipeline then publishes its lines. False: it was already allowed."""
     check_reviewer(actor, submission, "put a retracted kernel back")
     check_reason(reason)
     owners = User.objects.filter(submissions__entrant=submission.entrant_id, submissions__board=submission.board_id)

@@ -1,6 +1,6 @@
 """The owner appeals against a rejection, once and in time; a reviewer who did not reject it answers.
 
-Granted, the case waits again and is decided like any other; upheld, the rejection stands for good.
+If the appeal is granted, the case waits again and is decided as usual; if it is upheld, the rejection is final.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from leaderboard.judging.models import Result
 from leaderboard.review.case import log, states
 from leaderboard.review.models import Case, Decision
 
-WITHIN: Final = timedelta(days=14)  # of the rejection
+WITHIN: Final = timedelta(days=14)  # after the rejection
 
 
 @transaction.atomic
@@ -42,7 +42,7 @@ def answer_appeal(
 
 
 def appeal_until(row: Case, standing: states.Standing) -> datetime | None:
-    """Until when the owner may appeal; None: there is nothing to appeal against."""
+    """Return the end of the time to appeal; None: no rejection is open to appeal."""
     if standing.state != states.REJECTED or standing.appeal is not None:
         return None
     rejected = Decision.objects.filter(pk=standing.rejection or 0).values_list("created_at", flat=True).first()

@@ -1,4 +1,4 @@
-"""A reviewer asks the owner of a held result; the owner answers on their submission's page, once a question."""
+"""A reviewer asks the owner of a held result; the owner answers on the submission's page, once per question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reviewer takes a case for a while, so that two do not read the same one; and gives it back."""
+"""A reviewer claims a case for a while, so that two do not read the same case; and releases it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from leaderboard.review.case import log, states
 from leaderboard.review.models import Decision
 
 LASTS: Final = timedelta(minutes=30)
-TO_READ: Final = "to read it"  # a claim of a free case needs no other reason
+TO_READ: Final = "to read it"  # a free case can be claimed without a written reason
 
 
 @transaction.atomic
 def claim(*, result: Result, actor: User, now: datetime, reason: str = "") -> Decision:
-    """Again by the same person: for longer. From another reviewer: with a reason."""
+    """Claim a case. The holder may claim again to prolong; taking a claim from another reviewer needs a reason."""
     taken = log.take(result=result, act=states.CLAIM, actor=actor, reason=reason or TO_READ, now=now)
     holder = taken.standing.claim_at(now)
     if holder is not None and holder.by != actor.account_id and not reason.strip():

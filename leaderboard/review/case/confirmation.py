@@ -1,4 +1,4 @@
-"""A kernel that took first place and failed on fresh seeds when that was confirmed: a person looks at all its runs."""
+"""A kernel took first place and failed its confirmation on fresh seeds: a person looks at all its runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ logger = structlog.get_logger(__name__)
 
 
 def hold_failed_record(asked: Confirmation, *, now: datetime) -> list[Result]:
-    """The candidate's kernel waits for a person, whoever cleared it before; what is rejected stays so.
+    """Hold the candidate's kernel for a person, even if it was cleared before; a rejection stays.
 
-    These are the results that wait now. Who clears one of them does it knowing of this: it is not held for it again.
+    Return the results that wait now. A reviewer who clears a result then knows of the failure: it causes no further
+    hold.
     """
     held = [run for run in kernel_runs(asked.candidate) if _hold(run, asked, now)]
     if held:
@@ -28,7 +29,7 @@ def hold_failed_record(asked: Confirmation, *, now: datetime) -> list[Result]:
 
 
 def _hold(result: Result, asked: Confirmation, now: datetime) -> bool:
-    Attempt.objects.select_for_update().get(pk=result.attempt_id)  # not while somebody decides on it
+    Attempt.objects.select_for_update().get(pk=result.attempt_id)  # against a concurrent decision
     decided = Case.objects.filter(result=result).exclude(state__in=(*states.HELD, *states.STANDS))
     if result.ratio is None or decided.exists():
         return False

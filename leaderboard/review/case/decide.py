@@ -1,7 +1,7 @@
-"""A person decides on a case, with a reason, on the record; and takes it back. What follows from it is pipeline's.
+"""A person decides on a case, with a logged reason, and can undo the decision. pipeline applies the consequences.
 
-A case is cleared by one person, or by two different ones where its line would stand on the podium and the competition
-wants that. Neither may be its owner or in their team.
+One person clears a case. Two different people must clear it if its line would stand on the podium and the competition
+requires that. Neither may be its owner or in the owner's team.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def clear(
     public_reason: str = "",
     seen: int | None = None,
 ) -> Decision:
-    """`rank`: where its line would stand, as standings.podium says."""
+    """Clear a held result. `rank`: its line's future place, from standings.podium."""
     check_public(public_reason)
     taken = log.take(result=result, act=states.CLEAR, actor=actor, reason=reason, now=now, seen=seen)
     told = {"rank": rank, "needs_two": needs_two, "public_reason": public_reason.strip()}
@@ -50,7 +50,7 @@ def reject(
     public_reason: str = "",
     seen: int | None = None,
 ) -> Decision:
-    """The owner reads code and reason, and may appeal."""
+    """Reject a held result. The owner reads code and reason, and may appeal."""
     check_code(code)
     check_public(public_reason)
     taken = log.take(result=result, act=states.REJECT, actor=actor, reason=reason, now=now, seen=seen)
@@ -60,14 +60,14 @@ def reject(
 
 @transaction.atomic
 def overturn(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
-    """A verdict that rejected by itself: the result waits for a decision like any other that is held."""
+    """Overturn a verdict that rejected by itself: the result waits for a decision like any held result."""
     taken = log.take(result=result, act=states.OVERTURN, actor=actor, reason=reason, now=now, seen=seen)
     return log.append(taken, act=states.OVERTURN, actor=actor, reason=reason, now=now)
 
 
 @transaction.atomic
 def undo(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
-    """The last decision, with an answer or appeal that is about it, counts no longer; it stays in the log."""
+    """Undo the last decision, with its answer or appeal. The lines stay in the log but no longer count."""
     taken = log.take(result=result, act=states.UNDO, actor=actor, reason=reason, now=now, seen=seen)
     return log.append(taken, act=states.UNDO, actor=actor, reason=reason, now=now, about_id=taken.standing.last)
 

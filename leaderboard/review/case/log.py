@@ -1,7 +1,7 @@
-"""A case's log: take hold of it, append one line, and let the case say what the log now comes to. The single writer.
+"""A case's log: lock the case, append one line, update the case from the log. The single writer.
 
-Every act goes through `take` and `append`, in one transaction: who may, the lock, whether it is possible, the line, the
-audit row, the case. Two who act at once are in the order of the lock, and the second is told what the first did.
+Every act calls `take` and `append` in one transaction: permission, lock, validity, log line, audit row, case. The lock
+orders concurrent acts, and the second act's error names the first.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from leaderboard.review.case import states
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.submissions.models import Submission
 
-MOST_LINES: Final = 500  # of a case's log
-RECORD_FAILED: Final = "record_failed"  # found by a confirmation, after somebody may have cleared the result
+MOST_LINES: Final = 500  # per case log
+RECORD_FAILED: Final = "record_failed"  # found by a confirmation, possibly after the result was cleared
 
-SAID: Final = {  # an act, as in "only a reviewer may …"
+SAID: Final = {  # each act as a phrase, as in "only a reviewer may …"
     states.CLAIM: "claim a case",
     states.RELEASE: "release a case",
     states.ASK: "ask the owner of a held result",
@@ -43,13 +43,13 @@ SAID: Final = {  # an act, as in "only a reviewer may …"
     states.HOLD_ALONG: "hold a result",
     states.RERUN: "have a held result judged again",
 }
-MATTERS: Final = (*states.UNDOABLE, states.ANSWER, states.APPEAL, states.UNDO)  # who decides has read these
+MATTERS: Final = (*states.UNDOABLE, states.ANSWER, states.APPEAL, states.UNDO)  # to be read before deciding
 BY_OWNER: Final = (states.ANSWER, states.APPEAL)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """A locked case, and where it stood when it was locked."""
+    """A locked case, and its standing at the time of the lock."""
 
     row: Case
     result: Result
@@ -58,12 +58,15 @@ class Taken:
 
 
 def take(*, result: Result, act: str, actor: User, reason: str, now: datetime, seen: int | None = None) -> Taken:
-    """Lock the case for this act. `seen`: the last line that the actor knew of; what came after it is told first."""
+    """Lock the case for an act, after checking that it is allowed and possible.
+
+    `seen`: id of the last log line that the actor knew. Raises UserError if lines that matter came after it.
+    """
     submission = result.attempt.submission
     check = permissions.check_party if act in BY_OWNER else permissions.check_reviewer
     check(actor, submission, SAID[act])
     check_reason(reason)
-    Attempt.objects.select_for_update().get(pk=result.attempt_id)  # two at once: one waits here
+    Attempt.objects.select_for_update().get(pk=result.attempt_id)  # serialises concurrent acts
     row = Case.objects.select_for_update().filter(result=result).first()
     if row is None:
         raise UserError("result", result.pk, "was never held, so there is nothing to decide", status=409)
@@ -81,7 +84,7 @@ def take(*, result: Result, act: str, actor: User, reason: str, now: datetime, s
 
 
 def append(taken: Taken, *, act: str, actor: User, reason: str, now: datetime, **fields: Any) -> Decision:
-    """The line is the account's, whichever login wrote it: two logins of one person are not two people."""
+    """Append a line in the name of the account, not of the login: two logins of a person are not two people."""
     line = Decision.objects.create(
         result=taken.result, act=act, actor=actor.account, reason=reason, created_at=now, **fields
     )
@@ -99,7 +102,7 @@ def append(taken: Taken, *, act: str, actor: User, reason: str, now: datetime, *
 
 
 def project(row: Case) -> states.Standing:
-    """Write down what the log comes to."""
+    """Update the case row from its log."""
     standing = standing_of(row, lines_of(row.result))
     row.state, row.since, row.is_by_itself = standing.state, standing.since, standing.is_by_itself
     row.claimed_by_id = standing.claim.by if standing.claim else None
@@ -127,7 +130,10 @@ def plain(line: Decision) -> states.Row:
 
 
 def standing_of(row: Case, lines: list[states.Row], *, until: datetime | None = None) -> states.Standing:
-    """`until`: without what was found from then on; the lines are the caller's to leave out."""
+    """Derive a case's standing from `lines`.
+
+    `until`: ignore findings from then on; the caller leaves out later lines.
+    """
     found = Finding.objects.filter(result=row.result_id, rule=RECORD_FAILED)
     found = found if until is None else found.filter(created_at__lt=until)
     doubted_at = found.values_list("created_at", flat=True).first()
@@ -136,7 +142,7 @@ def standing_of(row: Case, lines: list[states.Row], *, until: datetime | None = 
 
 
 def _check_seen(result: Result, lines: list[states.Row], seen: int | None) -> None:
-    """Who decides has read what others did meanwhile; claims, notes and labels do not matter."""
+    """Check that the actor has read the lines that matter; claims, notes and labels do not."""
     since = [line for line in lines if seen is not None and line.id > seen]
     told = [line.act for line in since if line.act in MATTERS]
     if told:

@@ -1,4 +1,4 @@
-"""What reviewers write for each other: notes, and labels to find cases by. Owners never read them."""
+"""Notes between reviewers, and labels to find cases by. Owners never read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leaderboard.judging.models import Result
 from leaderboard.review.case import log, states
 from leaderboard.review.models import Decision
 
-MOST_LABELS: Final = 10  # of a case
+MOST_LABELS: Final = 10  # per case
 _LABEL: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 

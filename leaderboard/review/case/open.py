@@ -1,4 +1,4 @@
-"""A case is opened: by a rule's finding, by a verdict that rejects by itself, or by a person. Safe to run again."""
+"""Open a case: for a rule's finding, for a verdict that rejects by itself, or by hand. Safe to run again."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ BY_ITSELF: Final = ("impossible", "clock_mismatch")  # reasons of `policy` that 
 REJECTED_BEFORE: Final = "rejected_before"
 HELD_BEFORE: Final = "held_before"
 BY_HAND: Final = "by_hand"
-NOT_MEASURED: Final = (BY_HAND, log.RECORD_FAILED, HELD_BEFORE)  # what no new measurement can answer
+NOT_MEASURED: Final = (BY_HAND, log.RECORD_FAILED, HELD_BEFORE)  # no new measurement can answer these
 
 
 def open_case(*, result: Result, now: datetime, by_itself: bool = False) -> Case:
-    """The result waits for a person from now on; by itself: it is rejected until a person overturns that."""
+    """Open a case for a result that waits for a person. `by_itself`: it is rejected until a person overturns that."""
     open_cases(results=[result], now=now, by_itself=by_itself)
     return Case.objects.get(result=result)
 
 
 def open_cases(*, results: Iterable[Result], now: datetime, by_itself: bool = False) -> None:
-    """Of those that are none yet."""
+    """Open cases for results that have none yet."""
     rows = [
         Case(
             result=result,
@@ -56,8 +56,11 @@ def rejects_by_itself(result: Result) -> bool:
 
 
 def note_stopped_before(*, results: Sequence[Result], now: datetime) -> set[int]:
-    """What a person rejected, or is to look at for what was not measured, does not rank by being judged, or sent, once
-    more: the next result waits as well. Answers which of these do."""
+    """Write a finding for each result that an earlier case of its kernel stops. Return the keys of these results.
+
+    Judging or sending a kernel again does not let it rank if a person rejected it, or has yet to look at it for a
+    reason that was not measured (NOT_MEASURED): the new result waits as well.
+    """
     stopped = stopped_before(results)
     notes = [_note(result, before, now) for result in results if (before := stopped.get(result.pk)) is not None]
     Finding.objects.bulk_create(notes, ignore_conflicts=True)
@@ -80,7 +83,7 @@ def _note(result: Result, before: Case, now: datetime) -> Finding:
 
 @transaction.atomic
 def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
-    """A person holds what no rule held. What follows (its line goes) is pipeline's."""
+    """Hold a result that no rule held. pipeline applies the consequence: its line goes."""
     submission = result.attempt.submission
     permissions.check_reviewer(actor, submission, log.SAID[states.HOLD])
     check_reason(reason)
@@ -101,7 +104,7 @@ def hold(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
 
 
 def stopped_before(results: Sequence[Result]) -> dict[int, Case]:
-    """Result → what was last about the same kernel of the same entrant, unless that was to clear it. One query."""
+    """Map result keys to the last case of the same kernel and entrant, unless it was cleared. One query."""
     decided = Q(state__in=(states.CLEARED, states.REJECTED, states.APPEALED), is_by_itself=False)
     not_measured = Finding.objects.filter(result=OuterRef("result"), rule__in=NOT_MEASURED)
     submissions = [result.attempt.submission for result in results]

@@ -1,5 +1,7 @@
-"""A reviewer has a held result judged again before deciding, on another device where one is alive: an ordinary new
-attempt, and a new case if it is held."""
+"""A reviewer has a held result judged again before deciding.
+
+The rerun is an ordinary new attempt, on another device if a live one exists. It gets a new case if it is held.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from leaderboard.review.case import log, states
 
 @transaction.atomic
 def rerun(*, result: Result, actor: User, reason: str, now: datetime) -> Attempt:
-    """The reason notes which runner it was, so that a reader sees whether it is another."""
+    """Queue a new attempt. The reason notes the previous runner, so that a reader sees whether the device differs."""
     taken = log.take(result=result, act=states.RERUN, actor=actor, reason=reason, now=now)
     runner = result.attempt.runner
     noted = f"{reason} (last judged by {runner.name if runner else 'an unknown runner'})"[:2000]

@@ -1,7 +1,7 @@
-"""A person settles a confirmation whose runs decided nothing: has them made again, or closes it and says why.
+"""A person settles a confirmation whose runs were undecided: asks for new runs, or closes it with a reason.
 
-Neither moves a line: the record stays as it is until new runs say more, and a kernel that failed waits in the review
-queue. A reviewer decides, and never on a pair that they or their team have a part in.
+Neither moves a line: the record stays as it is until new runs decide, and a failed kernel waits in the review
+queue. A reviewer decides, and never on a pair in which they or their team have a part.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SAID: Final = "settle a confirmation"
 
 
 def unsettled(competition: Competition) -> QuerySet[Confirmation]:
-    """Those that wait for a person: not closed, and the newest of their pair."""
+    """Return the confirmations that wait for a person: not closed, and the newest of their pair."""
     later = Confirmation.objects.filter(
         candidate=OuterRef("candidate"), incumbent=OuterRef("incumbent"), pk__gt=OuterRef("pk")
     )
@@ -35,7 +35,7 @@ def unsettled(competition: Competition) -> QuerySet[Confirmation]:
 
 @transaction.atomic
 def ask_again(*, asked: Confirmation, actor: User, reason: str, now: datetime) -> Confirmation:
-    """New runs of the same pair, by the board's current version."""
+    """Ask for new runs of the same pair, by the board's current version."""
     asked = _taken(asked, actor, reason)
     return ask_confirmation(
         candidate=asked.candidate,
@@ -66,7 +66,7 @@ def close_confirmation(*, asked: Confirmation, actor: User, reason: str, now: da
 
 
 def _taken(asked: Confirmation, actor: User, reason: str) -> Confirmation:
-    """Locked as ask_confirmation locks, so that two who settle it are in an order. Raises UserError."""
+    """Lock the confirmation's board as ask_confirmation does, to order concurrent acts. Raises UserError."""
     # Reports lock accounts before the board. That is no deadlock: after the board, settling locks no account. It only
     # names the actor, which takes FOR KEY SHARE at commit, and every lock on an account is FOR NO KEY UPDATE.
     Board.objects.select_for_update(no_key=True).get(pk=asked.board_id)

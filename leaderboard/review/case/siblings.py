@@ -1,7 +1,7 @@
-"""Other runs of a kernel are held along with one that is rejected: what is wrong with one is wrong with all of them.
+"""Hold the remaining runs of a kernel along with a rejected run: a fault of one run is a fault of all.
 
-Each waits as a case of its own until somebody decides on it. Undoing the rejection undoes this: every run stands as it
-did before, but for what a person decided on it meanwhile. The caller holds the runs' attempts.
+Each run waits as its own case until a person decides on it. Undoing the rejection undoes this: every run returns to its
+former state, except for decisions that a person made meanwhile. The caller holds the runs' attempts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KERNEL_REJECTED: Final = "kernel_rejected"
 
 
 def hold_along(*, runs: Iterable[Result], rejection: Decision, actor: User, now: datetime) -> list[Result]:
-    """These wait for a person from now on; a line in the log of each says with what."""
+    """Hold these runs for a person. A line in each log names the rejected submission."""
     rejected = rejection.result.attempt.submission_id
     held = list(runs)
     for run in held:
@@ -45,7 +45,7 @@ def hold_along(*, runs: Iterable[Result], rejection: Decision, actor: User, now:
 
 
 def release_along(*, rejection: int | None, actor: User, reason: str, now: datetime) -> set[int]:
-    """What was held along with this line of a log, if it was a rejection, which is undone now: keys of results."""
+    """Release results that were held along with this rejection, which is undone now. Return their keys."""
     held = Decision.objects.filter(act=states.HOLD_ALONG, about=rejection).exclude(about=None).order_by("result")
     lines = list(held.select_related("result__attempt__submission__board__competition").defer("result__report"))
     for line in lines:
@@ -55,7 +55,7 @@ def release_along(*, rejection: int | None, actor: User, reason: str, now: datet
 
 
 def waiting_along(runs: Iterable[Result]) -> set[int]:
-    """Which of these wait and were held along with another: their keys."""
+    """Return the keys of these runs that still wait after being held along with another run."""
     lines = Decision.objects.filter(act=states.HOLD_ALONG, result__in=[run.pk for run in runs])
     return set(lines.filter(result__case__state__in=states.HELD).values_list("result", flat=True))
 

@@ -1,4 +1,4 @@
-"""Pure: what the log of a case comes to. One function, `derive`, says where a case stands; nobody keeps it by hand.
+"""Pure: the state of a case from its log. The function `derive` computes it; it is never maintained by hand.
 
     waiting ─ ask ─► asked ─ answer ─► waiting          half_cleared: one of two people has cleared it
     waiting ─ clear ─► cleared | half_cleared ─ clear by another ─► cleared
@@ -7,9 +7,9 @@
     rejected by itself (impossible, clock mismatch) ─ overturn ─► waiting
     (no case) ─ hold_along ─► waiting, with a run of the same kernel that is rejected; cleared ─ hold_along ─► waiting
 
-An `undo` takes the last decision back with whatever is about it: what is left is exactly the log before it. Rows are
-read in the order of their ids; nothing is ever deleted. A claim, a note, a label changes no state. Where a rejection is
-undone, so is the holding along with it: what was no case before is then held by nobody.
+An `undo` takes back the last decision with every line about it: the rest is exactly the log before it. Rows are
+read in the order of their ids; none is ever deleted. A claim, a note or a label changes no state. Undoing a rejection
+also undoes the holding along with it: a result that had no case before is then not held.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ HALF_CLEARED: Final = "half_cleared"
 CLEARED: Final = "cleared"
 REJECTED: Final = "rejected"
 APPEALED: Final = "appealed"
-NOT_HELD: Final = "not_held"  # it was held along with another, until that was undone
+NOT_HELD: Final = "not_held"  # it was held along with another run, and that was undone
 STATES: Final = (WAITING, ASKED, HALF_CLEARED, CLEARED, REJECTED, APPEALED, NOT_HELD)
-OPEN: Final = (WAITING, ASKED, HALF_CLEARED, APPEALED)  # a person has something to do
+OPEN: Final = (WAITING, ASKED, HALF_CLEARED, APPEALED)  # a person must act
 HELD: Final = (WAITING, ASKED, HALF_CLEARED)  # "under review" to its owner
 STANDS: Final = (CLEARED, NOT_HELD)  # review lets it rank
 
@@ -45,8 +45,8 @@ UNDO: Final = "undo"
 NOTE: Final = "note"
 LABEL: Final = "label"
 UNLABEL: Final = "unlabel"
-HOLD: Final = "hold"  # a person opened the case
-HOLD_ALONG: Final = "hold_along"  # `about` the rejection of another run of its kernel
+HOLD: Final = "hold"  # a person opened the case by hand
+HOLD_ALONG: Final = "hold_along"  # `about`: the rejection of another run of its kernel
 RERUN: Final = "rerun"
 ACTS: Final = (
     CLAIM,
@@ -68,9 +68,9 @@ ACTS: Final = (
     RERUN,
 )
 
-UNDOABLE: Final = (ASK, CLEAR, REJECT, OVERTURN, UPHOLD, GRANT)  # what a reviewer decides
+UNDOABLE: Final = (ASK, CLEAR, REJECT, OVERTURN, UPHOLD, GRANT)  # decisions of a reviewer
 ENDS_CLAIM: Final = (*UNDOABLE, RELEASE)
-FROM: Final = {  # the states in which an act is possible; an act that is not here is possible in all
+FROM: Final = {  # states in which an act is possible; acts that are missing here are possible in all
     CLAIM: OPEN,
     ASK: (WAITING, HALF_CLEARED),
     ANSWER: (ASKED,),
@@ -91,10 +91,10 @@ class Row:
     act: str
     actor: int
     at: datetime
-    about: int | None = None  # the line that it undoes, answers or appeals against
-    needs_two: bool = False  # of `clear`: on the podium, where the competition wants two people
+    about: int | None = None  # the line that this line undoes, answers or appeals against
+    needs_two: bool = False  # of `clear`: on the podium, in a competition that requires two people
     until: datetime | None = None  # of `claim`
-    code: str = ""  # of `label` and `unlabel`: which; of `reject`: why
+    code: str = ""  # of `label` and `unlabel`: its name; of `reject`: the reason code
 
 
 @dataclass(frozen=True)
@@ -105,16 +105,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a case stands. Ids are those of lines of its log; None: there is no such line."""
+    """The standing of a case. Ids are those of log lines; None: there is no line of this kind."""
 
     state: str
     since: datetime
     needs_two: bool = False
     cleared_by: tuple[int, ...] = ()
-    question: int | None = None  # that waits for its answer
-    rejection: int | None = None  # that stands; None while rejected: by itself
+    question: int | None = None  # waits for its answer
+    rejection: int | None = None  # still stands; None while rejected: by itself
     appeal: int | None = None  # against this rejection, answered or not
-    last: int | None = None  # what an undo would take back
+    last: int | None = None  # the line that an undo would take back
     last_by: int | None = None
     claim: Claim | None = None
     labels: frozenset[str] = frozenset()
@@ -125,7 +125,7 @@ class Standing:
 
     @property
     def is_by_itself(self) -> bool:
-        """Rejected, and by no person."""
+        """Whether the verdict rejected it, not a person."""
         return self.state in (REJECTED, APPEALED) and self.rejection is None
 
     def claim_at(self, moment: datetime) -> Claim | None:
@@ -135,13 +135,15 @@ class Standing:
 def derive(
     rows: Iterable[Row], *, opened_at: datetime, by_itself: bool = False, doubted_at: datetime | None = None
 ) -> Standing:
-    """`by_itself`: the verdict rejected it, no rule held it. `doubted_at`: something was found then that whoever had
-    cleared it could not know, so that it has to be cleared again.
+    """Derive a case's standing from its log.
+
+    `by_itself`: the verdict rejected it, no rule held it. `doubted_at`: time of a finding that earlier reviewers could
+    not know, so that the result must be cleared again.
     """
     ordered = sorted(rows, key=lambda row: row.id)
     standing = Standing(REJECTED if by_itself else WAITING, opened_at)
     if ordered and ordered[0].act == HOLD_ALONG and doubted_at is None:
-        standing = Standing(NOT_HELD, opened_at)  # nothing but that opened it
+        standing = Standing(NOT_HELD, opened_at)  # only hold_along opened it
     for row in standing_rows(ordered):
         if row.act == CLEAR and doubted_at is not None and row.at <= doubted_at:
             standing = replace(standing, since=doubted_at)
@@ -151,7 +153,7 @@ def derive(
 
 
 def standing_rows(rows: Iterable[Row]) -> list[Row]:
-    """Those that count: without undone ones, what is about those, and the undoing itself."""
+    """Return the lines that count: without undone lines, lines about them, and the undoing itself."""
     ordered = sorted(rows, key=lambda row: row.id)
     gone = {row.about for row in ordered if row.act == UNDO}
     kept: list[Row] = []
@@ -174,7 +176,7 @@ def _after(before: Standing, row: Row) -> Standing:
 
 def _moved(before: Standing, row: Row) -> Standing:
     if before.state == NOT_HELD and row.act in (ASK, ANSWER):
-        return before  # was asked while it was held
+        return before  # the question dates from the time when it was held
     match row.act:
         case "hold" | "hold_along" if before.state in STANDS:
             return replace(before, state=WAITING, cleared_by=(), needs_two=False)
@@ -202,7 +204,7 @@ def _moved(before: Standing, row: Row) -> Standing:
 
 
 def _cleared(before: Standing, row: Row) -> Standing:
-    """Two different people, if it took two for any of them."""
+    """Apply a clearance. It takes two different people if any clearance required two."""
     needs_two = before.needs_two or row.needs_two
     cleared_by = tuple(dict.fromkeys((*before.cleared_by, row.actor)))
     enough = len(cleared_by) >= (2 if needs_two else 1)
@@ -211,7 +213,7 @@ def _cleared(before: Standing, row: Row) -> Standing:
 
 
 def problem(standing: Standing, act: str, *, actor: int, at: datetime) -> str:
-    """Why this act is not possible now; "": it is."""
+    """Return why this act is not possible now; "": it is."""
     if act in FROM and standing.state not in FROM[act]:
         return _not_from(standing, act)
     if act == OVERTURN and not standing.is_by_itself:

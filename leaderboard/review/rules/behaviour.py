@@ -1,7 +1,7 @@
-"""Pure: what a run does that honest kernels do not, whatever its speed; and what the judge said of it.
+"""Pure: behaviour of a run that honest kernels do not show, at any speed; and the judge's own findings.
 
-The judge's findings become measures with the number that their rule is about, so that the thresholds of a competition
-bear on them as on our own. One that we know no rule for, or that comes without its number, holds by itself.
+The judge's findings become measures with the number that their rule is about, so that a competition's thresholds apply
+to them as to the site's own. A finding without a known rule, or without its number, holds by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from leaderboard.review.rules.reading import BASELINE, CANDIDATE, Case, Interval
 from leaderboard.review.rules.thresholds import RULES as KNOWN
 
 LEAST_REPEATS: Final = 4
-BASELINE_SAVES: Final = 0.10  # of its time, by a warm cache: only then does it matter that the candidate saves nothing
+BASELINE_SAVES: Final = 0.10  # of its time, with a warm cache: only then must the candidate save time, too
 BUSY: Final = "device_busy"
 LATE_WRITE: Final = "late_write"
 MOST_RELAYED: Final = 256
@@ -24,7 +24,7 @@ Figures = Mapping[str, Any]
 
 
 def kept_results(run: Run) -> Iterator[Measure]:
-    """A repeated input, or nearly the same one, is answered faster than it was at first; not so by the baseline."""
+    """A repeated or nearly repeated input is answered faster than at first; by the baseline it is not."""
     for case, which, found, ours in _repeats(run):
         again, usual = _ratio(found).high, min(1.0, _ratio(ours).value) if ours else 1.0
         said = (
@@ -35,7 +35,7 @@ def kept_results(run: Run) -> Iterator[Measure]:
 
 
 def slow_repeats(run: Run) -> Iterator[Measure]:
-    """A call that counts for nothing takes far longer than its fresh twin: it was known for one."""
+    """A repeated call, which does not count, takes far longer than its fresh twin: the kernel recognised it."""
     for case, which, found, ours in _repeats(run):
         again, usual = _ratio(found).low, max(1.0, _ratio(ours).value) if ours else 1.0
         said = (
@@ -46,7 +46,7 @@ def slow_repeats(run: Run) -> Iterator[Measure]:
 
 
 def _repeats(run: Run) -> Iterator[tuple[Case, str, Pairs, Pairs]]:
-    """Case, which inputs, the candidate's (fresh, again) and the baseline's; where there are enough."""
+    """Yield case, kind of input, and the (fresh, again) pairs of candidate and baseline, if there are enough."""
     for case in run.cases:
         for near, which in ((False, "that came twice"), (True, "that came again with a few elements changed")):
             found, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
@@ -61,7 +61,7 @@ def _of_repeats(rule: str, said: str, case: Case, ratios: tuple[float, float], b
 
 
 def cold_as_hot(run: Run) -> Iterator[Measure]:
-    """The sweep of the cache costs it nothing, though it costs the baseline, which is no faster, and data fits."""
+    """The cache sweep costs the candidate no time, but costs the slower baseline some, and the data fits."""
     cache = run.ceilings.get("cache_bytes")
     for case in run.cases:
         found, ours = (case.repeats(side, hot=True) for side in (CANDIDATE, BASELINE))
@@ -120,7 +120,7 @@ NOT_FROZEN: Final = "The runner could not freeze the containers, so work outside
 
 
 def relayed(run: Run) -> Iterator[Measure]:
-    """What the judge found by rules of its own, in its words."""
+    """Yield the judge's own findings, in its words."""
     cases = {case.name: case for case in run.cases}
     for finding in run.findings[:MOST_RELAYED]:
         rule, figures, case = str(finding["rule"]), dict(finding["figures"]), str(finding["case"])
@@ -161,7 +161,7 @@ _VALUES: Final[dict[str, Callable[[Figures], float]]] = {
 
 
 def _value(read: Callable[[Figures], float], figures: Figures) -> float:
-    """nan, which holds, where the figures are not as we know them."""
+    """Return a finding's number; nan, which holds, if its figures have an unknown form."""
     try:
         return float(read(figures))
     except (KeyError, TypeError, ValueError, ArithmeticError):
@@ -169,5 +169,5 @@ def _value(read: Callable[[Figures], float], figures: Figures) -> float:
 
 
 def _ratio(found: Pairs | Sequence[tuple[float, float]]) -> Interval:
-    """Of the second call's time to the first's."""
+    """Return the interval of the second call's time over the first's."""
     return interval([again / fresh for fresh, again in found])

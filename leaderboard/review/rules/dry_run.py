@@ -1,8 +1,8 @@
-"""What other thresholds would have held or released, over what the rules measured on a competition's results.
+"""Effect of other thresholds: results held or released, from the stored measures of a competition's results.
 
-Only `measured_of` asks the database: it streams the stored numbers, and no report is read again.
+Only `measured_of` queries the database: it streams the stored numbers and reads no report.
 
-A result that was screened before its measures were kept is not among them, and the run says how many these are.
+A result that was screened before measures were kept is left out; the run counts these results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RELEASED: Final = "released"
 
 @dataclass(frozen=True)
 class Measured:
-    """One current ranked pass. `values`: rule → number; None, which holds, where there was none."""
+    """A current ranked pass. `values`: rule → number; None, which holds: no number."""
 
     submission_id: int
     who: str
@@ -40,19 +40,19 @@ class Measured:
 
 @dataclass(frozen=True)
 class Step:
-    """What one rule does to a result under new thresholds."""
+    """Effect of a rule on a result under new thresholds."""
 
     rule: str
     value: float | None
-    change: str  # HELD: it does now; RELEASED: it did; "": it holds either way
+    change: str  # HELD: it holds only now; RELEASED: only before; "": both times
 
 
 @dataclass(frozen=True)
 class Line:
-    """A result that would be held though it was not, or the other way round, or by other rules."""
+    """A result that would be newly held or released, or held by different rules."""
 
     measured: Measured
-    change: str  # HELD, RELEASED, or "": it stays held, by other rules
+    change: str  # HELD, RELEASED, or "": it stays held, by different rules
     steps: tuple[Step, ...]
 
 
@@ -79,13 +79,13 @@ def dry_run(results: Iterable[Measured], before: Thresholds, after: Thresholds) 
 
 
 def holding(values: Mapping[str, float | None], thresholds: Thresholds) -> frozenset[str]:
-    """Which rules hold what was measured; one that is no rule any more holds nothing."""
+    """Return the rules that hold these values. A rule that no longer exists holds no value."""
     known = ((name, math.nan if value is None else value) for name, value in values.items() if name in RULES)
     return frozenset(name for name, value in known if RULES[name].holds(value, thresholds[name]))
 
 
 def measured_of(competition: Competition) -> Iterator[Measured]:
-    """Of this competition's newest results, a few at a time."""
+    """Stream the measures of this competition's newest results."""
     rows = _current(competition).filter(measurement__isnull=False).order_by("-pk")
     told = rows.values_list(
         "attempt__submission_id",

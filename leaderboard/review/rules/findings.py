@@ -1,10 +1,10 @@
-"""Pure: what is implausible enough that a person should look before it ranks. A rule gives evidence, no verdict.
+"""Pure: implausible properties that a person should look at before a result ranks. A rule gives evidence, no verdict.
 
-`measure` works out of one report, of what its owner did before and of its board the number of every rule that applies;
-`held_by` (measure.py) says which of them are beyond the thresholds that a competition sets (thresholds.py, the table of
-all rules). What is measured is kept whether or not it holds, so that other thresholds can be tried on it (dry_run.py).
+`measure` computes the number of every applicable rule from a report, its owner's history and its board. `held_by`
+(measure.py) returns the numbers beyond the thresholds that a competition sets (thresholds.py, the table of all rules).
+All numbers are kept, whether or not they hold, so that other thresholds can be tried on them (dry_run.py).
 
-The judge's own findings are among the measures, but nothing rests on them: samples are read anew (reading.py).
+The judge's own findings are among the measures, but no rule relies on them: samples are read anew (reading.py).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from leaderboard.review.rules import behaviour, speed
 from leaderboard.review.rules.measure import Measure
 from leaderboard.review.rules.reading import INCUMBENT, Run, UnreadableError, guarded, read
 
-DISAGREES: Final = 0.10  # the reported ratio is this much better than its samples, beyond its own interval
+DISAGREES: Final = 0.10  # the reported ratio is better than its samples by this share, beyond its own interval
 
 
 @dataclass(frozen=True)
 class Reported:
-    """What the runner says of a passing timed run."""
+    """The runner's report of a passing timed run."""
 
     ratio: float  # candidate / baseline
     half_width: float = 0.0
@@ -34,11 +34,11 @@ class Reported:
 
 @dataclass(frozen=True)
 class Known:
-    """What the site knows of the board before this run. Ratios are candidate / baseline, in the same timing epoch."""
+    """The board before this run, as the site knows it. Ratios are candidate / baseline, in the same timing epoch."""
 
-    incumbent_ratio: float | None = None  # the best that stands of others, or that a person cleared
-    own_ratio: float | None = None  # of the same entrant, the best before
-    case_ratios: Mapping[str, float] = field(default_factory=dict)  # of the same as incumbent_ratio, the best of a case
+    incumbent_ratio: float | None = None  # the best standing ratio of another entrant, or that a person cleared
+    own_ratio: float | None = None  # the entrant's own best before
+    case_ratios: Mapping[str, float] = field(default_factory=dict)  # best per case, results as incumbent_ratio's
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def measure(reported: Reported, known: Known, source: Source) -> Measured:
 
 
 def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
-    """Rules that need no samples."""
+    """Yield the measures of rules that need no samples."""
     yield _faster_than_best(reported, known)
     if "not_certified" in reported.flags:
         yield Measure("not_certified", 1.0, behaviour.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
@@ -88,7 +88,7 @@ def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
 
 
 def _faster_than_best(reported: Reported, known: Known) -> Measure:
-    """The baseline's own ratio is 1; what a reference as it is written is worth, against_eager says."""
+    """Compare with the best published entry and a tuned baseline (ratio 1); against_eager covers untuned references."""
     others = known.incumbent_ratio
     is_tuned = bool((reported.report.get("evidence") or {}).get("tuned", True))
     best = min([ratio for ratio in (others, 1.0 if is_tuned else None) if ratio is not None], default=math.inf)
@@ -126,7 +126,7 @@ def _of_source(reported: Reported, known: Known, source: Source) -> Iterator[Mea
 
 
 def _with_cover(found: Measure, known: Known) -> Measure:
-    """A baseline is nothing to be measured by in a case in which faster results stand."""
+    """Scale down a comparison with the baseline in a case in which faster results stand."""
     cover = min(1.0, known.case_ratios.get(found.case, 1.0))
     against_baseline = found.rule == "faster_than_best" and found.figures.get("best") != INCUMBENT
     if cover < 1.0 and (against_baseline or found.rule == "faster_than_eager"):
@@ -134,7 +134,7 @@ def _with_cover(found: Measure, known: Known) -> Measure:
     return found
 
 
-LIKE: Final = 0.5  # a source so similar, with a jump, is worth a look
+LIKE: Final = 0.5  # similarity from which a jump is worth a look
 
 
 def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
@@ -143,7 +143,7 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
     for case in run.cases:
         best, ratio = known.case_ratios.get(case.name), case.ratio
         if best is not None and ratio:
-            best = min(best, 1.0) if run.is_tuned else best  # a tuned baseline's own is 1
+            best = min(best, 1.0) if run.is_tuned else best  # a tuned baseline's own ratio is 1
             yield Measure(
                 "case_faster_than_best",
                 best / ratio,

@@ -1,8 +1,9 @@
-"""Which earlier submission of somebody else is most like this one: table Fingerprint, and the one query on it.
+"""Find the earlier submission of another entrant that is most similar: table Fingerprint, and the only query on it.
 
-Fingerprints are taken when a submission is stored, so that what was sent first is known first, whoever is judged
-first. Stored numbers are salted with the problem: a query by any of them meets submissions to that problem only, and
-the index stays fast however many others there are. What the problem gives to everybody is taken off before.
+Fingerprints are taken when a submission is stored, so that the order of sending counts, not the order of judging.
+Stored numbers are salted with the problem: a query by any number meets submissions to that problem only, and the index
+stays fast with any number of submissions to further problems. Code that the problem gives to everybody is removed
+before.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from leaderboard.submissions.models import Submission
 from leaderboard.submissions.tokens import Read, read
 
 SAMPLES: Final = Path(problems.__file__).parent / "library"  # …/<set>/<problem>/submissions/<verdict>/
-VISITED: Final = 100_000  # pairs of a print and a submission that has it, in each search
-CONSIDERED: Final = 500  # earlier submissions, those that share most
-CANDIDATES: Final = 20  # of these, those of which the largest part is shared; compared in full
+VISITED: Final = 100_000  # pairs of a print and a submission that has it, per search
+CONSIDERED: Final = 500  # earlier submissions that share most
+CANDIDATES: Final = 20  # of these, the submissions with the largest shared part; compared in full
 MOST_SAMPLE_BYTES: Final = 100_000
 
 _SALT: Final = 0x9E3779B97F4A7C15
@@ -62,7 +63,7 @@ _QUERY: Final = """
 
 @dataclass(frozen=True)
 class Taken:
-    """Of a source, as it is stored."""
+    """Fingerprints of a source, as they are stored."""
 
     prints: list[int]
     opaque_chars: int
@@ -87,7 +88,7 @@ def keep(taken: Taken, *, submission: Submission) -> Fingerprint:
 
 
 def source_of(submission: Submission) -> findings.Source:
-    """What the rules want to know of a submission's source; its fingerprints are taken now where they were not yet."""
+    """Return the rules' view of a submission's source. Missing fingerprints are taken now."""
     own = Fingerprint.objects.filter(submission=submission, version=similarity.VERSION).first()
     if own is None:
         taken = take(read(submission.source), submission.board.version)
@@ -98,8 +99,11 @@ def source_of(submission: Submission) -> findings.Source:
 
 
 def sources_of(submissions: Sequence[Submission]) -> dict[int, findings.Source]:
-    """The same of many that may have been screened before. Only what was sent earlier is compared: what was found to
-    be little like any of it is so still, and is not looked up again."""
+    """Return source_of for many submissions that may have been screened before.
+
+    Only earlier submissions are compared. A submission that was found unlike all of them stays unlike them, and is not
+    looked up again.
+    """
     shares = _shares_seen(submissions)
     own = Fingerprint.objects.filter(submission__in=submissions, version=similarity.VERSION)
     opaque = dict(own.values_list("submission", "opaque_chars"))
@@ -107,7 +111,7 @@ def sources_of(submissions: Sequence[Submission]) -> dict[int, findings.Source]:
     for submission in submissions:
         share = shares.get(submission.pk, math.nan)
         if submission.pk in opaque and share < findings.LIKE:
-            like = findings.Likeness(0, share, 0, 0) if share else None  # too little to be told, so nobody asks of what
+            like = findings.Likeness(0, share, 0, 0) if share else None  # too little to look up the submission
             found[submission.pk] = findings.Source(likeness=like, opaque_chars=opaque[submission.pk])
         else:
             found[submission.pk] = source_of(submission)
@@ -115,7 +119,7 @@ def sources_of(submissions: Sequence[Submission]) -> dict[int, findings.Source]:
 
 
 def _shares_seen(submissions: Sequence[Submission]) -> dict[int, float]:
-    """Submission → what its last screening measured by `similar_source`; nothing: it shares nothing."""
+    """Map submissions to the `similar_source` of their last screening; 0: no shared code, nan: not a number."""
     rows = Measurement.objects.filter(result__attempt__submission__in=submissions).order_by("pk")
     found = rows.values_list("result__attempt__submission", "values")
     shares = ((pk, values.get("similar_source", 0.0)) for pk, values in found)
@@ -123,11 +127,14 @@ def _shares_seen(submissions: Sequence[Submission]) -> dict[int, float]:
 
 
 def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness | None:
-    """Among what others sent earlier to the same problem; None where nothing is shared, or too little to say."""
+    """Return the most similar earlier submission of another entrant to the same problem.
+
+    None: no shared code, or too little to report.
+    """
     if not prints:
         return None
     told: dict[str, int | list[int]] = {
-        "asked": sorted(prints),  # they are hashes: whatever is not visited is a fair sample of them
+        "asked": sorted(prints),  # they are hashes: prints beyond the limit leave a fair sample
         "asking": len(prints),
         "least": similarity.LEAST_STATEMENTS,
         "version": similarity.VERSION,
@@ -139,7 +146,7 @@ def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness 
         "most": CANDIDATES,
     }
     with transaction.atomic(), connection.cursor() as cursor:
-        # The planner takes an array to cost nothing to unpack: it may choose to unpack all of them for each print.
+        # The planner assumes that unpacking an array is free: it may choose to unpack every array for each print.
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(_QUERY, told)
         found = [(pk, similarity.likeness(prints, frozenset(theirs))) for pk, theirs in cursor.fetchall()]
@@ -152,7 +159,7 @@ def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness 
 
 
 def _company(submission: Submission) -> list[int]:
-    """Whose code is no other's: the owner by any login, and all who are or were of the same entrant."""
+    """Return the logins of the owner and of all present and former members of the entrant: their code is their own."""
     mates = Membership.objects.filter(entrant=submission.entrant_id).values_list("user__linked_to", "user_id")
     accounts = {submission.owner.account_id, *(linked_to or user_id for linked_to, user_id in mates)}
     logins = User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts))
@@ -160,14 +167,14 @@ def _company(submission: Submission) -> list[int]:
 
 
 def _salted(value: int, problem_id: int) -> int:
-    """Of 32 bits with a sign; the kind stays in the last."""
+    """Return the salted print as a signed number of 32 bits; the kind stays in the last bit."""
     mixed = similarity.mixed((value >> 1) ^ (problem_id * _SALT & ((1 << 61) - 1)))
     return ((mixed & 0x7FFF_FFFF) << 1 | value & 1) - (1 << 31)
 
 
 @lru_cache(maxsize=256)
 def _given(digest: str) -> frozenset[int]:
-    """Of what a problem gives to everybody: templates, files, baseline, and its public samples."""
+    """Return the prints of code that a problem gives to everybody: templates, files, baseline and public samples."""
     version = ProblemVersion.objects.get(digest=digest)
     texts = [*version.part("templates", {}).values(), *version.part("files", {}).values()]
     texts += [version.part("baseline") or "", *_samples(str(version.part("slug", "")))]

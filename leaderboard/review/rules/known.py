@@ -1,8 +1,8 @@
-"""What of the results that stand a new one is compared with: for one by queries, for many of them read once.
+"""Standing results that a new result is compared with: by queries for a single result, read once for many.
 
-Both say the same of a result: those of its board, version and timing epoch, but for its own submission's. Its
-entrant's own are its history; beside others' they count only where a person cleared them, so that nobody climbs a
-ladder of their own. What a suspended account reached counts beside nobody's.
+Both ways agree: they take the results of its board, version and timing epoch, without its own submission's. Its
+entrant's own results are its history. They count beside other entrants' results only if a person cleared them:
+otherwise an entrant could raise the limit step by step. Results of suspended accounts are compared with no entrant's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from leaderboard.review.rules.findings import Known
 from leaderboard.review.standing import standing_results
 from leaderboard.review.suspension import suspended_logins
 
-COMPARED: Final = 2_000  # results of others, the newest, whose cases a result is compared with
+COMPARED: Final = 2_000  # newest results of other entrants with which a result's cases are compared
 
 
 class _Row(NamedTuple):
@@ -34,7 +34,7 @@ class _Row(NamedTuple):
 
 
 def known(result: Result, incumbent_ratio: float | None) -> Known:
-    """`incumbent_ratio`: the best that is published, of others or not."""
+    """Return the results to compare with. `incumbent_ratio`: the best published ratio, of any entrant."""
     submission = result.attempt.submission
     before = _standing(result).exclude(attempt__submission=submission)
     is_own = Q(attempt__submission__entrant=submission.entrant_id)
@@ -46,7 +46,7 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
         for name, ratio in (ratios or {}).items():
             best[name] = min(ratio, best.get(name, math.inf))
     covered = min((ratio for ratio, _ in newest if ratio is not None), default=None)
-    # A long board has cover that was not read; it matters only where nothing that was read is as fast as the incumbent.
+    # On a long board some cover was not read. It matters only if no result that was read is as fast as the incumbent.
     if len(newest) == COMPARED and covered is not None and covered > (incumbent_ratio or math.inf):
         covered = cover.aggregate(best=Min("ratio"))["best"]
     return Known(
@@ -57,7 +57,7 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
 
 
 class Compared:
-    """For many results: what they are compared with is read once for each board, version and epoch."""
+    """Comparison results for many results, read once for each board, version and epoch."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         groups = {_group(result): result for result in results}
@@ -82,7 +82,10 @@ class Compared:
 
 
 class _Standing:
-    """What gives cover, the newest first; a row's place is how many are newer. `history`: of an entrant, all."""
+    """Results that give cover, newest first.
+
+    A row's place is the number of newer rows. `history`: an entrant's results.
+    """
 
     def __init__(self, results: QuerySet[Result], suspended: set[int]) -> None:
         sent = "attempt__submission"
@@ -105,7 +108,7 @@ class _Standing:
         return next((self._rows[place].ratio for place in self._by_ratio if place not in left_out), None)
 
     def best_cases(self, left_out: set[int]) -> dict[str, float]:
-        """Over the newest COMPARED that are not left out."""
+        """Return the best ratio of each case over the newest COMPARED results that are not left out."""
         end = COMPARED
         for place in sorted(left_out):
             end += place < end
@@ -117,7 +120,7 @@ class _Standing:
         return found
 
     def _read_cases(self, most: int) -> Mapping[str, list[tuple[float, int]]]:
-        """Case → ratio and place of each of the newest, the fastest first."""
+        """Map each case to the ratio and place of the newest results, fastest first."""
         places = {row.pk: place for place, row in enumerate(self._rows[:most])}
         rows = Measurement.objects.filter(result__in=list(places)).order_by().values_list("result", "case_ratios")
         cases: dict[str, list[tuple[float, int]]] = defaultdict(list)

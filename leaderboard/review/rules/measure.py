@@ -1,4 +1,4 @@
-"""Pure: one number that a rule measured on one result, with what a reviewer needs to judge it by."""
+"""Pure: a number that a rule measured on a result, with the material that a reviewer needs to judge it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 from leaderboard.review.rules.reading import BASELINE, CANDIDATE, EVENT, Case
 from leaderboard.review.rules.thresholds import RULES, USUAL, Thresholds
 
-MOST_SAMPLES: Final = 32  # of each kind in a finding: an excerpt, all of them lie in the report
+MOST_SAMPLES: Final = 32  # of each kind in a finding: an excerpt; the report has all samples
 MOST_SENTENCE_CHARS: Final = 1_000
 
 
 @dataclass(frozen=True)
 class Measure:
-    """`value` is what the rule's threshold is compared with. `sentence` says what was seen, for a reviewer."""
+    """A rule's measurement. `value` is compared with the rule's threshold. `sentence` describes it to a reviewer."""
 
     rule: str
     value: float
@@ -28,7 +28,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What holds a result: a measure beyond its threshold."""
+    """The evidence that holds a result: a measure beyond its threshold."""
 
     rule: str
     threshold: float
@@ -38,7 +38,7 @@ class Evidence:
 
 
 def worst(measures: Iterable[Measure]) -> dict[str, Measure]:
-    """Of each rule the one that is farthest out; with another's samples, where it has none of its own."""
+    """Return each rule's measure that is farthest out; without samples of its own it takes another measure's."""
     found: dict[str, Measure] = {}
     for one in measures:
         other = found.get(one.rule)
@@ -50,7 +50,7 @@ def worst(measures: Iterable[Measure]) -> dict[str, Measure]:
 
 
 def held_by(measures: Iterable[Measure], thresholds: Thresholds = USUAL) -> list[Evidence]:
-    """In the order of the table of rules."""
+    """Return the measures beyond their threshold, in the order of the table of rules."""
     found = worst(measures)
     beyond = (found[name] for name in RULES if name in found and _holds(found[name], thresholds))
     return [_evidence(one, thresholds[one.rule]) for one in beyond]
@@ -61,7 +61,7 @@ def _holds(measure: Measure, thresholds: Thresholds) -> bool:
 
 
 def _evidence(measure: Measure, threshold: float | None) -> Evidence:
-    assert threshold is not None  # a rule that is off holds nothing
+    assert threshold is not None  # a rule that is off holds no result
     where = f"{measure.case}: " if measure.case else ""
     return Evidence(
         rule=measure.rule,
@@ -75,7 +75,7 @@ def _evidence(measure: Measure, threshold: float | None) -> Evidence:
 
 
 def blocks(case: Case) -> dict[str, Any]:
-    """Medians of the first valid blocks of both sides, in ns, for a plot."""
+    """Return the times of valid blocks of both sides, evenly thinned, in ns, for a plot."""
     return {
         "case": case.name,
         "clock": EVENT if case.is_event else "wall",
@@ -85,12 +85,12 @@ def blocks(case: Case) -> dict[str, Any]:
 
 
 def pairs(found: Sequence[tuple[float, float]], ours: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """(fresh, again) in ns of both sides."""
+    """Return the (fresh, again) times of both sides, in ns."""
     return {"candidate_pairs_ns": thinned(found), "baseline_pairs_ns": thinned(ours)}
 
 
 def thinned(values: Sequence[Any]) -> list[Any]:
-    """At most MOST_SAMPLES, evenly spread."""
+    """Return at most MOST_SAMPLES values, evenly spread."""
     if len(values) <= MOST_SAMPLES:
         return list(values)
     return [values[place * len(values) // MOST_SAMPLES] for place in range(MOST_SAMPLES)]

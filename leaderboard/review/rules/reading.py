@@ -1,13 +1,14 @@
-"""Pure: what a stored report's samples say, worked out anew. The judge's own conclusions are not asked, but for what
-containers' contexts and gaps cost by themselves (`contexts`, `gaps`; `runner replay` works that out anew).
+"""Pure: conclusions from a stored report's samples, computed anew. The judge's own conclusions are not used, except
+for the costs of containers' contexts and gaps (`contexts`, `gaps`; `runner replay` computes these anew).
 
-A sample is one call: [wall, put, take, inner, probe, thaw, freeze] in ns; all but `inner` are the judge's (the schema
+A sample is a call: [wall, put, take, inner, probe, thaw, freeze] in ns; all but `inner` are the judge's (the schema
 is docs/report.schema.json, the way of a call docs/measurement.md). On the `wall` clock a call's time is the wall clock
-less the judge's copying; on the `event` clock it is the device's events, raised to what the wall clock vouches for.
-What the way of a call costs is left in on the wall clock, on all sides, as in the judge's own rules: a constant that a
-disturbed machine made too large must not make an honest kernel look impossible. Only `ratio` takes it off.
+less the judge's copying; on the `event` clock it is the time of the device's events, raised to the time that the wall
+clock confirms. The fixed overhead of a call stays in on the wall clock, on all sides, as in the judge's own rules: a
+constant that a disturbed machine made too large must not make an honest kernel look impossible. Only `ratio` subtracts
+it.
 
-Work is linear in the samples. What does not fit raises UnreadableError, and nothing else.
+Work is linear in the samples. Malformed evidence raises UnreadableError, and no other error.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ T = TypeVar("T")
 JSON = Mapping[str, Any]
 Pairs = list[tuple[float, float]]
 
-VERSION: Final = 3  # of the evidence
+VERSION: Final = 3  # of the evidence's format
 CONFIDENCE: Final = 0.95
-LEAST_BLOCKS: Final = 6  # the fewest whose extremes hold their median with CONFIDENCE
+LEAST_BLOCKS: Final = 6  # the smallest number whose extremes enclose their median with CONFIDENCE
 BASELINE, CANDIDATE, INCUMBENT = "baseline", "candidate", "incumbent"
 EVENT: Final = "event"
 
 
 class UnreadableError(ValueError):
-    """The evidence does not fit its schema; the text says where."""
+    """The evidence does not fit its schema; the text names the place."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A median, and order statistics that hold it at CONFIDENCE."""
+    """A median, and order statistics that enclose it at CONFIDENCE."""
 
     value: float
     low: float
@@ -46,13 +47,13 @@ class Interval:
 
 class Block(NamedTuple):
     side: str
-    spent_ns: float  # on the clock that counts, events as told
-    calls: list[gap.Call]  # by both clocks, where there are two
+    spent_ns: float  # on the clock that counts, events as reported
+    calls: list[gap.Call]  # by both clocks, if there are two
 
 
 @dataclass(frozen=True)
 class Case:
-    """One timed case of one run."""
+    """A timed case of a run."""
 
     timing: JSON
     bounds: JSON  # of limits.cases: hard, measured, legal, work
@@ -65,14 +66,14 @@ class Case:
 
     @cached_property
     def quads(self) -> list[list[Block]]:
-        """Valid ones."""
+        """The quads that are not void."""
         return [[self._block(block) for block in quad["blocks"]] for quad in self.timing["quads"] if not quad["void"]]
 
     def raised_ns(self, side: str) -> float:
-        """What is added to this side's events: what the judge's clock saw beyond them, as far as that is certain, less
-        what its context costs by itself.
+        """Return the ns to add to this side's events.
 
-        Of all its calls or of its fastest, whichever hide more: runner/evidence/gap.py, which the judge asks as well.
+        This is the time that the judge's clock certainly saw beyond them, less the cost of the side's own context. It
+        is taken over all calls or the fastest, whichever hide more: runner/evidence/gap.py, which the judge uses too.
         """
         quads = self._complete(side)
         if not self.is_event or not quads or side == BASELINE:
@@ -87,7 +88,7 @@ class Case:
         return max(one.beyond for one in found) - gap.context_ns(self.timing, side)
 
     def blocks_ns(self, side: str) -> list[float]:
-        """Medians of this side's valid blocks."""
+        """Return the times of this side's valid blocks in ns; each is the middle of its calls."""
         if side not in self._times:
             other = CANDIDATE if side == BASELINE else side
             more = self.raised_ns(side)
@@ -117,7 +118,7 @@ class Case:
 
     @cached_property
     def ratio(self) -> float | None:
-        """Candidate over baseline as it ranks: median over the quads, what an idle call costs taken off."""
+        """Candidate over baseline as it ranks: median over the quads, without the cost of an idle call."""
         idle = 0.0
         if not self.is_event and self.timing["idle"]:
             spent = sorted(self.spent_ns(sample) for sample in self.timing["idle"])
@@ -131,12 +132,12 @@ class Case:
         return math.exp(median(found) / 2) if found else None
 
     def limit(self, kind: str) -> tuple[float, str] | None:
-        """(least ns, resource) of `hard`, `measured` or `legal`."""
+        """Return (least ns, resource) of the `hard`, `measured` or `legal` limit."""
         found = self.bounds.get(kind)
         return (float(found["ns"]), str(found["resource"])) if found else None
 
     def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> Pairs:
-        """(first, second) call in ns on inputs that came twice; `near`: twice but for a few elements."""
+        """Return (first, second) call times in ns on repeated inputs; `near`: repeated but for a few elements."""
         found = [one for one in self.timing["repeats"] if one["side"] == side]
         wanted = [one for one in found if (one.get("hot", False), one.get("near", False)) == (hot, near)]
         pairs = [(self.spent_ns(one["fresh"]), self.spent_ns(one["again"])) for one in wanted]
@@ -148,7 +149,7 @@ class Case:
         return sample[0] - sample[1] - sample[2] if self.certified else sample[0]
 
     def _complete(self, side: str) -> list[list[Block]]:
-        """Quads with two blocks of the baseline and two of this side."""
+        """Return the quads with two blocks of the baseline and two of this side."""
         return self._by_side.get(side, [])
 
     @cached_property
@@ -178,7 +179,7 @@ def _calls(quad: list[Block], side: str) -> list[list[gap.Call]]:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a report; a confirmation has several."""
+    """A run of a report; a confirmation has several."""
 
     evidence: JSON
     cases: tuple[Case, ...]
@@ -213,7 +214,7 @@ class Run:
 
     @cached_property
     def ratio(self) -> float | None:
-        """Over its cases, by what the problem ranks; None where a case has none."""
+        """The ratio over all cases, by the problem's way of ranking; None if a case has no ratio."""
         ratios = [case.ratio for case in self.cases if case.ratio is not None]
         if not ratios or len(ratios) < len(self.cases):
             return None
@@ -224,7 +225,7 @@ class Run:
 
 
 def read(report: JSON) -> tuple[Run, ...]:
-    """The runs of a report; none where it carries no evidence at all. Raises UnreadableError."""
+    """Return the runs of a report; none if it carries no evidence. Raises UnreadableError."""
     evidence = report.get("evidence")
     if not evidence:
         return ()
@@ -232,7 +233,7 @@ def read(report: JSON) -> tuple[Run, ...]:
 
 
 def guarded(work: Callable[[], T]) -> T:
-    """Anything that samples of the wrong shape bring about becomes UnreadableError."""
+    """Run `work`; any error that malformed samples cause becomes UnreadableError."""
     try:
         return work()
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
@@ -266,14 +267,17 @@ def median(values: Sequence[float]) -> float:
 
 
 def midmean(values: Sequence[float]) -> float:
-    """The mean of the middle half."""
+    """Return the mean of the middle half."""
     quarter = len(values) // 4
     middle = sorted(values)[quarter : len(values) - quarter]
     return sum(middle) / len(middle)
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """The median with its order statistics; nothing is assumed of the distribution. One value or more."""
+    """Return the median with its order statistics, without an assumption on the distribution.
+
+    Needs at least a value.
+    """
     ordered = sorted(values)
     place = _place(len(ordered))
     return Interval(median(ordered), ordered[place], ordered[-1 - place])
@@ -281,11 +285,11 @@ def interval(values: Sequence[float]) -> Interval:
 
 @lru_cache(maxsize=4096)
 def _place(count: int) -> int:
-    """How many values may be left out at each end; exact in whole numbers, for thousands of values as well.
+    """Return how many values may be left out at each end; exact integer arithmetic, for thousands of values as well.
 
-    The k-th smallest and largest of n hold the median with probability 1 - 2 P(Binomial(n, 1/2) < k).
+    The k-th smallest and largest of n enclose the median with probability 1 - 2 P(Binomial(n, 1/2) < k).
     """
-    allowed = 2**count // 40  # of 2**n: half of what CONFIDENCE leaves
+    allowed = 2**count // 40  # of 2**n: half of the probability outside CONFIDENCE
     place, below, term = 0, 1, 1
     while 2 * (place + 2) <= count + 1:
         term = term * (count - place) // (place + 1)

@@ -1,6 +1,6 @@
-"""Look at passing ranked results, in the transaction that may publish them: keep what the rules measure and find.
+"""Screen passing ranked results, in the transaction that may publish them: keep the rules' measures and findings.
 
-Whatever a report holds, this ends: samples are read once, in time linear in their number, and what cannot be read is a
+Screening ends for any report: samples are read once, in time linear in their number, and unreadable samples are a
 finding. `docs/review.md` has the cost.
 """
 
@@ -33,7 +33,7 @@ class _Seen(NamedTuple):
 
 
 def screen(*, result: Result, incumbent_ratio: float | None, now: datetime) -> list[Finding]:
-    """The findings; none means that the result may be published at once."""
+    """Return the findings; without findings the result may be published at once."""
     _check_timed(result)
     seen = _see(result, known(result, incumbent_ratio), source_of(result.attempt.submission), now)
     seen.measurement.save(force_insert=True)
@@ -43,7 +43,7 @@ def screen(*, result: Result, incumbent_ratio: float | None, now: datetime) -> l
 def screen_all(
     *, results: Sequence[Result], compared: Compared, incumbents: Mapping[int, float | None], now: datetime
 ) -> list[Finding]:
-    """The same of many, in a fixed number of queries. `incumbents`: by result. Their reports had better be at hand."""
+    """Screen many results in a fixed number of queries. `incumbents`: by result. Load their reports before."""
     seen = _see_all(results, compared, incumbents, now)
     Measurement.objects.bulk_create([one.measurement for one in seen])
     return _keep([finding for one in seen for finding in one.findings])
@@ -52,7 +52,7 @@ def screen_all(
 def foresee(
     *, results: Sequence[Result], compared: Compared, incumbents: Mapping[int, float | None], now: datetime
 ) -> set[int]:
-    """Results that screen_all would have a finding of. Writes nothing."""
+    """Return the keys of results for which screen_all would have a finding. Writes no row."""
     return {one.measurement.result_id for one in _see_all(results, compared, incumbents, now) if one.findings}
 
 
@@ -69,7 +69,10 @@ def _see_all(
 
 
 def thresholds_of(competition: Competition) -> Thresholds:
-    """The usual ones where what is stored does not fit the rules of today: a report is never refused for that."""
+    """Return the competition's thresholds; the usual thresholds if stored values do not fit today's rules.
+
+    A report is never refused for that.
+    """
     try:
         return parse(competition.thresholds)
     except UserError as error:
@@ -83,7 +86,7 @@ def _check_timed(result: Result) -> None:
 
 
 def _see(result: Result, known: Known, source: Source, now: datetime) -> _Seen:
-    """What is to be kept of it."""
+    """Return the measurement and findings of a result, unsaved."""
     measured = measure(_reported(result), known, source)
     values = {name: None if math.isnan(one.value) else one.value for name, one in worst(measured.measures).items()}
     held = held_by(measured.measures, thresholds_of(result.attempt.submission.board.competition))

@@ -1,4 +1,4 @@
-"""An owner sets from where on rules hold the results of a competition. It bears on what is reported from then on."""
+"""An owner sets the thresholds from which rules hold results of a competition. They apply to later reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from leaderboard.review.rules.thresholds import changed, parse
 def set_thresholds(
     *, competition: Competition, actor: User, thresholds: Mapping[str, Any], reason: str, now: datetime
 ) -> Competition:
-    """`thresholds`: all that are not as usual. Raises UserError that names `thresholds.<rule>`."""
+    """Set a competition's thresholds.
+
+    `thresholds`: all that differ from the usual. UserError names `thresholds.<rule>`.
+    """
     check_role(actor, competition, Role.OWNER, "set what is held for review")
     new = changed(parse(dict(thresholds)))
     competition = Competition.objects.select_for_update().get(pk=competition.pk)

@@ -1,18 +1,18 @@
-"""Pure: which part of one source stands in another, by winnowing (Schleimer, Wilkerson, Aiken: Winnowing, local
+"""Pure: the part of a source that stands in another, by winnowing (Schleimer, Wilkerson, Aiken: Winnowing, local
 algorithms for document fingerprinting, SIGMOD 2003).
 
-A source becomes its stream of tokens, in which every name is one token, dotted or not, and every literal another, and
-round brackets are left out: renaming, aliases, reformatting, comments, the spelling of numbers, needless brackets and
-the order of functions leave no trace. K tokens in a row are a
-gram; of every W grams in a row the one with the smallest hash is kept. So whatever two sources share in a stretch of
-K + W - 1 tokens or more is seen, and nothing that is shorter than K; about 2 / (W + 1) of all grams are kept.
+A source becomes its stream of tokens. Every name, dotted or not, is the same token, every literal a second, and round
+brackets are left out: renaming, aliases, reformatting, comments, the spelling of numbers, needless brackets and
+the order of functions leave no trace. K tokens in a row are a gram; of every W grams in a row the gram with the
+smallest hash is kept. A shared stretch of K + W - 1 tokens or more is therefore always seen, and a stretch shorter than
+K never; about 2 / (W + 1) of all grams are kept.
 
-Whoever puts something of their own between every two statements breaks the grams; so whole statements are kept as
-well, each by itself and without its order. Both kinds are told apart by their last bit and compared each with its own.
+Code inserted between every two statements breaks the grams. Whole statements are therefore kept as well, each by
+itself and without its order. The last bit distinguishes both kinds, and each kind is compared with its own.
 
-What a problem gives to everybody (starters, reference, public samples) is taken off both. C++, CUDA and anything else
-in a string literal of some length is part of the stream, with the same tokens as if it stood outside, so that moving
-code into a string that is compiled or run hides nothing.
+Code that a problem gives to everybody (starters, reference, public samples) is removed from both. C++, CUDA and any
+other text in a string literal of some length is part of the stream, with the same tokens as outside a literal: moving
+code into a string that is compiled or run hides no copy.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from typing import Final
 from leaderboard.submissions.ctokens import Token, is_source, lex_c
 from leaderboard.submissions.tokens import LAYOUT, read
 
-VERSION: Final = 1  # of the way of making fingerprints; others are not compared
-K: Final = 12  # tokens of a gram: the least that counts as shared
+VERSION: Final = 1  # of the fingerprint algorithm; prints of different versions are not compared
+K: Final = 12  # tokens of a gram: the shortest stretch that counts as shared
 W: Final = 6  # grams of a window: K + W - 1 = 17 shared tokens in a row are always seen
-LEAST_STATEMENT: Final = 7  # tokens of a statement that is kept as a whole; shorter ones are everybody's
-MOST_PRINTS: Final = 6_000  # of one source, some 20,000 tokens; what has more is too long to be compared
-LEAST_PRINTS: Final = 20  # below, a source is too short to say whose it is
+LEAST_STATEMENT: Final = 7  # tokens of a statement that is kept as a whole; shorter statements are in all sources
+MOST_PRINTS: Final = 6_000  # per source, some 20,000 tokens; a source with more is too long to compare
+LEAST_PRINTS: Final = 20  # a source with fewer is too short to attribute
 LEAST_STATEMENTS: Final = 8
-LEAST_EMBEDDED: Final = 80  # characters of a literal from which on it is read as code
+LEAST_EMBEDDED: Final = 80  # characters from which a literal is read as code
 
-# Words that every language here has, and that are no names; all others may be called otherwise.
+# Keywords that all languages here share. All remaining words are names, which a copy can rename.
 _KEPT: Final = frozenset({"for", "while", "if", "else", "return"})
 _NAME, _LITERAL, _END, _JOINT = "n", "l", "", "."
 _JOINTS: Final = frozenset({".", "->", "::"})
 _LEFT_OUT: Final = frozenset({'"', "(", ")"})
-_ENDS: Final = frozenset({";", "{", "}"})  # as much layout as Python's
+_ENDS: Final = frozenset({";", "{", "}"})  # statement ends, as Python's layout is
 _LEAST: Final = {0: LEAST_PRINTS, 1: LEAST_STATEMENTS}  # by the last bit
 _BASE: Final = 1_000_003
 _MASK: Final = (1 << 61) - 1
 _DATA: Final = re.compile(r"[^\s]{40,}")
 _TEXTS: Final = frozenset({"string", "bytes", "format"})
-_LEAST_TEXT: Final = 400  # characters; shorter ones are messages and options
+_LEAST_TEXT: Final = 400  # characters; shorter texts are messages and options
 _LEAST_ROW: Final = 64  # literals
 _NUMBER_CHARS: Final = 4
 
@@ -58,7 +58,7 @@ Prints = Set[int]
 
 @dataclass(frozen=True)
 class Likeness:
-    """How much two sources share: of whichever holds less of its own. `share` 0 … 1."""
+    """Shared part of two sources, relative to the source with fewer prints. `share` 0 … 1."""
 
     share: float
     shared: int
@@ -66,7 +66,7 @@ class Likeness:
 
 
 def fingerprints(source: str) -> frozenset[int]:
-    """Whole numbers of 62 bits, odd ones of statements; none where the source is shorter than a gram."""
+    """Return whole numbers of 62 bits, odd for statements; none if the source is shorter than a gram."""
     return fingerprints_of(read(source).tokens)
 
 
@@ -79,9 +79,10 @@ def fingerprints_of(stream: Sequence[Token]) -> frozenset[int]:
 
 
 def likeness(suspect: Prints, other: Prints) -> Likeness:
-    """A copy with much added still holds all of the other; a part of another is still all of the suspect.
+    """Compare two sets of prints by the larger of both containments.
 
-    So the larger of both containments counts; of fewer than LEAST_PRINTS nothing is said.
+    A copy with many additions still holds the whole source; a part of a source is still the whole suspect. Fewer than
+    LEAST_PRINTS prints give share 0.
     """
     by_kind = [_contained(_of_kind(suspect, kind), _of_kind(other, kind), least) for kind, least in _LEAST.items()]
     return max(by_kind, key=lambda found: (found.share, found.of))
@@ -97,7 +98,7 @@ def _of_kind(prints: Prints, kind: int) -> Prints:
 
 
 def _shaped(stream: Iterable[Token]) -> Iterator[str]:
-    """The tokens as they are compared, with ends of statements; `a.b`, `a->b` and `a::b` are one name."""
+    """Yield tokens in their compared form, with ends of statements; `a.b`, `a->b` and `a::b` are a single name."""
     previous = is_joined = ""
     for token in chain.from_iterable(map(_shape, stream)):
         if token == _JOINT:
@@ -117,7 +118,7 @@ def _statements(tokens: Iterable[str]) -> Iterator[int]:
 
 
 def grams(tokens: Sequence[str]) -> Iterator[int]:
-    """A rolling hash of every K tokens in a row."""
+    """Yield a rolling hash of every K tokens in a row."""
     values = [zlib.crc32(token.encode()) + 1 for token in tokens]
     if len(values) < K:
         return
@@ -132,7 +133,7 @@ def grams(tokens: Sequence[str]) -> Iterator[int]:
 
 
 def winnow(hashes: Iterable[int]) -> Iterator[int]:
-    """Of every W in a row the smallest, the last of equal ones; of fewer than W the smallest of all."""
+    """Yield the smallest of every W hashes in a row, the last of equals; of fewer than W the smallest of all."""
     window: deque[tuple[int, int]] = deque()  # (place, hash), hashes rising
     kept = -1
     place = -1
@@ -150,7 +151,7 @@ def winnow(hashes: Iterable[int]) -> Iterator[int]:
 
 
 def mixed(value: int) -> int:
-    """Spread over all of 61 bits, so that the smallest of some hashes is a fair choice (a step of splitmix64)."""
+    """Spread a hash over all of 61 bits: the smallest of some hashes is then a fair choice (a step of splitmix64)."""
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
     return value ^ (value >> 31)
@@ -161,8 +162,11 @@ def opaque_chars(source: str) -> int:
 
 
 def opaque_chars_of(tokens: Sequence[Token], size: int) -> int:
-    """Characters of literals that hold data where code is expected: long texts that are no source, long words in those
-    that are, rows of literals. A source of `size` characters that cannot be taken apart is opaque as a whole."""
+    """Return the characters of literals that hold data where code is expected.
+
+    These are long texts that are no source, long words in texts that are, and rows of literals. A source of `size`
+    characters that cannot be tokenised is opaque as a whole.
+    """
     if not tokens:
         return size
     texts = sum(_data_chars(token.text) for token in tokens if token.kind in _TEXTS)
@@ -176,8 +180,10 @@ def _data_chars(text: str) -> int:
 
 
 def _rows(tokens: Sequence[Token]) -> Iterator[int]:
-    """Characters of rows of literals that nothing but commas and signs parts; of texts the short ones, a number as a
-    byte of data is usually written."""
+    """Yield the characters of each row of literals that only commas and signs separate.
+
+    Only short texts count. A number counts as long as a byte of data is usually written.
+    """
     counted = (token for token in tokens if token.text not in (",", "-") and token.kind != LAYOUT)
     for is_literal, row in groupby(counted, key=lambda token: token.kind == "literal" or token.kind in _TEXTS):
         sizes = [_NUMBER_CHARS if one.kind == "literal" else len(one.text) for one in row if is_literal]

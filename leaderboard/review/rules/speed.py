@@ -1,8 +1,8 @@
-"""Pure: how fast a run is, against others and against what the hardware can do. From samples, case by case.
+"""Pure: the speed of a run against other kernels and against the limits of the hardware, from samples, case by case.
 
-Bounds of intervals are compared: the candidate's upper one against the others' lower ones, so that noise alone makes
-nothing look fast. Who wavers beside a steady baseline does so by itself, and hides nothing behind a wide interval: its
-median is compared.
+Bounds of intervals are compared: the candidate's upper bound with the lower bounds of the rest, so that noise alone
+makes no kernel look fast. A candidate that wavers beside a steady baseline causes this itself, and must not profit from
+its wide interval: its median is compared.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Final
 from leaderboard.review.rules.measure import Measure, blocks, us
 from leaderboard.review.rules.reading import Case, Interval, Run
 
-CERTAIN: Final = 0.98  # of the hard ceiling: the judge rejects what is faster
-WAVERS: Final = 1.30  # the upper bound of its interval over the lower one
-STEADY: Final = 1.10  # of the baseline's
+CERTAIN: Final = 0.98  # of the hard ceiling: the judge rejects faster runs
+WAVERS: Final = 1.30  # upper bound of the candidate's interval over its lower bound
+STEADY: Final = 1.10  # the same quotient of the baseline's interval
 
 
 def against_best(run: Run) -> Iterator[Measure]:
-    """A reference as it is written is nothing that anybody tried hard on, so only a tuned baseline counts."""
+    """Compare with the incumbent and a tuned baseline. An untuned reference is not optimised, so it does not count."""
     for case, time in _timed(run):
         baseline = case.baseline if run.is_tuned else None
         known = [(one.low, who) for one, who in ((case.incumbent, "incumbent"), (baseline, "tuned baseline")) if one]
@@ -39,7 +39,10 @@ def against_best(run: Run) -> Iterator[Measure]:
 
 
 def against_eager(run: Run) -> Iterator[Measure]:
-    """Not where it is no faster than a tuned baseline: the reference is wasteful then, or was disturbed."""
+    """Compare with the reference as it is written.
+
+    Skipped where a tuned baseline is as fast: the reference is then wasteful, or was disturbed.
+    """
     for case, time in _timed(run):
         eager, who = case.timing["eager_ns"], "the reference as it is written"
         if run.is_tuned and case.baseline and time.high >= case.baseline.low:
@@ -97,7 +100,7 @@ def against_launch(run: Run) -> Iterator[Measure]:
 
 
 def against_precision(run: Run) -> Iterator[Measure]:
-    """Too fast for any precision that the problem allows at the hard ceiling, and not for a cheaper one."""
+    """Too fast at the hard ceiling for every precision that the problem allows, but not for a cheaper precision."""
     rates = (run.ceilings.get("hard") or {}).get("flops") or {}
     for case, time in _timed(run):
         legal = case.limit("legal")
@@ -106,7 +109,7 @@ def against_precision(run: Run) -> Iterator[Measure]:
         operations = sum(((case.bounds.get("work") or {}).get("flops") or {}).values())
         fits = [engine for engine, rate in sorted(rates.items()) if operations / rate * 1e9 <= time.high]
         if time.high < legal[0] and not fits:
-            continue  # too fast for any: another rule's
+            continue  # too fast for every precision: another rule's case
         errors = [one["relative_l2"] for check in run.checks for one in check["figures"] if one.get("relative_l2")]
         seen = f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
         yield Measure(
@@ -127,7 +130,7 @@ def against_precision(run: Run) -> Iterator[Measure]:
 
 
 def one_apart(run: Run) -> Iterator[Measure]:
-    """One case gains far more over the baseline than every other: at least, where the others are at their most."""
+    """A case gains far more over the baseline than every other: its lowest gain against their highest."""
     gains = [
         (case, math.log(case.baseline.low / time.high), math.log(case.baseline.high / time.low))
         for case, time in _timed(run)
@@ -158,7 +161,7 @@ RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
 
 
 def _timed(run: Run) -> Iterator[tuple[Case, Interval]]:
-    """`high` is what it took at the most, as far as the machine is to blame."""
+    """Yield timed cases with the candidate's interval; if it wavers beside a steady baseline, `high` is its median."""
     for case in run.cases:
         time, baseline = case.candidate, case.baseline
         if time is None:

@@ -1,10 +1,10 @@
-"""Ask a static checker of somebody else what it thinks of a held source: words for a reviewer, and nothing more.
+"""Ask a third-party static checker about a held source: advice for a reviewer, without any effect.
 
-Made for `kernelguard --api-mode` (the extra photofinish[hints] pins it), and for anything else that reads a source on
+Made for `kernelguard --api-mode` (the extra photofinish[hints] pins it), and for any program that reads a source on
 its standard input and writes JSON: {"matched_patterns": [{"pattern", "severity", "evidence"} …]} or {"hints": [text]}.
-Off unless HINT_COMMAND names it. It is asked by the site's worker, after the result was held: it holds nothing, delays
-nothing, and its silence clears nobody. It runs as a process of its own, without our environment, with limits of time,
-memory and output; what it writes is read as hostile text, for its author is the one who wrote the source.
+Off unless HINT_COMMAND names it. The site's worker asks it after the result was held: it neither holds nor delays a
+result, and its silence clears no result. It runs as a separate process, without the site's environment, with limits of
+time, memory and output. Its output is read as hostile text, because the author of the source can influence it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LIMITS: Final = (
     (resource.RLIMIT_NOFILE, MOST_FILES),
     (resource.RLIMIT_CORE, 0),
 )
-# Becomes the checker with its limits in force already. Without a network where the kernel lets a user have that.
+# Becomes the checker with its limits already in force. Without a network if the kernel lets a user drop it.
 LAUNCH: Final = f"""
 import ctypes, os, resource, sys
 ctypes.CDLL(None).unshare({CLONE_NEWUSER | CLONE_NEWNET})
@@ -56,11 +56,11 @@ log = structlog.get_logger(__name__)
 
 
 class HintError(Exception):
-    """The checker gave no answer that can be read; the text says why."""
+    """The checker gave no readable answer; the text gives the reason."""
 
 
 def ask_hint(*, submission_id: int, command: Sequence[str], now: datetime) -> Hint | None:
-    """Keep what the checker says of this submission, once. None: there is an answer already, or nobody to ask."""
+    """Keep the checker's answer on this submission, once. None: there is an answer already, or no checker."""
     submission = Submission.objects.filter(pk=submission_id, hint__isnull=True).first()
     if submission is None or not command:
         return None
@@ -79,7 +79,7 @@ def ask_hint(*, submission_id: int, command: Sequence[str], now: datetime) -> Hi
 
 
 def words_of(output: bytes) -> list[str]:
-    """At most MOST_WORDS plain texts. Raises HintError for what is no JSON of either kind."""
+    """Return at most MOST_WORDS plain texts. Raises HintError if the output is no JSON of either kind."""
     try:
         told = json.loads(output)
     except (ValueError, RecursionError):
@@ -90,8 +90,8 @@ def words_of(output: bytes) -> list[str]:
 
 
 def run_limited(command: Sequence[str], text: str, *, most_s: float = MOST_S) -> bytes:
-    """What the command writes when it is given this text. Raises HintError."""
-    path = f"{os.path.dirname(sys.executable)}:{os.defpath}"  # beside our own Python, where pip puts it
+    """Run the command with this text as its input and return its output. Raises HintError."""
+    path = f"{os.path.dirname(sys.executable)}:{os.defpath}"  # beside the site's own Python, where pip puts it
     program = shutil.which(command[0], path=path)
     if program is None:
         raise HintError(f"there is no program {command[0]!r:.60}")
@@ -136,7 +136,7 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     try:
-        os.killpg(process.pid, signal.SIGKILL)  # a session of its own: its children as well
+        os.killpg(process.pid, signal.SIGKILL)  # the whole session, with its children
     except ProcessLookupError:
         pass
     assert process.stdout is not None
@@ -156,6 +156,6 @@ def _texts(told: dict[str, Any]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Printable, on one line, of bounded length."""
+    """Make a text printable, on a single line, of bounded length."""
     clean = "".join(letter if letter.isprintable() else " " for letter in text[: 2 * MOST_WORD_CHARS])
     return " ".join(clean.split())[:MOST_WORD_CHARS]

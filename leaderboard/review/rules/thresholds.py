@@ -1,11 +1,11 @@
-"""Pure: every rule that holds a result, from where on it does, and how far a competition may move that.
+"""Pure: every rule that holds a result, its threshold, and the range in which a competition may set it.
 
-A rule measures one number and holds what lies beyond its threshold, on the side that `held` says. Thresholds of a
-competition are a JSON object of rule → number, or "off"; what it does not name is as usual. The usual ones let honest
-runs pass: docs/review.md has each with its figures.
+A rule measures a number and holds results beyond its threshold, on the side given by `held`. Thresholds of a
+competition are a JSON object of rule → number, or "off"; rules that it does not name keep the usual threshold. The
+usual thresholds let honest runs pass: docs/review.md has each with its figures.
 
-A rule may be off only where it says how a kernel got fast, never where it says that the number cannot be believed:
-who could switch those off could let anything rank.
+A rule may be off only if it explains how a kernel got fast, never if it finds that the number cannot be believed:
+a competition without these rules could let any result rank.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ BELOW: Final = "below"
 
 @dataclass(frozen=True)
 class Rule:
-    """`least` and `most` bound what a competition may set; equal ones say that there is nothing to set."""
+    """A rule that holds results. `least` and `most` bound its threshold in a competition; if equal, it is fixed."""
 
     id: str
-    meaning: str  # what is measured
-    look: str  # what a reviewer should look at
+    meaning: str  # the measured quantity
+    look: str  # advice to the reviewer
     usual: float
     least: float
     most: float
@@ -40,7 +40,7 @@ class Rule:
         return self.least == self.most and not self.may_be_off
 
     def holds(self, value: float, threshold: float | None) -> bool:
-        """`threshold` None: the rule is off. What is no number is held: nothing is known of it."""
+        """Return whether the value is held. `threshold` None: the rule is off. nan is held: the value is unknown."""
         if threshold is None:
             return False
         if math.isnan(value):
@@ -48,12 +48,12 @@ class Rule:
         return value > threshold if self.held == ABOVE else value < threshold
 
     def worse(self, one: float, other: float) -> bool:
-        """Is the first farther on the side that is held?"""
+        """Return whether the first value is farther on the held side."""
         return math.isnan(one) or (one > other if self.held == ABOVE else one < other)
 
 
 def _always(name: str, meaning: str, look: str) -> Rule:
-    """Holds whenever it counts anything; nothing to set."""
+    """Return a rule that holds at any count, without a setting."""
     return Rule(name, meaning, look, 0.0, 0.0, 0.0, may_be_off=False)
 
 
@@ -203,12 +203,15 @@ _RULES: Final = (
 )
 RULES: Final[Mapping[str, Rule]] = {rule.id: rule for rule in _RULES}
 
-Thresholds = Mapping[str, float | None]  # of every rule; None: off
+Thresholds = Mapping[str, float | None]  # by rule, complete; None: off
 USUAL: Final[Thresholds] = {rule.id: rule.usual for rule in _RULES}
 
 
 def parse(data: object) -> Thresholds:
-    """Of every rule. Raises UserError that names `thresholds.<rule>` for what is unknown, out of range or never off."""
+    """Return the threshold of every rule.
+
+    Raises UserError that names `thresholds.<rule>` for a rule that is unknown, out of range or never off.
+    """
     if not isinstance(data, dict):
         raise UserError("thresholds", _said(data), 'expected an object such as {"faster_than_best": 3}')
     unknown = sorted(str(name) for name in data if name not in RULES)
@@ -218,7 +221,7 @@ def parse(data: object) -> Thresholds:
 
 
 def changed(thresholds: Thresholds) -> dict[str, Any]:
-    """What is not as usual, as a competition stores it; parse() takes it back."""
+    """Return the thresholds that differ from the usual, as a competition stores them; parse() is the inverse."""
     return {name: OFF if value is None else value for name, value in thresholds.items() if value != RULES[name].usual}
 
 

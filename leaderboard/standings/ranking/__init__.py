@@ -1,1 +1,1 @@
-"""How results rank."""
+"""Ranking of results."""

@@ -1,12 +1,12 @@
-"""Pure: which passing ranked results can have a line at all, whatever a person thinks of them."""
+"""Pure: which passing ranked results can have a line, before any review."""
 
 from __future__ import annotations
 
 from typing import Final
 
-NO_TELEMETRY: Final = "no_telemetry"  # nobody watched clocks and temperatures, so nobody knows what was measured
+NO_TELEMETRY: Final = "no_telemetry"  # clocks and temperatures were not watched, so the measurement is unreliable
 
 
 def refusal(*, telemetry: str) -> str:
-    """Why a result cannot rank; empty: it can. A runner that says nothing of its telemetry is one of before."""
+    """Return why a result cannot rank; "": it can. Older runners do not report telemetry at all, and can rank."""
     return NO_TELEMETRY if telemetry == "none" else ""

@@ -1,12 +1,13 @@
 """Pure: `fast_p`, the share of a collection's problems that an entrant solves correctly and more than p times as fast
 as the baseline.
 
-A problem that was not solved counts as one that was not won: the denominator is the whole collection. A win counts
-only where the lower end of the speedup's interval is above p, and a correct answer whose interval is not known wins at
-p = 0 alone. The geometric mean of the speedups stands beside the share, never alone: it knows nothing of failures.
+An unsolved problem counts as a failure: the denominator is the whole collection. A win counts only if the lower end of
+the speedup's interval is above p; a correct answer without a known interval wins at p = 0 alone. The geometric mean of
+the speedups stands beside the share, never alone: it ignores failures.
 
-The baseline is what each run was measured beside (eager). Against another, such as torch.compile, both are ratios to
-that same baseline, so one is divided by the other, and their intervals add up as independent errors do.
+The baseline is the kernel that was measured beside each run (eager). For a comparison with a different baseline, for
+example torch.compile, both are ratios to the eager baseline: the ratios are divided, and their intervals add up as
+independent errors do.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, NamedTuple
 
-MOST_P: Final = 4.0  # where the curve ends
-SHOWN: Final = (0.0, 1.0, 2.0)  # the p of a table
+MOST_P: Final = 4.0  # end of the curve
+SHOWN: Final = (0.0, 1.0, 2.0)  # values of p in a table
 
 
 class Solved(NamedTuple):
-    """A correct answer to a problem. `ratio`: its time over the baseline's; `half_width`: relative, 95 %; None where it
-    is not known. `forgeable`: the share of the time by which it could be forged at most."""
+    """A correct answer to a problem. `ratio`: its time over the baseline's.
+
+    `half_width`: relative, 95 %; None: unknown. `forgeable`: upper bound on the share of the time that could be forged.
+    """
 
     ratio: float
     half_width: float | None
@@ -35,7 +38,10 @@ class Solved(NamedTuple):
 
     @property
     def least_speedup(self) -> float:
-        """The lower end of its interval; 0 where there is none. A time that could be forged counts as if it were."""
+        """The lower end of the speedup's interval; 0 without an interval.
+
+        Time that could be forged counts as forged.
+        """
         if self.half_width is None:
             return 0.0
         return self.speedup * max(1 - self.forgeable, 0.0) / (1 + self.half_width)
@@ -54,7 +60,7 @@ class Solved(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The curve has `share` from `p` until the next step's p."""
+    """A step of the curve: `share` holds from `p` until the next step's p."""
 
     p: float
     share: float
@@ -62,16 +68,16 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Score:
-    """What an entrant has of a set of problems."""
+    """An entrant's score in a set of problems."""
 
     problems: int
     solved: int
     fast: tuple[float, ...]  # at each p of SHOWN
-    geometric_mean: float | None  # of the speedups of those that are solved
+    geometric_mean: float | None  # of the speedups of solved problems
 
     @property
     def typical_ratio(self) -> float | None:
-        """The mean as pages take it: time over the baseline's."""
+        """The geometric mean in the form of the pages: time over the baseline's."""
         return 1 / self.geometric_mean if self.geometric_mean else None
 
 
@@ -79,15 +85,15 @@ class Score:
 class Standing:
     """An entrant in the whole collection."""
 
-    rank: int  # shared by those with the same shares
+    rank: int  # entrants with the same shares share it
     entrant: str
     score: Score
     answers: Mapping[str, Solved]  # by problem
-    problems: Mapping[str, int]  # that there are, with their levels
+    problems: Mapping[str, int]  # all problems, with their levels
 
     @property
     def levels(self) -> tuple[tuple[int, Score], ...]:
-        """The same by level, in their order."""
+        """The score per level, in the order of levels."""
         return _by_level(self.answers, self.problems)
 
     @property
@@ -96,9 +102,9 @@ class Standing:
 
 
 def standings(solved: Mapping[str, Mapping[str, Solved]], levels: Mapping[str, int]) -> list[Standing]:
-    """Entrant → problem → answer, over the problems of `levels`; best first: by fast_1, then fast_2, then fast_0.
+    """Rank entrants over the problems of `levels`, best first: by fast_1, then fast_2, then fast_0.
 
-    Answers to other problems are not looked at.
+    `solved`: entrant → problem → answer. Answers to problems outside `levels` are ignored.
     """
     scored = {
         entrant: {problem: answer for problem, answer in answers.items() if problem in levels}
@@ -124,12 +130,12 @@ def score(answers: Iterable[Solved], problems: int) -> Score:
 
 
 def fast(answers: Sequence[Solved], problems: int, p: float) -> float:
-    """The share of `problems`; 0 where there are none."""
+    """Return the share of `problems` won at p; 0 without problems."""
     return sum(answer.wins(p) for answer in answers) / problems if problems else 0.0
 
 
 def curve(answers: Sequence[Solved], problems: int) -> list[Step]:
-    """The whole of it for p from 0 to MOST_P: exact, since it only changes where an interval ends."""
+    """Return the curve for p from 0 to MOST_P: exact, because it changes only at the end of an interval."""
     ends = sorted({answer.least_speedup for answer in answers if 0 < answer.least_speedup <= MOST_P})
     steps = [Step(0.0, fast(answers, problems, 0.0))]
     just_above = fast(answers, problems, math.ulp(0.0))
@@ -139,12 +145,12 @@ def curve(answers: Sequence[Solved], problems: int) -> list[Step]:
 
 
 def relative(answers: Mapping[str, Solved], baseline: Mapping[str, Solved]) -> dict[str, Solved]:
-    """The answers against another baseline, on the problems that it has a time for; the others are left as failures."""
+    """Return the answers against a second baseline, on problems for which it has a time; the rest count as failures."""
     return {problem: answer.against(baseline[problem]) for problem, answer in answers.items() if problem in baseline}
 
 
 def merit(score: Score) -> tuple[float, ...]:
-    """Smaller is better."""
+    """Return a sort key of a score; smaller is better."""
     at_0, at_1, at_2 = score.fast
     return -at_1, -at_2, -at_0
 

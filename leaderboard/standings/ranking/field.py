@@ -1,6 +1,6 @@
-"""Pure: the runs of one board, stage and epoch, ranked again as runs come and go: always what `rank` says of them.
+"""Pure: the runs of a board, stage and epoch, ranked incrementally as runs come and go: always equal to `rank`.
 
-A run that comes or goes changes one kernel's value, one entrant's line and the ties around it; all else is as it was.
+A run that comes or goes changes one kernel's value, one entrant's line and the ties around it; the rest stays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Kernel = tuple[int, str]  # entrant, code
 
 
 class _Group(NamedTuple):
-    """Lines that share a rank, as they were ranked last."""
+    """Lines that share a rank, from the last ranking."""
 
     members: list[Value]  # the leader first
     entrants: frozenset[int]
@@ -26,18 +26,18 @@ class _Group(NamedTuple):
 class Field:
     def __init__(self, runs: Iterable[Run] = ()) -> None:
         self._runs: dict[int, Run] = {}  # by submission
-        self._kernels: dict[Kernel, tuple[Run, ...]] = {}  # in the order in which they were sent
+        self._kernels: dict[Kernel, tuple[Run, ...]] = {}  # in the order of sending
         self._values: dict[Kernel, Value] = {}
         self._own: dict[int, tuple[Value, ...]] = {}  # by entrant, the best first
         self._lines: list[Value] = []  # the best of each entrant, the fastest first
         self._groups: dict[int, _Group] = {}  # by the leader's first submission
-        self._level: frozenset[frozenset[int]] = frozenset()  # that the groups were made with
+        self._level: frozenset[frozenset[int]] = frozenset()  # pairs that the groups were made with
         self._touched: set[int] = set()  # entrants whose values changed since then
         self._fill(runs)
 
     @property
     def runs(self) -> Mapping[int, Run]:
-        """By submission."""
+        """Runs by submission."""
         return self._runs
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class Field:
         return submission_id in self._runs
 
     def copy(self) -> Self:
-        """What is done to it changes nothing of this one."""
+        """Return an independent copy."""
         same = type(self)()
         same._runs, same._kernels, same._values = self._runs.copy(), self._kernels.copy(), self._values.copy()
         same._own, same._lines = self._own.copy(), self._lines.copy()
@@ -56,21 +56,21 @@ class Field:
         return same
 
     def put(self, run: Run) -> None:
-        """In place of what was known of its submission."""
+        """Add a run, in place of its submission's earlier run."""
         self.drop(run.submission_id)
         self._runs[run.submission_id] = run
         kernel = (run.entrant_id, run.code)
         self._set(kernel, (*self._kernels.get(kernel, ()), run))
 
     def drop(self, submission_id: int) -> None:
-        """Whether it is known or not."""
+        """Remove a submission's run, if it is present."""
         run = self._runs.pop(submission_id, None)
         if run is not None:
             kernel = (run.entrant_id, run.code)
             self._set(kernel, tuple(other for other in self._kernels[kernel] if other is not run))
 
     def best_without(self, submission_id: int) -> float | None:
-        """The ratio of the fastest value, were it not for this one run; None: there is no other."""
+        """Return the ratio of the fastest value without this run; None: there is no value without it."""
         run = self._runs.get(submission_id)
         if run is not None:
             self.drop(submission_id)
@@ -80,7 +80,10 @@ class Field:
         return best
 
     def first(self, level: frozenset[frozenset[int]]) -> Value:
-        """Who stands first; there is somebody. `level`: pairs_of, the same each time that nothing else is asked for."""
+        """Return the first value; the field must not be empty.
+
+        `level`: pairs_of; pass the same pairs each time to avoid ranking anew.
+        """
         if level != self._level:
             self._groups, self._level = {}, level
         group = self._group_at(0)
@@ -88,7 +91,7 @@ class Field:
         return group.places[0].value
 
     def places(self, level: Iterable[tuple[int, int]] = ()) -> list[Place]:
-        """`level`: as for `rank`."""
+        """Rank all lines. `level`: as for `rank`."""
         same = pairs_of(level)
         if same != self._level:
             self._groups, self._level = {}, same
@@ -113,14 +116,14 @@ class Field:
         return _Group(members, frozenset(member.entrant_id for member in members), places)
 
     def _stands(self, known: _Group, first: int) -> bool:
-        """Nothing of it changed, and who is behind it now does not belong to it."""
+        """Return whether a known group is unchanged, and the next line behind does not belong to it."""
         end = first + len(known.members)
         behind = self._lines[end : end + 1]
         return (
             self._lines[first:end] == known.members
             and self._touched.isdisjoint(known.entrants)
             and not (behind and are_tied(known.members[0], behind[0]))
-            and all(pair.isdisjoint(known.members[0].submissions) for pair in self._level)  # these reach far behind
+            and all(pair.isdisjoint(known.members[0].submissions) for pair in self._level)  # pairs can reach far behind
         )
 
     def _set(self, kernel: Kernel, runs: Sequence[Run]) -> None:
@@ -142,7 +145,7 @@ class Field:
         self._touched.add(entrant)
 
     def _fill(self, runs: Iterable[Run]) -> None:
-        """All at once: faster than one by one."""
+        """Fill the field from all runs: faster than run by run."""
         kernels: dict[Kernel, list[Run]] = defaultdict(list)
         for run in sorted(runs, key=_sent):
             self._runs[run.submission_id] = run

@@ -1,7 +1,7 @@
-"""Pure: who stood first on a board from when on, by time of submission, as far as it is published now.
+"""Pure: the successive leaders of a board by time of submission, from the lines that are published now.
 
-What was retracted or rejected since was never there, and what was cleared late stood from when it was sent. At every
-moment it is exactly what ranking.py would have said of the runs until then; kept up run by run instead of ranked anew.
+A retracted or rejected run never counts, and a run that was cleared late counts from its time of submission. At every
+moment the leader equals ranking.py's for the runs until then; it is maintained run by run instead of ranked anew.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from leaderboard.standings.ranking.ranking import Run, Value, pairs_of
 
 @dataclass(frozen=True)
 class Record:
-    """A kernel that came to stand first."""
+    """A kernel that took first place."""
 
-    value: Value  # as it was at that moment
+    value: Value  # at that moment
     since: datetime
-    until: datetime | None  # None: it does still
-    gain: float | None  # how many times as fast as the one before; below 1 where an earlier one stands first in a tie
+    until: datetime | None  # None: it still leads
+    gain: float | None  # speedup over the leader before; below 1 if an earlier run stands first in a tie
 
 
 def records(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Record]:
-    """The oldest first. `level`: as for `rank`."""
+    """Return the records, oldest first. `level`: as for `rank`."""
     field, same = Field(), pairs_of(level)
     found: list[tuple[Value, datetime]] = []
     for run in sorted(runs, key=lambda run: (run.submitted_at, run.submission_id)):

@@ -1,4 +1,4 @@
-"""Who was confirmed to be level: pairs of submissions that five runs with both in the blocks could not tell apart."""
+"""Kernels confirmed to be level: pairs of submissions that five runs with both in the blocks could not distinguish."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Pair = tuple[int, int]  # candidate, incumbent
 
 
 def level_pairs(boards: Iterable[int]) -> dict[int, tuple[Pair, ...]]:
-    """Board → those pairs whose newest verdict is that; one query. Boards without any are left out."""
+    """Map boards to the pairs whose newest verdict is level; one query. Boards without pairs are left out."""
     found: dict[int, list[Pair]] = defaultdict(list)
     for (board, pair), outcome in verdicts(boards).items():
         if outcome == REFUSED:
@@ -22,7 +22,7 @@ def level_pairs(boards: Iterable[int]) -> dict[int, tuple[Pair, ...]]:
 
 
 def verdicts(boards: Iterable[int]) -> dict[tuple[int, Pair], str]:
-    """(board, pair) → the newest verdict on them by the problem's current version; only where there is one."""
+    """Map (board, pair) to its newest verdict by the problem's current version, if there is a verdict."""
     decided = Confirmation.objects.filter(
         board__in=list(boards), version=F("board__version"), outcome__in=(CONFIRMED, REFUSED)
     )

@@ -1,4 +1,4 @@
-"""Pure: the share of the speed of light that a run reached, as its report has it: the geometric mean over its cases."""
+"""Pure: the share of the speed of light that a run reached, from its report: the geometric mean over its cases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def light_share(report: Mapping[str, Any]) -> float | None:
-    """Hard bound / measured time, 1 at most; None unless the report has both for every timed case."""
+    """Return hard bound / measured time, 1 at most; None unless the report has both for every timed case."""
     limits = _mapping(_mapping(report.get("evidence")).get("limits")).get("cases")
     bounds = {one.get("case"): _mapping(one.get("hard")).get("ns") for one in _mappings(limits)}
     timed = [case for case in _mappings(report.get("cases")) if case.get("stage") == "time"]

@@ -1,14 +1,14 @@
-"""Pure: the standing over several boards, from the places of each. One line an entrant; three ways to count.
+"""Pure: the standing over several boards, from the places of each. One line per entrant; three ways to count.
 
-points           25, 18, 15, 12, 10, 8, 6, 4, 2, 1 for the first ten places of a board. Who is tied shares the points of
-                 the places that they take together. The interval is what ties could come to: all lost, all won.
-geometric mean   of the speedups over the baseline. A board without a kernel, or with one that is slower than the
-                 baseline, counts as the baseline itself, 1.0. The interval is that of the mean, where each has one.
+points           25, 18, 15, 12, 10, 8, 6, 4, 2, 1 for the first ten places of a board. Tied entrants share the points
+                 of the places that they take together. The interval spans the outcomes of ties: all lost, all won.
+geometric mean   of the speedups over the baseline. A board without a kernel, or with a kernel that is slower than the
+                 baseline, counts as the baseline itself, 1.0. The interval is the mean's, if each has an interval.
 fast_p           the share of boards that are surely faster than p times the baseline (fast_p.py): by fast_1, then
                  fast_2, then fast_0.
 
-Lines that cannot be told apart share a rank: by points and fast_p where they are equal, by the geometric mean as on a
-board, by the leader and within the noise (ranking.py).
+Indistinguishable lines share a rank: by points and fast_p if they are equal, by the geometric mean as on a board, by
+the leader and within the noise (ranking.py).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Boards = Mapping[Hashable, Sequence[Place]]
 
 
 class Cell(NamedTuple):
-    """An entrant on one board."""
+    """An entrant on a single board."""
 
     rank: int
     is_tied: bool
@@ -49,14 +49,14 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    rank: int  # shared by those who cannot be told apart: 1, 1, 3
+    rank: int  # shared by indistinguishable lines: 1, 1, 3
     is_tied: bool
     entrant_id: int
     score: float  # points, the mean speedup, or fast_1
-    low: float | None  # of its interval; None: not known
+    low: float | None  # of its interval; None: unknown
     high: float | None
-    cells: Mapping[Hashable, Cell]  # of the boards that it has a kernel on
-    reached_at: datetime  # when it sent the last of what counts
+    cells: Mapping[Hashable, Cell]  # of the boards on which it has a kernel
+    reached_at: datetime  # time of the last submission that counts
 
     @property
     def solved(self) -> int:
@@ -64,7 +64,7 @@ class Line:
 
 
 def overall(boards: Boards, scoring: str) -> list[Line]:
-    """Best first; of those who share a rank, whoever had sent all that counts first."""
+    """Rank entrants over boards, best first; in a shared rank, the earliest complete entrant comes first."""
     entrants: dict[int, dict[Hashable, Cell]] = defaultdict(dict)
     for board, places in boards.items():
         for place, points in zip(places, _points(places), strict=True):
@@ -77,7 +77,7 @@ def overall(boards: Boards, scoring: str) -> list[Line]:
 
 
 def _points(places: Sequence[Place]) -> list[float]:
-    """Of each place: the mean over all places that its group takes together."""
+    """Return the points of each place: the mean over all places that its group takes together."""
     found: list[float] = []
     for _, same in groupby(places, key=lambda place: place.rank):
         size = len(list(same))
@@ -108,7 +108,7 @@ def _by_fast_p(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) 
 
 
 def _by_mean(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[Line]:
-    """Ranked as one board is, on which everybody has one run: their mean."""
+    """Rank as on a single board on which every entrant has a run with the mean as its result."""
     lines = {entrant: _mean_line(entrant, cells, len(boards)) for entrant, cells in entrants.items()}
     runs = [
         Run(
@@ -144,7 +144,7 @@ def _placed(line: Line, place: int, is_tied: bool) -> Line:
 
 
 def _shared(lines: Sequence[Line], merit: Callable[[Line], tuple[float, ...]]) -> list[Line]:
-    """Smaller merit is better, and equal merit one rank."""
+    """Rank by merit: smaller is better, and equal merit shares a rank."""
     order = sorted(lines, key=lambda line: (merit(line), line.reached_at, line.entrant_id))
     found: list[Line] = []
     for _, same in groupby(order, key=merit):

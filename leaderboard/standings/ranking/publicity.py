@@ -1,8 +1,8 @@
-"""Pure: from when on the code of a published line is public.
+"""Pure: the time from which the code of a published line is public.
 
-Code is its owner's until the contest is over (calendar.is_over_at), and until nothing of the standing is frozen any
-more. What is sent after the end, and to a board that has none, stays private. An owner may publish theirs earlier. Code
-is shown with its line: what is held, rejected, retracted, or not shown yet has none.
+Code is private to its owner until the contest is over (calendar.is_over_at) and no part of the standing is frozen.
+Code that is sent after the end, or to a board without an end, stays private. An owner may publish their code earlier.
+Code is shown with its line: a result that is held, rejected, retracted or not shown yet shows none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from leaderboard.competitions.calendar import Schedule, Stage, is_frozen_at, is_
 
 
 def code_public_at(schedule: Schedule, board_deadline: datetime | None, submitted_at: datetime) -> datetime | None:
-    """When that is, but for a freeze; None: not by itself."""
+    """Return the time of publication, apart from a freeze; None: never without the owner's act."""
     if stage_of(schedule, submitted_at, board_deadline=board_deadline) is Stage.AFTERWARDS:
         return None
     return schedule.deadline or schedule.final_at or board_deadline
@@ -22,7 +22,7 @@ def code_public_at(schedule: Schedule, board_deadline: datetime | None, submitte
 def is_code_public(
     schedule: Schedule, board_deadline: datetime | None, submitted_at: datetime, *, is_released: bool, now: datetime
 ) -> bool:
-    """Of a line that is shown."""
+    """Return whether the code of a shown line is public."""
     if is_released:
         return True
     if code_public_at(schedule, board_deadline, submitted_at) is None or is_frozen_at(schedule, now):

@@ -1,19 +1,19 @@
-"""Pure: what a kernel's value is, who is tied with whom, and the order of a board.
+"""Pure: the value of a kernel, ties between kernels, and the order of a board.
 
-A run is compared only with the baseline that was timed beside it, so what ranks is that ratio. A measured time ranks
-nothing: the machine may have been slower in one run than in another. A board shows the time of a kernel as the
-geometric mean of its own runs' times, so that no other entrant's run changes it; a kernel with the shorter time may
-stand behind, where its machine was faster.
+A run is compared only with the baseline that was timed beside it, and that ratio ranks. A measured time does not rank:
+the machine may have been slower in some runs than in others. A board shows the time of a kernel as the geometric mean
+of its own runs' times, so that no other entrant's run changes it. A kernel with the shorter time may therefore stand
+behind, if its machine was faster.
 
-A value is the geometric mean over all ranked runs of near-identical code of one entrant, never the best of them:
-keeping the best would pay for sending the same thing twenty times. The mean is geometric because the runs are ratios:
-the mean of ratios and the mean of speedups disagree, that of logarithms does not care which is divided by which, and
-it is what the judge does with the cases of one run. One line an entrant: the best value.
+A value is the geometric mean over all ranked runs of near-identical code of an entrant, never the best of them:
+keeping the best would reward sending the same code twenty times. The mean is geometric because the runs are ratios:
+the mean of ratios and the mean of speedups disagree, while the mean of logarithms is independent of the direction of
+the division, and the judge combines the cases of a run in the same way. Each entrant has one line: the best value.
 
-Ties go by the leader: the fastest line that is left takes with it those right behind it that it cannot be told apart
-from. They share its rank, and among them whoever was that fast first stands first. Two whom a confirmation could not
-tell apart are tied as well, and so is who stands between them: runs with both in the blocks say more about the two than
-runs of their own do.
+Ties go by the leader: the fastest remaining line takes with it the lines directly behind it that are indistinguishable
+from it. They share its rank, in the order in which their entrants were first that fast. Two kernels that a confirmation
+could not distinguish are tied as well, with all lines between them: runs with both in the blocks are better evidence on
+the two than separate runs.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-TIE: Final = 0.005  # relative difference below which two jobs of one kernel may differ
-WIDEST: Final = 0.02  # half-width beyond which an interval ties nobody: a kernel must not win by being unsteady
+TIE: Final = 0.005  # two jobs of the same kernel may differ by less than this relative difference
+WIDEST: Final = 0.02  # half-width limit for ties: a kernel must not win by being unsteady
 
 
 class Run(NamedTuple):
@@ -33,15 +33,15 @@ class Run(NamedTuple):
 
     ratio: float  # candidate / baseline of the same run
     half_width: float | None  # relative, of the 95 % interval
-    forgeable: float | None  # share of the true time that may be missing at most
+    forgeable: float | None  # upper bound on the missing share of the true time
     submitted_at: datetime
-    submission_id: int  # two in one microsecond still have an order
+    submission_id: int  # orders submissions of the same microsecond
     entrant_id: int
-    code: str  # what near-identical sources share
+    code: str  # shared by near-identical sources
 
 
 class Value(NamedTuple):
-    """What the ranked runs of one kernel come to. `submissions`: theirs, the first one first."""
+    """The combined ranked runs of a kernel. `submissions`: theirs, the earliest first."""
 
     ratio: float
     half_width: float | None
@@ -52,13 +52,13 @@ class Value(NamedTuple):
 
 
 class Place(NamedTuple):
-    rank: int  # shared by those who are tied: 1, 1, 3
+    rank: int  # shared by tied lines: 1, 1, 3
     is_tied: bool
     value: Value
 
 
 def pool(runs: Iterable[Run]) -> list[Value]:
-    """A value a kernel and entrant, the fastest first; of equals, the one that was submitted first."""
+    """Return a value per kernel and entrant, fastest first; among equals, by time of submission."""
     kernels: dict[Hashable, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.submitted_at, run.submission_id)):
         kernels[run.entrant_id, run.code].append(run)
@@ -66,7 +66,7 @@ def pool(runs: Iterable[Run]) -> list[Value]:
 
 
 def rank(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Place]:
-    """Best first. `level`: pairs of submissions that a confirmation could not tell apart."""
+    """Rank runs, best first. `level`: pairs of submissions that a confirmation could not distinguish."""
     entrants: dict[int, list[Value]] = defaultdict(list)
     for value in pool(runs):
         entrants[value.entrant_id].append(value)
@@ -81,7 +81,10 @@ def rank(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Pla
 def group_at(
     lines: Sequence[Value], first: int, entrants: Mapping[int, Sequence[Value]], same: frozenset[frozenset[int]]
 ) -> list[Place]:
-    """Those who share the rank of the line at `first`, which leads them. `entrants`: each one's values, best first."""
+    """Return the places that share the rank of the line at `first`, their leader.
+
+    `entrants`: values of each, best first.
+    """
     leader = lines[first]
     group = list(lines[first : first + reach(leader, lines, first, same)])
     group.sort(key=lambda line: held_since(leader, entrants[line.entrant_id]))
@@ -93,19 +96,19 @@ def pairs_of(level: Iterable[tuple[int, int]]) -> frozenset[frozenset[int]]:
 
 
 def are_tied(leader: Value, other: Value) -> bool:
-    """Whether the leader, which is not slower, cannot be told apart from the other one."""
+    """Return whether the leader, which is not slower, is indistinguishable from the other value."""
     difference = other.ratio / leader.ratio - 1
     noise = math.hypot(*(min(value.half_width or 0.0, WIDEST) for value in (leader, other)))
     return difference < max(TIE, _hidden(leader), _hidden(other)) or difference <= noise
 
 
 def _hidden(value: Value) -> float:
-    """By how much of what was measured the truth may be longer."""
+    """Return the share by which the true time may exceed the measured time."""
     return value.forgeable / (1 - value.forgeable) if value.forgeable < 1 else math.inf
 
 
 def reach(leader: Value, lines: Sequence[Value], first: int, same: frozenset[frozenset[int]]) -> int:
-    """How many of the lines from `first` on, which is the leader's own, share its rank."""
+    """Return how many lines share the rank of the leader, the line at `first`, including it."""
     end = first + 1
     while end < len(lines) and are_tied(leader, lines[end]):
         end += 1
@@ -117,14 +120,20 @@ def reach(leader: Value, lines: Sequence[Value], first: int, same: frozenset[fro
 
 
 def mean_time_us(times_us: Sequence[float]) -> float:
-    """The measured time of a kernel: the geometric mean of its runs' times. A single run's comes back unchanged."""
+    """Return the measured time of a kernel: the geometric mean of its runs' times.
+
+    A single time comes back unchanged.
+    """
     return times_us[0] if len(times_us) == 1 else math.exp(_mean(map(math.log, times_us)))
 
 
 def value_of(runs: Sequence[Run]) -> Value:
-    """Of one kernel. Runs are independent, so the interval of their mean is narrower; what can be forged is not."""
+    """Return the value of a kernel's runs.
+
+    Runs are independent, so the interval of their mean is narrower; the share that can be forged is not.
+    """
     first = runs[0]
-    if len(runs) == 1:  # its own figures, to the last bit
+    if len(runs) == 1:  # its exact figures
         ratio, half_width, forgeable = first.ratio, first.half_width, first.forgeable or 0.0
     else:
         widths = [run.half_width for run in runs if run.half_width is not None]
@@ -136,7 +145,7 @@ def value_of(runs: Sequence[Run]) -> Value:
 
 
 def _mean(values: Iterable[float]) -> float:
-    """The same in whatever order they come."""
+    """Return a mean that is independent of the order of values."""
     listed = list(values)
     return math.fsum(listed) / len(listed)
 
@@ -146,7 +155,7 @@ def order(value: Value) -> tuple[float, datetime, int]:
 
 
 def held_since(leader: Value, own: Sequence[Value]) -> tuple[datetime, int]:
-    """When its entrant first sent something as fast as the leader: an improvement loses nobody their place in time."""
+    """Return when the entrant was first as fast as the leader: an improvement does not cost its place in time."""
     return min(
         (value.submitted_at, value.submissions[0]) for value in own if value is own[0] or are_tied(leader, value)
     )

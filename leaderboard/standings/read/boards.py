@@ -1,8 +1,8 @@
-"""What pages and the API read of the standings: Entry and nothing else.
+"""Standings for pages and the API: from Entry and no other table of results.
 
-A board is ranked within one stage of its competition and one timing epoch, and nothing here ever mixes two. Which lines
-are counted at a moment is said by windows.py. Which epoch a board ranks is decided by judging.epochs.RankedEpochs, and
-never by the lines that it has. Lines of other epochs stay, to be seen when asked for.
+A board is ranked within one stage of its competition and one timing epoch; no function here mixes two. windows.py
+selects the lines that count at a moment. judging.epochs.RankedEpochs decides which epoch a board ranks, never the
+lines that it has. Lines of further epochs stay, and are shown on request.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from leaderboard.submissions.models import Submission
 
 @dataclass(frozen=True)
 class BoardEpoch:
-    """A timing epoch that a board ranks or has lines of."""
+    """A timing epoch that a board ranks or in which it has lines."""
 
-    name: str  # "": of runners that said none
+    name: str  # "": of runners that reported none
     since: datetime | None
     is_current: bool  # the board ranks it
-    state: str = ""  # of Epoch.STATES; "": no runner said this epoch
-    fingerprint: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what it stands for
+    state: str = ""  # one of Epoch.STATES; "": no runner reported this epoch
+    fingerprint: Mapping[str, Any] = field(default_factory=dict, compare=False)  # the properties that define it
 
 
 @dataclass(frozen=True)
 class RankedEntry:
     rank: int
-    is_tied: bool  # shares its rank, within the noise, with others
+    is_tied: bool  # shares its rank, within the noise
     value: Value  # of all runs of this kernel
-    entry: Entry  # of the first of them
+    entry: Entry  # of the first of these runs
     score_us: float  # its measured time: the geometric mean over the value's runs
-    telemetry: str  # the least that was watched in any run
+    telemetry: str  # the least that was watched in any of the runs
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one published submission stands, with all runs of the same kernel of its entrant."""
+    """The standing of a published submission, with all runs of the same kernel of its entrant."""
 
     rank: int | None  # None: behind a faster kernel of its entrant, of an earlier epoch, or not shown yet
     is_tied: bool
     is_current: bool  # of the epoch that the board ranks
     is_proposed: bool  # of an epoch that waits for a person's decision
-    is_shown: bool  # False: sent while frozen; it counts, and is seen by others from the reveal on
+    is_shown: bool  # False: sent while frozen; it counts, and the public sees it from the reveal on
     stage: Stage
     value: Value
     score_us: float  # the measured time of the kernel: the geometric mean over the value's runs
@@ -63,7 +63,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Look:
-    """What one sees of a board in a stage: its epochs, the one that it ranks first, and the ranking of each."""
+    """The view of a board in a stage: its epochs, the ranked epoch first, and the ranking of each."""
 
     stage: Stage
     epochs: tuple[BoardEpoch, ...]
@@ -81,7 +81,10 @@ def look(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) ->
 def looks(
     boards: Iterable[Board], *, now: datetime, stage: Stage | None = None, in_full: bool = False
 ) -> dict[int, Look]:
-    """Board → what one sees of it, in this stage or in its current one. Six queries at most for any number."""
+    """Map boards to their look, in this stage or in their current stage.
+
+    Six queries at most for any number of boards.
+    """
     listed = list(boards)
     stages = {board.pk: stage or current_stage(board.competition.schedule, now) for board in listed}
     found = read({board.pk: window(board, stages[board.pk], now, in_full=in_full) for board in listed})
@@ -93,7 +96,7 @@ def looks(
 
 
 def board_epochs(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) -> list[BoardEpoch]:
-    """The one that this board ranks, then the others that it shows lines of, the newest first; none without lines."""
+    """Return the ranked epoch, then further epochs with shown lines, newest first; none without lines."""
     return list(look(board, stage=stage, now=now, in_full=in_full).epochs)
 
 
@@ -107,18 +110,18 @@ def board_entries(
     start: int = 0,
     most: int | None = None,
 ) -> list[RankedEntry]:
-    """The board in one epoch: best first, one line an entrant; `most` of them, from `start` on."""
+    """Return the board in an epoch: best first, one line per entrant; `most` lines from `start` on."""
     table = look(board, stage=stage, now=now, in_full=in_full).tables.get(epoch, NO_LINES)
     return lines_of(table, table.places[start : None if most is None else start + most])
 
 
 def lines_of(table: Table, places: Sequence[Place]) -> list[RankedEntry]:
-    """Some of the table's places, with their entries: one query."""
+    """Return some of the table's places, with their entries: one query."""
     return _with_entries([(table, place) for place in places])
 
 
 def leaders_of(tables: Iterable[Table]) -> dict[int, RankedEntry]:
-    """The first line of each table, by its submission: one query for all of them."""
+    """Map first submissions to the first line of each table: one query for all."""
     found = _with_entries([(table, place) for table in tables for place in table.places[:1]])
     return {line.value.submissions[0]: line for line in found}
 
@@ -137,12 +140,12 @@ def _with_entries(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
             telemetry=table.telemetry(place.value),
         )
         for first, (table, place) in zip(firsts, places, strict=True)
-        if first in entries  # one that was withdrawn a moment ago is gone
+        if first in entries  # a line withdrawn a moment ago is missing
     ]
 
 
 def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
-    """None where the submission is not published. Others are only looked at as far as they are shown."""
+    """Return the submission's standing; None: it is not published. Lines that are not public yet are ignored."""
     board = submission.board
     stage = stage_at(board, submission.created_at)
     epoch = Entry.objects.filter(submission=submission).values_list("epoch", flat=True).first()
@@ -152,7 +155,7 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
     table = shown.tables.get(epoch, NO_LINES)
     seen = is_shown(board, submission.created_at, now)
     of = next((known for known in shown.epochs if known.name == epoch), None)
-    if of is None:  # its line alone is of this epoch, and not shown yet
+    if of is None:  # the only line of this epoch is its own, and not shown yet
         of = _board_epoch(epoch, RankedEpochs([board]), board, stage)
     place = next((place for place in table.places if submission.pk in place.value.submissions), None)
     value, time_us = _own_value(submission, epoch, window(board, stage, now, in_full=not seen))
@@ -169,7 +172,7 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
 
 
 def published_among(submissions: Iterable[int]) -> set[int]:
-    """Those of the submissions that have a line. One query."""
+    """Return the submissions that have a line. One query."""
     return set(
         Entry.objects.filter(submission__in=list(submissions)).order_by().values_list("submission_id", flat=True)
     )
@@ -182,12 +185,12 @@ class RecordLine:
 
     @property
     def gain_said(self) -> str:
-        """How much faster than who stood first before, in per cent."""
+        """Speedup over the previous leader, in per cent."""
         return f"{((self.record.gain or 1) - 1) * 100:+.1f} %"
 
 
 def board_records(board: Board, *, stage: Stage, now: datetime) -> list[RecordLine]:
-    """Who stood first from when on, the oldest first: of the lines that are shown, in the epoch that is ranked."""
+    """Return the successive leaders, oldest first: from the shown lines, in the ranked epoch."""
     found = look(board, stage=stage, now=now).current.records
     firsts = Entry.objects.filter(submission__in=[record.value.submissions[0] for record in found])
     entries = {entry.submission_id: entry for entry in firsts.select_related("entrant")}
@@ -195,9 +198,10 @@ def board_records(board: Board, *, stage: Stage, now: datetime) -> list[RecordLi
 
 
 def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> dict[int, float | None]:
-    """Submission → the best published value of the board in this epoch, of any stage and shown or not, without its run.
+    """Map each submission to the best published value of the board in this epoch, without the submission's run.
 
-    For screening alone: what it says must reach nobody but reviewers while the board is frozen.
+    It covers every stage and lines that are not shown. For screening alone: while the board is frozen, the value must
+    reach only reviewers.
     """
     rows = Entry.objects.filter(board=board, epoch=epoch).order_by().values_list(*COLUMNS)
     field = Field(Run(*row) for row in rows)
@@ -205,13 +209,13 @@ def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> d
 
 
 def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:
-    """The same for one submission, however many lines the board has."""
+    """Return incumbent_ratios for a single submission, at a cost independent of the number of lines."""
     others = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without)
     return next((values[0].ratio for values in front(others)), None)
 
 
 def _own_value(submission: Submission, epoch: str, counted: Window) -> tuple[Value, float]:
-    """Of the runs of its kernel, and their measured time."""
+    """Return the value of its kernel's runs, and their measured time."""
     same = {"board": submission.board_id, "entrant": submission.entrant_id, "code_digest": submission.kernel}
     runs = list(Entry.objects.filter(inside(counted), epoch=epoch, **same).order_by("submitted_at", "submission_id"))
     [value] = pool(map(run_of, runs))

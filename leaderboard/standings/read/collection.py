@@ -1,9 +1,8 @@
 """A collection: a competition whose boards ask for a Model to be replaced, ranked as a whole by `fast_p` (fast_p.py).
 
-Reads what boards rank and nothing else of results: what is held, rejected or failed has no line and so counts as not
-solved.
-Each board is looked at in its current timing epoch; a ratio is to the baseline beside it, so boards may differ in that.
-A problem that this judge cannot do is left out of the count, and is told.
+It reads only the rankings of boards: a held, rejected or failed result has no line and counts as not solved. Each
+board is read in its current timing epoch; a ratio is to the baseline beside it, so boards may differ in their epoch. A
+problem that this judge cannot run is left out of the count, and listed.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from leaderboard.standings.read.table import Table
 from leaderboard.submissions.tokens import code_digest
 from problems.spec import COMPILED, MODEL
 
-EVERYBODY: Final = 0  # the owner of runs that are pooled whoever sent them
+EVERYBODY: Final = 0  # the owner of runs that are pooled over all entrants
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Answer:
-    """An entrant's best kernel for a problem, and the first submission of it."""
+    """An entrant's best kernel for a problem, and its first submission."""
 
     solved: Solved
     submission: int
@@ -52,17 +51,17 @@ class Answer:
 class Collection:
     competition: Competition
     hardware: str
-    places: tuple[str, ...]  # all hardware that it is on
+    places: tuple[str, ...]  # all hardware of the collection
     members: tuple[Member, ...]  # by level, then by slug
-    left_out: tuple[Member, ...]  # that cannot be judged
-    tables: Mapping[str, Table]  # by problem: what is shown of its current stage and epoch, where there is a line
+    left_out: tuple[Member, ...]  # problems that this judge cannot run
+    tables: Mapping[str, Table]  # by problem: shown lines of its current stage and epoch, if there are any
 
     @property
     def levels(self) -> dict[str, int]:
         return {member.slug: member.level for member in self.members}
 
     def answers(self) -> dict[str, dict[str, Answer]]:
-        """Entrant → problem → their best kernel. One query."""
+        """Map entrants to their best kernel by problem. One query."""
         found: dict[str, dict[str, Answer]] = defaultdict(dict)
         names = self._names()
         for slug, table in self.tables.items():
@@ -72,7 +71,7 @@ class Collection:
         return dict(found)
 
     def compiled(self) -> dict[str, Solved]:
-        """By problem: its own torch.compile template, where anybody has sent it."""
+        """Return, by problem, its own torch.compile template if an entrant has sent it."""
         versions = {member.slug: member.version for member in self.members}
         texts = _compiled_digests(tuple(sorted(versions[slug] for slug in self.tables)))
         found = {}
@@ -90,7 +89,7 @@ class Collection:
 
 
 def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:
-    """On this hardware, else on the first, of `boards` alone; None where there is none. Of the current stage."""
+    """Return the collection on this hardware, or on its first; None: no board. Only `boards`, in the current stage."""
     boards = _collected(boards).filter(competition__slug=slug)
     names = sorted(set(boards.order_by().values_list("hardware", flat=True)))
     chosen = hardware or next(iter(names), "")
@@ -111,7 +110,7 @@ def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: dat
 
 
 def problems_by_collection(boards: BoardQuerySet) -> dict[int, int]:
-    """Competition → how many of these boards' problems can be judged, of those that are ranked by fast_p."""
+    """Map competitions to the number of judgeable problems among these boards, if they are ranked by fast_p."""
     judged = ~Q(version__bundle__has_key="unsupported") | Q(version__bundle__unsupported="")
     rows = _collected(boards).order_by().values("competition").annotate(n=Count("slug", distinct=True, filter=judged))
     return dict(rows.values_list("competition", "n"))
@@ -137,6 +136,6 @@ def _solved(value: Value) -> Solved:
 
 @lru_cache(maxsize=16)
 def _compiled_digests(versions: tuple[int, ...]) -> dict[int, str]:
-    """What `Entry.code_digest` is for the template of each version; versions never change."""
+    """Map each version to the `Entry.code_digest` of its template; versions never change."""
     rows = ProblemVersion.objects.filter(pk__in=versions).values_list("pk", "bundle__templates")
     return {pk: code_digest(templates[COMPILED]) for pk, templates in rows if COMPILED in (templates or {})}

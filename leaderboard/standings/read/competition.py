@@ -1,7 +1,7 @@
-"""The standing over a competition's boards: reads what each of them shows, and counts it as overall.py says.
+"""The standing over a competition's boards, from the shown lines of each board, counted by overall.py.
 
-One stage, each board in its own current epoch, and as far as the public sees it (windows.py) unless asked in full. A
-fixed number of queries, however many boards and lines there are.
+It covers one stage, each board in its own current epoch, as far as the public sees it (windows.py) unless `in_full`.
+The number of queries is fixed for any number of boards and lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEPT: Final = 32  # standings in memory
 class Row:
     line: Line
     entrant: Entrant
-    cells: tuple[Cell | None, ...]  # a board each, in their order
+    cells: tuple[Cell | None, ...]  # per board, in the order of boards
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Overall:
     lines: tuple[Line, ...]
 
     def rows(self, start: int = 0, most: int | None = None) -> list[Row]:
-        """Some of the lines, with who they are: one query."""
+        """Return some of the lines, with their entrants: one query."""
         lines = self.lines[start : None if most is None else start + most]
         who = Entrant.objects.in_bulk([line.entrant_id for line in lines])
         return [
@@ -55,7 +55,7 @@ def overall_standing(
     stage: Stage | None = None,
     in_full: bool = False,
 ) -> Overall:
-    """Over these of its boards: all that one may see, those of one hardware, or those with a tag."""
+    """Return the standing over these of its boards: all visible boards, those of a hardware, or those with a tag."""
     stage = stage or current_stage(competition.schedule, now)
     seen = looks(boards, now=now, stage=stage, in_full=in_full)
     scoring = scoring or competition.scoring
@@ -64,7 +64,7 @@ def overall_standing(
 
 
 def _counted(tables: Mapping[int, Table], scoring: str) -> tuple[Line, ...]:
-    """Counted again only where a table is another one than last time: table.py keeps those that did not change."""
+    """Count again only if a table has changed since the last time: table.py keeps unchanged tables."""
     key = (scoring, tuple(tables))
     with _lock:
         kept = _kept.get(key)

@@ -1,6 +1,6 @@
-"""The front of a board: its fastest lines, read from the fastest run on, and no further than somebody asks.
+"""The front of a board: its fastest lines, read from the fastest run on, only as far as a caller iterates.
 
-A report asks who leads. That costs as much as there are lines in front, however many there are behind.
+A report asks for the leader. The cost depends on the number of lines in front, not on the number behind.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, pool
 from leaderboard.standings.read.table import COLUMNS
 
-AT_FIRST: Final = 16  # runs that the first query looks at; each further one at twice as many
+AT_FIRST: Final = 16  # runs in the first query; each further query takes twice as many
 
 
 def front(entries: QuerySet[Entry]) -> Iterator[Sequence[Value]]:
-    """The values of each entrant, best first; entrants in the order of their best. `entries`: of one board and epoch.
+    """Yield the values of each entrant, best first, in the order of entrants' best.
 
-    A value is the mean of its runs, so no entrant has a value faster than their fastest run: whoever has no run among
-    those that were looked at is behind all that are faster than the last of these.
+    `entries`: of a single board and epoch. A value is the mean of its runs, so no entrant has a value faster than their
+    fastest run: an entrant without a run among the rows read is behind every value that is faster than the last of
+    these rows.
     """
     waiting: list[tuple[tuple[object, ...], Sequence[Value]]] = []
     seen: set[int] = set()
@@ -43,7 +44,7 @@ def front(entries: QuerySet[Entry]) -> Iterator[Sequence[Value]]:
 
 
 def leading_places(entries: QuerySet[Entry], level: Sequence[tuple[int, int]]) -> list[Place]:
-    """The places that share the first rank; empty where there is no line. `level`: as for `rank`."""
+    """Return the places that share the first rank; empty without lines. `level`: as for `rank`."""
     same = pairs_of(level)
     own: dict[int, Sequence[Value]] = {}
     lines: list[Value] = []
@@ -60,7 +61,7 @@ def leading_places(entries: QuerySet[Entry], level: Sequence[tuple[int, int]]) -
 
 
 def _last_level(entries: QuerySet[Entry], leader: Value, level: Sequence[tuple[int, int]]) -> tuple[object, ...]:
-    """Where the last line stands that a confirmation could not tell apart from the leader's."""
+    """Return the order of the last line that a confirmation could not distinguish from the leader's."""
     level_with = {pk for pair in level if set(pair) & set(leader.submissions) for pk in pair}
     if not level_with:
         return order(leader)

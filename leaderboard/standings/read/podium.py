@@ -1,4 +1,4 @@
-"""Where a result would stand if it were published now: for review, which asks two people about the podium."""
+"""The rank that a result would have if it were published now: review requires two people for the podium."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leaderboard.standings.read.windows import inside, stage_at
 
 
 def would_rank(result: Result) -> int | None:
-    """Its rank among all lines of its epoch and stage, frozen ones too; None: nowhere, or behind its entrant's own."""
+    """Return its rank among its epoch's and stage's lines, also frozen; None: no rank, or behind its entrant's own."""
     if result.ratio is None:
         return None
     submission = result.attempt.submission

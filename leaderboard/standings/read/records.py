@@ -1,7 +1,7 @@
-"""First places and whether they are confirmed: which confirmations bear on a board's leader, and who led before.
+"""First places and their confirmation: the confirmations of a board's leader, and the previous leader.
 
-A record that was refused is a tie: five runs with both in the blocks could not tell the two apart, and that is better
-evidence than two runs of their own, each beside the baseline (docs/records.md).
+A refused record is a tie: five runs with both in the blocks could not distinguish the two, and that is better
+evidence than two separate runs, each beside the baseline (docs/records.md).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from leaderboard.standings.read.windows import inside, stage_at
 
 NOT_YET: Final = "record not confirmed yet"
 CONFIRMED_MARK: Final = "record confirmed"
-CLOSED_MARK: Final = "record not confirmed"  # by the runs; a person closed it all the same
+CLOSED_MARK: Final = "record not confirmed"  # by the runs; a person has closed it
 
 
 def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value | None:
-    """Who stands first in the contest; None where nobody does, or where `submitted_at` lies outside of it."""
+    """Return the contest's leader; None: no leader, or `submitted_at` lies outside the contest."""
     if stage_at(board, submitted_at) is not Stage.CONTEST:
         return None
     contest = window_of(board.competition.schedule, Stage.CONTEST, board_deadline=board.deadline)
@@ -37,11 +37,11 @@ def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value
 
 
 def marks(first: Sequence[Place], asked_before: datetime | None = None) -> dict[int, str]:
-    """First submission → what a board says of the record of who stands first: one query; nothing where there is none.
+    """Map the leader's first submission to the board's note on its record: one query; empty without a record.
 
-    `asked_before`: the freeze, for who sees the standing as it was then: what is asked later tells of what is hidden.
-    Whoever took first place from nobody is not marked, nor is who did not get it: they are tied. What was asked of an
-    earlier version of the problem says nothing of today's.
+    `asked_before`: time of the freeze, for viewers of the frozen standing: later confirmations would reveal hidden
+    lines. An entrant who took first place from no previous leader has no mark, nor has a refused candidate: it is tied.
+    Confirmations of an earlier version of the problem do not count.
     """
     leader = first[0].value.submissions if first else ()
     asked = Confirmation.objects.filter(candidate__in=leader, version=F("board__version")).order_by("-id")

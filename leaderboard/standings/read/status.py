@@ -1,7 +1,7 @@
-"""What the owner of a submission sees of it: derived from its current attempt, its result, its review and its line.
+"""The owner's view of a submission: derived from its current attempt, its result, its review and its line.
 
-It lives up here because it reads judging, review and standings; nothing is stored. Time and ratio are those of the
-submission's own run; what ranks, the value of all runs of its kernel, is in `standing`.
+This package has it because it reads judging, review and standings; it stores no state. Time and ratio are those of the
+submission's own run; the ranked value, over all runs of its kernel, is in `standing`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SubmissionStatus:
     flags: list[str] = field(default_factory=list)
     published: bool = False
     review: str | None = None  # review.standing: UNDER_REVIEW, REJECTED
-    unranked: str | None = None  # why a passing ranked result cannot have a line: a reason of admission.py
+    unranked: str | None = None  # reason why a passing ranked result cannot have a line, from ranking/eligible.py
     standing: Standing | None = None  # only from `status_of`
     cases: list[dict[str, Any]] = field(default_factory=list)  # only from `status_of`
     logs: dict[str, str] = field(default_factory=dict)  # only from `status_of`
@@ -45,7 +45,7 @@ class SubmissionStatus:
 
 
 def status_of(submission: Submission, *, now: datetime) -> SubmissionStatus:
-    """Everything, for the page of one submission."""
+    """Return all fields, for the page of a submission."""
     attempt = Attempt.objects.current().select_related("result", "submission").get(submission=submission)
     result = _result_of(attempt)
     status = _status(
@@ -66,7 +66,7 @@ def status_of(submission: Submission, *, now: datetime) -> SubmissionStatus:
 
 
 def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus]:
-    """Submission id → what a list shows, in as many queries however many there are of a board."""
+    """Map submission ids to the fields of a list; the number of queries is fixed."""
     attempts = list(
         Attempt.objects.current()
         .filter(submission__in=list(submissions))

@@ -1,10 +1,10 @@
-"""Rankings as figures alone, from narrow rows: names are read for what is shown, and not here.
+"""Rankings as figures alone, from narrow rows: names are read elsewhere, only for the lines on a page.
 
-A board's tables are kept in this process until its revision changes. That is a row which the database itself renews,
-by trigger, in every transaction that touches a line of the board: so it is right with any number of processes, and
-whoever writes. The trigger also says which lines those were (Change), so that the first look after a change reads
-these alone and ranks what they move; all of a board is read where too many are not known or nothing is kept.
-Confirmations, which can tie two lines, are looked at each time. Four queries at most, however many boards and lines.
+A process keeps a board's tables until the board's revision changes. A trigger in the database renews the revision in
+every transaction that touches a line of the board: the cache is right with any number of processes and any writer. The
+trigger also lists the changed lines (Change), so that the first look after a change reads only these and ranks the
+lines that they move. All lines of a board are read if too many changes are unknown or no table is kept. Confirmations,
+which can tie two lines, are read each time. Four queries at most, for any number of boards and lines.
 """
 
 from __future__ import annotations
@@ -30,47 +30,47 @@ from leaderboard.standings.ranking.ranking import Place, Run, Value, mean_time_u
 from leaderboard.standings.read.windows import inside_each
 
 COLUMNS: Final = ("ratio", "half_width", "forgeable", "submitted_at", "submission_id", "entrant_id", "code_digest")
-TOLD: Final = ("score_us", "telemetry")  # what a table tells beside the ranking
-# Whole microseconds, made into moments here: the driver's reading of ten thousand times takes as long as ranking them.
+TOLD: Final = ("score_us", "telemetry")  # columns of a table besides the ranking
+# Whole microseconds, converted to datetimes here: the driver takes as long to parse ten thousand times as ranking them.
 SENT_US: Final = Cast(Extract("submitted_at", "epoch") * 1_000_000, BigIntegerField())
 SENT: Final = COLUMNS.index("submitted_at")
 NARROW: Final = tuple("sent_us" if column == "submitted_at" else column for column in COLUMNS)
 LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
-KEPT_LINES: Final = 200_000  # in memory, of all boards together; some 200 MB
+KEPT_LINES: Final = 200_000  # in memory, over all boards; some 200 MB
 
 
 @dataclass(frozen=True)
 class Table:
-    """Of one board, stage and epoch."""
+    """The ranking of a board, stage and epoch."""
 
     places: tuple[Place, ...]
-    times_us: Mapping[int, float]  # the measured time of a submission's run
-    watched: Mapping[int, str]  # how a submission's run was
+    times_us: Mapping[int, float]  # measured time of each submission's run
+    watched: Mapping[int, str]  # telemetry of each submission's run
     runs: Mapping[int, Run]  # by submission
     level: Sequence[Pair]
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """Who stood first from when on; found once, when somebody asks."""
+        """The successive leaders; computed once, on first use."""
         return tuple(records(self.runs.values(), self.level))
 
     def time_us(self, value: Value) -> float:
-        """The measured time of a kernel, over its own runs."""
+        """Return the measured time of a kernel, over its own runs."""
         return mean_time_us([self.times_us[pk] for pk in value.submissions])
 
     def telemetry(self, value: Value) -> str:
-        """The least that was watched in any of its runs."""
+        """Return the weakest telemetry of its runs."""
         levels = {self.watched[pk] for pk in value.submissions}
         return next(level for level in ("", "none", "mask_only", "full") if level in levels)
 
 
 NO_LINES: Final = Table((), {}, {}, {}, ())
-Tables = Mapping[str, Table]  # by epoch; only those that have lines
-Wanted = Mapping[int, Window]  # board → which of its lines
+Tables = Mapping[str, Table]  # by epoch; only epochs with lines
+Wanted = Mapping[int, Window]  # board → window of its lines
 
 
 class State(NamedTuple):
-    """Of a board's lines: what its revision is, and the newest change that is known to be part of it."""
+    """The state of a board's lines: its revision, and the newest change that it includes."""
 
     token: UUID
     change: int | None
@@ -83,7 +83,7 @@ class _Line(NamedTuple):
 
 
 class _Lines:
-    """Of one epoch. Whoever changes it has a copy that nobody else knows."""
+    """Lines of an epoch. A writer works on a copy of its own."""
 
     def __init__(self, lines: Iterable[_Line]) -> None:
         listed = list(lines)
@@ -115,7 +115,7 @@ class _Lines:
 
 @dataclass(frozen=True)
 class _Kept:
-    """What is known of one board and window. Nothing in it is ever changed."""
+    """Cached state of a board and window; immutable."""
 
     state: State
     level: Sequence[Pair]
@@ -128,7 +128,7 @@ class _Kept:
 
 
 def read(wanted: Wanted) -> dict[int, Tables]:
-    """Every board that was asked for."""
+    """Return the tables of every wanted board."""
     states = _states(wanted)
     level = level_pairs(states) if states else {}
     kept = {board: known for board in states if (known := _shelf.get(board, wanted[board])) is not None}
@@ -136,7 +136,7 @@ def read(wanted: Wanted) -> dict[int, Tables]:
     behind = {board: known for board, known in kept.items() if board not in fresh}
     lines = {board: known.lines for board, known in fresh.items()} | _caught_up(behind, wanted)
     lines |= _read({board: wanted[board] for board in states if board not in lines})
-    found: dict[int, Tables] = {board: {} for board in wanted if board not in states}  # never had a line
+    found: dict[int, Tables] = {board: {} for board in wanted if board not in states}  # boards that never had a line
     for board, state in states.items():
         now = _kept(kept.get(board), state, level.get(board, ()), lines[board])
         _shelf.put(board, wanted[board], now)
@@ -145,12 +145,12 @@ def read(wanted: Wanted) -> dict[int, Tables]:
 
 
 def forget() -> None:
-    """As a process that has just begun."""
+    """Empty the cache, as in a new process."""
     _shelf.clear()
 
 
 def run_of(entry: Entry) -> Run:
-    """What ranking.py takes of a line."""
+    """Return a line's fields for ranking.py."""
     return Run(*(getattr(entry, column) for column in COLUMNS))
 
 
@@ -161,7 +161,7 @@ def _states(boards: Iterable[int]) -> dict[int, State]:
 
 
 def _kept(before: _Kept | None, state: State, level: Sequence[Pair], lines: Mapping[str, _Lines]) -> _Kept:
-    """With another table only for those epochs of which something changed."""
+    """Return the new cache entry, with new tables only for epochs that changed."""
     kept, tables = {}, {}
     for epoch, own in lines.items():
         is_known = before is not None and before.lines.get(epoch) is own
@@ -174,7 +174,7 @@ def _kept(before: _Kept | None, state: State, level: Sequence[Pair], lines: Mapp
 
 
 def _read(wanted: Wanted) -> dict[int, Mapping[str, _Lines]]:
-    """All lines."""
+    """Read all lines."""
     if not wanted:
         return {}
     rows: dict[int, dict[str, list[_Line]]] = {board: defaultdict(list) for board in wanted}
@@ -186,8 +186,8 @@ def _read(wanted: Wanted) -> dict[int, Mapping[str, _Lines]]:
 
 
 def _caught_up(behind: Mapping[int, _Kept], wanted: Wanted) -> dict[int, Mapping[str, _Lines]]:
-    """Their lines as they are now, of those boards whose every change since is known. One query, so of one moment."""
-    since = Q(pk__in=[])  # which alone asks nothing
+    """Return the present lines of boards whose changes since then are all known. One query, for a consistent moment."""
+    since = Q(pk__in=[])  # matches no row by itself
     for board, kept in behind.items():
         if kept.state.change is not None:
             since |= Q(board=board, pk__gte=kept.state.change)
@@ -198,14 +198,14 @@ def _caught_up(behind: Mapping[int, _Kept], wanted: Wanted) -> dict[int, Mapping
     for board, pk, token, submission, *entry in rows:
         changes[board][submission] = entry
         if State(token, pk) == behind[board].state:
-            anchored.add(board)  # nothing since then was forgotten, taken back or restored from elsewhere
+            anchored.add(board)  # no later change was pruned, rolled back or restored from a backup
     return {board: _changed(behind[board].lines, changes[board], board, wanted[board]) for board in anchored}
 
 
 def _changed(
     lines: Mapping[str, _Lines], changes: Mapping[int, Sequence[Any]], board: int, window: Window
 ) -> Mapping[str, _Lines]:
-    """`changes`: submission → its board, epoch, COLUMNS and TOLD as they are now; nothing there: it has no line."""
+    """Apply changes. `changes`: submission → its present board, epoch, COLUMNS and TOLD; nulls: it has no line."""
     came: dict[str, list[_Line]] = defaultdict(list)
     for where, epoch, *row in changes.values():
         if where == board and window.holds(row[SENT]):
@@ -223,13 +223,13 @@ def _changed(
 
 
 def _line(row: Sequence[Any]) -> _Line:
-    """Of COLUMNS and TOLD."""
+    """Build a line from COLUMNS and TOLD."""
     *run, score_us, telemetry = row
     return _Line(Run(*run), score_us, telemetry)
 
 
 class _Shelf:
-    """What is kept, by board and window; those not asked for longest go first."""
+    """Cache by board and window; the least recently used entries go first."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[int, Window], _Kept] = OrderedDict()

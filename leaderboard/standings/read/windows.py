@@ -1,7 +1,7 @@
-"""Which published lines somebody sees: those of one stage, as far as its standing is shown at a moment.
+"""The published lines that a viewer sees: lines of a stage, as far as its standing is shown at a moment.
 
-The one place that turns calendar.py's windows into queries. Whatever shows lines, counts them or compares with them in
-public goes through here; `in_full` is for those with a role in the competition, who see what is still frozen.
+The only module that turns calendar.py's windows into queries. All code that shows lines, counts them or compares with
+them in public uses it; `in_full` is for people with a role in the competition, who also see frozen lines.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def window(board: Board, stage: Stage, now: datetime, *, in_full: bool = False) 
 
 
 def stage_at(board: Board, submitted_at: datetime) -> Stage:
-    """What was sent to this board then belongs to."""
+    """Return the stage to which a submission of this time to this board belongs."""
     return stage_of(board.competition.schedule, submitted_at, board_deadline=board.deadline)
 
 
 def inside(window: Window, field: str = "submitted_at") -> Q:
-    """The same as `Window.holds`, for a query."""
+    """Return `Window.holds` as a query condition."""
     condition = Q()
     if window.since is not None:
         condition &= Q(**{f"{field}__gte": window.since})
@@ -39,7 +39,7 @@ def inside(window: Window, field: str = "submitted_at") -> Q:
 
 
 def inside_each(windows: Mapping[int, Window]) -> Q:
-    """Lines of any of these boards, of each inside its own window. No board, no line."""
+    """Match lines of any of these boards, each inside its own window. Without boards it matches no line."""
     boards: dict[Window, list[int]] = defaultdict(list)
     for board, window in windows.items():
         boards[window].append(board)
@@ -50,5 +50,5 @@ def inside_each(windows: Mapping[int, Window]) -> Q:
 
 
 def is_shown(board: Board, submitted_at: datetime, now: datetime) -> bool:
-    """Whether a line of that time of submission stands in public now; if not, it is counted at the reveal."""
+    """Return whether a line of that time of submission is public now; if not, it counts from the reveal on."""
     return window(board, stage_at(board, submitted_at), now).holds(submitted_at)

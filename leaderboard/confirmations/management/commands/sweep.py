@@ -18,7 +18,7 @@ from leaderboard.admissions.sweep import mend as mend_tests
 from leaderboard.confirmations.sweep import mend as mend_confirmations
 from leaderboard.judging import outages, sweep
 
-CLEAR_EVERY_S: Final = 3600.0  # sessions that ended; nobody waits for it
+CLEAR_EVERY_S: Final = 3600.0  # deletes expired sessions; not urgent
 
 log = structlog.get_logger(__name__)
 
@@ -51,7 +51,10 @@ class Command(BaseCommand):
 
 
 def _sweep() -> tuple[int, int]:
-    """Nothing, while the site is away: no runner could renew, and none could hear or take anything."""
+    """Sweep once and return the counts of expired leases and rings.
+
+    While the site is away it does nothing: no runner could renew a lease, hear a ring or take work.
+    """
     if not outages.may_expire(now=timezone.now()):
         return 0, 0
     lost = sweep.expire_leases(now=timezone.now())
@@ -66,5 +69,5 @@ def _sweep() -> tuple[int, int]:
 
 
 def clear_sessions() -> None:
-    """Delete the sessions that ended. Any number of sweepers may do so."""
+    """Delete expired sessions. Any number of sweepers may do it."""
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
