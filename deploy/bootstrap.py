@@ -93,7 +93,7 @@ def _create(folder: Path) -> None:
 
 
 def _base_python() -> Path:
-    """Return our Python, or the system's if it is new enough and root's own Python is closed to further users."""
+    """Return our Python, or the system's if it is new enough and other users may not run root's own Python."""
     if sys.version_info < LEAST_PYTHON:
         raise SetupError(
             f"Python {sys.version.split()[0]} is too old: 3.11 is needed (make up PYTHON=/path/to/python3.11)"

@@ -97,7 +97,7 @@ def _agreed(state: Path) -> bool:
 
 
 def _socket_folders(state: Path) -> list[Path]:
-    """Short folders that stand in for sockets of a deep state folder."""
+    """Return the short folders that stand in for sockets of a deep state folder."""
     wanted = {
         state / "postgres" / "run": POSTGRES_SOCKET,
         state / "valkey" / "run": VALKEY_SOCKET,

@@ -16,7 +16,7 @@ from typing import Final
 from deploy.console import note
 from deploy.parties import SetupError, is_root
 
-PACKAGES: Final = ("docker.io", "iptables")  # with what they recommend: cgroupfs-mount among it
+PACKAGES: Final = ("docker.io", "iptables")  # with their recommended packages, cgroupfs-mount among them
 START_TIMEOUT_S: Final = 60.0
 LOG: Final = Path("/var/log/photofinish-dockerd.log")
 

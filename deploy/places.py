@@ -36,5 +36,5 @@ def environment_folder() -> Path:
 
 
 def code_folder() -> Path:
-    """Return the servers' folder of the packages: the checkout, or the copy that every user may read."""
+    """Return the folder from which the servers import: the checkout, or the copy that every user may read."""
     return state_folder() / "code" if is_private() else CHECKOUT

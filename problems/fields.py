@@ -1,6 +1,6 @@
 """Typed, bounded access to a mapping from outside (YAML or JSON); every failure names the field.
 
-Owns nothing. Always true: values that these functions return have the requested type and lie in the requested range.
+Owns no state. Always true: values that these functions return have the requested type and lie in the requested range.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Capture:
 
 
 class Paper:
-    """A file in memory that a stream is redirected to. Its pages are charged to the writer, and a write wakes nothing.
+    """A file in memory that a stream is redirected to. The writer pays for its pages, and a write wakes no process.
 
     With a pipe of Docker's, shim and engine do work (byte by byte 0.7 s in a second, a line every 10 ms 0.03 s). Their
     load would void the concurrent measurement, at the writer's will.
@@ -106,7 +106,7 @@ class Paper:
         return taken.text()
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Close both descriptors. Safe to call twice."""
         for fd in {self._fd, self.fd} - {-1}:
             os.close(fd)
         self._fd = self.fd = -1

@@ -36,11 +36,11 @@ CDI_KIND: Final = "nvidia.com/gpu"
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU in a container, with one of two sources of a CUDA stack.
+    """A GPU in a container, and the source of its CUDA stack.
 
-    The image has the stack but for the driver. Docker hands over the driver as the NVIDIA container toolkit directs, by
-    the toolkit's hook (`toolkit`) or by a specification that it wrote (`cdi`, Container Device Interface; Engine 25
-    and later). Or the `host`'s own folders are mounted read-only into an image of empty mount points.
+    Either the image has the stack but for the driver. Docker hands over the driver as the NVIDIA container toolkit
+    directs, by the toolkit's hook (`toolkit`) or by a specification that it wrote (`cdi`, Container Device Interface;
+    Engine 25 and later). Or the `host`'s own folders are mounted read-only into an image of empty mount points.
     """
 
     stack: str

@@ -29,7 +29,7 @@ DAMAGE: Final = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImpl
 
 
 def unpack(data: bytes, into: Path) -> None:
-    """Unpack the archive. Raises ProblemError, naming the file; the caller removes files that are written by then."""
+    """Unpack the archive. Raises ProblemError, naming the file; the caller removes the files written until then."""
     if len(data) > MAX_ZIP_BYTES:
         raise ProblemError(
             "archive", f"{len(data)} bytes, at most {MAX_ZIP_BYTES}; leave out what is no problem's text"

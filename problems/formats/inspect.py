@@ -28,7 +28,7 @@ Arguments: TypeAlias = tuple[frozenset[str] | None, frozenset[str]]  # accepted 
 
 @dataclass(frozen=True)
 class Code:
-    """Contents of one file. All fields are empty if it does not parse."""
+    """Contents of a file. All fields are empty if it does not parse."""
 
     parses: bool = False
     names: frozenset[str] = frozenset()  # at top level

@@ -145,7 +145,7 @@ class _Task:
     def _evaluators(self, sources: dict[str, str], places: dict[str, str]) -> tuple[dict[str, str], list[str]]:
         """Return the set's own evaluators by name, and warnings for missing evaluators.
 
-        An evaluator is only read for its imports, so that a missing evaluator does no harm.
+        An evaluator is only read for its imports, and a missing evaluator does no harm.
         """
         found: dict[str, str] = {}
         missing: list[str] = []

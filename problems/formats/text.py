@@ -1,8 +1,8 @@
 """Safe reading of files and YAML that organisers wrote: bounded, inside one root, plain values only.
 
-Owns nothing. Always true: no file outside the root is opened or probed (symbolic links are resolved first), text has no
-byte order mark and ends its lines with "\\n" alone, and a YAML file cannot unfold into more text, values or levels than
-the limits below.
+Owns no state. Always true: no file outside the root is opened or probed (symbolic links are resolved first), text has
+no byte order mark and ends its lines with "\\n" alone, and a YAML file cannot unfold into more text, values or levels
+than the limits below.
 """
 
 from __future__ import annotations

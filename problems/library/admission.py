@@ -20,7 +20,7 @@ exec(compile(REFERENCE, "reference.py", "exec"), reference.__dict__)  # noqa: F8
 
 HALVED = {torch.float64: torch.float32, torch.float32: torch.float16}
 WIDE = {float: torch.float64, complex: torch.complex128}
-ANOTHER = 1000  # roundings of an element's size and the usual one, at most a tenth of it: no error of mere rounding
+ANOTHER = 1000  # roundings of an element's and the usual size, at most a tenth of them: more than an error of rounding
 WORKING = (torch.float16, torch.bfloat16, torch.float32)
 PACKED = getattr(torch, "float4_e2m1fn_x2", None)  # two numbers in a byte, which torch can only copy
 
@@ -224,7 +224,7 @@ def half(solve, given, run):
         raise NotApplicable("single precision is legal here")
     try:
         other = Run(solve.cast(HALVED), cast(given, HALVED), run.changed)
-    except Exception as error:  # it may refuse other dtypes in any way
+    except Exception as error:  # it may refuse these dtypes with any error
         raise NotApplicable(f"the reference does not run in half precision: {error!r}") from None
     return [value.to(output.dtype) for value, output in zip(other.outputs, run.outputs, strict=True)]
 
@@ -246,7 +246,7 @@ def margin(solve, given, run):
             return output
         came = output.double()
         right, times = target.double(), 4
-        if output.element_size() < 4:  # most of the error is the format's own, and a neighbour is rounded the other way
+        if output.element_size() < 4:  # most of the error is the format's own; a neighbour rounds the opposite way
             right = target.to(output.dtype).double()
             times = torch.where((came - right).abs() <= torch.finfo(output.dtype).eps * right.abs(), 1, 4)
         wide = (right + times * (came - right)).to(output.dtype)

@@ -79,7 +79,10 @@ class Harness:
         self.interface, self.build = job["interface"], job["build"]
 
     def await_job(self, connection: socket.socket) -> dict[str, Any]:
-        """Return the message with the sources, and obey the orders that the judge asks for before it."""
+        """Return the message with the sources, and obey the orders that the judge asks for before it.
+
+        The judge keeps the container frozen here until there is a job, but for these orders.
+        """
         while True:
             message: dict[str, Any]
             message, fds = protocol.receive(connection, descriptors=2)

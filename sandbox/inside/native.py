@@ -93,7 +93,7 @@ class Call(ctypes.Structure):
 
 
 def command(sources: list[str], flags: list[str], device: str, capability: tuple[int, int] = (0, 0)) -> list[str]:
-    """Return the compiler's command line, with code for this GPU's `capability` alone unless a flag asks for more."""
+    """Return the compiler's command line, with code for this GPU's `capability` unless a flag names an architecture."""
     if device != "cuda":
         return ["g++", *flags, "-shared", "-fPIC", "-fmax-errors=20", "-I.", "-o", LIBRARY, "-x", "c++", *sources]
     major, minor = capability
@@ -116,7 +116,10 @@ def compile_library(submission: str, build: dict[str, Any], device: str) -> None
 
 
 def _run(arguments: list[str], limit_s: float) -> tuple[str, int | None]:
-    """Return the command's output, and its exit status or None after the limit. A file takes the output, not a pipe."""
+    """Return the command's output, and its exit status or None if it was stopped at the limit.
+
+    A file takes the output, so that no process waits for a pipe.
+    """
     with open(LOG, "wb") as log:
         running = subprocess.Popen(
             arguments,

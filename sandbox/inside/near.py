@@ -48,7 +48,7 @@ def _is_fit(tensor: torch.Tensor) -> bool:
 
 
 def _farthest(tensor: torch.Tensor, rows: list[list[int]]) -> list[int | None]:
-    """Return for each row the place whose value is farthest from that at its first place; None where all are equal."""
+    """Return each row's place whose value is farthest from the value at its first place; None where all are equal."""
     values = _flat(tensor)[torch.tensor(rows, device=tensor.device)].cpu().to(torch.complex128)
     distance = (values - values[:, :1]).abs().nan_to_num(0.0, 0.0, 0.0)
     most, at = distance.max(dim=1)

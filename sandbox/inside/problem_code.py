@@ -16,7 +16,7 @@ import torch
 import tree
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-PROBES = (7, (1 << 31) - 9)  # a small seed and a large one
+PROBES = (7, (1 << 31) - 9)  # a small and a large seed
 GROWN = 1e5  # ratio of sizes above which the data grow with the seed
 SMALL = 1 << 16
 NARROW = 1 << 31  # below it any generator takes a seed
@@ -70,7 +70,7 @@ class Problem:
     def _fresh_seeds(self, arguments: dict[str, Any]) -> int:
         """Return the bound below which fresh seeds stay: SMALL where the problem adds the seed to the data.
 
-        A seed of full size would drown such data, and any output would be near the expected output.
+        A seed of full size would drown the data, and any output would be near the expected output.
         """
         if not self._seeds:
             self._seeds = SMALL if not self.is_model and self._grows(arguments) else 1 << 63

@@ -83,7 +83,7 @@ class Drawn:
     bases: dict[int, torch.Tensor]
 
     def views(self, bases: dict[int, torch.Tensor] | None = None) -> list[torch.Tensor]:
-        """Return the tensors by slot, over these bases or over other `bases`, which may be wider."""
+        """Return the tensors by slot, over these bases or over the given `bases`, which may be wider."""
         return views(self.slots, self.bases if bases is None else bases)
 
     def data(self, bases: dict[int, torch.Tensor] | None = None) -> Any:
@@ -104,7 +104,7 @@ def take_apart(data: Any) -> Drawn:
             paths.append(path)
         return known[id(tensor)]
 
-    kept: list[torch.Tensor] = []  # so that no id is given twice
+    kept: list[torch.Tensor] = []  # keeps their ids unique
     node = tree.walk(data, leaf)
     if len(found) > MOST_SLOTS // 2:
         raise tree.TreeError(f"{paths[MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {MOST_SLOTS // 2}")

@@ -3,7 +3,7 @@
 A node is one of
 
     {"kind": "tensor", "slot": n}                      {"kind": "number", "slot": n, "type": "int" | "float" | …}
-    {"kind": "tensor", "slot": n, "shape": of the slot's one element if another, "also": another dtype or ANY_FLOAT}
+    {"kind": "tensor", "slot": n, "shape": of the slot's one element if it differs, "also": a dtype or ANY_FLOAT}
     {"kind": "value", "value": null, true, 3 or "text"}           {"kind": "special", "type": …, "value": text}
     {"kind": "tuple" | "list" | "size", "of": [node…]}            {"kind": "dict" | "ordered", "of": [[key, node]…]}
     {"kind": "namedtuple" | "dataclass", "type": "module:Name", "of": [[field, node]…]}
@@ -188,7 +188,7 @@ def build(node: Node, tensors: list[torch.Tensor]) -> Any:
         return modulestate.made(found, [(how, *part) for how, part in zip(node["held"], named, strict=True)])
     if kind == "namedtuple":
         return found._make(part for _, part in named)
-    made = object.__new__(found)  # its own __init__ may compute, and refuse what it once made
+    made = object.__new__(found)  # its own __init__ may compute, and refuse a value that it once made
     for key, part in named:
         object.__setattr__(made, key, part)
     return made

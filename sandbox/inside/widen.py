@@ -30,7 +30,7 @@ FEW = 4096  # output elements; up to this number FEW_SAMPLES are drawn, and each
 
 SHARES = (2.0**-6, 2.0**-12, 2.0**-18)  # of the inputs changed, to count the inputs that stand behind an output element
 PROBE = 2.0**-12  # relative size of that change
-MANY_FOLD = 4  # outputs may differ: those of a causal mask have one to all terms
+MANY_FOLD = 4  # outputs may differ: with a causal mask they have one to all terms
 SAMPLE = 1 << 16  # elements from which an output's condition is taken
 SURE = 0.95  # above this share of moved outputs there is no estimate
 
@@ -124,7 +124,7 @@ def _without_nan(tensor: torch.Tensor) -> torch.Tensor:
 def condition(outputs: dict[int, torch.Tensor], spreads: dict[int, torch.Tensor]) -> dict[int, tuple[float, float]]:
     """Return by slot the spread that one element in a thousand exceeds: absolute, and over the outputs' usual size.
 
-    It stands for the spreads of other data of the same case. The usual size is the 90th percentile of |e| > 0, as in
+    It stands for the spreads of further data of the same case. The usual size is the 90th percentile of |e| > 0, as in
     the judge (compare.py); the second number is 0 where all outputs are.
     """
     found = {}
