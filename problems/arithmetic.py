@@ -3,9 +3,9 @@
     3 * size * size * 2        min(rows, 128) * cols        ceildiv(n, 64) ** 2        prod(shape) * 4
 
 Known: + - * // % ** and / where it leaves no remainder, parentheses, the case's whole numbers, booleans and lists of
-whole numbers by name, and min, max, sum, prod, len, ceildiv. Python's own parser turns the text into a tree; the text
-is never compiled or run. The text's length and the size of every intermediate number bound the cost of a hostile
-expression. Powers are checked before they are computed.
+whole numbers by name, and min, max, sum, prod, len, ceildiv. All further syntax is refused. Python's own parser turns
+the text into a tree; the text is never compiled or run. The text's length and the size of every intermediate number
+bound the cost of a hostile expression. Powers are checked before they are computed.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def _folder(value: object, where: str, root: Path) -> Path:
 
 
 def _hardware(value: object, where: str) -> _Hardware:
-    """Return names, and warnings of bad names, which do not take the rest's boards away. Raises if none is good."""
+    """Return names, and warnings of bad names, which leave the good names' boards. Raises if none is good."""
     names: list[str] = []
     wrong: list[ProblemError] = []
     for n, item in enumerate(as_list(value, where, MAX_GPUS)):

@@ -78,7 +78,7 @@ def result_function(reference: Code, entry: str) -> str:
 
 
 def why_imports_fail(files: Mapping[str, Code]) -> str:
-    """Return "" if the judge's containers have the first imports of reference.py and of the files that it imports."""
+    """Return "" if the judge's containers have all unguarded imports of reference.py and its files, else the reason."""
     own = {PurePath(name).stem: name for name in files if name.endswith(".py")}
     waiting, seen = [REFERENCE], {REFERENCE}
     while waiting:

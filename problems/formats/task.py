@@ -224,7 +224,7 @@ class _Task:
         )
 
     def _arguments(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the arguments of each public case and of a drawn secret case. Malformed cases are reported later."""
+        """Yield the arguments of each public case and of a drawn secret case. The bundle parser reports bad cases."""
         lists = {key: self.fields.data.get(key) for key in ("benchmarks", "tests")}
         timed_on = self.fields.data.get("benchmarks_on")
         if isinstance(timed_on, dict):

@@ -104,7 +104,7 @@ def take_apart(data: Any) -> Drawn:
             paths.append(path)
         return known[id(tensor)]
 
-    kept: list[torch.Tensor] = []  # keeps their ids unique
+    kept: list[torch.Tensor] = []  # alive, which keeps their ids unique
     node = tree.walk(data, leaf)
     if len(found) > MOST_SLOTS // 2:
         raise tree.TreeError(f"{paths[MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {MOST_SLOTS // 2}")
