@@ -1,12 +1,12 @@
-"""`make bench-board`: how long the busiest pages take with 10,000 lines on a board and 200,000 attempts.
+"""`make bench-board`: times of the busiest pages with 10,000 lines on a board and 200,000 attempts.
 
     python -m benchmarks.board [--entries N] [--attempts N] [--requests N]
 
-Fills a scratch PostgreSQL of its own in bulk, asks each address many times through the whole of the site (middleware,
-session, template), and prints median, 95th and 99th percentile in ms, with the number of queries. *warm*: nothing
-changed since the last look; *changing*: a line of the board got another time before every tenth look, and *changed*
-are the first looks after that alone; *begun*: a process that knows nothing yet. *cpu* is the site's own time, the mean:
-it says more than the others on a machine that does something else as well.
+Fills a scratch PostgreSQL of its own in bulk, requests each address many times through the whole of the site
+(middleware, session, template), and prints median, 95th and 99th percentile in ms, with the number of queries. *warm*:
+no data changed since the last look; *changing*: a line of the board got a new time before every tenth look, and
+*changed* are only the first looks after that; *begun*: a process with empty caches. *cpu* is the site's own time, the
+mean: on a machine with further work it is the most reliable column.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 from deploy.console import say
 from deploy.embedded import start_postgres
 
-BOARDS: Final = 8  # of the competition; the first one has all the entries. As many of a collection
+BOARDS: Final = 8  # of the competition; the first has all the entries. As many of a collection
 CHANGE_EVERY: Final = 10  # looks
 BEGUN: Final = 10  # processes that begin
 ENTRANTS_EACH: Final = 3  # entries an entrant has, on average
@@ -108,7 +108,7 @@ def main() -> None:
 
 @contextmanager
 def filled(entries: int, attempts: int) -> Iterator[None]:
-    """A site on a PostgreSQL of its own, with a board of that size."""
+    """Run a site on a PostgreSQL of its own, with a board of that size."""
     with scratch_site():
         fill(entries, attempts)
         yield
@@ -116,7 +116,7 @@ def filled(entries: int, attempts: int) -> Iterator[None]:
 
 @contextmanager
 def scratch_site() -> Iterator[None]:
-    """A site without any data, on a PostgreSQL of its own."""
+    """Run a site without any data, on a PostgreSQL of its own."""
     with tempfile.TemporaryDirectory(prefix="pf-bench-") as folder:
         state = Path(folder)
         state.chmod(0o711)  # the server has a user of its own when we are root
@@ -132,7 +132,7 @@ def set_up(url: str) -> None:
     os.environ.update(
         DJANGO_SETTINGS_MODULE="leaderboard.settings",
         DATABASE_URL=url,
-        BROKER_URL="redis://127.0.0.1:1/0",  # nothing is queued here
+        BROKER_URL="redis://127.0.0.1:1/0",  # the benchmark queues no message
         SECRET_KEY=secrets.token_urlsafe(48),
         ALLOWED_HOSTS="testserver",
         SITE_URL="http://testserver",
@@ -170,7 +170,7 @@ def fill(entries: int, attempts: int) -> None:
 
 
 def _boards() -> Any:
-    """Answers the first; those of the collection come last."""
+    """Make the boards, the collection's last, and return the first."""
     from leaderboard.competitions.models import Competition
 
     competition = Competition.objects.create(slug="bench", name="Bench")
@@ -235,7 +235,7 @@ def _measure(requests: int) -> None:
 
 
 def _changing(client: Any, address: str, requests: int) -> tuple[list[Look], list[Look]]:
-    """All looks, and those right after a change."""
+    """Return all looks, and the looks right after a change."""
     from leaderboard.standings.models import Entry
 
     chance, looks = Random(1), []
@@ -257,7 +257,7 @@ def _begin(client: Any, address: str) -> Look:
 
 def _look(client: Any, address: str) -> Look:
     began, ran = time.perf_counter(), time.process_time()
-    who = f"10.{secrets.randbelow(256)}.{secrets.randbelow(256)}.{secrets.randbelow(256)}"  # or its rate is limited
+    who = f"10.{secrets.randbelow(256)}.{secrets.randbelow(256)}.{secrets.randbelow(256)}"  # evades the rate limit
     answer = client.get(address, REMOTE_ADDR=who)
     took = Look((time.perf_counter() - began) * 1e3, (time.process_time() - ran) * 1e3)
     if answer.status_code != 200:
@@ -266,7 +266,7 @@ def _look(client: Any, address: str) -> Look:
 
 
 def _queries(client: Any, address: str) -> int:
-    """Of a look that is not the first one."""
+    """Return the queries of a look that is not the first."""
     from django.db import connection
 
     queries = []

@@ -1,11 +1,11 @@
-"""`make bench-claim`: how long a runner's claim takes, beside a long history and with a long queue.
+"""`make bench-claim`: times of a runner's claim, beside a long history and with a long queue.
 
     python -m benchmarks.claim [--attempts N] [--owners N] [--claims N]
 
 Fills a scratch PostgreSQL of its own in bulk: finished attempts of some hundred owners, of which some ended within the
 fair window and some were unmeasurable. Then it claims again and again from queues of several lengths, alone and with
-5,000 shadow attempts beside them, each claim taken back. Printed are median, 95th percentile and
-maximum in ms, of the whole of `pipeline.claim_work`, and the rows that a claim read in the database.
+5,000 shadow attempts beside them, each claim taken back. Prints median, 95th percentile and maximum in ms, of the whole
+of `pipeline.claim_work`, and the rows that a claim read in the database.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def fill_history(attempts: int, owners: int, every_s: float = 0.2) -> dict[str, Any]:
-    """Finished attempts, one submitted every so many seconds until now. Returns what fill_queue needs."""
+    """Make finished attempts, one submitted every `every_s` seconds until now. Return the figures for fill_queue."""
     from leaderboard.accounts.models import User
     from leaderboard.competitions.models import Competition
     from leaderboard.judging.models import RejudgeSet
@@ -139,7 +139,7 @@ def fill_history(attempts: int, owners: int, every_s: float = 0.2) -> dict[str, 
 
 
 def fill_queue(figures: dict[str, Any], *, open_: int, shadows: int) -> None:
-    """So many attempts wait in the open, 5,000 at most, and so many shadow attempts; nothing else waits."""
+    """Queue `open_` attempts in the open, 5,000 at most, and `shadows` shadow attempts, and remove all that waited."""
     for statement in (CLEAR, OPEN, SHADOW, "ANALYZE judging_attempt"):
         _run(statement, figures | {"open": open_, "shadows": shadows})
 
@@ -155,7 +155,7 @@ def _measure(name: str, claims: int) -> None:
 
 
 def _cpu_ms() -> float:
-    """Of this process and of the one that serves its connection."""
+    """Return the CPU time of this process and of the process that serves its connection, in ms."""
     from django.db import connection
 
     with connection.cursor() as cursor:

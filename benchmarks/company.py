@@ -1,9 +1,9 @@
-"""How much slower is a block while others use its core? Where throttle.TAKEN_SHARE comes from. By hand, when quiet:
+"""Slowdown of a block while a foreign process uses its core: the source of throttle.TAKEN_SHARE. By hand, when quiet:
 
 python -m benchmarks.company
 
-Blocks of six calls of some ms on one core, while a process of ours, which counts as foreign, uses shares of that core.
-Prints, by the share that telemetry saw, how much slower the blocks' medians were than with nobody there.
+Blocks of six calls of some ms run on one core, while a process of ours, which counts as foreign, uses shares of that
+core. Prints, by the share that telemetry saw, how much slower the blocks' medians were than on the free core.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
     core = max(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})
     torch.set_num_threads(1)
-    seen: list[tuple[float, float]] = []  # share of others, median of the block in ms
+    seen: list[tuple[float, float]] = []  # foreign share, median of the block in ms
     with closing(CpuTelemetry(own=lambda: frozenset({os.getpid()}), cores=[core])) as telemetry:
         alone = _blocks(telemetry)
         for share, period in COMPANY[1:]:

@@ -3,13 +3,12 @@
     python -m benchmarks.judge [--jobs N] [--file FILE] [--problem FOLDER]
 
 Each job goes the daemon's way (runner/daemon/judge_handle.py): a judge is prepared, takes the job, reports, clears
-away. Warm is from the handing over of the job to its report on disk; cold is preparing on top of that. While it
-builds, checks and times, the device is at the job's work, and no other job could have it; platform overhead is the
-rest of the warm time. Calls are summed over all sides, from the start of a call's clock until its output is read and
-its container is frozen again; what warm is beyond them alone is told as well. The way to the site and back is not in
-it.
+away. Warm is the time from the hand-over of the job to its report on disk; cold adds the preparation. While the job
+builds, checks and times, it has the device, and no second job could use it; platform overhead is the rest of the warm
+time. Calls are summed over all sides, from the start of a call's clock until its output is read and its container is
+frozen again; the table also shows warm less the calls. The way to the site and back is not included.
 
-No site is needed, and nothing of its packages: runs on a bare GPU host too, with the runner's settings in the
+No site is needed, and none of its packages: this runs on a bare GPU host too, with the runner's settings in the
 environment (RUNNER_HARDWARE, SANDBOX_IMAGE …). Without SANDBOX_IMAGE the image of this checkout is taken, and built
 where it is missing.
 """
@@ -59,8 +58,10 @@ SPOOL_BYTES: Final = 256_000_000
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds of one job: `ahead` of it, from claim (`claimed_at`, Unix time) to report, and `after` it; the report
-    says the rest."""
+    """Seconds of a job: `ahead` of it, `warm` from claim (`claimed_at`, Unix time) to report, and `after` the report.
+
+    The report has the rest.
+    """
 
     ahead: float
     warm: float
@@ -73,7 +74,7 @@ class Took:
 
     @property
     def working(self) -> float:
-        """The device is this job's, and something is done for its verdict."""
+        """Seconds in which the device is this job's and works for its verdict."""
         return sum(self.phase(name) for name in ("building", "checking", "timing"))
 
     @property
@@ -135,7 +136,7 @@ def five_cases() -> Problem:
 
 
 def run_jobs(settings: config.JudgeSettings, problem: Problem, source: str, count: int) -> Iterator[Took]:
-    """One job after the other, each in a judge of its own, as the daemon does it."""
+    """Run the jobs in turn, each in a judge of its own, as the daemon does."""
     host = accelerators.fingerprint(settings.runner_hardware, settings.runner_gpu)
     say(
         f"{problem.slug}, {len(problem.benchmarks)} cases, on {host.get('gpu', host['cpu'])}, {host['cpus']} cores, "
@@ -197,7 +198,7 @@ def _named(took: Took) -> float:
 
 
 def table(jobs: list[Took]) -> Iterator[str]:
-    """Markdown: seconds, the median over the jobs and their range."""
+    """Yield a Markdown table in seconds: the median over the jobs and their range."""
     yield f"| seconds, {len(jobs)} jobs | median | range |"
     yield "| --- | --- | --- |"
     for name, value in ROWS:

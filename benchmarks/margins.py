@@ -1,14 +1,16 @@
-"""How near honest code comes to the limits of the library's problems, on the smallest data that they draw. By hand.
+"""Distance of honest code to the limits of the library's problems, on the smallest data that they draw. By hand.
 
 python -m benchmarks.margins DRAWS [PROBLEM …]
 
-Default: all. Of each kind of data (`distribution`) DRAWS inputs of each corner, the same each time: all sizes at their
-smallest, or second; one at its second, third or any; all among their smallest few. Answers: the reference's, also in
-another order (Otherwise), the baseline's, accepted samples' but for those that need a GPU or load_inline. The judge's
-comparison looks at each as it is and far: with four times its distance to float64, as in the admission test's margin
-(or a quarter of the problem's own limits). A line a kind: draws; the share of them where any answer is refused, where
-the reference's is when far, any is when far; for these three the worst error as a share of what is allowed, of an
-element or of the whole; whose the last was, case, seed, reason. Where any is refused when far, a line a corner, too.
+Default: all problems. For each kind of data (`distribution`) it draws DRAWS inputs of each corner, the same each time:
+all sizes at their smallest, or second; a single size at its second, third or any; all among their smallest few. Answers
+come from the reference, also in a different order (Otherwise), the baseline, and accepted samples that need neither a
+GPU nor load_inline. The judge's comparison looks at each answer as it is and far: with four times its distance to
+float64, as in the admission test's margin (or a quarter of the problem's own limits).
+
+Prints a line a kind: draws; the share of them where any answer is refused, where the reference's is when far, any is
+when far; for these three the worst error as a share of the allowed error, of an element or of the whole; and the
+answer, case, seed and reason of the last. Where any answer is refused when far, prints a line a corner, too.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ from runner.judge.sides.oracle import Oracle
 from tests.problems.judged_here import Call, Kernel, is_built, load
 
 REGION_BYTES: Final = 16 << 20
-FEW: Final = 32  # above a size's smallest: what is called small
-LIMITS, LEAST, FINER = "SHARE", 2.0**-10, 1.05  # what a problem's own limits grow with; how a share of them is found
+FEW: Final = 32  # sizes up to this far above the smallest count as small
+LIMITS, LEAST, FINER = "SHARE", 2.0**-10, 1.05  # factor of a problem's own limits; steps of the search for a share
 Found = tuple[float, float, float, str]  # worst shares: as it is; the reference's and any, far; where
 
 
@@ -68,9 +70,9 @@ class Here(Oracle):
 
 @dataclass
 class Answer(Call):
-    """One kernel's: its worst error as a share of what is allowed, and four times as far. Above 1 it is refused."""
+    """A kernel's worst error as a share of the allowed error, and four times as far. Above 1 it is refused."""
 
-    near: float  # where a check of the problem's own is begun with
+    near: float  # the share with which a problem's own check begins
     far: float = 0.0
     why: str = ""
 
@@ -82,7 +84,7 @@ class Answer(Call):
         return ""
 
     def _checked(self, output: Any) -> float:
-        """The least share of its limits with which the problem's own check takes it."""
+        """Return the least share of its limits with which the problem's own check accepts the output."""
         allowed, good = getattr(sys.modules["reference"], LIMITS), False
         while not good and self.near <= 1:
             setattr(sys.modules["reference"], LIMITS, allowed * self.near)
@@ -98,7 +100,7 @@ class Answer(Call):
         return math.inf if why and share <= 1 else share, why
 
     def _farther(self, output: Any) -> Any:
-        """As the variant `margin` of problems/library/admission.py; formats that numpy has not stay as they are."""
+        """Move an output as `margin` of problems/library/admission.py does; formats unknown to numpy stay unmoved."""
         moved = output.copy()
         for number, place in wide_places(self.given.layout)[0].items() if self.given.expected64 is not None else ():
             came = host_arrays.HOST.values(self.given.layout.outputs[number], moved)
@@ -108,7 +110,7 @@ class Answer(Call):
 
 
 class Otherwise(TorchFunctionMode, ContextDecorator):
-    """One running total for each sum of products, the last term first; scans are trees, and qr goes as on a GPU."""
+    """A running total for each sum of products, the last term first; scans are trees, and qr goes as on a GPU."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name, out = func.__name__, (kwargs or {}).get("out")
@@ -126,7 +128,7 @@ class Otherwise(TorchFunctionMode, ContextDecorator):
 
 
 def spots(problem: Problem) -> Iterator[tuple[str, str, dict[str, Choice]]]:
-    """Kind of data, corner, and what each argument is drawn from."""
+    """Yield kind of data, corner, and the choice of each argument."""
     if problem.fuzz is None:
         yield from (("-", case_name(case), {name: (value,) for name, value in case.items()}) for case in problem.tests)
         return

@@ -1,14 +1,14 @@
-"""How many honest samples rank while one core is busy half the time?
+"""Share of honest samples that rank while one core is busy half the time.
 
     python -m benchmarks.noise [--runs N] [--once] [--quiet] [--busy-ms 50] [--idle-ms 50] [--out FOLDER]
 
 Judges the accepted samples of `make up` (samples.py: softmax, vector add) in turn with `runner once … --mode ranked`,
-until N of them came to an end, beside a process that keeps one core busy for 50 ms and leaves it for 50 ms. What a
-disturbed machine could not time is judged again at most three times, as a site does; `--once` never does. Prints
-a line a judging, then how many of the runs rank and how wide their intervals are. Exit code 0: all rank.
+until N of them came to an end, beside a process that keeps one core busy for 50 ms and leaves it for 50 ms. A sample
+that a disturbed machine could not time is judged again at most three times, as on a site; with `--once` it is not.
+Prints a line a judging, then the number of runs that rank and the width of their intervals. Exit code 0: all rank.
 
-With `--out` each report is stored there, for `runner replay` and for measuring a rule before it is written. Needs what
-`runner once` needs: Docker, the sandbox image (SANDBOX_IMAGE), root for certified times.
+With `--out` each report is stored there, for `runner replay` and for measuring a rule before it is written. Has the
+requirements of `runner once`: Docker, the sandbox image (SANDBOX_IMAGE), root for certified times.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any, Final
 from deploy.console import say
 from deploy.samples import LIBRARY, Sample, plan
 
-MORE_TRIES: Final = 3  # leaderboard.judging.remeasure.MOST; nothing of the site is installed beside a bare runner
+MORE_TRIES: Final = 3  # leaderboard.judging.remeasure.MOST; the site's packages are missing beside a bare runner
 JUDGE_LIMIT_S: Final = 900
 STRANGER: Final = """
 import os, sys, time
@@ -46,7 +46,7 @@ while os.getppid() != 1:
 
 @dataclass(frozen=True)
 class Judged:
-    """The last judging of one sample. `tries`: how many there were."""
+    """The last judging of a sample. `tries`: the number of judgings."""
 
     sample: Sample
     tries: int
@@ -59,7 +59,7 @@ class Judged:
 
 @contextmanager
 def half_busy_core(busy_s: float, idle_s: float) -> Iterator[None]:
-    """The last core that this process may use has company for as long as the context lasts."""
+    """Keep the last core that this process may use half busy for as long as the context lasts."""
     core = max(os.sched_getaffinity(0))
     stranger = subprocess.Popen([sys.executable, "-c", STRANGER, str(core), str(busy_s), str(idle_s)])
     try:
@@ -70,7 +70,7 @@ def half_busy_core(busy_s: float, idle_s: float) -> Iterator[None]:
 
 
 def judge(sample: Sample) -> dict[str, Any]:
-    """The report that `runner once` prints."""
+    """Return the report that `runner once` prints."""
     program = str(Path(sys.executable).parent / "runner")
     command = [program, "once", sample.board, str(sample.path), "--mode", "ranked", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=JUDGE_LIMIT_S, check=False)

@@ -1,6 +1,6 @@
-"""How often the rule for records errs, on simulated runs: `python -m benchmarks.records` prints it.
+"""Error rates of the rule for records, on simulated runs: `python -m benchmarks.records` prints them.
 
-Beside the rule that counts (Student's t) stands the one that was not taken: all five runs must be faster, which is the
+Beside the rule in force (Student's t) stands its rejected alternative: all five runs must be faster, which is the
 sign-based order statistic that reaches 95 % with five runs (96.9 %: the smallest gain).
 """
 
@@ -15,7 +15,7 @@ from runner.evidence import records
 RUNS = 5
 SEED = 20_240_601
 
-Noise = Callable[[random.Random, float], float]  # of one run, as ln, from its scale
+Noise = Callable[[random.Random, float], float]  # noise of a run, as ln, from its scale
 
 NOISES: dict[str, Noise] = {
     "normal": lambda chance, scale: chance.gauss(0, scale),
@@ -25,12 +25,12 @@ NOISES: dict[str, Noise] = {
 
 
 def accepted_share(gain: float, scale: float, noise: Noise = NOISES["normal"], trials: int = 10_000) -> float:
-    """Share of confirmations that are accepted: by the rule."""
+    """Return the share of confirmations that the rule accepts."""
     return _shares(gain, scale, noise, trials)[0]
 
 
 def _shares(gain: float, scale: float, noise: Noise, trials: int) -> tuple[float, float]:
-    """By the rule, and by "all five faster and 0.5 % in the median"."""
+    """Return the shares accepted by the rule, and by "all five faster and 0.5 % in the median"."""
     chance = random.Random(SEED)
     by_rule = by_signs = 0
     for _ in range(trials):

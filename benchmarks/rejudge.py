@@ -1,10 +1,10 @@
-"""`make bench-rejudge`: how long a set of re-judgings takes to apply, on the board of `make bench-board`.
+"""`make bench-rejudge`: time of applying a set of re-judgings, on the board of `make bench-board`.
 
     python -m benchmarks.rejudge [--submissions N …] [--entries N] [--attempts N]
 
 Each set is of N submissions that have a line and that were judged again in the shadow, with the evidence of an honest
-run (some 40 kB) and fingerprints. It is applied and taken back, so that each size begins with the same tables; printed
-are seconds, queries and what came of it.
+run (some 40 kB) and fingerprints. It is applied and taken back, so that each size begins with the same tables. Prints
+seconds, queries and the consequences.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Operator scripts: what starts, supervises and stops the parts on one machine. Nothing of the product imports this."""
+"""Operator scripts that start, supervise and stop the parts on one machine. The product imports none of them."""

@@ -50,7 +50,7 @@ UNCHECKED: Final = "SELECT conrelid::regclass::text, conname FROM pg_constraint 
 
 @dataclass(frozen=True)
 class Place:
-    """The database of one site: `url` is the tables' owner's, `site_role` the role that the site connects as."""
+    """The database of one site: `url` is the address of the tables' owner, `site_role` the role of the site."""
 
     url: str
     site_role: str
@@ -61,11 +61,11 @@ class Place:
         return str(conninfo_to_dict(self.url)["dbname"])
 
     def at(self, database: str) -> str:
-        """The address of another database of the same server."""
+        """Return the address of a different database on the same server."""
         return make_conninfo(self.url, dbname=database)
 
     def manage(self, url: str, *arguments: str) -> str:
-        """Run a management command on the database at `url`; its standard output. Raises SetupError."""
+        """Run a management command on the database at `url`; return its standard output. Raises SetupError."""
         done = subprocess.run(
             [sys.executable, "-m", "leaderboard.manage", *arguments],
             cwd=CHECKOUT,
@@ -140,7 +140,7 @@ def forget() -> None:
 
 
 def dump(url: str, file: Path) -> dict[str, Any]:
-    """Back up the database at `url` into `file`, which is replaced only by a whole backup; its manifest."""
+    """Back up the database at `url` into `file` and return the manifest. Only a whole backup replaces the file."""
     part = file.with_name(f"{file.name}.part")
     try:
         with _private(part) as raw, psycopg.connect(url, autocommit=True) as db:
@@ -162,7 +162,7 @@ def dump(url: str, file: Path) -> dict[str, Any]:
 
 
 def load(place: Place, file: Path) -> str:
-    """Fill a fresh database from a backup, migrate and check it; its name. The present database is not touched."""
+    """Fill a fresh database from a backup, migrate and check it; return its name. The present database is unchanged."""
     with _opened(file) as archive:
         manifest = read_manifest(archive, file)
         refuse_newer(place, manifest)
@@ -193,7 +193,7 @@ def bring_up_to_date(place: Place, name: str) -> None:
 
 
 def swap(place: Place, other: str) -> str:
-    """Give `other` the name of the site's database, whose own name becomes one that says when; that name."""
+    """Give `other` the name of the site's database; return the site database's new name, which contains the time."""
     kept = f"{place.name}{KEPT}{_stamp()}"
     rename = sql.SQL("ALTER DATABASE {} RENAME TO {}")
     with _maintenance(place) as db, db.transaction():
@@ -203,7 +203,7 @@ def swap(place: Place, other: str) -> str:
 
 
 def kept_databases(place: Place) -> list[str]:
-    """Databases that restores kept, the latest last."""
+    """Return the databases that restores kept, the latest last."""
     with _maintenance(place) as db:
         named = db.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [place.name + KEPT])
         return sorted(name for (name,) in named.fetchall())
@@ -247,7 +247,7 @@ def refuse_newer(place: Place, manifest: dict[str, Any]) -> None:
 
 
 def connection_environment(url: str) -> dict[str, str]:
-    """libpq's variables for an address: so its password stands on no command line."""
+    """Return libpq's variables for an address, which keeps its password off the command line."""
     parts = conninfo_to_dict(url)
     return {VARIABLES.get(name, f"PG{name.upper()}"): str(value) for name, value in parts.items()}
 
@@ -296,15 +296,15 @@ def _restore_from(source: IO[bytes], url: str) -> None:
     options = ["--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
     with _postgres(["pg_restore", *options, f"--dbname={conninfo_to_dict(url)['dbname']}"], url) as run:
         assert run.stdin is not None
-        with suppress(BrokenPipeError), run.stdin as pipe:  # where it ends early, its message says why
+        with suppress(BrokenPipeError), run.stdin as pipe:  # if the program ends early, its message has the reason
             shutil.copyfileobj(source, pipe, 1 << 20)
-        while source.read(1 << 20):  # to the end: only there the check sum is compared
+        while source.read(1 << 20):  # to the end: zipfile compares the check sum only there
             pass
 
 
 @contextmanager
 def _postgres(command: list[str], url: str) -> Iterator[subprocess.Popen[bytes]]:
-    """One of PostgreSQL's programs while it runs. Raises SetupError with the program's message where it fails."""
+    """Run a PostgreSQL program for the duration of the context. Raises SetupError with its message where it fails."""
     program = str(postgres_programs() / command[0])
     environment = {**CLEAN_ENVIRONMENT, **connection_environment(url)}
     pipe = subprocess.PIPE
@@ -346,7 +346,7 @@ def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def _maintenance(place: Place) -> Iterator[psycopg.Connection[Any]]:
-    """A connection beside the site's database, whose errors are for the person at the keyboard."""
+    """Connect beside the site's database; errors become messages for the person at the keyboard."""
     try:
         with psycopg.connect(place.at("postgres"), autocommit=True) as db:
             yield db

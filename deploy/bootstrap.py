@@ -1,7 +1,7 @@
-"""From a bare Python to an environment with our dependencies, then on to a script. Standard library only.
+"""Set-up of an environment with our dependencies from a bare Python, and start of a script. Standard library only.
 
 `python3 -m deploy.bootstrap --extras server,runner -- -m deploy.up`. Owns the virtual environment. Safe to run again:
-what is installed is known by a digest of pyproject.toml and constraints.txt, kept in the environment.
+a digest of pyproject.toml and constraints.txt, kept in the environment, records the installed extras.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def ensure_environment(extras: list[str]) -> Path:
-    """The Python of an environment with these extras installed."""
+    """Return the Python of an environment with these extras installed."""
     folder = environment_folder()
     python = folder / "bin" / "python"
     wanted = inputs_digest(CHECKOUT)
@@ -61,7 +61,7 @@ def ensure_environment(extras: list[str]) -> Path:
 
 
 def inputs_digest(checkout: Path) -> str:
-    """Of all that decides which distributions are installed."""
+    """Return a digest of the files that decide which distributions are installed."""
     digest = hashlib.sha256()
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((checkout / name).read_bytes())
@@ -69,7 +69,7 @@ def inputs_digest(checkout: Path) -> str:
 
 
 def pip_command(python: Path, extras: list[str], checkout: Path, torch_index: str | None) -> list[str]:
-    """Editable; with the CPU build of torch where TORCH_INDEX_URL names an index that has it."""
+    """Return pip's command for an editable install; torch's CPU build if TORCH_INDEX_URL names an index with it."""
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     command += ["--constraint", str(checkout / "constraints.txt")]
     if torch_index:
@@ -93,7 +93,7 @@ def _create(folder: Path) -> None:
 
 
 def _base_python() -> Path:
-    """Ours, unless root has one that other users may not run: then the system's, where it is new enough."""
+    """Return our Python, or the system's if it is new enough and other users may not run root's own Python."""
     if sys.version_info < LEAST_PYTHON:
         raise SetupError(
             f"Python {sys.version.split()[0]} is too old: 3.11 is needed (make up PYTHON=/path/to/python3.11)"

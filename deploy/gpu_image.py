@@ -24,7 +24,7 @@ FILES: Final = ("etc/ld.so.cache", "etc/passwd", "etc/group")
 
 
 def contents() -> bytes:
-    """The image's file system as a tar archive."""
+    """Return the image's file system as a tar archive."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for name in MOUNT_POINTS:
@@ -32,7 +32,7 @@ def contents() -> bytes:
             folder.type, folder.mode = (
                 tarfile.DIRTYPE,
                 0o1777 if name == "tmp" else 0o755,
-            )  # what is mounted takes it over
+            )  # the mount takes it over
             tar.addfile(folder)
         for name in LINKS:
             link = tarfile.TarInfo(name)
@@ -49,7 +49,7 @@ def contents() -> bytes:
 
 
 def main() -> None:
-    """See the module's text."""
+    """Import the image and print its name."""
     repository, _, tag = (sys.argv[1] if len(sys.argv) > 1 else TAG).partition(":")
     client = docker.from_env()
     client.api.import_image_from_data(contents(), repository=repository, tag=tag or "latest")

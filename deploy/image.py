@@ -2,7 +2,7 @@
 
 `python -m deploy.image`. Owns the tags `photofinish-sandbox:…` and `photofinish-base:bookworm` and `STATE/image`.
 Always true: wheels are fetched on the host, whose pip knows index and certificates, and no setting, certificate or
-secret of the host enters the image; with a base that we made, the build itself has no network.
+secret of the host enters the image; with our own base, the build itself has no network.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"
 IMAGE_PYTHON: Final = (3, 11)
 PULL_TIMEOUT_S: Final = 300
 
-KEPT_IMAGES: Final = 2  # the present one, and the one before: a rollback needs no build
+KEPT_IMAGES: Final = 2  # the present image and its predecessor: a rollback needs no build
 
 IMAGE_FOLDER: Final = CHECKOUT / "sandbox" / "image"
 
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def ensure_image() -> str:
-    """The tag of the image for the inputs in this checkout; built when missing. Also moves `latest` to it."""
+    """Return the image's tag for the inputs in this checkout, built when missing. Also move `latest` to it."""
     client = docker.from_env(timeout=900)
     tag = f"{REPOSITORY}:{image_digest(digest_inputs(CHECKOUT))}"
     if _has(client, tag):
@@ -65,9 +65,9 @@ def ensure_image() -> str:
 
 
 def prune(client: docker.DockerClient, tag: str, work: Path) -> None:
-    """Remove what earlier updates built from this state folder, but for this image and the one before.
+    """Remove images that earlier updates built from this state folder, but for this image and its predecessor.
 
-    Images that other checkouts built are theirs to remove, and one that a container still uses stays.
+    Images that different checkouts built are theirs to remove, and an image that a container still uses stays.
     """
     noted = work / "built"
     built = noted.read_text().split() if noted.exists() else []
@@ -87,7 +87,7 @@ def prune(client: docker.DockerClient, tag: str, work: Path) -> None:
 
 
 def digest_inputs(checkout: Path) -> dict[str, bytes]:
-    """Name in the image's build -> content, of everything that decides what is in the image."""
+    """Return name in the image's build -> content, of every file that decides the image's contents."""
     image = checkout / "sandbox" / "image"
     named = {name: image / name for name in ("Dockerfile", "requirements.txt")}
     named |= {f"inside/{path.name}": path for path in inside_files(checkout)}
@@ -95,14 +95,14 @@ def digest_inputs(checkout: Path) -> dict[str, bytes]:
 
 
 def inside_files(checkout: Path) -> list[Path]:
-    """The programs of a container: the harness's modules and the one they share with the judge."""
+    """Return the programs of a container: the harness's modules and the module that they share with the judge."""
     sandbox = checkout / "sandbox"
     harness = [path for path in sorted((sandbox / "inside").glob("*.py")) if path.name != "__init__.py"]
     return [*harness, sandbox / "protocol.py"]
 
 
 def image_digest(inputs: dict[str, bytes]) -> str:
-    """12 hex digits; each name and content counts with its length, so that no two sets of inputs read the same."""
+    """Return 12 hex digits. Names and contents count with their length, so that no two sets of inputs read the same."""
     digest = hashlib.sha256()
     for name, content in sorted(inputs.items()):
         digest.update(f"{len(name)} {name} {len(content)} ".encode())
@@ -113,7 +113,7 @@ def image_digest(inputs: dict[str, bytes]) -> str:
 def wheels_command(
     pip: list[str], requirements: Path, into: Path, *, python: tuple[int, int], machine: str
 ) -> list[str]:
-    """pip's arguments to fetch wheels for the image's Python, which need not be the host's."""
+    """Return pip's arguments to fetch wheels for the image's Python, which need not be the host's."""
     command = [*pip, "download", "--quiet", "--only-binary=:all:", "--dest", str(into), "-r", str(requirements)]
     if python != IMAGE_PYTHON:
         command += [
@@ -170,7 +170,7 @@ def _build(client: docker.DockerClient, tag: str) -> None:
 
 
 def _base(client: docker.DockerClient, work: Path) -> str:
-    """The operator's BASE_IMAGE, ours where it was made before, the hub's where it can be had, else ours, made now."""
+    """Return the base: BASE_IMAGE, our own if it exists, the hub's if it can be had, else our own, made now."""
     if chosen := os.environ.get("BASE_IMAGE"):
         return chosen
     if _has(client, OWN_BASE):
@@ -210,11 +210,11 @@ def _make_base(client: docker.DockerClient, tarball: Path) -> None:
 
 
 def _wheels(work: Path) -> Path:
-    """A folder of the wheels that requirements.txt names, fetched once per content of that file."""
+    """Return a folder of the wheels that requirements.txt names, fetched once per content of that file."""
     requirements = IMAGE_FOLDER / "requirements.txt"
     wheels = work / f"wheels-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
     if wheels.exists():
-        wheels.touch()  # as used now: `prune` removes the oldest
+        wheels.touch()  # marked as used: `prune` removes the oldest
         return wheels
     with step("wheels for the sandbox image"):
         part = work / "wheels.part"
@@ -231,7 +231,7 @@ def _wheels(work: Path) -> Path:
 
 
 def _write_context(file: Any, wheels: Path) -> None:
-    """A tar of Dockerfile, wheels/ and inside/, with fixed owners and times: the builder's cache recognises it."""
+    """Write a tar of Dockerfile, wheels/ and inside/, with fixed owners and times for the builder's cache."""
     members = {"Dockerfile": IMAGE_FOLDER / "Dockerfile"}
     members |= {f"wheels/{path.name}": path for path in sorted(wheels.iterdir())}
     members |= {f"inside/{path.name}": path for path in inside_files(CHECKOUT)}
@@ -244,7 +244,7 @@ def _write_context(file: Any, wheels: Path) -> None:
 
 
 def _follow(lines: Iterator[dict[str, Any]]) -> None:
-    """Print the builder's steps; a SetupError with the last output when it fails."""
+    """Print the builder's steps. Raises SetupError with the last output when the build fails."""
     recent: list[str] = []
     for line in lines:
         if error := line.get("error"):

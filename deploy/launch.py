@@ -1,7 +1,7 @@
 """Become a program with exactly the environment of one file: `python -m deploy.launch ENV_FILE PROGRAM ARGUMENT…`.
 
-The way secrets reach a process: from a file of mode 600 that its user owns, never over a command line or through the
-supervisor's configuration. The file has lines NAME=value, as systemd's EnvironmentFile. Standard library only.
+Secrets reach a process this way: from a file of mode 600 that its user owns, never over a command line or through the
+supervisor's configuration. The file has lines NAME=value, like systemd's EnvironmentFile. Standard library only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def read_environment(path: Path) -> dict[str, str]:
 
 
 def environment_text(values: dict[str, str]) -> str:
-    """The text of an environment file. Raises ValueError for what it cannot carry."""
+    """Return the text of an environment file. Raises ValueError for a name or value that it cannot hold."""
     for name, value in values.items():
         if "\n" in value or not name.isidentifier():
             raise ValueError(f"{name} cannot be written into an environment file")

@@ -1,4 +1,4 @@
-"""Who runs what on this machine: one uid a party where we are root, otherwise everything as the caller.
+"""Users of the processes on this machine: one uid a party where we are root, otherwise everything as the caller.
 
 Owns: the system users `photofinish-…` and the files that carry secrets. Always true: a secret lies in a file of mode
 600 that belongs to the party that reads it, and never on a command line. The runner has no user of its own here: it
@@ -27,7 +27,7 @@ MAX_SOCKET_PATH_BYTES: Final = 100
 
 
 class SetupError(Exception):
-    """Something that the person at the keyboard must put right; the text says what and how."""
+    """A fault that the person at the keyboard must put right; the text names the fault and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Party:
     gid: int
 
     def popen_ids(self) -> dict[str, object]:
-        """Arguments of subprocess.Popen that make the child this party."""
+        """Return arguments of subprocess.Popen that make the child this party."""
         if self.uid == os.geteuid():
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
@@ -54,7 +54,7 @@ def myself() -> Party:
 
 
 def party(name: str) -> Party:
-    """The party of that name, its system user created where we are root and it is missing."""
+    """Return the party of that name; as root, create its system user if it is missing."""
     if not is_root():
         return myself()
     try:
@@ -62,7 +62,7 @@ def party(name: str) -> Party:
     except KeyError:
         done = subprocess.run(useradd_command(name), capture_output=True, text=True, check=False)
         try:
-            entry = pwd.getpwnam(name)  # someone else may have created it at the same moment
+            entry = pwd.getpwnam(name)  # a concurrent run may have created it at the same moment
         except KeyError:
             raise SetupError(f"could not create the system user {name}: {done.stderr.strip()}") from None
     return Party(name, entry.pw_uid, entry.pw_gid)
@@ -74,14 +74,14 @@ def useradd_command(name: str) -> list[str]:
 
 
 def others_may_read(path: Path) -> bool:
-    """Whether every user can reach and read `path`: x for others on each parent, r (and x on a folder) on itself."""
+    """Return whether every user can reach and read `path`: x on each parent, r (and x on a folder) on itself."""
     path = path.resolve()
     own = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
     return path.stat().st_mode & own == own and others_may_enter(path.parent)
 
 
 def others_may_enter(folder: Path) -> bool:
-    """Whether every user can traverse `folder` and all above it; the nearest existing folder counts."""
+    """Return whether every user can traverse `folder` and all above it; the nearest existing folder counts."""
     folder = folder.resolve()
     while not folder.exists():
         folder = folder.parent
@@ -89,7 +89,7 @@ def others_may_enter(folder: Path) -> bool:
 
 
 def own_folder(path: Path, owner: Party, mode: int = 0o700) -> Path:
-    """`path` as a folder of that owner and mode, created with its parents where missing."""
+    """Make `path` a folder of that owner and mode, created with its parents where missing."""
     path.mkdir(parents=True, exist_ok=True)
     if is_root():
         os.chown(path, owner.uid, owner.gid)
@@ -98,7 +98,7 @@ def own_folder(path: Path, owner: Party, mode: int = 0o700) -> Path:
 
 
 def write_private(path: Path, text: str, owner: Party) -> None:
-    """Replace `path` in one step by `text`, mode 600, readable by its owner only (and never by others in between)."""
+    """Replace `path` in one step by `text`, mode 600: only its owner can read it, also in between."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
@@ -108,7 +108,7 @@ def write_private(path: Path, text: str, owner: Party) -> None:
 
 
 def kept_secret(path: Path, owner: Party) -> str:
-    """The secret in `path`, made on first use."""
+    """Return the secret in `path`, made on first use."""
     if path.exists():
         return path.read_text().strip()
     secret = secrets.token_urlsafe(32)
@@ -117,7 +117,7 @@ def kept_secret(path: Path, owner: Party) -> str:
 
 
 def socket_folder(wanted: Path, longest_name: str) -> Path:
-    """`wanted` where a socket fits into it, else a short folder whose name is derived from it."""
+    """Return `wanted` where a socket fits into it, else a short folder whose name is derived from it."""
     if len(os.fsencode(wanted / longest_name)) <= MAX_SOCKET_PATH_BYTES:
         return wanted
     digest = hashlib.sha256(os.fsencode(wanted)).hexdigest()[:12]

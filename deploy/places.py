@@ -1,7 +1,7 @@
-"""Where things lie: the checkout, the state folder, the virtual environment. Standard library only.
+"""Folders: the checkout, the state folder, the virtual environment. Standard library only.
 
 `PHOTOFINISH_STATE` chooses the state folder; otherwise it is `state/` in the checkout. When root starts us from a
-checkout that other users cannot enter, the servers' own users could not either: then state, environment and a copy of
+checkout that further users cannot enter, the servers' own users cannot either. Then state, environment and a copy of
 the code go to `/var/lib/photofinish-<digest of the checkout's path>`, and the checkout stays as private as it was.
 """
 
@@ -18,7 +18,7 @@ CHECKOUT: Final = Path(__file__).resolve().parent.parent
 
 
 def is_private() -> bool:
-    """Whether our parties, each with a uid of its own, cannot read this checkout."""
+    """Return whether this checkout is closed to our parties, each of which has a uid of its own."""
     return is_root() and not others_may_enter(CHECKOUT)
 
 
@@ -31,10 +31,10 @@ def state_folder() -> Path:
 
 
 def environment_folder() -> Path:
-    """The virtual environment."""
+    """Return the virtual environment."""
     return state_folder() / "venv" if is_private() else CHECKOUT / ".venv"
 
 
 def code_folder() -> Path:
-    """Where the servers find the packages: the checkout, or the copy that others may read."""
+    """Return the folder from which the servers import: the checkout, or the copy that every user may read."""
     return state_folder() / "code" if is_private() else CHECKOUT

@@ -1,4 +1,4 @@
-"""The processes of one machine and their supervisor: what runs, as whom, and how it is started again.
+"""Processes of one machine and their supervisor: programs, users, and restarts.
 
 Owns `STATE/supervisor` (configuration, socket, logs). Pure functions build the configuration; the rest talks to
 supervisord. Always true: no secret is in the configuration (deploy/launch.py hands them over), a process that dies is
@@ -20,15 +20,15 @@ from deploy.embedded import Server, answers
 from deploy.parties import Party, SetupError, is_root, own_folder, socket_folder
 
 SOCKET: Final = "supervisor.sock"
-LOG_BYTES: Final = 20_000_000  # a file; three old ones are kept
-START_RETRIES: Final = 60  # in a row, each a second later than the one before: half an hour
+LOG_BYTES: Final = 20_000_000  # a file; three old files are kept
+START_RETRIES: Final = 60  # in a row, each a second later than the last: half an hour
 STOP_TIMEOUT_S: Final = 60.0
 CLEAN_ENVIRONMENT: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
 
 @dataclass(frozen=True)
 class Program:
-    """One supervised process. `version` is of what it runs: when it changes, the process is restarted."""
+    """A supervised process. `version` covers its code and image: a changed version restarts the process."""
 
     name: str
     command: list[str]
@@ -42,7 +42,7 @@ class Program:
 
 
 def service_programs(postgres: Server | None, valkey: Server | None) -> list[Program]:
-    """The embedded servers, where they are ours."""
+    """Return programs for the embedded servers that are ours."""
     programs = []
     if postgres:
         database = Program("database", postgres.command, postgres.party, Path("/"), 10, "INT", 30)
@@ -81,7 +81,7 @@ def runner_program(python: Path, code: Path, env_file: Path, who: Party, hardwar
 
 
 def supervisor_conf(folder: Path, socket_path: Path, programs: list[Program], *, root: bool) -> str:
-    """supervisord's configuration. A percent sign is special to it and doubled."""
+    """Return supervisord's configuration. A percent sign is special to it and doubled."""
     sections = [
         "[unix_http_server]",
         f"file={_escape(socket_path)}",
@@ -126,7 +126,7 @@ def _program_section(folder: Path, program: Program, *, root: bool) -> list[str]
 
 
 def code_version(code: Path, packages: tuple[str, ...]) -> str:
-    """Digest of everything in these packages that a running process may have read."""
+    """Return a digest of every file in these packages that a running process may have read."""
     digest = hashlib.sha256()
     for package in packages:
         for path in sorted((code / package).rglob("*")):
@@ -138,7 +138,7 @@ def code_version(code: Path, packages: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Supervisor:
-    """supervisord of one state folder."""
+    """The supervisord of a state folder."""
 
     folder: Path
     python: Path
@@ -155,7 +155,7 @@ class Supervisor:
         return answers(self.socket)
 
     def apply(self, programs: list[Program]) -> None:
-        """Run exactly these programs: start what is new or stopped, restart what changed, stop what is gone."""
+        """Run exactly these programs: start new and stopped, restart changed, stop removed programs."""
         own_folder(self.folder, Party("us", os.geteuid(), os.getegid()))
         self.configuration.write_text(supervisor_conf(self.folder, self.socket, programs, root=is_root()))
         self.configuration.chmod(0o600)
@@ -184,7 +184,7 @@ class Supervisor:
         return self.control("status").splitlines() if self.is_running() else []
 
     def stop(self) -> None:
-        """Stop every process in order, then the supervisor; returns when it is gone."""
+        """Stop every process in order, then the supervisor; return when it is gone."""
         if not self.is_running():
             return
         self.control("shutdown")
@@ -195,7 +195,7 @@ class Supervisor:
             time.sleep(0.1)
 
     def pid(self, name: str) -> str:
-        """Of a running process; empty when it does not run."""
+        """Return the pid of a running process; "" when it does not run."""
         line = next((line for line in self.status() if line.split()[:2] == [name, "RUNNING"]), "")
         return line.partition("pid ")[2].partition(",")[0]
 

@@ -1,7 +1,7 @@
-"""The sample submissions of a fresh site: sent with the real command line as the sample accounts, really judged.
+"""Sample submissions of a fresh site: sent with the real command line as the sample accounts, really judged.
 
-Which account sends which file is a pure function; what was sent already is asked of the site, so that a second run
-sends only what is missing.
+A pure function assigns files to accounts. The site reports the submissions that it has already, so that a second run
+sends only the missing files.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ LIBRARY: Final = Path("problems") / "library" / "kernels101"
 SEND_TIMEOUT_S: Final = 60.0
 SILENCE_S: Final = 900.0
 LOOK_EVERY_S: Final = 2.0
-UNFINISHED: Final = ("queued", "claimed", "building", "checking", "timing", "lost")  # a lost one is queued again
+UNFINISHED: Final = ("queued", "claimed", "building", "checking", "timing", "lost")  # a lost attempt is queued again
 ROUNDS: Final = 3
-SENT_AGAIN: Final = ("unmeasurable", "infra_error")  # says something about the machine, nothing about the kernel
+SENT_AGAIN: Final = ("unmeasurable", "infra_error")  # a verdict on the machine, not on the kernel
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One file that one account sends to one board; `folder` says what it should get."""
+    """A file that an account sends to a board; `folder` names the expected verdict."""
 
     account: str
     board: str
@@ -39,7 +39,7 @@ class Sample:
 
     @property
     def filename(self) -> str:
-        """What the site will call it; an account sends no two files of one name to a board."""
+        """The file's name on the site; an account sends no two files of one name to a board."""
         return self.path.name
 
     @property
@@ -48,7 +48,7 @@ class Sample:
 
 
 def plan(library: Path) -> list[Sample]:
-    """On softmax an accepted file from every account, each another as far as they go; on vectoradd one of each kind."""
+    """Plan softmax for every account, with different accepted files as far as they go, and a vectoradd of each kind."""
     softmax = _files(library / "softmax", "accepted")
     samples = [
         Sample(account, "softmax", "accepted", path) for account, path in zip(ACCOUNTS, cycle(softmax), strict=False)
@@ -63,9 +63,9 @@ def _files(problem: Path, folder: str) -> list[Path]:
 
 
 def submit_all(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
-    """Send what has no verdict yet, and print each verdict as it comes, then all of them as a table.
+    """Send samples without a verdict, print each verdict as it comes, then all of them as a table.
 
-    What a busy machine could not measure is sent again, as its competitor would.
+    A sample that a busy machine could not measure is sent again, as its competitor would do.
     """
     samples = [sample for sample in samples if sample.account in tokens]
     for _ in range(ROUNDS):
@@ -77,7 +77,7 @@ def submit_all(site: Site, samples: list[Sample], tokens: dict[str, str]) -> Non
 
 
 def send_missing(site: Site, samples: list[Sample], tokens: dict[str, str]) -> bool:
-    """Send what has no verdict yet. False: nothing was missing."""
+    """Send samples without a verdict. Return False if all have a verdict."""
     missing = [one for one in samples if one.account in tokens and not _has_verdict(site, one, tokens)]
     for sample in missing:
         _send(site, sample, tokens)
@@ -85,7 +85,7 @@ def send_missing(site: Site, samples: list[Sample], tokens: dict[str, str]) -> b
 
 
 def _watch(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
-    """Until none is under way any more, or nothing has come of any for SILENCE_S."""
+    """Wait until no sample is under way, or no verdict has come for SILENCE_S."""
     pending = [sample for sample in samples if _is_under_way(site, sample, tokens)]
     if pending:
         note(f"{len(pending)} submissions are judged one after the other; Ctrl-C ends the watching, not the judging")
@@ -108,7 +108,7 @@ def _is_under_way(site: Site, sample: Sample, tokens: dict[str, str]) -> bool:
 
 
 def _has_verdict(site: Site, sample: Sample, tokens: dict[str, str]) -> bool:
-    """Whether it was sent and came back with something about the kernel; one that is under way counts as well."""
+    """Return whether the sample was sent and has a verdict on the kernel, or is still under way."""
     row = _find(site, sample, tokens)
     return row is not None and _full(site, row, sample, tokens).get("outcome") not in SENT_AGAIN
 
@@ -138,7 +138,7 @@ def _send(site: Site, sample: Sample, tokens: dict[str, str]) -> None:
 
 
 def _find(site: Site, sample: Sample, tokens: dict[str, str]) -> Any:
-    """The account's newest submission of that file on that board, or None."""
+    """Return the account's newest submission of that file on that board, or None."""
     listed = get_json(f"{site.url}/api/v1/submissions?board={sample.board}&limit=100", tokens[sample.account])
     rows = listed["results"] if isinstance(listed, dict) else listed
     return next((row for row in rows if row["filename"] == sample.filename and row["board"] == sample.board), None)
@@ -161,7 +161,7 @@ def _print_verdicts(site: Site, samples: list[Sample], tokens: dict[str, str]) -
 
 
 def verdict(submission: dict[str, Any]) -> tuple[str, str, str]:
-    """Verdict, ratio to the baseline and rank of a submission, as text for a table."""
+    """Return verdict, ratio to the baseline and rank of a submission, as text for a table."""
     word = str(submission.get("outcome") or submission["status"])
     if reason := submission.get("reason"):
         word += f" ({reason})"

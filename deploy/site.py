@@ -40,13 +40,13 @@ DEFAULT_PORT: Final = 8000
 HEALTH_TIMEOUT_S: Final = 180.0  # a busy machine takes its time
 COMMAND_TIMEOUT_S: Final = 300.0
 PASSED_TO_RUNNER: Final = ("DOCKER_HOST", "XDG_RUNTIME_DIR", "RUNNER_LOCKS")
-QUICK_REMEASURE_S: Final = "15"  # a laptop's other programs come and go: nobody waits minutes for a calmer moment
+QUICK_REMEASURE_S: Final = "15"  # a laptop's programs come and go: a calmer moment is near, so the wait is short
 RUNNER_TOKEN: Final = re.compile(r"\bpfr_[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where the site's parts are and who runs it."""
+    """Folders, Python, user and port of the site."""
 
     state: Path
     code: Path
@@ -76,11 +76,11 @@ class Site:
         return self.secrets / "runner-cpu.env"
 
     def manage(self, *arguments: str) -> str:
-        """Run a management command as the site; its standard output. Raises SetupError with the command's message."""
+        """Run a management command as the site; return its output. Raises SetupError with the command's message."""
         return self._manage(self.env_file, self.party, arguments)
 
     def manage_as_owner(self, *arguments: str) -> str:
-        """The same as the owner of the tables, under the caller's user: for migrations."""
+        """Run a management command as the owner of the tables, under the caller's user: for migrations."""
         return self._manage(self.owner_env_file, myself(), arguments)
 
     def _manage(self, env_file: Path, user: Party, arguments: tuple[str, ...]) -> str:
@@ -102,7 +102,7 @@ class Site:
 
 
 def choose_party(python: Path) -> Party:
-    """A user of the site's own, where it can run our Python; otherwise the caller, and it is said."""
+    """Return a user of the site's own if it can run our Python; otherwise the caller, with a note."""
     if others_may_read(python):
         return party(SITE)
     note(f"the site runs as you, not as a user of its own: others may not run {python.resolve()}")
@@ -110,7 +110,7 @@ def choose_party(python: Path) -> Party:
 
 
 def choose_port(state: Path) -> int:
-    """PORT, else the port of last time, else 8000."""
+    """Return PORT, else the port of last time, else 8000."""
     remembered = state / "port"
     text = os.environ.get("PORT") or (remembered.read_text().strip() if remembered.exists() else str(DEFAULT_PORT))
     if not text.isdigit() or not 1 <= int(text) <= 65535:
@@ -133,7 +133,7 @@ def port_is_free(port: int) -> bool:
 
 
 def write_site_environment(site: Site, databases: Databases, broker_url: str) -> None:
-    """Write the site's environment, and the one for migrations."""
+    """Write the site's environment, and the environment for migrations."""
     own_folder(site.secrets, myself(), 0o711)
     secret_key = kept_secret(site.secrets / "secret.key", myself())
     static = own_folder(site.state / "static", site.party, 0o755)
@@ -163,7 +163,7 @@ def migrate(site: Site, databases: Databases) -> None:
 
 
 def write_runner_environment(site: Site, broker_url: str, image: str) -> None:
-    """The runner's file; its token is asked for once and kept there."""
+    """Write the runner's environment file; its token is requested once and kept there."""
     known = read_environment(site.runner_env_file) if site.runner_env_file.exists() else {}
     token = known.get("RUNNER_TOKEN") or _new_runner_token(site)
     values = {
@@ -191,7 +191,7 @@ def _new_runner_token(site: Site) -> str:
 
 
 def sample_accounts(site: Site) -> dict[str, dict[str, str]]:
-    """Accounts made just now, with password and token; their tokens are kept for the sample submissions."""
+    """Return accounts made just now, with password and token; their tokens are kept for the sample submissions."""
     made: dict[str, dict[str, str]] = json.loads(site.manage("sample_accounts") or "{}")
     kept = site.secrets / "sample-tokens.json"
     tokens = json.loads(kept.read_text()) if kept.exists() else {}
@@ -201,7 +201,7 @@ def sample_accounts(site: Site) -> dict[str, dict[str, str]]:
 
 
 def wait_for_health(site: Site) -> None:
-    """Until the site lists its boards."""
+    """Wait until the site lists its boards."""
     deadline = time.monotonic() + HEALTH_TIMEOUT_S
     while True:
         try:
@@ -217,7 +217,7 @@ def wait_for_health(site: Site) -> None:
 
 
 def get_json(url: str, token: str = "") -> Any:
-    """GET on our own site, past any proxy of the environment."""
+    """Send a GET request to our own site, past any proxy of the environment."""
     headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(urllib.request.Request(url, headers=headers), timeout=10) as answer:  # noqa: S310 - our own site

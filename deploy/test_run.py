@@ -1,7 +1,7 @@
-"""`make test` and `make check`: what they need is set up first, where it may be; then they run and their status counts.
+"""`make test` and `make check`: set up their requirements first, where allowed; then run, and return their status.
 
-`test` ends with pytest's summary line. Where it runs as CI (CI=true) a test that needs Docker or a browser fails when
-there is none; elsewhere such tests say that they were skipped and why.
+`test` ends with pytest's summary line. In CI (CI=true) a test that needs Docker or a browser fails without it;
+elsewhere the test is skipped with a reason.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from deploy.parties import SetupError
 from deploy.places import CHECKOUT
 
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
-# Two processes, each with a database of its own, fed in order: what is timed comes last. On two cores a third one gains
-# nothing. ARGS="-n 0": one process.
+# Two processes, each with a database of its own, fed in order: timed tests come last. On two cores a third process
+# gains no time. ARGS="-n 0": one process.
 PARALLEL: Final = ("-n", "2", "--dist", "load", "--maxschedchunk", "4")
 
-# mypy's Django plugin loads the settings; nothing connects anywhere.
+# mypy's Django plugin loads the settings; no program connects to these addresses.
 SETTINGS_FOR_MYPY: Final = {
     "SECRET_KEY": "only-for-type-checking-" + "x" * 32,
     "DATABASE_URL": "postgresql://nobody@127.0.0.1/none",
@@ -57,7 +57,7 @@ def check_commands(programs: Path) -> list[list[str]]:
 
 
 def check() -> int:
-    """All of them, also when an early one fails: one run shows everything."""
+    """Run all checks, also when an early check fails: one run shows everything."""
     failed = []
     for command in check_commands(Path(sys.executable).parent):
         name = " ".join([Path(command[0]).name, *command[1:]])

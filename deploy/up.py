@@ -92,7 +92,7 @@ def bring_up(began: float) -> None:
 
 
 def watch_samples(site: Site) -> None:
-    """Send the sample submissions and show their verdicts. Ctrl-C ends that and nothing else."""
+    """Send the sample submissions and show their verdicts. Ctrl-C ends only this."""
     try:
         with step("sample submissions"):
             submit_all(site, *_samples(site))
@@ -101,13 +101,16 @@ def watch_samples(site: Site) -> None:
 
 
 def _samples(site: Site) -> tuple[list[Sample], dict[str, str]]:
-    """What is sent, and the tokens of the accounts that send it."""
+    """Return the sample submissions, and the tokens of the accounts that send them."""
     return plan(site.code / LIBRARY), json.loads((site.secrets / "sample-tokens.json").read_text())
 
 
 def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_url: str, image: str) -> None:
-    """Returns as soon as the site answers and its runner hears doorbells. The sample submissions are sent while the
-    runner prepares its first judge: attempts go before admission tests, so nobody waits for one of these."""
+    """Start the programs; return as soon as the site answers and its runner hears doorbells.
+
+    The sample submissions are sent while the runner prepares its first judge: attempts go before admission tests, so
+    that no attempt waits for an admission test.
+    """
     write_runner_environment(site, broker_url, image)
     programs = _programs(site, image)
     seen = supervisor.log_size(RUNNER)
@@ -125,7 +128,7 @@ def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_u
 
 
 def _place() -> Site:
-    """State folder, code and party; the code copied where our parties could not read the checkout."""
+    """Return the site; its code is a copy where our parties cannot read the checkout."""
     state, code = state_folder(), code_folder()
     own_folder(state, myself(), 0o711 if is_root() else 0o700)
     if is_private():
@@ -151,7 +154,7 @@ def _refuse_taken_port(site: Site, supervisor: Supervisor) -> None:
 
 
 def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], Databases, str, str]:
-    """Start the embedded servers, unless the operator has their own; programs and the three addresses."""
+    """Start the embedded servers, unless the operator has their own; return programs and the three addresses."""
     database_url, broker_url = os.environ.get("DATABASE_URL", ""), os.environ.get("BROKER_URL", "")
     postgres = None if database_url else prepare_postgres(site.state, durable=True)
     valkey = None if broker_url else prepare_valkey(site.state)
@@ -189,7 +192,7 @@ def _wait_for_site(site: Site, supervisor: Supervisor) -> None:
 
 
 def _wait_for_runner(supervisor: Supervisor, seen: int) -> None:
-    """Until a runner that was just started hears doorbells: the log beyond `seen` bytes says so."""
+    """Wait until the log beyond `seen` bytes shows that the new runner hears doorbells."""
     deadline = time.monotonic() + RUNNER_TIMEOUT_S
     while '"listening"' not in supervisor.log_since(RUNNER, seen):
         if time.monotonic() > deadline:

@@ -3,9 +3,9 @@
     3 * size * size * 2        min(rows, 128) * cols        ceildiv(n, 64) ** 2        prod(shape) * 4
 
 Known: + - * // % ** and / where it leaves no remainder, parentheses, the case's whole numbers, booleans and lists of
-whole numbers by name, and min, max, sum, prod, len, ceildiv. Nothing else: the text is parsed by Python's own parser
-into a tree, never compiled or run. What a hostile author can cost us is bounded by the text's length and by the size
-of every number on the way, powers before they are taken.
+whole numbers by name, and min, max, sum, prod, len, ceildiv. All further syntax is refused. Python's own parser turns
+the text into a tree; the text is never compiled or run. The text's length and the size of every intermediate number
+bound the cost of a hostile expression. Powers are checked before they are computed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from problems.errors import ProblemError
 from problems.fields import shown
 from problems.spec import MAX_EXPRESSION_CHARS, Case, Problem, case_name
 
-MAX_BITS: Final = 128  # of every number on the way: far beyond any count of bytes or operations
+MAX_BITS: Final = 128  # of every intermediate number: far beyond any count of bytes or operations
 MAX_DEPTH: Final = 32
-MOST_CASES: Final = 64  # looked at where a problem is read in
+MOST_CASES: Final = 64  # checked when a problem is read in
 
 Number = int | list[int]
 
 
 class LimitError(ProblemError):
-    """An expression, or a ceiling, is not as it must be; says where, what was found, and what to write instead."""
+    """A faulty expression or ceiling; names its place, its value and the remedy."""
 
 
 def evaluate(expression: str, arguments: Mapping[str, object], where: str = "speed_of_light") -> int:
-    """The value of `expression` for one case. Raises LimitError, whose text names the expression and the way out."""
+    """Return the value of `expression` for one case. Raises LimitError, which names the expression and the way out."""
     try:
         return _whole(_Evaluator(arguments).value(_parse(expression), 0))
     except _Refused as refused:
@@ -41,8 +41,10 @@ def evaluate(expression: str, arguments: Mapping[str, object], where: str = "spe
 
 
 def must_be_computable(problem: Problem) -> None:
-    """Every declared expression, for each public or timed case that it counts for, as far as `MOST_CASES` go. Raises
-    LimitError for the first that cannot be, or is too small."""
+    """Check every declared expression for the public or timed cases that it counts for, at most `MOST_CASES` of them.
+
+    Raises LimitError for the first expression that cannot be computed or is too small.
+    """
     timed = [*problem.benchmarks, *(case for cases in problem.benchmarks_on.values() for case in cases)]
     work = {f"speed_of_light.{name}": text for name, text in problem.speed_of_light.items() if name != "flops"}
     flops = {f"speed_of_light.flops.{name}": text for name, text in problem.speed_of_light.get("flops", {}).items()}
@@ -54,7 +56,7 @@ def must_be_computable(problem: Problem) -> None:
 
 
 def _different(cases: Sequence[Case]) -> list[Case]:
-    """In more than their seeds."""
+    """Return the cases that differ in more than their seeds."""
     return list({case_name(case): case for case in cases}.values())[:MOST_CASES]
 
 
@@ -72,7 +74,7 @@ def _must_be(expression: str, cases: Sequence[Case], where: str, least: int) -> 
 
 
 class _Refused(Exception):
-    """Why, and what to write instead."""
+    """The fault of an expression and its remedy, without its place."""
 
 
 def _parse(expression: str) -> ast.expr:
@@ -80,7 +82,7 @@ def _parse(expression: str) -> ast.expr:
         raise _Refused(f"{len(expression)} characters, at most {MAX_EXPRESSION_CHARS}; count in larger steps")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as "2if": refused below, and no news for the judge's log
+            warnings.simplefilter("ignore")  # for example of "2if": refused below, and no news for the judge's log
             return ast.parse(expression.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise _Refused("is not arithmetic; write something like 4 * rows * cols") from None
@@ -162,7 +164,7 @@ def _remainder(left: int, right: int) -> int:
 
 
 def _power(base: int, exponent: int) -> int:
-    """Refused before it is taken where it could not be bounded: |base| ≥ 2 grows by a bit each time."""
+    """Return a power. Refuse it before the computation if it has no bound: |base| ≥ 2 grows by a bit each time."""
     if exponent < 0:
         raise _Refused("a negative power is no whole number; divide instead")
     if exponent > MAX_BITS or (base.bit_length() - 1) * exponent > MAX_BITS:
@@ -194,5 +196,5 @@ _FUNCTIONS: Final[dict[str, Callable[[list[int]], int]]] = {
     "sum": sum,
     "prod": _product,
     "len": len,
-    "ceildiv": math.prod,  # taken apart before: it has an order
+    "ceildiv": math.prod,  # handled before: the order of its arguments matters
 }

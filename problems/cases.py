@@ -1,6 +1,6 @@
-"""One case of a problem (the keyword arguments of `generate_input`) and the ranges that secret cases are drawn from.
+"""A case of a problem (the keyword arguments of `generate_input`), and the ranges of its secret cases.
 
-Parsing and naming only: drawing is the judge's, which alone has the randomness.
+Parsing and naming only. The judge draws, since it alone has the randomness.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from problems.fields import Fields, as_bool, as_list, as_mapping, as_number, as_
 Value: TypeAlias = int | float | str | bool | list[int]
 Case: TypeAlias = dict[str, Value]
 
-SEED: Final = "seed"  # the argument that the judge gives in place of an author
-MAX_ARGUMENTS: Final = 32  # of one case
+SEED: Final = "seed"  # the argument that the judge sets in place of an author
+MAX_ARGUMENTS: Final = 32  # of a case
 MAX_TEXT_CHARS: Final = 200  # of a text argument
 MAX_LIST_ITEMS: Final = 64  # of a list argument, and of the values to choose from
 MAX_FUZZ_CASES: Final = 64
-MIN_INT, MAX_INT = -(2**63), 2**63 - 1  # what every reader of the JSON can hold
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1  # numbers that every reader of the JSON can hold
 MAX_FLOAT: Final = 1e15  # above it a database writes a float as a whole number, and the digest would change
 _ARGUMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 @dataclass(frozen=True)
 class IntRange:
-    """A whole number from low to high, both included. `odd`: only odd ones. `log`: each octave equally likely."""
+    """A whole number from low to high, both included. `odd`: only odd numbers. `log`: each octave equally likely."""
 
     low: int
     high: int
@@ -46,7 +46,7 @@ Choice: TypeAlias = tuple[Value, ...] | IntRange
 
 @dataclass(frozen=True)
 class Fuzz:
-    """Secret cases: `cases` of them, each argument drawn from its choice by the judge."""
+    """Secret cases: their number, and a choice for each argument, from which the judge draws."""
 
     args: dict[str, Choice]
     cases: int
@@ -74,7 +74,7 @@ class Fuzz:
 
 
 def case_name(case: Mapping[str, Value]) -> str:
-    """What people see: `cols=4096 rows=512`, sorted, without the seed. Two cases of one shape share a name."""
+    """Return a case's public name: `cols=4096 rows=512`, sorted, without the seed. Cases of a shape share a name."""
     parts = [f"{name}={_plain(value)}" for name, value in sorted(case.items()) if name != SEED]
     return " ".join(parts) or "default"
 

@@ -1,4 +1,4 @@
-"""The directives in the comment lines at the top of a submission: where the file wants to go. Pure.
+"""Directives in the comment lines at the top of a submission: the board, hardware and licence of the file. Pure.
 
     #!PHOTOFINISH leaderboard softmax
     #!POPCORN gpu H200
@@ -26,7 +26,7 @@ EXPECTED: Final = "; write “leaderboard NAME”, “gpu NAME”, “gpus NAME 
 
 
 class DirectiveError(ValueError):
-    """A directive that cannot be meant; `line` is the line as it stands in the file."""
+    """A contradictory or malformed directive; `line` is the line as it stands in the file."""
 
     def __init__(self, line: str, message: str) -> None:
         super().__init__(message)

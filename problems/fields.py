@@ -1,6 +1,6 @@
-"""Typed, bounded access to one mapping that came from outside (YAML or JSON); every failure names the field.
+"""Typed, bounded access to a mapping from outside (YAML or JSON); every failure names the field.
 
-Owns nothing. Always true: what these functions return has the type and lies in the range that was asked for.
+Owns no state. Always true: values that these functions return have the requested type and lie in the requested range.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MAX_SAID_CHARS: Final = 500  # of a message in a report
 MAX_EXPRESSION_CHARS: Final = 500
 _NO_TEXT: Final = re.compile(r"[\x00\ud800-\udfff]")
 _UNSEEN_KINDS: Final = ("Cc", "Cf", "Co", "Zl", "Zp")  # control, formatting, private characters, line breaks
-_JOINERS: Final = "\u200c\u200d"  # which some scripts and emoji are spelt with
-# Neither spaces nor marks to Unicode, and nothing to the eye: default ignorable code points, and a cell without dots.
+_JOINERS: Final = "\u200c\u200d"  # some scripts and emoji need them
+# Neither spaces nor marks to Unicode, and invisible: default ignorable code points, and a cell without dots.
 _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
@@ -29,7 +29,7 @@ _EXPRESSION: Final = re.compile(r"[A-Za-z0-9_+\-*/%(). ,]+")
 
 
 def shown(value: object) -> str:
-    """The value as a message shows it: never more than a line."""
+    """Return the value for a message: at most a line."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a number of thousands of digits, lists a thousand deep
@@ -38,7 +38,7 @@ def shown(value: object) -> str:
 
 
 def said(text: str) -> str:
-    """Text with words of somebody's in it, for reports: printable and never longer than a few lines."""
+    """Return text that may quote a stranger, for reports: printable and at most a few lines long."""
     plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return plain if len(plain) <= MAX_SAID_CHARS else plain[:MAX_SAID_CHARS] + "…"
 
@@ -76,7 +76,7 @@ def as_text(value: object, where: str, most: int, *, empty_ok: bool = True) -> s
 
 
 def as_line(value: object, where: str, most: int, *, empty_ok: bool = False) -> str:
-    """Text that people tell apart by looking at it: one line, and nothing that cannot be seen or turns words around."""
+    """Return text that people tell apart by its looks: one line, without invisible characters or reversed words."""
     text = as_text(value, where, most, empty_ok=empty_ok)
     for place, char in enumerate(text, 1):
         if (unicodedata.category(char) in _UNSEEN_KINDS and char not in _JOINERS) or _BLANK.match(char):
@@ -118,7 +118,7 @@ def as_bool(value: object, where: str) -> bool:
 
 
 def as_expression(value: object, where: str) -> str:
-    """Arithmetic over a case's arguments: here only its letters and length; arithmetic.py has its grammar."""
+    """Return arithmetic over a case's arguments; only letters and length are checked, arithmetic.py has the grammar."""
     text = shown(value) if isinstance(value, int) and not isinstance(value, bool) else value
     text = as_text(text, where, MAX_EXPRESSION_CHARS)
     if not _EXPRESSION.fullmatch(text):
@@ -127,7 +127,7 @@ def as_expression(value: object, where: str) -> str:
 
 
 class Fields:
-    """One mapping, read key by key. `prefix` stands before each field's name in messages ("fuzz.")."""
+    """A mapping, read key by key. `prefix` stands before each field's name in messages ("fuzz.")."""
 
     def __init__(self, data: object, name: str, *, prefix: str = "") -> None:
         self.data = as_mapping(data, name)
@@ -142,12 +142,12 @@ class Fields:
         return parse(self.data[key], self.where(key))
 
     def optional(self, key: str, parse: Callable[[object, str], T], default: T) -> T:
-        """The default also stands for an explicit null: `gpus:` with nothing after it."""
+        """Parse an optional field. The default also stands for an explicit null: `gpus:` without a value."""
         value = self.data.get(key)
         return default if value is None else parse(value, self.where(key))
 
     def mapping(self, key: str) -> dict[str, Any]:
-        """An optional mapping; {} when it is missing."""
+        """Return an optional mapping; {} when it is missing."""
         value = self.data.get(key)
         return {} if value is None else as_mapping(value, self.where(key))
 

@@ -1,7 +1,7 @@
-"""How the file of a `lang: cu` problem is compiled: `config` of its task.yml as one frozen value. Pure.
+"""Compilation of the file of a `lang: cu` problem: `config` of its task.yml as a frozen value. Pure.
 
-A problem's author chooses among the flags below; a flag for the other compiler is left out when it is the turn of this
-one: nvcc where the hardware is a GPU, g++ where it is `cpu` (the same file, as C++).
+A problem's author chooses among the flags below. Each compiler gets only the flags that it knows: nvcc where the
+hardware is a GPU, g++ where it is `cpu` (the same file, as C++).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _VALUE: Final = re.compile(r"[A-Za-z0-9_.+-]{0,64}")
 
 @dataclass(frozen=True)
 class Build:
-    """`sources`: files that are compiled beside the submission. Raises ProblemError, naming the field, in `from_*`."""
+    """Compiler settings. `sources`: files compiled beside the submission. `from_*` raise ProblemError for a field."""
 
     sources: tuple[str, ...] = ()
     defines: dict[str, str] = field(default_factory=dict)
     compile_flags: tuple[str, ...] = DEFAULT_FLAGS
 
     def flags(self, compiler: str) -> list[str]:
-        """For `g++` or `nvcc`, defines among them."""
+        """Return the flags for `g++` or `nvcc`, defines among them."""
         fit = [flag for flag in self.compile_flags if _FLAG[compiler].fullmatch(flag)]
         return [*fit, *(f"-D{name}={value}" if value else f"-D{name}" for name, value in self.defines.items())]
 
@@ -68,7 +68,7 @@ class Build:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], submission_name: str) -> Build:
-        """Of a task.yml: `sources` there also names the submission, and maybe the set's own evaluator."""
+        """Parse a task.yml, where `sources` also names the submission, and maybe the set's own evaluator."""
         folders = as_list(config.get("include_dirs") or [], "config.include_dirs", MAX_FLAGS)
         if any(folder not in ("", ".", "./") for folder in folders):
             raise ProblemError("config.include_dirs", f"{shown(folders)}; a problem's files lie in one folder")

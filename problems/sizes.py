@@ -1,8 +1,8 @@
 """Sizes of a case's inputs, read from the text of a reference without running it. Pure.
 
-An estimate: it adds up the tensors that `generate_input` or `get_inputs` makes by torch's own functions with
-shapes that arithmetic over the case's arguments and the file's constants gives. An import can then say that a case is
-too large for a hardware before any runner tries it. Where no shape can be read, nothing is said.
+An estimate: it adds up the tensors that `generate_input` or `get_inputs` makes by torch's own functions with shapes
+that arithmetic over the case's arguments and the file's constants gives. An import can then report a case as too large
+for a hardware before any runner tries it. Where no shape can be read, there is no estimate.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from problems.spec import MODEL, Problem, case_name
 
 MIB: Final = 1 << 20
 CPU_INPUT_BYTES: Final = 256 * MIB  # room for the inputs of one case beside a judge on `cpu`
-GPU_INPUT_SHARE: Final = 16  # of a GPU's memory one part of so many is room for inputs
-# Memory of GPUs in GiB, as their makers state it; hardware with another name is not looked at.
+GPU_INPUT_SHARE: Final = 16  # this part (one sixteenth) of a GPU's memory is room for inputs
+# Memory of GPUs in GiB, as their makers state it; hardware with any different name is not checked.
 GPU_GIB: Final = {
     "A100": 40,
     "H100": 80,
@@ -85,7 +85,7 @@ def _input_bytes(tree: ast.Module | None, function: str, case: Mapping[str, Any]
 
 
 def _constants(statements: list[ast.stmt], known: dict[str, Any]) -> dict[str, Any]:
-    """Return `known` with the whole numbers and lists of them that plain assignments at this level give names."""
+    """Return `known` with the names that plain assignments at this level give to whole numbers and lists of them."""
     known = dict(known)
     for statement in statements[:_MOST_STATEMENTS]:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -107,7 +107,7 @@ def _made_by_torch(function: ast.FunctionDef) -> Iterator[ast.Call]:
 
 
 def _bytes_of(call: ast.Call, known: Mapping[str, Any]) -> int:
-    """Return 0 where the shape cannot be read."""
+    """Return the bytes of a call's tensor, or 0 where the shape cannot be read."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     given: list[ast.expr] = list(call.args)
     keywords = {word.arg: word.value for word in call.keywords}
@@ -137,7 +137,7 @@ def _shape(node: ast.expr, known: Mapping[str, Any]) -> list[int] | None:
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> int | list[int] | None:
-    """Return the whole number or the list of them that an expression stands for; None where it cannot be read."""
+    """Return the value of an expression, a whole number or a list of them; None where it cannot be read."""
     if isinstance(node, ast.Name) and isinstance(known.get(node.id), list):
         return list(known[node.id])
     if isinstance(node, ast.Tuple | ast.List):
@@ -152,7 +152,7 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> int | list[int] | None:
 def _parse(source: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of string escapes in other people's code
+            warnings.simplefilter("ignore")  # of string escapes in organisers' code
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

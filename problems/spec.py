@@ -1,8 +1,8 @@
-"""A problem as one frozen value, its JSON bundle and its digest: what the site stores and a job carries to a runner.
+"""A problem as a frozen value, with its JSON bundle and digest: the site stores it, and a job carries it to a runner.
 
 Standard library only. Always true of a Problem made by `from_bundle`: every text, size, time and name is within the
 limits below, and `from_bundle(problem.to_bundle()) == problem`. Two problems are the same exactly when their digests
-are. Nothing here executes problem code.
+are. This module executes no problem code.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 BUNDLE_VERSION: Final = 1
 MAX_BUNDLE_BYTES: Final = 1_000_000  # of canonical JSON
 MAX_FILES: Final = 64
-MAX_CASES: Final = 256  # tests, benchmarks and secret cases together: what one report can hold
+MAX_CASES: Final = 256  # tests, benchmarks and secret cases together; the capacity of one report
 MAX_TIMEOUT_S: Final = 3600.0
 DEFAULT_TIMEOUT_S: Final = 180.0
 MAX_GPUS: Final = 32
@@ -82,14 +82,17 @@ GPU_LANGUAGES: Final = ("cuda", "triton", "hip", "cute", "cutlass", "tilelang", 
 
 
 def needs_gpu(language: str) -> bool:
-    """Does starter code in this language run on a GPU alone?"""
+    """Return whether starter code in this language runs only on a GPU."""
     return language.lower().startswith(GPU_LANGUAGES)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem. `files` are all task files but the submission and the evaluator; `unsupported` says why it cannot
-    be judged here ("" when it can); `warnings` are for its author and are no part of the bundle."""
+    """A problem.
+
+    `files` are all task files but the submission and the evaluator. `unsupported` is the reason why this judge cannot
+    judge it ("" if it can). `warnings` are for its author and no part of the bundle.
+    """
 
     slug: str
     title: str
@@ -112,7 +115,7 @@ class Problem:
     tolerance: Tolerance | None = None
     precision: Precision | None = None
     baseline: str | None = None  # source text; None: the reference is the baseline
-    untuned_on: tuple[str, ...] = ()  # hardware on which the baseline is nobody's best: it scales times, and no more
+    untuned_on: tuple[str, ...] = ()  # hardware without a tuned baseline: there the baseline only scales times
     speed_of_light: dict[str, Any] = field(default_factory=dict)
     level: int | None = None
     tags: tuple[str, ...] = ()
@@ -125,7 +128,7 @@ class Problem:
         return "sha256:" + hashlib.sha256(_canonical(self.to_bundle())).hexdigest()
 
     def on(self, hardware: str) -> Problem:
-        """The question that is asked on this hardware: the cases that are timed there, and nothing of others'."""
+        """Return the problem as this hardware has it: with the cases timed there, without the other hardware's."""
         if not self.benchmarks_on and not self.untuned_on:
             return self
         cases = self.benchmarks_on.get(hardware, self.benchmarks)
@@ -133,7 +136,7 @@ class Problem:
         return replace(self, benchmarks=cases, benchmarks_on={}, untuned_on=untuned)
 
     def is_tuned_on(self, hardware: str) -> bool:
-        """Is the baseline somebody's best there, so that whoever is far faster needs a second look?"""
+        """Return whether the baseline is a tuned best there, so that a far faster kernel needs a second look."""
         return self.baseline is not None and hardware not in self.untuned_on
 
     def to_bundle(self) -> dict[str, Any]:
@@ -164,14 +167,14 @@ class Problem:
             "tags": list(self.tags),
             "unsupported": self.unsupported,
             **({} if self.build is None else {"build": self.build.to_json()}),
-            **({} if self.interface == FUNCTION else {"interface": self.interface}),  # others keep their digest
+            **({} if self.interface == FUNCTION else {"interface": self.interface}),  # a function keeps its digest
             **({"benchmarks_on": timed_on} if timed_on else {}),
             **({"untuned_on": list(self.untuned_on)} if self.untuned_on else {}),
         }
 
     @classmethod
     def from_bundle(cls, data: object, *, warnings: tuple[str, ...] = ()) -> Problem:
-        """Raises ProblemError, naming the field, for anything that is missing, mistyped, unsafe or too large."""
+        """Parse a bundle. Raises ProblemError, naming the field, for a missing, mistyped, unsafe or too large value."""
         fields = Fields(data, "bundle")
         _check_version(fields)
         fields.only(_KEYS)
@@ -230,7 +233,7 @@ def _check_size(problem: Problem) -> None:
 
 
 def _check_together(problem: Problem) -> None:
-    """What no single field can say."""
+    """Check rules that involve several fields."""
     if problem.submission_name in problem.files:
         raise ProblemError("files", f"{problem.submission_name} is the submission's own name; call the task file else")
     timed = max(map(len, (problem.benchmarks, *problem.benchmarks_on.values())))
@@ -284,7 +287,7 @@ def _check_build(problem: Problem) -> None:
 
 
 def in_python(problem: Problem) -> Problem:
-    """The same question, for an answer in Python: what a `lang: cu` problem's own reference is."""
+    """Return the same problem for an answer in Python, the language of a `lang: cu` problem's own reference."""
     if problem.build is None:
         return problem
     return replace(problem, lang="py", build=None, submission_name="submission.py")
@@ -329,7 +332,7 @@ def as_words(value: object, where: str, most: int) -> tuple[str, ...]:
 
 
 def _speed_of_light(value: object, where: str) -> dict[str, Any]:
-    """Expressions over a case's arguments: here only their letters and lengths; arithmetic.py has their grammar."""
+    """Parse expressions over a case's arguments: only their letters and lengths; arithmetic.py has their grammar."""
     fields = Fields(value, where, prefix=f"{where}.")
     fields.only(frozenset({*_TRAFFIC, "flops"}))
     found: dict[str, Any] = {key: fields.required(key, as_expression) for key in _TRAFFIC if key in fields.data}

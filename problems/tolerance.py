@@ -1,4 +1,4 @@
-"""How far an output may lie from what was expected, and how precise its arithmetic must be.
+"""Permitted distance of an output from the expected output, and required precision of its arithmetic.
 
 Plain numbers, no arithmetic on tensors: the judge compares. Used where a problem brings no `check_implementation`.
 """
@@ -18,7 +18,7 @@ FORMATS: Final = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp8_e4m3", "fp
 
 @dataclass(frozen=True)
 class Tolerance:
-    """An element passes when |got − expected| ≤ atol + rtol · |expected|. Non-finite ones must match exactly."""
+    """An element passes when |got − expected| ≤ atol + rtol · |expected|. Non-finite elements must match exactly."""
 
     rtol: float
     atol: float
@@ -36,10 +36,10 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Precision:
-    """Number formats a submission may compute in, and the relative L2 error that still counts as one of them.
+    """Number formats that a submission may compute in, and the relative L2 error that still counts as legal.
 
     `reduction`: about how many terms are added up behind one output element, as arithmetic over the case's arguments
-    ("rows * cols"); "" where the judge is to find out. An error model needs it where no tolerance is declared.
+    ("rows * cols"); "" where the judge finds out. An error model needs it where no tolerance is declared.
     `strict`: the admission test refuses the problem where its own tolerance accepts half precision.
     """
 
@@ -49,7 +49,7 @@ class Precision:
     strict: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Keys that a problem does not declare are left out, so that its digest stays."""
+        """Return the JSON form. It leaves out keys that a problem does not declare, so that its digest stays."""
         declared: dict[str, Any] = {"reduction": self.reduction} if self.reduction else {}
         declared |= {"strict": True} if self.strict else {}
         return {"legal": list(self.legal), "max_relative_l2": self.max_relative_l2, **declared}

@@ -1,8 +1,8 @@
-"""The life of one container: create, attach, watch, freeze, kill, remove, reap. The only user of Docker's SDK here.
+"""Life of one container: create, attach, watch, freeze, kill, remove, reap. The only user of Docker's SDK here.
 
-Owns the container, its socket folder, the thread that drains its output and the memory that it prints into once it has
-a job. Always true: the program inside learns nothing from here but one socket; its output is capped and can never block
-or fill the host; what it prints with a job in it costs nobody else anything.
+A Container owns its socket folder, the thread that drains its output, and the memory that it prints into once it has a
+job. Always true: this module gives the program inside nothing but one socket. The program's output is capped and can
+never block or fill the host. While it has a job, only the container itself pays for its output.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from sandbox.freezer import Freezer, find_freezer
 from sandbox.policy import LABEL, Policy, container_options
 
 KEEP_BYTES: Final = 64_000  # of the beginning and of the end of each stream
-FLOOD_BYTES: Final = 16_000_000  # over this, all streams together, the container is killed
+FLOOD_BYTES: Final = 16_000_000  # above this, over all streams together, the container is killed
 FOLDER_PREFIX: Final = "photofinish-"
 FOLDER: Final = re.compile(r"photofinish-([a-z0-9-]+)-[a-z0-9_]{8}")  # the owner, then tempfile's own letters
-FRAME_HEADER: Final = struct.Struct(">BxxxI")  # Docker's attach stream: which stream, how many bytes
+FRAME_HEADER: Final = struct.Struct(">BxxxI")  # Docker's attach stream: number of the stream, number of bytes
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How a container ended. `code` is the exit status; 128 + n after signal n."""
+    """End of a container. `code` is the exit status; 128 + n after signal n."""
 
     code: int
     oom_killed: bool
@@ -50,7 +50,7 @@ class Exit:
 
 
 class Capture:
-    """The first and the last KEEP_BYTES of a stream, and how much there was."""
+    """The first and the last KEEP_BYTES of a stream, and its total size."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -68,7 +68,7 @@ class Capture:
             del self._tail[:-KEEP_BYTES]
 
     def text(self) -> str:
-        """Decoded for a person to read: control characters gone, the cut marked."""
+        """Return text for a person to read: control characters gone, the cut marked."""
         left_out = self.total - len(self._head) - len(self._tail)
         head, tail = bytes(self._head), bytes(self._tail)
         if left_out:  # cut where lines end
@@ -79,13 +79,15 @@ class Capture:
 
 
 class Paper:
-    """A file in memory that a stream goes to. Its pages are charged to the writer, and a write wakes nobody: at a pipe
-    of Docker's, shim and engine work (byte by byte 0.7 s in a second, a line every 10 ms 0.03 s), and what is measured
-    meanwhile would be void for their load, at the writer's will."""
+    """A file in memory that a stream is redirected to. The writer pays for its pages, and a write wakes no process.
+
+    With a pipe of Docker's, shim and engine do work (byte by byte 0.7 s in a second, a line every 10 ms 0.03 s). Their
+    load would void the concurrent measurement, at the writer's will.
+    """
 
     def __init__(self) -> None:
         self._fd = os.memfd_create("printed")
-        self.fd = os.open(f"/proc/self/fd/{self._fd}", os.O_WRONLY | os.O_APPEND)  # the writer's: its flags are its own
+        self.fd = os.open(f"/proc/self/fd/{self._fd}", os.O_WRONLY | os.O_APPEND)  # for the writer, with its own flags
         self._sealed: str | None = None
 
     @property
@@ -93,7 +95,7 @@ class Paper:
         return os.fstat(self._fd).st_size
 
     def seal(self) -> None:
-        """What is written from now on is not read any more."""
+        """Ignore all later writes."""
         self._sealed = self.text()
 
     def text(self) -> str:
@@ -104,24 +106,24 @@ class Paper:
         return taken.text()
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Close both descriptors. Safe to call twice."""
         for fd in {self._fd, self.fd} - {-1}:
             os.close(fd)
         self._fd = self.fd = -1
 
 
 def connect(timeout_s: float = 60) -> docker.DockerClient:
-    """A client of the local Docker Engine; raises DockerMissing with what to do."""
+    """Return a client of the local Docker Engine. Raises DockerMissing with the remedy."""
     try:
         client = docker.from_env(timeout=int(timeout_s))
         client.ping()
-    except (docker.errors.DockerException, OSError, ValueError) as err:  # ValueError: an address that is none
+    except (docker.errors.DockerException, OSError, ValueError) as err:  # ValueError: a malformed address
         raise DockerMissing(_no_engine(err)) from None
     return client
 
 
 def _no_engine(err: Exception) -> str:
-    """What to do about it: this user's rights, the engine, or the address that is set."""
+    """Return the error with its remedy: this user's rights, the engine, or the address that is set."""
     if "Permission denied" in str(err):
         return "this user may not use the Docker Engine: join the group `docker` (usermod -aG), then sign in anew"
     remedy = "install docker.io and start dockerd; where DOCKER_HOST is set, correct that address, or unset it"
@@ -129,7 +131,7 @@ def _no_engine(err: Exception) -> str:
 
 
 def image_id(client: docker.DockerClient, name: str) -> str:
-    """The image that a name stands for now. Raises ImageMissing, SandboxError."""
+    """Return the image that a name stands for now. Raises ImageMissing, SandboxError."""
     try:
         return str(client.images.get(name).id)
     except docker.errors.ImageNotFound:
@@ -139,7 +141,7 @@ def image_id(client: docker.DockerClient, name: str) -> str:
 
 
 def reap(client: docker.DockerClient, owner: str) -> int:
-    """Remove every container and folder that an earlier process of this owner left behind; how many containers."""
+    """Remove containers and folders that an earlier process of this owner left behind; return the container count."""
     left = client.containers.list(all=True, ignore_removed=True, filters={"label": f"{LABEL}={owner}"})
     for container in left:
         with contextlib.suppress(docker.errors.APIError):
@@ -152,13 +154,13 @@ def reap(client: docker.DockerClient, owner: str) -> int:
 
 
 def owners(client: docker.DockerClient) -> set[str]:
-    """Who has containers on this engine, running or not, or folders of containers on this host."""
+    """Return the owners of containers on this engine, running or not, and of container folders on this host."""
     every = client.containers.list(all=True, ignore_removed=True, filters={"label": LABEL})
     return {str(one.labels[LABEL]) for one in every} | set(_folders().values())
 
 
 def _folders() -> dict[Path, str]:
-    """This user's folders for the sockets of containers, each with its owner."""
+    """Return this user's folders for the sockets of containers, each with its owner."""
     found = {}
     for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         named = FOLDER.fullmatch(path.name)
@@ -170,12 +172,12 @@ def _folders() -> dict[Path, str]:
 
 
 def open_process(pid: int, container_id: str) -> int:
-    """A descriptor of a container's process; -1 where that is gone, or its number is another program's by now."""
+    """Return a descriptor of a container's process, or -1 if it is gone or another program has its number by now."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:
         return -1
-    try:  # asked after the descriptor is open: from then on the number cannot change its process unnoticed
+    try:  # the check follows the open: from then on the number cannot change its process unnoticed
         ours = container_id in Path(f"/proc/{pid}/cgroup").read_text()
     except OSError:
         ours = False
@@ -186,7 +188,7 @@ def open_process(pid: int, container_id: str) -> int:
 
 
 def _thaw_by_id(attrs: dict[str, Any]) -> None:
-    """A frozen process cannot die: thaw what a killed judge left frozen."""
+    """Kill and thaw a container that a killed judge left frozen: a frozen process cannot die."""
     pid = int(attrs.get("State", {}).get("Pid") or 0)
     descriptor = open_process(pid, attrs["Id"]) if pid else -1
     if descriptor < 0:
@@ -207,8 +209,8 @@ class Container:
         self._owner = owner
         self.policy = policy
         self.freezer: Freezer | None = None
-        self.stdout, self.stderr = Capture(), Capture()  # until it has a job
-        self._papers = Paper(), Paper()  # from then on
+        self.stdout, self.stderr = Capture(), Capture()  # until the container has a job
+        self._papers = Paper(), Paper()  # after that
         self._flooded = False
         self.pid = 0  # of the first program inside, as the host sees it
         self._pidfd = -1
@@ -221,7 +223,7 @@ class Container:
     # -- birth ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Create, attach, start. The program inside is running when this returns; it may not have connected yet."""
+        """Create, attach, start. When this returns, the program inside runs but may not have connected yet."""
         self._open_door()
         options = container_options(self.policy, socket_folder=self._folder, owner=self._owner)
         options["ulimits"] = [docker.types.Ulimit(**limit) for limit in options["ulimits"]]
@@ -249,7 +251,7 @@ class Container:
             os.chmod(path, 0o600)
         else:  # the peer's credentials are checked either way
             os.chmod(path, 0o666)  # noqa: S103
-        os.chmod(self._folder, 0o711)  # noqa: S103  traversed by the container's uid, listed by nobody
+        os.chmod(self._folder, 0o711)  # noqa: S103  the container's uid may traverse it; no user may list it
         self._listener.listen(1)
 
     def _attach(self) -> None:
@@ -259,7 +261,7 @@ class Container:
         self._reader.start()
 
     def accept(self, deadline_ns: int) -> socket.socket:
-        """The one connection of the program inside, its credentials checked; then the door is gone for good."""
+        """Return the one connection of the program inside, its credentials checked, and remove the socket for good."""
         while True:
             ready, _, _ = select.select([self._listener], [], [], 0.05)
             if ready:
@@ -277,7 +279,7 @@ class Container:
         return connection
 
     def _host_uid(self) -> int:
-        """The container's uid as the host sees it: another number where Docker remaps users."""
+        """Return the container's uid as the host sees it: a different number where Docker remaps users."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(status.split("\nUid:")[1].split()[0])
 
@@ -288,7 +290,7 @@ class Container:
     # -- life ----------------------------------------------------------------------------------------------------
 
     def alive(self) -> bool:
-        """Cheap: a poll of a descriptor and two sizes. A flooded container counts as dead."""
+        """Return whether it runs, by a poll and two sizes, which is cheap. A flooded container counts as dead."""
         if self._pidfd < 0:
             return False
         if not self._flooded and sum(paper.size for paper in self._papers) > FLOOD_BYTES:
@@ -298,8 +300,10 @@ class Container:
         return not select.select([self._pidfd], [], [], 0)[0]
 
     def attached(self) -> bool:
-        """Alive, and its output still comes through, as long as it has no job: a Docker Engine that ended would cut it
-        off."""
+        """Return whether it is alive and its output still comes through, for a container without a job.
+
+        A Docker Engine that ended would cut the output off.
+        """
         return self.alive() and self._reader is not None and self._reader.is_alive()
 
     def freeze(self) -> None:
@@ -311,25 +315,25 @@ class Container:
             self.freezer.thaw()
 
     def never_freeze(self) -> None:
-        """From now on freezing does nothing: as on a host whose control groups this process may not write."""
+        """Turn freezing off, as on a host whose control groups this process may not write."""
         if self.freezer is not None:
             self.freezer.close()
             self.freezer = None
 
     @property
     def printed(self) -> tuple[int, int]:
-        """Descriptors of what it prints into once it has a job."""
+        """Descriptors of the files that the container prints into once it has a job."""
         return self._papers[0].fd, self._papers[1].fd
 
     def stop_logs(self) -> None:
-        """What is printed from now on is not kept."""
+        """Discard all later output."""
         for paper in self._papers:
             paper.seal()
 
     def _drain(self) -> None:
-        """Read Docker's framed output until it ends; over FLOOD_BYTES kill, and throw away what is still in the pipes.
+        """Read Docker's framed output until it ends. Above FLOOD_BYTES kill, and discard the rest in the pipes.
 
-        Always to the end: the engine cannot finish with a container while somebody attached does not read.
+        Always read to the end: the engine cannot finish with a container while an attached client does not read.
         """
         raw = getattr(self._output, "_sock", self._output)
         buffer, stream, missing = bytearray(), 0, 0
@@ -359,23 +363,24 @@ class Container:
     def _signal_kill(self) -> None:
         try:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        except PermissionError:  # not root: the engine does it
+        except PermissionError:  # not root: let the engine kill it
             with contextlib.suppress(docker.errors.APIError):
                 self._handle.kill()
         except OSError:
             pass  # already gone
 
     def kill(self) -> None:
-        """SIGKILL to all of it, then thaw: a frozen process takes the signal only when it runs again."""
+        """Send SIGKILL to the whole container, then thaw: a frozen process takes the signal only when it runs again."""
         if self._pidfd >= 0:
             self._signal_kill()
         with contextlib.suppress(OSError):
             self.thaw()
 
     def wait_dead(self, timeout_s: float = 10) -> bool:
-        """Until nothing of it runs and its output is read; call only when it is dead or killed. False: it still runs.
+        """Wait until the container is dead and its output is read; return False if it still runs.
 
-        Its first program is the last to go: the kernel ends every other process of the PID namespace before.
+        Call this only when it is dead or killed. Its first program ends last: before that the kernel ends every other
+        process of the PID namespace.
         """
         dead = self._pidfd < 0 or bool(select.select([self._pidfd], [], [], timeout_s)[0])
         if self._reader is not None:
@@ -383,7 +388,7 @@ class Container:
         return dead
 
     def wait_exit(self, timeout_s: float = 10) -> Exit:
-        """How it ended, as the engine says it a little later; call only when it is dead or killed."""
+        """Return the exit status that the engine reports a little later. Call only when it is dead or killed."""
         self.wait_dead(timeout_s)
         deadline = time.monotonic() + timeout_s
         while True:

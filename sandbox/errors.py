@@ -1,4 +1,4 @@
-"""What can go wrong around a container: nothing here is the submission's fault."""
+"""Errors of the container machinery; none of them is the submission's fault."""
 
 
 class SandboxError(Exception):
@@ -6,8 +6,8 @@ class SandboxError(Exception):
 
 
 class DockerMissing(SandboxError):
-    """No Docker Engine answers; the text says what to install or start."""
+    """No Docker Engine answers; the text names what to install or start."""
 
 
 class ImageMissing(SandboxError):
-    """The sandbox image is not on this host; the text says how to build it."""
+    """The sandbox image is not on this host; the text explains how to build it."""

@@ -1,6 +1,6 @@
 """Stopping every thread of a container at once, through its control group (version 1 or 2).
 
-Root opens the files; without the right to write them `find_freezer` answers None and the judge says "not certified".
+Root can open the files. Without write access `find_freezer` returns None, and the judge reports "not certified".
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Freezer:
         self._wait_for(self._frozen)
 
     def thaw(self) -> None:
-        """Returns when thawing has begun; the threads run as the scheduler finds time."""
+        """Begin to thaw; the threads run as the scheduler finds time."""
         os.pwrite(self._control, self._thaw_word, 0)
 
     def _wait_for(self, wanted: bytes) -> None:
         give_up = time.monotonic() + GIVE_UP_S
         while wanted not in os.pread(self._state, 256, 0):
-            os.sched_yield()  # to a thread on this very core that is still to stop: the oracle's may be
+            os.sched_yield()  # to a thread that has yet to stop and may be on this very core, such as the oracle's
             if time.monotonic() > give_up:
                 raise TimeoutError(f"the control group did not become {wanted.decode()!r} in {GIVE_UP_S} s")
 
@@ -53,7 +53,7 @@ class Freezer:
 
 
 def find_freezer(pid: int, root: Path = CGROUP_ROOT) -> Freezer | None:
-    """The freezer of the control group that `pid` is in; None where there is none that this process may write."""
+    """Return the freezer of `pid`'s control group, or None if this process may not write it."""
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
         return _version_two(lines, root) or _version_one(lines, root)
@@ -62,7 +62,7 @@ def find_freezer(pid: int, root: Path = CGROUP_ROOT) -> Freezer | None:
 
 
 def _version_two(lines: list[str], root: Path) -> Freezer | None:
-    """Also on hybrid hosts, where version 2 is mounted beside version 1 under `unified`."""
+    """Find a version 2 freezer, also on hybrid hosts, which mount version 2 beside version 1 under `unified`."""
     for line in lines:
         if line.startswith("0::/") and len(line) > len("0::/"):
             for base in (root, root / "unified"):

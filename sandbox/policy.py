@@ -1,7 +1,7 @@
-"""What a container may do: a frozen value, and a pure function from it to Docker's options.
+"""Limits of a container: a frozen value, and a pure function from it to Docker's options.
 
-Every limit of the sandbox stands here, once. What the options must contain is pinned by one test an option
-(tests/sandbox/test_policy.py); that they bite is shown by tests/attacks.
+Every limit of the sandbox stands here, once. For each option one test pins its contents
+(tests/sandbox/test_policy.py); tests/attacks shows that the limits hold.
 
 Pure.
 """
@@ -14,37 +14,38 @@ from typing import Any, Final
 
 MIB: Final = 1 << 20
 
-SOCKET_FOLDER: Final = "/run/judge"  # the only thing of the host that a container sees, but for a GPU's stack
+SOCKET_FOLDER: Final = "/run/judge"  # the only part of the host that a container sees, but for a GPU's stack
 HARNESS: Final = "/opt/photofinish/harness.py"
 ORACLE: Final = "/opt/photofinish/oracle.py"
 INTERPRETER: Final = "/opt/venv/bin/python"
-PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; what is printed comes out at once, since nothing ends in peace
-LABEL: Final = "photofinish.runner"  # value: whose containers these are, so that only its owner reaps them
+PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; unbuffered, since containers end by a kill
+LABEL: Final = "photofinish.runner"  # its value is the owner, so that an owner reaps only its own containers
 
-CORE_BYTES: Final = 1  # the kernel's word for no core dump, not even into a helper; 0 would start the host's helper
+CORE_BYTES: Final = 1  # the kernel's value for no core dump, not even to a helper; with 0 the host's helper starts
 ENVIRONMENT: Final = {
-    "HOME": "/tmp",  # noqa: S108  the container's own
+    "HOME": "/tmp",  # noqa: S108  inside the container
     "LANG": "C.UTF-8",
     "PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin",
     "USER": "sandbox",  # torch's compiler asks for the user's name, which no /etc/passwd has
 }
 SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
 
-TOOLKIT, CDI, HOST = "toolkit", "cdi", "host"  # where a GPU's containers have their CUDA stack from: Gpu
+TOOLKIT, CDI, HOST = "toolkit", "cdi", "host"  # source of the CUDA stack of a GPU's containers: Gpu
 CDI_KIND: Final = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU in a container. Two ways to a CUDA stack: the image has it but for the driver, which Docker hands over
-    as the NVIDIA container toolkit says, by the toolkit's hook (`toolkit`) or a specification that it wrote (`cdi`,
-    Container Device Interface; Engine 25 and later); or the `host`'s own folders are mounted read-only into an image of
-    empty mount points.
+    """A GPU in a container, and the source of its CUDA stack.
+
+    Either the image has the stack but for the driver. Docker hands over the driver as the NVIDIA container toolkit
+    directs, by the toolkit's hook (`toolkit`) or by a specification that it wrote (`cdi`, Container Device Interface;
+    Engine 25 and later). Or the `host`'s own folders are mounted read-only into an image of empty mount points.
     """
 
     stack: str
     device_id: str = "0"
-    interpreter: str = INTERPRETER  # where the image or the mounted stack has a Python with torch
+    interpreter: str = INTERPRETER  # a Python with torch, in the image or the mounted stack
     library_path: str = ""  # LD_LIBRARY_PATH
     host_folders: tuple[str, ...] = ("/usr", "/opt", "/etc/ld.so.cache", "/etc/alternatives")
 
@@ -56,13 +57,13 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Policy:
-    """Limits of one container. `cpus` is a Docker cpuset such as "1" or "1-3"."""
+    """Limits of one container. `cpus` is a Docker cpuset like "1" or "1-3"."""
 
     image: str
     command: tuple[str, ...]
     uid: int
     cpus: str
-    memory_bytes: int = 2048 * MIB  # swap is off: this is all there is, tmpfs included
+    memory_bytes: int = 2048 * MIB  # swap is off: this is the whole memory, tmpfs included
     tmpfs_bytes: int = 512 * MIB  # /tmp, executable: extensions are compiled and loaded there
     pids: int = 128
     open_files: int = 1024
@@ -77,12 +78,12 @@ class Policy:
 
 
 def tenant(image: str, uid: int, cpus: str) -> Policy:
-    """The container of a submission, or of the baseline that it is compared with."""
+    """Return the policy for the container of a submission, or of the baseline that it is compared with."""
     return Policy(image=image, command=(*PYTHON, HARNESS), uid=uid, cpus=cpus)
 
 
 def oracle(image: str, uid: int, cpus: str) -> Policy:
-    """The container of a problem's own code."""
+    """Return the policy for the container of a problem's own code."""
     return replace(tenant(image, uid, cpus), command=(*PYTHON, ORACLE), memory_bytes=4096 * MIB)
 
 
@@ -92,7 +93,7 @@ GPU_HARNESS_FOLDER: Final = "/photofinish"  # in the image of mount points; /opt
 
 
 def with_gpu(policy: Policy, gpu: Gpu) -> Policy:
-    """The same with a GPU, and the memory that its stack needs on the host."""
+    """Return the same policy with a GPU, and the memory that its stack needs on the host."""
     program = policy.command[-1]
     if gpu.stack == HOST:
         program = f"{GPU_HARNESS_FOLDER}/{Path(program).name}"
@@ -107,10 +108,10 @@ def with_gpu(policy: Policy, gpu: Gpu) -> Policy:
 
 
 def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dict[str, Any]:
-    """Keyword arguments for the Docker SDK's `containers.create`.
+    """Return keyword arguments for the Docker SDK's `containers.create`.
 
-    The environment is exactly PATH, HOME, LANG, USER and what the image sets; no log driver, since output is read by
-    attach.
+    The environment is exactly PATH, HOME, LANG, USER and the image's own variables. There is no log driver, since
+    output is read by attach.
     """
     options: dict[str, Any] = {
         "image": policy.image,
@@ -120,7 +121,7 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
         "tty": False,
         "hostname": "sandbox",
         "user": f"{policy.uid}:{policy.uid}",
-        "working_dir": "/tmp",  # noqa: S108  the container's own
+        "working_dir": "/tmp",  # noqa: S108  inside the container
         "environment": dict(ENVIRONMENT),
         "network_mode": "none",
         "ipc_mode": "private",

@@ -1,17 +1,18 @@
-"""What judge and harness say to each other, byte for byte. Standard library only: the same file is in the image.
+"""Protocol between judge and harness, byte for byte. Standard library only: the same file is in the image.
 
-Two ways. First one connection: the arena with its four descriptors, answered when it is mapped; then, when there is a
-job, the sources with two descriptors, which the tenant prints into from then on; it is closed before the submission is
-imported. From then on two shared pages: `orders` (judge writes; the tenant cannot) and `answers` (the tenant writes;
-the judge reads every word once and believes none of it). Before the sources the judge may ask for some orders on the
-pages, too: OWN, which shows what this container's calls cost by themselves.
+There are two channels. The first is one connection. It carries the arena with its four descriptors, answered when the
+arena is mapped; then, when there is a job, the sources with two descriptors, which the tenant prints into from then on.
+It is closed before the submission is imported. The second channel, from then on, is two shared pages: `orders` (the
+judge writes; the tenant cannot) and `answers` (the tenant writes; the judge reads every word once and trusts no word).
+Before the sources the judge may ask for some orders on the pages, too: OWN, which shows the cost of this container's
+calls by themselves.
 
 A page is four little-endian words (nonce, kind or status, number, length of text), then text. The number of an order to
-lay out or to queue says where in the two regions the data begin. The nonce is written last: seeing it means that the
-rest is there. On a GPU two more words of the answers belong to the devices. The echo:
-the tenant's device writes the nonce there when it has done a call's work, and the judge's device waits for that. The
-gate: the judge's device writes the nonce there when the inputs have come, and the tenant's device, which was given the
-call's work before, waits for that. So no host code lies between the inputs and the read of the output.
+lay out or to queue gives the places in the two regions where the data begin. The nonce is written last: a visible nonce
+means that the rest is there. On a GPU two more words of the answers belong to the devices. The echo: the tenant's
+device writes the nonce there when it has done a call's work, and the judge's device waits for that. The gate: the
+judge's device writes the nonce there when the inputs have come, and the tenant's device, which received the call's work
+before, waits for that. No host code therefore lies between the inputs and the read of the output.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ HEADER_BYTES = 64
 ECHO_OFFSET = 32  # of the word that the tenant's device writes
 GATE_OFFSET = 40  # of the word that the judge's device writes
 MAX_MESSAGE_BYTES = 8 << 20  # over the socket: the sources of a problem and a submission
-MAX_TEXT_BYTES = 16_000  # what is read from the answers page
+MAX_TEXT_BYTES = 16_000  # read from the answers page
 
 # Kinds of order
-LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: the way of a call without the call; only the baseline hears it
-QUEUE, TELL = 5, 6  # a call's work behind the gate, answered as soon as the device has it; how long it then took
-OWN = 7  # as QUEUE, of a small kernel of the harness's own, while there is no submission: the sum of two vectors
-OWN_BYTES = 1 << 20  # of each of its vectors of float32: two where the inputs begin, one where the outputs do
-PLACE_BYTES = 1 << 16  # the unit of the places that an order's number names
+LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: all steps of a call but the call; only the baseline gets it
+QUEUE, TELL = 5, 6  # QUEUE: a call's work behind the gate, answered once the device has it; TELL: the time it took
+OWN = 7  # as QUEUE, for a small kernel of the harness while there is no submission: the sum of two vectors
+OWN_BYTES = 1 << 20  # of each vector of float32 in OWN: two where the inputs begin, the third where the outputs do
+PLACE_BYTES = 1 << 16  # unit of the places in an order's number
 
 # Statuses of an answer
 OK = 0
@@ -49,37 +50,39 @@ _WORDS = struct.Struct("<4Q")
 _NONCE = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
 _UNSEEN_KINDS = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
-# What Unicode says to show nothing for (Default_Ignorable_Code_Point) and is of another category: variation selectors,
-# fillers, joiners of letters, and what is kept free for more.
+# Characters that Unicode wants displayed as no glyph (Default_Ignorable_Code_Point) and that have a different category:
+# variation selectors, fillers, joiners of letters, and code points reserved for more.
 _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
 
 
 class ProtocolError(Exception):
-    """The other side said something that does not fit."""
+    """The peer sent a message that does not fit."""
 
 
 class ConnectionEnded(ProtocolError):
-    """The other side is gone."""
+    """The peer is gone."""
 
 
 def is_unseen(character: str) -> bool:
-    """Could it steer a terminal, turn a reader's words around, or hide a text? Tab and newline may."""
+    """Return whether it could steer a terminal, reverse words or hide text. Tab and newline may pass."""
     if character in "\n\t":
         return False
     return unicodedata.category(character) in _UNSEEN_KINDS or _IGNORABLE.match(character) is not None
 
 
 def clean_text(raw: bytes) -> str:
-    """Text for people: valid Unicode, in which everything can be seen. Joined letters and emoji may come apart; the
-    mark that many an emoji ends with goes without a trace."""
+    """Return text for people: valid Unicode in which every character is visible.
+
+    Joined letters and emoji may come apart. The mark that ends many an emoji goes without a trace.
+    """
     text = raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\ufe0f", "")
     return text.translate(dict.fromkeys(map(ord, filter(is_unseen, set(text))), "\N{REPLACEMENT CHARACTER}"))
 
 
 def cut(text: str, most: int) -> str:
-    """At most `most` characters, cut where a line ends, with a line that says what is missing."""
+    """Return at most `most` characters, cut where a line ends, with a last line that counts the missing characters."""
     if len(text) <= most:
         return text
     kept = text[: most - 40]
@@ -88,7 +91,7 @@ def cut(text: str, most: int) -> str:
 
 
 def write_page(page: Any, nonce: int, kind: int, number: int = 0, text: bytes = b"") -> None:
-    """Everything, then the nonce. `page` is a writable buffer; text beyond it is cut."""
+    """Write everything, then the nonce. `page` is a writable buffer; text beyond it is cut."""
     text = text[: len(page) - HEADER_BYTES]
     page[HEADER_BYTES : HEADER_BYTES + len(text)] = text
     _WORDS.pack_into(page, 0, read_nonce(page), kind, number, len(text))
@@ -96,13 +99,13 @@ def write_page(page: Any, nonce: int, kind: int, number: int = 0, text: bytes = 
 
 
 def number_of(places: tuple[int, int]) -> int:
-    """Where inputs and outputs begin in their regions, as a page holds it."""
+    """Return the number of a page that holds where inputs and outputs begin in their regions."""
     inputs, outputs = places
     return inputs << 32 | outputs
 
 
 def places_of(number: int) -> tuple[int, int]:
-    """The counterpart of `number_of`, in bytes."""
+    """Return the byte offsets in a page's number: the counterpart of `number_of`."""
     return (number >> 32) * PLACE_BYTES, (number & 0xFFFFFFFF) * PLACE_BYTES
 
 
@@ -115,24 +118,24 @@ def read_echo(page: Any) -> int:
 
 
 def write_echo(page: Any, nonce: int) -> None:
-    """In the device's place."""
+    """Write the echo in the device's place."""
     _NONCE.pack_into(page, ECHO_OFFSET, nonce)
 
 
 def write_gate(page: Any, nonce: int) -> None:
-    """In the device's place."""
+    """Write the gate in the device's place."""
     _NONCE.pack_into(page, GATE_OFFSET, nonce)
 
 
 def read_page(page: Any, most: int) -> tuple[int, int, bytes]:
-    """Kind or status, number, text of at most `most` bytes: one read of each word, whatever they say."""
+    """Return kind or status, number, and at most `most` bytes of text. It reads each word once and trusts none."""
     _, kind, number, length = _WORDS.unpack_from(page, 0)
     length = min(length, most, len(page) - HEADER_BYTES)
     return kind, number, bytes(page[HEADER_BYTES : HEADER_BYTES + length])
 
 
 def send(connection: socket.socket, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
-    """One JSON object, its length before it; descriptors ride on the length."""
+    """Send one JSON object after its length; descriptors travel with the length."""
     body = json.dumps(message, allow_nan=False).encode()
     if len(body) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message of {len(body)} bytes, at most {MAX_MESSAGE_BYTES}")
@@ -146,9 +149,10 @@ def send(connection: socket.socket, message: dict[str, Any], descriptors: tuple[
 def receive(
     connection: socket.socket, descriptors: int = 0, deadline_ns: int | None = None
 ) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """The counterpart of `send`. The deadline (time.monotonic_ns) is for all of it, however slowly it drips.
+    """Receive a message and its descriptors: the counterpart of `send`.
 
-    Raises ProtocolError and OSError (TimeoutError among them). Descriptors that nobody asked for are dropped.
+    The deadline (time.monotonic_ns) is for the whole message, however slowly it arrives. Unrequested descriptors are
+    dropped. Raises ProtocolError and OSError (TimeoutError among them).
     """
     fds: tuple[int, ...] = ()
     if descriptors:

@@ -1,12 +1,12 @@
-"""Every CUDA attack of tests/attacks on a GPU host, as the judge is and without the steps that answer it.
+"""Every CUDA attack of tests/attacks on a GPU host, against the whole judge and without the steps that answer it.
 
 python -m benchmarks.gpu.attacks [BUDGET_S] [without] [NAME …]
 By hand, after `source benchmarks/gpu/setup.sh`; default: 300 s, all; `without`: only without the steps that answer
 them.
 
-One process a job. First all attacks with every step of a call taken: each must gain nothing. Then, while the budget
-lasts, those whose docstring names steps, without them: there a gain is expected, and shows what the step is for. Exit
-code 1 when an attack gained something with all steps taken. With OUT set, every report is kept there.
+Each job is a process. First all attacks run with every step of a call: each must gain nothing. Then, while the budget
+lasts, attacks whose docstring names steps run without them: there a gain is expected, and shows the purpose of the
+step. Exit code 1 when an attack gained with all steps. With OUT set, every report is kept there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BUDGET_S = 300.0
 
 @dataclass(frozen=True)
 class Task:
-    """One job: an attack, and the steps of a call that are left out."""
+    """A job: an attack, and the steps of a call that are left out."""
 
     attack: Attack
     left_out: str = ""
@@ -46,8 +46,10 @@ class Task:
 
 
 def attacks(names: list[str]) -> list[Attack]:
-    """Ours, of the shared set those that need a GPU and those that try to get out of the container, and the forged
-    events; only those that a name is part of."""
+    """Return the attacks that a name is part of: ours, the forged events, and those of the shared set that matter here.
+
+    From the shared set these are attacks that need a GPU and attacks that try to get out of the container.
+    """
     found = [Attack.read(path) for path in sorted((ATTACKS / "gpu").glob("g*.py"))]
     found.append(Attack(FORGED, FORGED.read_text(), "rejected", problem="add", case="size=16777216", mode="ranked"))
     shared = [(path, path.read_text()) for path in sorted((ATTACKS / "corpus").glob("*.py"))]
@@ -64,7 +66,7 @@ def _breaks_out(source: str) -> bool:
 
 
 def _shared(path: Path, source: str) -> Attack:
-    """`flagged` there means rejected, or scored at an honest time. Who kills what is above it ends as an error."""
+    """Read a shared attack. `flagged` there means rejected, or an honest time. Killing a parent ends as an error."""
     if _breaks_out(source):
         expected = "rejected" if "SIGKILL" in source else "contained"
         return Attack(path, source, expected, problem="vectoradd", mode="ranked")
@@ -99,7 +101,7 @@ def main() -> None:
 
 
 def run(task: Task) -> Report | None:
-    """In a process of its own: a CUDA error there must not reach the next job. None where it failed."""
+    """Run in a process of its own, since a CUDA error must not reach the next job. Return None where it failed."""
     folder = Path(os.environ.get("OUT") or tempfile.gettempdir())
     kept = folder / (task.name.replace(" ", "-") + ".json")
     kept.unlink(missing_ok=True)

@@ -1,9 +1,10 @@
-"""How long the device works in a ranked job, by its own counter. By hand, after `source benchmarks/gpu/setup.sh`.
+"""Working time of the device in a ranked job, by its own counter. By hand, after `source benchmarks/gpu/setup.sh`.
 
 python -m benchmarks.gpu.busy JOBS [PROBLEM FILE]
 
-NVML's samples of utilisation say in how much of the time before each of them a kernel ran, of whoever: the tenants' and
-the judge's own, which poison, probe, draw inputs and compare. Copies and waiting for memory to be written do not count.
+NVML's samples of utilisation give the share of the time before each sample in which a kernel of any process ran: the
+tenants' kernels and the judge's, which poison, probe, draw inputs and compare. Copies and waits for memory writes do
+not count.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ EVERY_S: Final = 0.5  # the device keeps samples of some two seconds
 
 
 class Utilisation(threading.Thread):
-    """(Unix time in µs, percent) of every sample, oldest first, from its start until `stop`."""
+    """Collector of (Unix time in µs, percent) of every sample, oldest first, from its start until `stop`."""
 
     def __init__(self, gpu: int) -> None:
         super().__init__(daemon=True)
@@ -41,19 +42,19 @@ class Utilisation(threading.Thread):
             last = self.samples[-1][0] if self.samples else 0
             try:
                 _, found = pynvml.nvmlDeviceGetSamples(self._handle, pynvml.NVML_GPU_UTILIZATION_SAMPLES, last)
-            except pynvml.NVMLError_NotFound:  # none since the last
+            except pynvml.NVMLError_NotFound:  # no new sample
                 continue
             self.samples += [(one.timeStamp, one.sampleValue.uiVal) for one in found if one.timeStamp > last]
 
     def stop(self) -> list[tuple[int, int]]:
-        self._ended.wait(2 * EVERY_S)  # the last of a job come after it
+        self._ended.wait(2 * EVERY_S)  # the last samples of a job come after it
         self._ended.set()
         self.join()
         return self.samples
 
 
 def busy_s(samples: Sequence[tuple[int, int]], since_s: float, until_s: float) -> tuple[float, float]:
-    """Seconds in which kernels ran between two moments, and the seconds that samples are of."""
+    """Return the seconds in which kernels ran between two moments, and the seconds that samples cover."""
     busy = known = 0.0
     for (before, _), (at, percent) in itertools.pairwise(samples):
         inside = min(at / 1e6, until_s) - max(before / 1e6, since_s)

@@ -1,10 +1,10 @@
 """The library's samples and starters on a host of one or several GPUs, each GPU with judges of its own.
 
 python -m benchmarks.gpu.library GPUS [BUDGET_S] [--sets FOLDER] [NAME …]
-By hand, after `source benchmarks/gpu/setup.sh`; default: 500 s, all. NAME: only samples whose path holds it
-(`softmax/`, `cheating/`). Starters must be accepted. What matters most
-comes first: starters and accepted samples, then wrong, cheating, slow ones; of each the first of every problem, the
-second of every problem, and so on. A line a job, and what the budget left. With OUT set, every report is kept there.
+By hand, after `source benchmarks/gpu/setup.sh`; default: 500 s, all. NAME: only samples with it in their path
+(`softmax/`, `cheating/`). Starters must be accepted. The most important jobs come first: starters and accepted samples,
+then wrong, cheating, slow samples; of each kind the first of every problem, the second of every problem, and so on.
+Prints a line a job, and the jobs that the budget left. With OUT set, every report is kept there.
 
 --sets: instead of the library, all problems in a folder of public sets: of GPU MODE's each with its own submission.py,
 or else its reference as it is; of KernelBench each file's Model as ModelNew, and the same compiled by torch.
@@ -73,7 +73,7 @@ def tasks(names: list[str]) -> list[Task]:
 
 
 def tasks_of_sets(sets: Path, names: list[str]) -> list[Task]:
-    """Those that cannot be judged are said, and left out."""
+    """Return the tasks of public sets. Problems that cannot be judged are printed and left out."""
     written = Path(tempfile.mkdtemp(prefix="photofinish-sets-"))
     found = []
     places = [task.parent for task in sorted(sets.rglob("task.yml"))] + sorted(sets.rglob("level*/*.py"))
@@ -131,7 +131,7 @@ def _work(gpu: int, waiting: queue.SimpleQueue[Task], ends: float) -> None:
 
 
 def _judge(gpu: int, task: Task) -> Report | None:
-    """In a process of its own, on cores of its own. None where it failed."""
+    """Judge in a process of its own, on cores of its own. Return None where it failed."""
     kept = Path(os.environ.get("OUT") or tempfile.gettempdir()) / f"library-{task.name.replace('/', '-')}.json"
     kept.unlink(missing_ok=True)
     cores = f"{gpu * CORES_EACH}-{(gpu + 1) * CORES_EACH - 1}"

@@ -5,7 +5,7 @@ By hand, after `source benchmarks/gpu/setup.sh`:
     python -m benchmarks.gpu.measure JOBS PROBLEM[:PART] FILE [PROBLEM[:PART] FILE …]
 
 Each pair is judged JOBS times, each time in a process of its own; then a table, a line a case. PART: only the benchmark
-cases whose name holds it (`add:n=1024`). With OUT set, every report is kept there. RUNNER_LEAVE_OUT leaves out steps.
+cases with it in their name (`add:n=1024`). With OUT set, every report is kept there. RUNNER_LEAVE_OUT leaves out steps.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _in_its_own_process(problem: str, file: str, number: int) -> Report | None:
-    """None where the process failed; what it said is above."""
+    """Judge in a new process. Return None where the process failed; its output is above."""
     folder = Path(os.environ.get("OUT") or tempfile.gettempdir())
     name = f"{problem}-{Path(file).stem}-{os.environ.get('RUNNER_LEAVE_OUT', '')}{number}"
     kept = folder / (re.sub(r"[^\w:-]", "-", name) + ".json")
@@ -74,7 +74,7 @@ def _say_job(problem: str, file: str, report: Report, took_s: float) -> None:
 
 
 def _say_cases(reports: list[Report]) -> None:
-    """A line a case: midmeans over the calls of the baseline's valid blocks, one job after the other, and over jobs."""
+    """Print a line a case: midmeans over the calls of the baseline's valid blocks, by job, and over jobs."""
     passed = [report.evidence for report in reports if report.evidence.get("timing")]
     if not passed:
         return
@@ -116,7 +116,7 @@ def _say_case(timings: list[dict[str, Any]]) -> None:
 
 
 def _hidden(timing: dict[str, Any]) -> str:
-    """What the candidate's calls seem to hide, all of them and the fastest, and how far that strays within the job."""
+    """Return the time that the candidate's calls seem to hide, all and the fastest, with its error within the job."""
     valid = [quad["blocks"] for quad in timing["quads"] if not quad["void"]]
     quads = [(side_calls(blocks, BASELINE), side_calls(blocks, CANDIDATE)) for blocks in valid]
     found = zip(gap.of_case(timing, quads, BASELINE, CANDIDATE), (False, True), strict=True)
@@ -128,12 +128,12 @@ def _error_ns(quads: list[gap.Quad], fastest: bool) -> float:
 
 
 def side_calls(blocks: list[dict[str, Any]], side: str) -> list[list[gap.Call]]:
-    """By block, of a valid quad's."""
+    """Return the calls of a side in a valid quad, by block."""
     return [[(call[0], call[3]) for call in block["calls"]] for block in blocks if block["side"] == side]
 
 
 def _way(timings: list[dict[str, Any]]) -> str:
-    """Where not all jobs' calls were queued on the device."""
+    """Return a note where not all jobs' calls were queued on the device."""
     queued = sum(timing["queued"] for timing in timings)
     return "" if queued == len(timings) else f" ({queued} of {len(timings)} queued)"
 

@@ -1,10 +1,10 @@
-"""Does it matter which side's container is started first? By hand, after `source benchmarks/gpu/setup.sh`.
+"""Effect of the side whose container is started first. By hand, after `source benchmarks/gpu/setup.sh`.
 
 python -m benchmarks.gpu.order ROUNDS [CALLS]
 
-Jobs of add's cases of 4 KB, 2 MB and 64 MB, each side with the same code: ROUNDS times one with the baseline started
-and connected first, and one with the candidate; CALLS a block at the most (8). Then a line a case: by how much what the
-first one tells exceeds the other's, and how far all sides stray. With OUT set, every report is kept there.
+Jobs of add's cases of 4 KB, 2 MB and 64 MB, each side with the same code: ROUNDS times a job with the baseline started
+and connected first, and a job with the candidate first; at most CALLS calls a block (8). Then a line a case: the excess
+of the first side's time over the second's, and the spread of all sides. With OUT set, every report is kept there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 def one(first: str, calls: str, kept: str) -> None:
     class Fixed:
-        """In place of chance."""
+        """Fixed order in place of chance."""
 
         def sample(self, sides: Sequence[Any], count: int) -> list[Any]:
             return sorted(sides, key=lambda side: getattr(side, "name", side) != first)[:count]
@@ -65,7 +65,7 @@ def one(first: str, calls: str, kept: str) -> None:
 
 
 def say(found: dict[str, list[Any]]) -> None:
-    """`found`: evidence of the jobs, by the side that was started first."""
+    """Print the table. `found`: evidence of the jobs, by the side that was started first."""
     print("case | jobs | first less the other µs, mean ± its error | all sides µs, mean | CV %")
     cases = [timing["case"] for evidence in next(iter(found.values()), [])[:1] for timing in evidence["timing"]]
     for index, case in enumerate(cases):

@@ -1,11 +1,12 @@
-"""The other way to a GPU's containers (`RUNNER_GPU_STACK=cdi`), on a host that has its CUDA stack for itself.
+"""The second way to a GPU's containers (`RUNNER_GPU_STACK=cdi`), on a host that has its CUDA stack for itself.
 
 python -m benchmarks.gpu.own_stack     by hand, after `source benchmarks/gpu/setup.sh`, with Engine 25 or later and
 features.cdi
 
-Makes an image that has this host's Python, torch and compilers in itself, all but the driver, and the harness; and
+Makes an image that has this host's Python, torch and compilers in itself, all but the driver, and the harness. It also
 writes the specification of this host's GPU and driver that `nvidia-ctk cdi generate` of the NVIDIA container toolkit
-would, but that the loader's cache, which its hook makes in each container, is made once. Prints the image's name.
+would write. The difference: the loader's cache, which the toolkit's hook makes in each container, is made once. Prints
+the image's name.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def main() -> None:
 
 
 def specification(uuid: str, minor: str, files: list[tuple[Path, Path]]) -> dict[str, Any]:
-    """Of the Container Device Interface: the device's node; with any, the common ones and these files, from and to."""
+    """Return the Container Device Interface: the device's node, and for any device the common nodes and these files."""
     common = [{"path": name} for name in ("/dev/nvidiactl", "/dev/nvidia-uvm")]
     options = ["ro", "nosuid", "nodev", "bind"]
     mounts = [{"hostPath": str(here), "containerPath": str(there), "options": options} for here, there in files]
@@ -78,14 +79,14 @@ def specification(uuid: str, minor: str, files: list[tuple[Path, Path]]) -> dict
 
 
 def _driver() -> list[Path]:
-    """Its libraries, where this host's loader finds them first."""
+    """Return the driver's libraries, where this host's loader finds them first."""
     folders = [Path(one) for one in os.environ.get("LD_LIBRARY_PATH", "").split(":") if one] + [LIBRARIES]
     folder = next(one for one in folders if (one / "libcuda.so.1").exists())
     return sorted({path for name in DRIVER for path in folder.glob(name)})
 
 
 def _stage(folder: Path) -> None:
-    """What is not of this host: the harness in its place, empty folders."""
+    """Stage the parts that the host lacks: the harness in its place, empty folders."""
     harness = folder / Path(policy.HARNESS).parent.relative_to("/")
     harness.mkdir(parents=True)
     for path in [SANDBOX / "protocol.py", *(SANDBOX / "inside").glob("*.py")]:
@@ -100,12 +101,12 @@ def _stage(folder: Path) -> None:
 
 
 def _python() -> list[str]:
-    """Its folders beside /usr: the environment's and its interpreter's."""
+    """Return Python's folders beside /usr: the environment's and its interpreter's."""
     return sorted({one.strip("/") for one in (sys.prefix, sys.base_prefix) if not one.startswith("/usr")})
 
 
 def _cuda() -> list[str]:
-    """The compiler's folder, whatever name its link has on the way."""
+    """Return the compiler's folder, whatever name its link has on the way."""
     return [str(CUDA.resolve()).strip("/")] if CUDA.exists() else []
 
 

@@ -1,10 +1,10 @@
-"""How long a small kernel takes, by process and by where its data lie; no containers. By hand, on a GPU host.
+"""Time of a small kernel, by process and by the place of its data; no containers. By hand, on a GPU host.
 
 python -m benchmarks.gpu.places
 
-Three processes at a time with a context each, three times; one works while the others wait. Each adds 1 to 4 KB, 2 MB
-and 64 MB in twelve places, 36 counted calls each behind a gate, with a swept cache, twice. Then a line a size: how far
-processes stray, places within a process, and two rounds of the same.
+Three processes at a time with a context each, three times; each works while the rest wait. Each adds 1 to 4 KB, 2 MB
+and 64 MB in twelve places, 36 counted calls each behind a gate, with a swept cache, twice. Then a line a size: the
+spread of processes, of places within a process, and of two equal rounds.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _asked(program: Any) -> dict[str, list[float]]:
 
 
 def work() -> None:
-    """Answers each line of its input with one round."""
+    """Answer each line of the input with a round."""
     import torch
 
     inputs, outputs = (torch.zeros(size, dtype=torch.uint8, device="cuda") for size in (8 << 30, 6 << 30))

@@ -1,10 +1,12 @@
-"""What a tenant that takes over from the harness can spare of a call. By hand, after `source benchmarks/gpu/setup.sh`.
+"""Time of a call that a tenant can spare by taking over from the harness.
+
+By hand, after `source benchmarks/gpu/setup.sh`:
 
 python -m benchmarks.gpu.spared JOBS NAME [NAME …]
 
-Attacks of tests/attacks/gpu that have a CUT_NS, judged JOBS times each with nothing cut: they tell the true time of
-their kernel, so that what the judge finds hidden, below 0, is what was spared. runner/evidence/gap.py has the figures
-that come of it (SPARED_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
+Attacks of tests/attacks/gpu that have a CUT_NS, judged JOBS times each without a cut. They report the true time of
+their kernel: the hidden time that the judge finds, below 0, is the spared time. runner/evidence/gap.py has the derived
+figures (SPARED_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
 """
 
 from __future__ import annotations

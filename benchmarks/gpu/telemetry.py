@@ -1,6 +1,6 @@
-"""What telemetry reads on this host, and what reading costs. By hand: python -m benchmarks.gpu.telemetry [HARDWARE]
+"""Telemetry's readings on this host, and their cost. By hand: python -m benchmarks.gpu.telemetry [HARDWARE]
 
-Prints the device's fitness, one whole window with its ruling, then medians and 99th percentiles of `begin` and `end`.
+Prints the device's fitness, a whole window with its ruling, then medians and 99th percentiles of `begin` and `end`.
 On a GPU a second window lies around a second of matrix products: counters, clocks and mask must move as they should.
 """
 

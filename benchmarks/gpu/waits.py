@@ -1,10 +1,10 @@
-"""Whether containers that wait keep what they differ by. By hand, after `source benchmarks/gpu/setup.sh`.
+"""Stability of the differences between waiting containers. By hand, after `source benchmarks/gpu/setup.sh`.
 
 python -m benchmarks.gpu.waits SETS SECONDS [SECONDS …]
 
-Prepares SETS sets of containers as the daemon does, all of which then wait at the same time, and compares each at once
-and so many seconds after that: what one side's calls tell more than the other's (`contexts`), and how much longer its
-gap is (`gaps`), ns. COMPARED_S of runner/job/prepare.py has the figure that comes of it.
+Prepares SETS sets of containers as the daemon does, all of which then wait at the same time. Compares each set at once
+and again after SECONDS: by how much a side's calls report more time than the other side's (`contexts`), and by how much
+its gap is longer (`gaps`), ns. COMPARED_S of runner/job/prepare.py has the derived figure.
 """
 
 from __future__ import annotations

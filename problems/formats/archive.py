@@ -1,7 +1,7 @@
-"""Unpacks a zip file that an organiser sent into a folder: plain files inside that folder, nothing else.
+"""Unpacks an organiser's zip file into a folder: plain files inside that folder, and nothing else.
 
-What an archive says of itself is not believed: bytes are counted while they are unpacked, and a name that climbs, a
-link, a doubled name or a bomb refuses the whole archive.
+An archive's own figures are not trusted: bytes are counted while they are unpacked, and a name that climbs, a link, a
+doubled name or a bomb refuses the whole archive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DAMAGE: Final = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImpl
 
 
 def unpack(data: bytes, into: Path) -> None:
-    """Raises ProblemError, naming the file in the archive; what was written until then is for the caller to remove."""
+    """Unpack the archive. Raises ProblemError, naming the file; the caller removes the files written until then."""
     if len(data) > MAX_ZIP_BYTES:
         raise ProblemError(
             "archive", f"{len(data)} bytes, at most {MAX_ZIP_BYTES}; leave out what is no problem's text"
@@ -72,7 +72,7 @@ def _copy(source: IO[bytes], file: IO[bytes], most: int) -> int:
 
 
 def _checked_name(entry: zipfile.ZipInfo) -> PurePosixPath:
-    """The entry's path below the folder."""
+    """Return the entry's path below the folder."""
     where = shown(entry.filename)
     name = PurePosixPath(entry.filename)
     mode = entry.external_attr >> 16

@@ -1,7 +1,7 @@
-"""The files of one load: each real file is read and parsed once, however many problems name it, and there is an end.
+"""Files of one load: each real file is read and parsed once, however many problems name it, within a total limit.
 
-Owns nothing on disk; what it gives is shared and must not be changed. What cannot be read is refused each time in the
-same words. Together the files of one load stay within the limits below.
+Owns nothing on disk. Returned values are shared and must not be changed. A file that cannot be read is refused each
+time in the same words. Together the files of one load stay within the limits below.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ class Files:
         self._yaml_chars_left = MAX_YAML_CHARS_IN_ALL
 
     def text(self, path: Path, root: Path, where: str, *, written: str = "") -> str:
-        """Raises ProblemError when the file is missing, no plain file, outside `root`, not UTF-8 or too large.
-        `written`: how whoever asks for it named it."""
+        """Read a file. Raises ProblemError if it is missing, no plain file, outside `root`, not UTF-8 or too large.
+
+        `written`: the name under which the caller knows it.
+        """
 
         def read() -> str:
             text = read_text(path, root, where)
@@ -41,7 +43,7 @@ class Files:
         return _once(self._texts, resolve_inside(path, root, where, written=written), where, read)
 
     def yaml(self, path: Path, root: Path, where: str) -> object:
-        """Raises ProblemError, as `text` does, and for what is no YAML of plain values."""
+        """Read a YAML file. Raises ProblemError as `text` does, and for a file that is not YAML of plain values."""
 
         def read() -> object:
             text = self.text(path, root, where)

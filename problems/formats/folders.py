@@ -1,7 +1,7 @@
-"""Finds the problem sets below a folder and reads each. A set that cannot be read leaves the others as they are.
+"""Finds the problem sets below a folder and reads each. A set that cannot be read leaves the rest as they are.
 
-Sets are looked for in the folder itself, then one level deeper at a time: the first level that has any is taken, so a
-repository or an unpacked archive can be given as it is. Links to folders are not followed.
+The search begins in the folder itself and goes one level deeper at a time. It takes the first level that has any set,
+so a repository or an unpacked archive can be given as it is. Links to folders are not followed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from problems.formats.gpumode import MAX_PROBLEMS, Fault, ProblemSet, read_set
 from problems.formats.task import TASK_FILE
 
 MAX_SETS: Final = 64
-MAX_LEVELS: Final = 3  # of folders below the one given
+MAX_LEVELS: Final = 3  # of folders below the given folder
 MAX_FOLDERS: Final = 2000  # looked into
-MAX_HINTS: Final = 3  # at what may be meant, where there is no set
+MAX_HINTS: Final = 3  # at a likely meaning, where there is no set
 
 
 @dataclass(frozen=True)
 class SetFile:
-    """One YAML file: the set in it, or why there is none. `label` is its path below the folder that was given."""
+    """A YAML file: its set, or the fault in it. `label` is its path below the given folder."""
 
     label: str
     found: ProblemSet | None = None
     fault: Fault | None = None
-    is_foreign: bool = False  # YAML that lists no problems: somebody else's, not a faulty set
+    is_foreign: bool = False  # YAML that lists no problems: unrelated, not a faulty set
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class SetFile:
 
 
 def adapted(file: SetFile, *, hardware: tuple[str, ...] = (), without_deadlines: bool = False) -> SetFile:
-    """The set as a site can offer it: on hardware that it has, open though the original competition is over."""
+    """Return the set as a site can offer it: on its own hardware, open though the original competition is over."""
     if file.found is None:
         return file
     entries = tuple(
@@ -57,9 +57,9 @@ def adapted(file: SetFile, *, hardware: tuple[str, ...] = (), without_deadlines:
 
 
 def read_sets(path: Path, only: str = "") -> list[SetFile]:
-    """The sets of a YAML file or a folder; `only`: those of this name or file. Raises ProblemError for none at all."""
+    """Return the sets of a YAML file or a folder; `only`: those of this name or file. Raises ProblemError for none."""
     files = Files()
-    if os.path.isfile(path):  # False, too, for what is no path at all
+    if os.path.isfile(path):  # False also for a malformed path
         found = [_read_file(path, path.name, files)]
         if found[0].is_foreign:
             raise ProblemError("path", _why_foreign(path, path.name, files))
@@ -84,7 +84,7 @@ def _read_file(path: Path, label: str, files: Files) -> SetFile:
 
 
 def _in_folder(top: Path, files: Files) -> list[SetFile]:
-    seen: list[str] = []  # what may be meant instead
+    seen: list[str] = []  # hints at a likely meaning
     for level in _levels(top):
         paths = [path for folder in level for path in sorted(folder.glob("[!.]*.yaml"))]
         if len(paths) > MAX_SETS:
@@ -106,7 +106,7 @@ def _none_in(top: Path, seen: list[str]) -> str:
 
 
 def _hints(top: Path, level: list[Path], paths: list[Path], files: Files) -> Iterator[str]:
-    """Of one level of folders: what looks like a set, or like a part of one. `paths`: its YAML files, none a set."""
+    """Yield hints of a level: sets under a wrong name, parts of sets. `paths`: its YAML files, none of them a set."""
     for path in paths:
         yield _why_foreign(path, _label(path, top), files)
     for path in (path for folder in level for path in sorted(folder.glob("[!.]*.yml"))):
@@ -118,7 +118,7 @@ def _hints(top: Path, level: list[Path], paths: list[Path], files: Files) -> Ite
 
 
 def _why_foreign(path: Path, label: str, files: Files) -> str:
-    """Of YAML that lists no problems: what is there instead."""
+    """Return a sentence on the contents of YAML that lists no problems."""
     if path.name == TASK_FILE:
         return f"{label} is one problem, and no set; give the set's own file, or the folder that it is in"
     data = files.yaml(path, path.parent, path.name)
@@ -146,7 +146,7 @@ def _read(paths: list[Path], top: Path, files: Files) -> list[SetFile]:
 
 
 def _levels(top: Path) -> Iterator[list[Path]]:
-    """The folder, then the folders in it, and so on."""
+    """Yield the folder, then the folders in it, and deeper levels."""
     level, looked_into = [top], 0
     for _ in range(1 + MAX_LEVELS):
         looked_into += len(level)

@@ -1,9 +1,9 @@
-"""Reads problem sets in GPU MODE's public convention: `<set>.yaml` and one folder with a `task.yml` per problem.
+"""Reader of problem sets in GPU MODE's public convention: `<set>.yaml` and one folder with a `task.yml` per problem.
 
-Reads text and never executes it. Where the convention asks for something that this project's judge cannot do, the
-problem is loaded with the reason in `unsupported`; it is never half judged. Unknown keys become `warnings`. Paths in
-a task may climb, but never out of the folder that holds the set's YAML file. Differences to the original: booleans
-stay booleans, and the set's own evaluator (`config.main`) is not used.
+Reads text and never executes it. Where the convention asks for an ability that this judge lacks, the problem is loaded
+with the reason in `unsupported`; it is never half judged. Unknown keys become `warnings`. Paths in a task may climb,
+but never out of the folder that holds the set's YAML file. Differences to the original: booleans stay booleans, and
+the set's own evaluator (`config.main`) is not used.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from problems.formats.task import MAX_WARNINGS, TASK_FILE, as_path, read_task
 from problems.formats.text import resolve_inside
 from problems.spec import MAX_GPUS, Problem, as_words
 
-MAX_PROBLEMS: Final = 512  # of one set
+MAX_PROBLEMS: Final = 512  # of a set
 MAX_NAME_CHARS: Final = 128  # of a set
-MAX_ANCESTORS: Final = 4  # how far above a lone problem its set is looked for
+MAX_ANCESTORS: Final = 4  # folders above a lone problem in which its set is looked for
 
 _SET_KEYS: Final = frozenset({"name", "description", "deadline", "problems"})
 _ENTRY_KEYS: Final = frozenset({"directory", "name", "deadline", "gpus"})
@@ -35,7 +35,7 @@ _Hardware: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]  # names, warning
 
 @dataclass(frozen=True)
 class SetEntry:
-    """One problem of a set: its board's slug, when it closes (None: never), and the hardware it is offered on."""
+    """A problem of a set: its board's slug, its closing time (None: never), and the hardware it is offered on."""
 
     problem: Problem
     slug: str
@@ -45,7 +45,7 @@ class SetEntry:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why one problem of a set could not be read: its name (or its place in the list), the field, what is wrong."""
+    """A problem of a set that could not be read: its name (or its place in the list), the field, the message."""
 
     name: str
     field: str
@@ -58,8 +58,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class ProblemSet:
-    """A whole set. Its own deadline is for display; each entry's is what binds. `faults`: what is not in `entries`.
-    `scoring`: of the competition over all its boards; "" where the set does not say."""
+    """A whole set.
+
+    Its own deadline is for display; each entry's deadline is binding. `faults`: problems that are not in `entries`.
+    `scoring`: of the competition over all its boards; "" where the set names none.
+    """
 
     name: str
     description: str
@@ -71,7 +74,7 @@ class ProblemSet:
 
 
 def load_set(path: Path) -> ProblemSet:
-    """The set, whole: raises ProblemError that names the problem and the field for the first fault."""
+    """Return the whole set. Raises ProblemError that names the problem and the field of the first fault."""
     found = read_set(path)
     for fault in found.faults:
         raise ProblemError(fault.field, fault.message)
@@ -79,8 +82,10 @@ def load_set(path: Path) -> ProblemSet:
 
 
 def read_set(path: Path, files: Files | None = None) -> ProblemSet:
-    """The set with every problem that can be read; the others are its faults. Raises ProblemError where the set's own
-    file is wrong. `files`: of a load that reads more than this set."""
+    """Return the set with every problem that can be read, and the faults of the rest.
+
+    Raises ProblemError where the set's own file is wrong. `files`: of a load that reads more than this set.
+    """
     root = path.parent
     files = files or Files()
     fields = Fields(files.yaml(path, root, path.name), path.name)
@@ -102,7 +107,7 @@ def read_set(path: Path, files: Files | None = None) -> ProblemSet:
 def load_problem(
     folder: Path, *, slug: str | None = None, root: Path | None = None, files: Files | None = None
 ) -> Problem:
-    """One problem folder. `root` is what its paths may not leave; by default its set's folder, else its own."""
+    """Read a problem folder. Its paths may not leave `root`; by default its set's folder, else its own."""
     try:
         folder = folder.resolve()
         root = (root or _set_root(folder)).resolve()
@@ -112,7 +117,7 @@ def load_problem(
 
 
 def parse_deadline(value: object, where: str) -> datetime | None:
-    """`YYYY-MM-DD` (its first moment, as in the original) or `YYYY-MM-DD HH:MM[:SS]`, UTC; "" is none."""
+    """Parse `YYYY-MM-DD` (its first moment, as in the original) or `YYYY-MM-DD HH:MM[:SS]`, UTC; "" is None."""
     text = as_text(value, where, 40).strip()
     if not text:
         return None
@@ -126,7 +131,7 @@ def parse_deadline(value: object, where: str) -> datetime | None:
 
 
 def _read_entries(items: list[object], root: Path, files: Files) -> tuple[list[SetEntry], list[Fault]]:
-    """Each item by itself: a fault in one leaves the others as they are."""
+    """Read each item by itself: a fault in an item leaves the rest as they are."""
     entries: list[SetEntry] = []
     faults: list[Fault] = []
     taken: set[str] = set()
@@ -151,7 +156,7 @@ def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
     try:
         problem = load_problem(folder, slug=slug, root=root, files=files)
     except ProblemError as error:
-        field = fields.where("name") if error.field == "slug" else f"{slug}.{error.field}"  # a set's key for it
+        field = fields.where("name") if error.field == "slug" else f"{slug}.{error.field}"  # a set's name for the slug
         raise ProblemError(field, error.message) from error
     unknown = tuple(f"unknown key {name}" for name in fields.unknown(_ENTRY_KEYS))
     none: _Hardware = ((), ())
@@ -174,7 +179,7 @@ def _folder(value: object, where: str, root: Path) -> Path:
 
 
 def _hardware(value: object, where: str) -> _Hardware:
-    """Names, and warnings of those left out: one bad name does not take the others' boards away. Raises for none."""
+    """Return names, and warnings of bad names, which leave the good names' boards. Raises if none is good."""
     names: list[str] = []
     wrong: list[ProblemError] = []
     for n, item in enumerate(as_list(value, where, MAX_GPUS)):
@@ -192,7 +197,7 @@ def _hardware(value: object, where: str) -> _Hardware:
 
 
 def _set_root(folder: Path) -> Path:
-    """The folder of the set that lists this problem, looked for above it; without one the problem's own folder."""
+    """Return the folder above this problem whose set lists it, or the problem's own folder without a set."""
     files = Files()
     for ancestor in list(folder.parents)[:MAX_ANCESTORS]:
         if any(_lists(path, folder, files) for path in sorted(ancestor.glob("*.yaml"))[:MAX_PROBLEMS]):
@@ -204,7 +209,7 @@ def _lists(path: Path, folder: Path, files: Files) -> bool:
     try:
         data = files.yaml(path, path.parent, path.name)
     except ProblemError:
-        return False  # somebody else's file
+        return False  # an unrelated file
     entries = data.get("problems") if isinstance(data, dict) else None
     listed = entries if isinstance(entries, list) else []
     directories = [entry.get("directory") for entry in listed if isinstance(entry, dict)]

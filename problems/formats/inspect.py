@@ -1,4 +1,4 @@
-"""What can be told from problem code by parsing it, without running a line: which functions it defines and calls."""
+"""Facts about problem code from its syntax tree, without running a line: functions that it defines and calls."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from typing import Final, TypeAlias
 from problems.cases import SEED
 
 REFERENCE: Final = "reference.py"
-RESULT: Final = "ref_kernel"  # what the judge calls a reference's function
+RESULT: Final = "ref_kernel"  # the judge's name for a reference's function
 CHECK: Final = "check_implementation"
 INSTALLED: Final = frozenset({"torch", "numpy", "einops"})  # in the judge's containers, beside the standard library
-# What torch brings along; triton where the hardware is a GPU.
+# Packages that torch brings along; triton where the hardware is a GPU.
 BROUGHT: Final = frozenset(
     {"filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "ninja", "setuptools", "sympy", "triton"}
     | {"typing_extensions"}
 )
 
 
-Arguments: TypeAlias = tuple[frozenset[str] | None, frozenset[str]]  # that it takes (None: any); without a default
+Arguments: TypeAlias = tuple[frozenset[str] | None, frozenset[str]]  # accepted (None: any); without a default
 
 
 @dataclass(frozen=True)
 class Code:
-    """What one file says. Of one that does not parse no more is known."""
+    """Contents of a file. All fields are empty if it does not parse."""
 
     parses: bool = False
     names: frozenset[str] = frozenset()  # at top level
-    imported: frozenset[str] = frozenset()  # first names of what it imports whatever happens; `.name` from a package
-    entries: tuple[str, ...] = ()  # that it imports from `submission` for what they return, in order
-    checked_with: tuple[str, ...] = ()  # names given to what makes `check_implementation`, in order
-    inputs: Arguments | None = None  # of generate_input; None: made by assignment or import, so only a run would tell
+    imported: frozenset[str] = frozenset()  # first names of its unconditional imports; `.name` from a package
+    entries: tuple[str, ...] = ()  # functions that it imports from `submission` for their results, in order
+    checked_with: tuple[str, ...] = ()  # names passed to the maker of `check_implementation`, in order
+    inputs: Arguments | None = None  # of generate_input; None: made by assignment or import, which only a run resolves
 
 
 def code(source: str) -> Code:
@@ -55,7 +55,7 @@ def code_of(tree: ast.Module) -> Code:
 
 
 def why_reference_is_not_enough(reference: Code | None) -> str:
-    """ "" when inputs can be made and outputs checked with this reference.py, else the reason for people."""
+    """Return "" if this reference.py makes inputs and checks outputs, else the reason for people."""
     if reference is None:
         return "It has no reference.py, from which this judge makes inputs and expected outputs."
     if "generate_input" not in reference.names:
@@ -66,10 +66,10 @@ def why_reference_is_not_enough(reference: Code | None) -> str:
 
 
 def result_function(reference: Code, entry: str) -> str:
-    """The name of the function whose results are right, where it is not called `ref_kernel`; "" where none is found.
+    """Return the name of the function with the right results if it is not `ref_kernel`; "" if none is found.
 
-    It is what the check is made with, as in `check_implementation = make_match_reference(custom_kernel)`, or is called
-    as the function of a submission.
+    It is passed to the maker of the check, as in `check_implementation = make_match_reference(custom_kernel)`, or is
+    called as the function of a submission.
     """
     if RESULT in reference.names:
         return ""
@@ -78,7 +78,7 @@ def result_function(reference: Code, entry: str) -> str:
 
 
 def why_imports_fail(files: Mapping[str, Code]) -> str:
-    """ "" where the judge's containers have what reference.py, and the files that it imports, import as they begin."""
+    """Return "" if the judge's containers have all unguarded imports of reference.py and its files, else the reason."""
     own = {PurePath(name).stem: name for name in files if name.endswith(".py")}
     waiting, seen = [REFERENCE], {REFERENCE}
     while waiting:
@@ -94,9 +94,9 @@ def why_imports_fail(files: Mapping[str, Code]) -> str:
 
 
 def why_cases_do_not_fit(reference: Code | None, cases: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """ "" when generate_input takes the arguments of each case and needs no other, else the reason for people.
+    """Return "" if generate_input takes the arguments of each case and needs no more, else the reason for people.
 
-    A seed is the judge's to give where generate_input takes one.
+    The judge sets a seed where generate_input takes it.
     """
     if reference is None or reference.inputs is None:
         return ""
@@ -111,8 +111,11 @@ def why_cases_do_not_fit(reference: Code | None, cases: Iterable[tuple[str, Iter
 
 
 def _submission_functions(tree: ast.Module) -> tuple[str, ...]:
-    """One that is never called, or whose result is dropped (a hook that compiles ahead), is left out while another
-    stays."""
+    """Return the imported submission functions.
+
+    A function that is never called, or whose result is dropped (a hook that compiles ahead), is left out while any
+    function stays.
+    """
     imported = {
         alias.asname or alias.name: alias.name
         for node in ast.walk(tree)
@@ -126,7 +129,7 @@ def _submission_functions(tree: ast.Module) -> tuple[str, ...]:
 
 
 def _names_with_a_use(tree: ast.Module) -> set[str]:
-    """Names that are read anywhere but as the function of a call that stands alone."""
+    """Return names that are read anywhere but as the function of a call that stands alone."""
     alone = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
     dropped = {id(value.func) for value in alone if isinstance(value, ast.Call)}
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in dropped}
@@ -142,7 +145,7 @@ def _given_to_check(tree: ast.Module) -> Iterator[str]:
 
 
 def _imported_first(body: Iterable[ast.stmt]) -> Iterator[str]:
-    """What a `try` or an `if` guards does not count. A file here is in no package: `from . import x` fails as `.x`."""
+    """Yield unguarded imports: not those under `try` or `if`. `from . import x` yields `.x`: there is no package."""
     for node in body:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -154,7 +157,7 @@ def _imported_first(body: Iterable[ast.stmt]) -> Iterator[str]:
 
 
 def _arguments_of(tree: ast.Module, name: str) -> Arguments | None:
-    """None where the top-level function of that name is no plain `def`."""
+    """Return the arguments of the top-level function of that name, or None if it is no plain `def`."""
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
     if not found or found[-1].decorator_list:
         return None
@@ -173,7 +176,7 @@ def _listed(names: frozenset[str]) -> str:
 def parse(source: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # SyntaxWarning of other people's string escapes
+            warnings.simplefilter("ignore")  # SyntaxWarning about string escapes in organisers' code
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

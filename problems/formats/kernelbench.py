@@ -1,8 +1,8 @@
-"""Reads KernelBench files: a class `Model`, `get_inputs()` and `get_init_inputs()`; the answer is a class `ModelNew`.
+"""Reader of KernelBench files: a class `Model`, `get_inputs()`, `get_init_inputs()`; the answer is a class `ModelNew`.
 
 Reads text and its syntax tree, and never executes it. The file becomes `reference.py` as it is (`interface: model`,
-sandbox/inside/modelnew.py), so nothing is lost on the way. What this judge cannot do is loaded with the reason in
-`unsupported`; what only a run can tell is a warning.
+sandbox/inside/modelnew.py), without any loss. A file that this judge cannot judge is loaded with the reason in
+`unsupported`; a doubt that only a run can settle is a warning.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from problems.formats.text import read_text
 from problems.spec import BUNDLE_VERSION, COMPILED, MAX_GPUS, MODEL, Problem, as_words
 
 NAME: Final = "KernelBench"
-FAST_P: Final = "fast_p"  # the way in which KernelBench scores a whole collection
-LEVELS: Final = (1, 2, 3)  # read where none are named
+FAST_P: Final = "fast_p"  # KernelBench's score of a whole collection
+LEVELS: Final = (1, 2, 3)  # read by default
 ENTRY: Final = "ModelNew"
 TEST_SEEDS: Final = (1, 2)
 TIMED_SEED: Final = 3
 
-# An element passes as KernelBench says. That alone would take zeros for a softmax of a long row, so the output as a
-# whole must be right, too: fp32 stays below 1e-4, which half precision (2e-4 and more) does not; with products in TF32,
-# which rounds as fp16 does, below 1e-3; 16 bits below 1e-2.
+# An element passes by KernelBench's rule. That alone would take zeros for a softmax of a long row. The whole output
+# must therefore be right, too: fp32 stays below 1e-4, which half precision (2e-4 and more) does not; with products in
+# TF32, which rounds as fp16 does, below 1e-3; 16 bits below 1e-2.
 PLAIN: Final[dict[str, Any]] = {
     "tolerance": {"rtol": 1e-4, "atol": 1e-4},
     "precision": {"legal": ["fp32"], "max_relative_l2": 1e-4},
@@ -77,9 +77,9 @@ with torch.no_grad():
 def load_collection(
     path: Path, *, levels: Iterable[int] = (), hardware: tuple[str, ...] = ("cpu",), name: str = NAME
 ) -> ProblemSet:
-    """Every file of the levels below `path` (a checkout, its KernelBench folder, or one level's folder).
+    """Load every file of the levels below `path` (a checkout, its KernelBench folder, or a level's folder).
 
-    A file that cannot be read is a fault and leaves the others. Raises ProblemError where there are no files, and for
+    A file that cannot be read is a fault and leaves the rest. Raises ProblemError where there are no files, and for
     names that a set could not have.
     """
     name = said(as_text(name, "name", MAX_NAME_CHARS, empty_ok=False))
@@ -126,12 +126,12 @@ def find_collection(top: Path) -> Path | None:
 
 
 def load_file(path: Path, level: int, *, root: Path | None = None) -> Problem:
-    """One file as a problem. Raises ProblemError where it is no text, or no file of a collection."""
+    """Load a file as a problem. Raises ProblemError where it is no text, or no file of a collection."""
     return parse(read_text(path, root or path.parent, path.name), path.name, level)
 
 
 def level_of(path: Path) -> int:
-    """That of the folder that the file lies in; 1 where that says none."""
+    """Return the level in the name of the file's folder, or 1 if the name has none."""
     match = _LEVEL.fullmatch(path.resolve().parent.name)
     return int(match[1]) if match else 1
 
@@ -165,11 +165,11 @@ def parse(source: str, filename: str, level: int) -> Problem:
 
 
 def starter(source: str) -> str:
-    """The file with its Model called ModelNew: correct, and exactly as fast as the baseline."""
+    """Return the file with its Model renamed to ModelNew: correct, and exactly as fast as the baseline."""
     lines = source.split("\n")
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
-    except (tokenize.TokenError, IndentationError) as error:  # of a few files that Python itself takes
+    except (tokenize.TokenError, IndentationError) as error:  # for a few files that Python itself accepts
         raise ProblemError(
             "file", f"cannot be read word by word: {error.args[0]}; write it with plain lines"
         ) from error
@@ -181,7 +181,7 @@ def starter(source: str) -> str:
 
 
 def _level_folders(path: Path) -> dict[int, Path]:
-    """Level → its folder: `path` itself, or below it, or below its KernelBench folder."""
+    """Return the folder of each level: `path` itself, or below it, or below its KernelBench folder."""
     places = [path, *(child for base in (path, path / NAME) if base.is_dir() for child in sorted(base.iterdir()))]
     found: dict[int, Path] = {}
     for place in places:
@@ -192,7 +192,7 @@ def _level_folders(path: Path) -> dict[int, Path]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Numbered files, in the order of their numbers; others are helpers."""
+    """Yield numbered files, in the order of their numbers; files without a number are helpers."""
     named = [(path, _FILE.fullmatch(path.name)) for path in folder.iterdir()]
     yield from sorted((path for path, match in named if match), key=lambda path: (_named(path.name)[0], path.name))
 
@@ -222,7 +222,7 @@ def _description(tree: ast.Module, level: int) -> str:
 
 
 def _limits(tree: ast.Module) -> dict[str, Any]:
-    """Tolerance and precision, by the formats that the file names and whether it multiplies matrices."""
+    """Return tolerance and precision, by the formats that the file names and whether it multiplies matrices."""
     names = set(_names(tree))
     if any(_is_narrow(node) for node in ast.walk(tree)):
         return NARROW
@@ -231,8 +231,10 @@ def _limits(tree: ast.Module) -> dict[str, Any]:
 
 
 def _is_narrow(node: ast.AST) -> bool:
-    """Does it name a format of 16 bits? The word `half` does as `torch.half` and as a call, `x.half()`: it may be a
-    length, too."""
+    """Return whether a node names a format of 16 bits.
+
+    The word `half` counts as `torch.half` and as a call, `x.half()`: elsewhere it may be a length.
+    """
     match node:
         case ast.Call(func=ast.Attribute(attr="half"), args=[]) | ast.Attribute(ast.Name("torch"), "half"):
             return True
@@ -244,7 +246,7 @@ def _is_narrow(node: ast.AST) -> bool:
 
 
 def _why_not(tree: ast.Module) -> str:
-    """Why this judge cannot do it; "" where nothing speaks against it."""
+    """Return the reason why this judge cannot judge the file, or ""."""
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     model = _class(tree)
     if model is None:
@@ -268,7 +270,7 @@ def _why_not(tree: ast.Module) -> str:
 
 
 def _doubts(tree: ast.Module) -> Iterator[str]:
-    """What only a run can tell."""
+    """Yield doubts that only a run can settle."""
     model = _class(tree)
     init = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_init_inputs")
     if model is None:
@@ -288,9 +290,9 @@ def _method(model: ast.ClassDef, name: str) -> ast.FunctionDef | None:
 
 
 def _draws(model: ast.ClassDef, *, always: bool) -> Iterator[str]:
-    """Calls in Model's forward that draw, as `torch.randn, line 12`: each time, or else where an argument is None.
+    """Yield drawing calls in Model's forward, as `torch.randn, line 12`: unconditional, or where an argument is None.
 
-    What is drawn instead of an argument is a start such as a hidden state, which results may well forget.
+    A value drawn in place of an argument is a start, like a hidden state, which results may well forget.
     """
     forward = _method(model, "forward")
     choices = [node for node in ast.walk(forward) if isinstance(node, ast.If | ast.IfExp)] if forward else []
@@ -304,7 +306,7 @@ def _draws(model: ast.ClassDef, *, always: bool) -> Iterator[str]:
 
 
 def _is_none(test: ast.expr) -> bool:
-    """Is it `name is None`?"""
+    """Return whether the test is `name is None`."""
     match test:
         case ast.Compare(ast.Name(), [ast.Is()], [ast.Constant(None)]):
             return True
@@ -312,7 +314,7 @@ def _is_none(test: ast.expr) -> bool:
 
 
 def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> Iterator[float | None]:
-    """The dropout rates in Model's own constructor; None for one that is not written down as a number."""
+    """Yield the dropout rates in Model's own constructor; None for a rate that is not written down as a number."""
     constants = {
         target.id: node.value
         for node in tree.body
@@ -328,13 +330,13 @@ def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> It
 
 
 def _dropped_by_helpers(tree: ast.Module, model: ast.ClassDef) -> bool:
-    """Whether a class beside Model has dropout whose rate is not written down there as 0."""
+    """Return whether a class beside Model has dropout whose rate is not written down there as 0."""
     others = (node for node in tree.body if isinstance(node, ast.ClassDef) and node is not model)
     return any(_number(told) != 0 for other in others for told in _rates(other))
 
 
 def _rates(code: ast.AST | None) -> Iterator[ast.expr]:
-    """What is said of each layer with dropout: of torch's own its rate, of others the argument `dropout`."""
+    """Yield the rate of each torch dropout layer, and the argument `dropout` of any different layer."""
     for node in ast.walk(code) if code else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             is_dropout = node.func.attr.startswith("Dropout")
@@ -344,7 +346,7 @@ def _rates(code: ast.AST | None) -> Iterator[ast.expr]:
 
 
 def _number(node: ast.expr, *scopes: dict[str, ast.expr]) -> float | None:
-    """The rate behind a name, looked for in one scope after the other; None where it is none that is written down."""
+    """Return the rate behind a name, looked up in one scope after the next; None if no rate is written down."""
     for known in scopes:
         if isinstance(node, ast.Name):
             node = known.get(node.id, node)
@@ -360,7 +362,7 @@ def _returned(function: ast.FunctionDef) -> list[ast.expr]:
 
 
 def _not_plain(function: ast.FunctionDef) -> str:
-    """Something of torch that would have to reach the constructor, as it is written."""
+    """Return, as it is written, the first torch object that would have to reach the constructor; "" for none."""
     attributes = [node for node in ast.walk(function) if isinstance(node, ast.Attribute)]
     inner = {node.value for node in attributes}  # of `a.b.c`, whose root is read once
     for node in attributes:

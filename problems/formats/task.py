@@ -1,7 +1,7 @@
-"""Reads one problem folder in GPU MODE's convention: its task.yml and the files that it names become a `Problem`.
+"""Reader of a problem folder in GPU MODE's convention: task.yml and the files that it names become a `Problem`.
 
-Nothing is executed. What this judge cannot do is the reason in `unsupported`; what is left out, taken for something
-else or not used is a warning.
+This module executes nothing. A demand that this judge cannot meet is the reason in `unsupported`; a part that is left
+out, reinterpreted or not used is a warning.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ as_path = partial(as_text, most=MAX_PATH_CHARS, empty_ok=False)
 
 
 def read_task(folder: Path, root: Path, slug: str, files: Files) -> Problem:
-    """Both paths without links. Raises ProblemError that names the field of task.yml."""
+    """Read a task from two paths without links. Raises ProblemError that names the field of task.yml."""
     data = Fields(files.yaml(folder / TASK_FILE, root, TASK_FILE), TASK_FILE).data
     empty: list[str] = []
     for key in _CASES:
@@ -114,8 +114,10 @@ class _Task:
             raise ProblemError(where, error.message + more) from error
 
     def _sources(self) -> tuple[dict[str, str], str, list[str], dict[str, str]]:
-        """Name → path of every file but the submission, the name that the submission goes by, warnings, and what a
-        bundle's fields are called here: where in `files` they stand."""
+        """Return the path of every file but the submission, the submission's name, warnings, and places.
+
+        Places map a bundle's fields to their names in task.yml: their position in `files`.
+        """
         submission_names: list[str] = []
         sources: dict[str, str] = {}
         places = {"submission_name": "files"}
@@ -141,8 +143,10 @@ class _Task:
         return sources, (*submission_names, "submission.py")[0], odd, places
 
     def _evaluators(self, sources: dict[str, str], places: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-        """The set's own evaluators by name, and what to say of one that is not there: it would only be read for what it
-        imports."""
+        """Return the set's own evaluators by name, and warnings for missing evaluators.
+
+        An evaluator is only read for its imports, and a missing evaluator does no harm.
+        """
         found: dict[str, str] = {}
         missing: list[str] = []
         for name in sources.keys() & {self._main(), "eval.py"}:
@@ -162,8 +166,7 @@ class _Task:
         return main if isinstance(main, str) else "eval.py"
 
     def _name_the_result(self, files: dict[str, str], entry: str) -> list[str]:
-        """Where a reference calls its function otherwise, a line behind it says that this is `ref_kernel`; the
-        warning."""
+        """Add a line that binds `ref_kernel` where a reference names its function differently; return the warning."""
         reference = files.get(inspect.REFERENCE, "")
         name = inspect.result_function(self.files.code(reference), entry)
         if not name:
@@ -186,7 +189,7 @@ class _Task:
         return found, missing
 
     def _fuzz(self) -> dict[str, Any] | None:
-        """The YAML has `cases` among the arguments; the bundle keeps them apart."""
+        """Return `fuzz` in the bundle's form. The YAML has `cases` among the arguments; the bundle keeps them apart."""
         fuzz = self.fields.mapping("fuzz")
         if not fuzz:
             return None
@@ -195,7 +198,7 @@ class _Task:
         return {"args": {name: choice for name, choice in fuzz.items() if name != "cases"}, "cases": fuzz["cases"]}
 
     def _build(self, submission_name: str) -> tuple[dict[str, Any], str]:
-        """How a CUDA C++ file is compiled, or why it cannot be."""
+        """Return the build of a CUDA C++ file, or the reason why it cannot be compiled."""
         if self.fields.data.get("lang") != "cu":
             return {}, ""
         try:
@@ -221,7 +224,7 @@ class _Task:
         )
 
     def _arguments(self) -> Iterator[tuple[str, list[str]]]:
-        """Of each public case, and of a secret one as it is drawn; what is no case is named when the bundle is read."""
+        """Yield the arguments of each public case and of a drawn secret case. The bundle parser reports bad cases."""
         lists = {key: self.fields.data.get(key) for key in ("benchmarks", "tests")}
         timed_on = self.fields.data.get("benchmarks_on")
         if isinstance(timed_on, dict):
@@ -238,7 +241,7 @@ class _Task:
 
 
 def _given(cases: object, where: str, empty: list[str]) -> object:
-    """The cases, by hardware or not, without arguments that have no value (`"seed":`), which are named in `empty`."""
+    """Return the cases, by hardware or not, without valueless arguments (`"seed":`), which go to `empty`."""
     if isinstance(cases, dict):
         return {name: _given(some, f"{where}.{name}", empty) for name, some in cases.items()}
     if not isinstance(cases, list):
@@ -253,7 +256,7 @@ def _given(cases: object, where: str, empty: list[str]) -> object:
 
 
 def _title_line(value: object, where: str) -> str:
-    """YAML's blocks end with a line break."""
+    """Return the title, stripped: YAML's blocks end with a line break."""
     return as_line(value.strip() if isinstance(value, str) else value, where, 200, empty_ok=True)
 
 

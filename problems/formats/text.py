@@ -1,6 +1,6 @@
 """Safe reading of files and YAML that organisers wrote: bounded, inside one root, plain values only.
 
-Owns nothing. Always true: no file outside the root is opened (symbolic links resolved first) nor asked after, text has
+Owns no state. Always true: no file outside the root is opened or probed (symbolic links are resolved first), text has
 no byte order mark and ends its lines with "\\n" alone, and a YAML file cannot unfold into more text, values or levels
 than the limits below.
 """
@@ -19,20 +19,20 @@ from problems.errors import ProblemError
 from problems.fields import shown
 
 MAX_FILE_BYTES: Final = 1_000_000
-MAX_YAML_CHARS: Final = 256_000  # the reader is slow: a larger file would hold up whoever reads it
+MAX_YAML_CHARS: Final = 256_000  # the reader is slow: a larger file would hold up its caller
 MAX_NODES: Final = 20_000  # values of one YAML file, as written
 MAX_DEPTH: Final = 24  # values inside values, aliases followed
-MAX_UNFOLDED_CHARS: Final = 1_000_000  # of all values together, each alias (*name) counted as what it stands for
+MAX_UNFOLDED_CHARS: Final = 1_000_000  # of all values together, each alias (*name) counted as its target
 _FLOAT_TAG: Final = "tag:yaml.org,2002:float"
 _FLOAT: Final = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+|\d+\.\d*|\.\d+|\.inf|\.Inf|\.nan|\.NaN)")
 
 
 class FileMissing(ProblemError):
-    """There is nothing at that path."""
+    """There is no file or folder at that path."""
 
 
 def read_text(path: Path, root: Path, where: str) -> str:
-    """Raises ProblemError when the file is missing, no plain file, outside `root`, not UTF-8 or too large."""
+    """Read a file. Raises ProblemError if it is missing, no plain file, outside `root`, not UTF-8 or too large."""
     real = resolve_inside(path, root, where)
     if not real.is_file():
         raise ProblemError(where, f"{shown(path.name)} is not a plain file")
@@ -52,14 +52,16 @@ def read_text(path: Path, root: Path, where: str) -> str:
 
 
 def resolve_inside(path: Path, root: Path, where: str, *, written: str = "", kind: str = "file") -> Path:
-    """The real path of something that exists inside `root`, symbolic links followed. `written`: how its author named
-    it, for the message; without it the last part of the path."""
+    """Return the real path of an existing file inside `root`, symbolic links followed.
+
+    `written`: its author's name for it, for the message; without it the last part of the path.
+    """
     name = shown(written or path.name)
     if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root)):
         raise ProblemError(where, f"{name} lies outside the problem set; copy it inside")
     try:
         real, real_root = path.resolve(strict=True), root.resolve(strict=True)
-    except (OSError, RuntimeError, ValueError) as error:  # the last for a NUL in a name
+    except (OSError, RuntimeError, ValueError) as error:  # ValueError: a NUL in a name
         raise FileMissing(where, f"there is no {kind} {name}") from error
     if not real.is_relative_to(real_root):
         raise ProblemError(where, f"{name} lies outside the problem set; copy it inside")
@@ -86,7 +88,7 @@ def parse_yaml(text: str, where: str) -> object:
 
 
 def _why(error: yaml.YAMLError) -> str:
-    """In one line, with the line's number where it is known."""
+    """Return the error in one line, with the line's number where it is known."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return " ".join(str(error).split())[:300]
     context = f"{error.context}, " if error.context else ""
@@ -99,14 +101,14 @@ def _line(node: yaml.Node) -> str:
 
 @dataclass
 class _Weight:
-    """Of a YAML node with its aliases followed: characters (one more a value) and levels of values inside values."""
+    """Weight of a YAML node with its aliases followed: characters (one more a value) and levels of nested values."""
 
     chars: int = 0
     height: int = 0
 
 
 def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
-    """Raises YAMLError when the values unfold beyond the limits. A node met inside itself is known as None."""
+    """Return the weight of a node. Raises YAMLError beyond the limits. A node inside itself is known as None."""
     if id(node) in known:
         weight = known[id(node)]
         if weight is None:
@@ -128,8 +130,10 @@ def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 1e-3 as a number and a date as text, and refuses doubled keys, floods, deep nesting,
-    numbers to base 60 and values that are not what their tag says."""
+    """SafeLoader that reads 1e-3 as a number and a date as text.
+
+    It refuses doubled keys, floods, deep nesting, numbers to base 60 and values that do not match their tag.
+    """
 
     nodes = 0
     depth = 0
@@ -146,7 +150,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def compose_mapping_node(self, anchor: Any) -> Any:
-        """Keys are looked at as they are written: merging (`<<`) puts more of them there later."""
+        """Check keys as they are written: merging (`<<`) adds more keys later."""
         node = super().compose_mapping_node(anchor)
         written: set[str] = set()
         for key, _ in node.value:

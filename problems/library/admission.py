@@ -1,9 +1,9 @@
-"""A submission for any problem, from its own reference: honest, or wrong in one way that a problem must not accept.
+"""A submission for any problem, made from its own reference: honest, or wrong in a way that a problem must not accept.
 
 The judge (runner/admission/examine.py) puts lines before this text: REFERENCE (the source of reference.py), LEGAL (the
-formats that precision.legal names) and TURNS (keys of VARIANTS below): call by call the next of them answers, so that
-one input serves all. It runs in a tenant like any submission, and is ours. Raises NotApplicable where a variant makes
-no sense for the problem at hand.
+formats that precision.legal names) and TURNS (keys of VARIANTS below). Call by call the next variant answers, so that
+one input serves all. The program runs in a tenant like any submission, and is ours. Raises NotApplicable where a
+variant makes no sense for the problem at hand.
 """
 
 import copy
@@ -20,7 +20,7 @@ exec(compile(REFERENCE, "reference.py", "exec"), reference.__dict__)  # noqa: F8
 
 HALVED = {torch.float64: torch.float32, torch.float32: torch.float16}
 WIDE = {float: torch.float64, complex: torch.complex128}
-ANOTHER = 1000  # roundings of an element's size and the usual one, at most a tenth of it: no error of mere rounding
+ANOTHER = 1000  # roundings of an element's and the usual size, at most a tenth of them: more than an error of rounding
 WORKING = (torch.float16, torch.bfloat16, torch.float32)
 PACKED = getattr(torch, "float4_e2m1fn_x2", None)  # two numbers in a byte, which torch can only copy
 
@@ -36,7 +36,7 @@ NUMBERS = (bool, int, float, complex)
 
 
 def mapped(data, change, kinds=(torch.Tensor,)):
-    """The same structure with everything of these kinds changed."""
+    """Return the same structure with every value of these kinds changed."""
     if isinstance(data, kinds):
         return change(data)
     if isinstance(data, tuple) and hasattr(data, "_fields"):
@@ -53,7 +53,7 @@ def mapped(data, change, kinds=(torch.Tensor,)):
 
 
 def mapped_dataclass(data, change, kinds):
-    """As the harness builds one: its own __init__ may compute, and refuse what it once made."""
+    """Rebuild a dataclass as the harness does: its own __init__ may compute, and refuse a value that it once made."""
     made = object.__new__(type(data))
     for field in dataclasses.fields(data):
         object.__setattr__(made, field.name, mapped(getattr(data, field.name), change, kinds))
@@ -61,7 +61,7 @@ def mapped_dataclass(data, change, kinds):
 
 
 def mapped_module(module, change, kinds):
-    """The module itself where nothing in it changes, else a copy with other tensors."""
+    """Return the module itself where no tensor in it changes, else a copy with the new tensors."""
     before = [*module.parameters(), *module.buffers()]
     after = [change(tensor) if isinstance(tensor, kinds) else tensor for tensor in before]
     if before and all(new is old for new, old in zip(after, before, strict=True)):
@@ -116,7 +116,7 @@ class Forward:
 
 
 class Run:
-    """The reference on `data`: its result, and all its outputs, those that it wrote into the data first."""
+    """A run of the reference on `data`: its result, and all its outputs, first those that it wrote into the data."""
 
     def __init__(self, solve, data, changed=None):
         before = [tensor.clone() for tensor in leaves(data)]
@@ -134,7 +134,7 @@ class Run:
         return isinstance(leaf, torch.Tensor) and leaf.data_ptr() in self.places
 
     def replaced(self, values):
-        """The result with other values, also in what was written in place."""
+        """Return the result with new values, which also replace the outputs written in place."""
         for output, value in zip(self.written, values[: len(self.written)], strict=True):
             output.copy_(value)
         others = iter(values[len(self.written) :])
@@ -153,11 +153,11 @@ def as_tensor(leaf):
 
 
 def as_numbers(tensor):
-    """The tensor itself, or the bytes of a format that is no numbers to torch, as the judge compares them."""
+    """Return the tensor itself, or the bytes of a format that is no numbers to torch, as the judge compares them."""
     return tensor.view(torch.uint8) if tensor.dtype == PACKED else tensor
 
 
-# -- the variants: from the data as it was and the honest run, the values to return ----------------------------------
+# -- the variants: each takes the original data and the honest run, and returns the values to answer with --------------
 
 
 def honest(solve, given, run):
@@ -176,7 +176,7 @@ FIRST = {}
 
 
 def constant(solve, given, run):
-    """The best constant: the mean of what is expected; of a single number, which that would be, the first one seen."""
+    """Return the best constant: the mean of the expected output, or for a single number the first number seen."""
 
     def guess(place, output):
         if not output.numel():
@@ -188,7 +188,7 @@ def constant(solve, given, run):
 
 
 def filled(output, value):
-    """By a detour: not every format can be filled."""
+    """Return a filled tensor by a detour: not every format can be filled."""
     return torch.full(output.shape, float(value), dtype=torch.float64, device=output.device).to(output.dtype)
 
 
@@ -208,7 +208,7 @@ LAST = {}
 
 
 def previous(solve, given, run):
-    """What the last input whose outputs had these shapes should have given."""
+    """Return the right outputs of the last input whose outputs had these shapes."""
     key = tuple((output.shape, output.dtype) for output in run.outputs)
     before, LAST[key] = LAST.get(key), [output.clone() for output in run.outputs]
     if before is None:
@@ -217,20 +217,20 @@ def previous(solve, given, run):
 
 
 def half(solve, given, run):
-    """Computed in half the precision of the inputs."""
+    """Compute in half the precision of the inputs."""
     if not any(tensor.dtype in HALVED for tensor in leaves(given)):
         raise NotApplicable("the inputs are in half precision, or no floating-point numbers")
     if any(tensor.dtype == torch.float64 for tensor in leaves(given)) and set(LEGAL) - {"fp64"}:  # noqa: F821
         raise NotApplicable("single precision is legal here")
     try:
         other = Run(solve.cast(HALVED), cast(given, HALVED), run.changed)
-    except Exception as error:  # it may refuse other dtypes in any way
+    except Exception as error:  # it may refuse these dtypes with any error
         raise NotApplicable(f"the reference does not run in half precision: {error!r}") from None
     return [value.to(output.dtype) for value, output in zip(other.outputs, run.outputs, strict=True)]
 
 
 def margin(solve, given, run):
-    """Honest, with four times the error that the reference's working precision brings."""
+    """Answer honestly, with four times the error that the reference's working precision brings."""
     try:
         doubled = dict.fromkeys(WORKING, torch.float64)
         exact = Run(solve.cast(doubled), cast(given, doubled), run.changed)
@@ -246,7 +246,7 @@ def margin(solve, given, run):
             return output
         came = output.double()
         right, times = target.double(), 4
-        if output.element_size() < 4:  # most of the error is the format's own, and a neighbour is rounded the other way
+        if output.element_size() < 4:  # most of the error is the format's own; a neighbour rounds the opposite way
             right = target.to(output.dtype).double()
             times = torch.where((came - right).abs() <= torch.finfo(output.dtype).eps * right.abs(), 1, 4)
         wide = (right + times * (came - right)).to(output.dtype)
@@ -257,8 +257,11 @@ def margin(solve, given, run):
 
 
 def is_another(output, target):
-    """Not the same answer but for rounding: an eigenvector may have either sign, and where a matrix is nearly singular
-    its factors are any of many. Between such answers lie wrong ones."""
+    """Return whether the answers differ by more than rounding.
+
+    An eigenvector may have either sign, and where a matrix is nearly singular it has many factorisations. Between two
+    valid answers lie wrong answers.
+    """
     if not output.is_floating_point() or not output.numel():
         return False
     came, wanted = output.double(), target.double()
@@ -291,7 +294,7 @@ def kernel(data, solve=None):
 
 
 def model():
-    """The class that answers where the problem is a Model."""
+    """Return the class that answers where the problem is a Model."""
 
     class Answer(reference.Model):
         def original(self, *inputs):

@@ -1,10 +1,10 @@
 """Figures of one problem of our own library on this machine: `python problems/library/bench.py kernels101/softmax`.
 
-Imports the problem's reference and sample submissions into this process, so it is for trusted folders only: it helps
-to choose sizes and tolerances and is no judge. One torch thread, fresh inputs copied into fixed buffers before every
-call, sides taken in turn. Prints per timed case what the judge will pay beside the call (generate, reference, compare;
-goal: at most 30 ms together), what every side takes (goal: the baseline at least 2 ms) and the largest error in units
-of the tolerance.
+Imports the problem's reference and sample submissions into this process, so it is for trusted folders only. It helps
+to choose sizes and tolerances and is no judge. It uses one torch thread, copies fresh inputs into fixed buffers before
+every call, and takes sides in turn. For each timed case it prints the judge's cost beside the call (generate,
+reference, compare; goal: at most 30 ms together), the time of every side (goal: the baseline at least 2 ms) and the
+largest error in units of the tolerance.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def time_in_turn(sides: dict[str, Kernel], buffers: Tensors, pool: list[Tensors]
 
 
 def refill(buffers: Tensors, source: Tensors) -> Tensors:
-    """The output first, as the judge poisons it, then the inputs."""
+    """Poison the output first, as the judge does, then copy the inputs."""
     buffers[-1].fill_(float("nan") if buffers[-1].is_floating_point() else -1)
     for buffer, tensor in zip(buffers[:-1], source[:-1], strict=True):
         buffer.copy_(tensor)
@@ -119,9 +119,9 @@ def median_ms(calls: int, act: Callable[[int], object]) -> float:
 
 
 def worst_error(got: torch.Tensor, expected: torch.Tensor, rtol: float, atol: float) -> float:
-    """Largest |got − expected| / (atol + rtol |expected|): 1 is just acceptable. NaN where got has one.
+    """Return the largest |got − expected| / (atol + rtol |expected|): 1 is just acceptable. NaN where got has NaN.
 
-    Of whole numbers, which must be exact: 0 or infinity.
+    For whole numbers, which must be exact: 0 or infinity.
     """
     if not expected.is_floating_point():
         return 0.0 if torch.equal(got, expected) else math.inf

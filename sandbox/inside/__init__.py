@@ -1,1 +1,1 @@
-"""The first programs inside containers. In the image they lie flat beside protocol.py in /opt/photofinish."""
+"""First programs inside containers. In the image they lie flat beside protocol.py in /opt/photofinish."""

@@ -1,8 +1,8 @@
 """Device memory that travels as a POSIX file descriptor: made by the judge, mapped by a container.
 
-Owns nothing beyond the call: mappings live as long as their process. Needs cuda-bindings and a CUDA build of torch;
-imported only where the hardware is a GPU. An importer sets its own access, so a mapping is never read-only: that is why
-no allocation is ever mapped by two containers.
+The module owns no memory beyond a call: mappings live as long as their process. It needs cuda-bindings and a CUDA build
+of torch, and is imported only where the hardware is a GPU. An importer sets its own access, and a mapping is never
+read-only: that is why two containers never map the same allocation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def start(index: int = 0) -> None:
 
 
 def create(size: int, index: int = 0) -> tuple[torch.Tensor, int, int]:
-    """A new allocation of at least `size` bytes: its bytes as a tensor, its real size, its descriptor."""
+    """Allocate at least `size` bytes; return them as a tensor, with the real size and the descriptor."""
     wanted = _property(index)
     (grain,) = _call(
         "cuMemGetAllocationGranularity",
@@ -43,42 +43,42 @@ def create(size: int, index: int = 0) -> tuple[torch.Tensor, int, int]:
 
 
 def unmap(memory: torch.Tensor, size: int) -> None:
-    """What `create` mapped here goes away; the tensor must not be used again."""
+    """Unmap memory that `create` mapped here; the tensor must not be used again."""
     torch.cuda.synchronize()
     _call("cuMemUnmap", memory.data_ptr(), size)
     _call("cuMemAddressFree", memory.data_ptr(), size)
 
 
 def adopt(fd: int, size: int, index: int = 0) -> torch.Tensor:
-    """The bytes of an allocation that another process made; `size` is its real size."""
+    """Map an allocation that another process made and return its bytes; `size` is its real size."""
     (handle,) = _call("cuMemImportFromShareableHandle", fd, HANDLE)
     return _map(handle, size, index)
 
 
 def device_address(address: int, size: int) -> int:
-    """Where the device sees these bytes of the host, which it may write from now on."""
+    """Return the device's address of these bytes of the host, and let the device write them from now on."""
     _call("cuMemHostRegister", address, size, driver.CU_MEMHOSTREGISTER_DEVICEMAP)
     (found,) = _call("cuMemHostGetDevicePointer", address, 0)
     return int(found)
 
 
 def forget_address(address: int) -> None:
-    """The device may write these bytes of the host no more: another allocation may come to lie there."""
+    """Take these bytes of the host from the device: another allocation may come to lie there."""
     _call("cuMemHostUnregister", address)
 
 
 def write_when_done(stream: int, address: int, value: int) -> None:
-    """The device writes 64 bits there when it has done what the stream holds so far."""
+    """Let the device write 64 bits at `address` when it has done all work that the stream holds."""
     _call("cuStreamWriteValue64", stream, address, value, 0)
 
 
 def wait_until(stream: int, address: int, value: int) -> None:
-    """What the stream gets from now on waits until these 64 bits are `value`."""
+    """Let later work of the stream wait until the 64 bits at `address` are `value`."""
     _call("cuStreamWaitValue64", stream, address, value, int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ))
 
 
 def reset_persisting_cache() -> None:
-    """Lines of L2 that any process asked to keep become ordinary ones."""
+    """Turn the L2 lines that any process asked to keep into ordinary lines."""
     _call("cuCtxResetPersistingL2Cache")
 
 
@@ -108,7 +108,7 @@ def _map(handle: Any, size: int, index: int) -> torch.Tensor:
 
 
 class _Raw:
-    """Bytes at a device address, as torch takes them in without a copy."""
+    """Bytes at a device address, in the form that torch takes in without a copy."""
 
     def __init__(self, address: int, size: int) -> None:
         self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}

@@ -1,7 +1,7 @@
-"""The first program in a tenant: maps the arena, loads the submission, obeys orders.
+"""First program in a tenant container: maps the arena, loads the submission and obeys the judge's orders.
 
-It holds no secret and is assumed to be hostile from the moment the submission is imported: what it answers is believed
-only where the judge sees the same with its own eyes. Errors that it reports are for the honest.
+It holds no secret and is assumed to be hostile from the moment it imports the submission. The judge believes an answer
+only where it sees the same itself. The errors that the harness reports serve honest authors.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ import tree
 from results import Refused, name_of
 
 SOCKET = "/run/judge/socket"
-WORK = "/tmp/work"  # noqa: S108  the container's own
-SPINS = 20_000  # polls in a row before the loop begins to sleep; a call's answer is followed by orders within them
+WORK = "/tmp/work"  # noqa: S108  inside the container
+SPINS = 20_000  # polls in a row before the loop begins to sleep; the order after a call's answer arrives within them
 NAP_S = 0.0005
-PY_BUF_READ, PY_BUF_WRITE = 0x100, 0x200  # CPython's own names, which ctypes does not know
+PY_BUF_READ, PY_BUF_WRITE = 0x100, 0x200  # CPython's constants, which ctypes does not define
 MOST_TEXT = 15_000  # characters
-EXTENSION_FAILED = "Error building extension"  # as torch.utils.cpp_extension says
+EXTENSION_FAILED = "Error building extension"  # beginning of the error of torch.utils.cpp_extension
 FRAMES = 12  # of the submission's traceback
 
 clock = time.perf_counter_ns
 
 
 class Harness:
-    """The arena, the two pages, and the submission once it is loaded."""
+    """The arena, the two pages, and the submission after loading."""
 
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
         inputs, outputs, orders, answers = fds
@@ -65,21 +65,24 @@ class Harness:
         self.build: dict[str, Any] | None = None
         self.function: Any = None
         self.data: Any = None
-        self.renewed: dict[str, Any] | None = None  # the node of data that is built afresh for every call
+        self.renewed: dict[str, Any] | None = None  # node of the data, if the data are built afresh for every call
         self.result: Any = None
         self.tensors: list[torch.Tensor] = []  # by slot
         self._layout: dict[str, Any] = {}
-        self._number = -1  # where its data begin
+        self._number = -1  # places where the laid-out data begin
         self._seen = 0  # the last order's nonce
-        self._vectors: list[torch.Tensor] = []  # of its own kernel
+        self._vectors: list[torch.Tensor] = []  # of the harness's own kernel
 
     def take(self, job: dict[str, Any]) -> None:
-        """The sources; nothing of them runs before the order to load."""
+        """Take the sources. No code of theirs runs before the order to load."""
         self.sources, self.submission, self.entry = job["files"], job["submission"], job["entry"]
         self.interface, self.build = job["interface"], job["build"]
 
     def await_job(self, connection: socket.socket) -> dict[str, Any]:
-        """Its sources. Frozen here until there is one, but for orders that are asked for before."""
+        """Return the message with the sources, and obey the orders that the judge asks for before it.
+
+        The judge keeps the container frozen here until there is a job, but for these orders.
+        """
         while True:
             message: dict[str, Any]
             message, fds = protocol.receive(connection, descriptors=2)
@@ -89,7 +92,7 @@ class Harness:
             self.obey(message["orders"])
 
     def obey(self, most: int | None = None) -> None:
-        """Orders, one after the other; without `most` until the container is killed."""
+        """Obey orders one after the other: `most` orders, or until the container is killed."""
         for _ in itertools.count() if most is None else range(most):
             seen = self._seen = self._next(self._seen)
             kind, number, text = protocol.read_page(self.orders, protocol.ORDERS_BYTES)
@@ -124,17 +127,17 @@ class Harness:
 
     def _call(self) -> None:
         if isinstance(self.function, native.Kernel):
-            self.function()  # it writes where the judge looks
+            self.function()  # it writes into the outputs itself
         else:
             results.keep(self.result, self.tensors, self.function(self.data))
 
     def _add(self) -> None:
-        """The kernel of its own."""
+        """Run the harness's own kernel."""
         first, second, out = self._vectors
         torch.add(first, second, out=out)
 
     def _regions_at(self, number: int) -> tuple[Any, Any]:
-        """Inputs and outputs from where the data begin."""
+        """Return the input and output regions from the places where the data begin."""
         inputs, outputs = protocol.places_of(number)
         return self.inputs[inputs:], self.outputs[outputs:]
 
@@ -191,7 +194,7 @@ class Harness:
         self._settle(number)
 
     def _settle(self, number: int) -> None:
-        """The data begin at the places that this number says."""
+        """Lay out the data at the places that this number names."""
         if number == self._number:
             return
         layout, self._number = self._layout, -1
@@ -216,7 +219,7 @@ class Harness:
 
 
 class HostTimer:
-    """Host memory, and this process's own clock. There is no gate: work is done at once."""
+    """Timer for host memory, by this process's clock. There is no gate: work is done at once."""
 
     def __init__(self) -> None:
         self._took_ns = 0
@@ -226,7 +229,7 @@ class HostTimer:
         return map_shared(fd, size)
 
     def use(self, answers: memoryview) -> None:
-        """Here the answer itself says when a call is done."""
+        """Do nothing: on the host the answer itself marks the end of a call."""
 
     def time(self, work: Callable[[], None], nonce: int) -> int:
         self.begin(work, nonce, behind_gate=False)
@@ -242,10 +245,10 @@ class HostTimer:
 
 
 class DeviceTimer:
-    """Device memory, and the device's events: pure device time. Everything is done when `time` or `told` returns.
+    """Timer for device memory, by device events: pure device time. All work is done when `time` or `told` returns.
 
-    The device itself waits for the inputs and tells the judge when it is done, so that no host code of a tenant, ours
-    or another, is part of what the judge's clock sees.
+    The device itself waits for the inputs and signals its end to the judge. No tenant's host code, neither ours nor a
+    submission's, is part of the time that the judge's clock measures.
     """
 
     def __init__(self) -> None:
@@ -268,7 +271,7 @@ class DeviceTimer:
         return self.told()
 
     def begin(self, work: Callable[[], None], nonce: int, *, behind_gate: bool) -> None:
-        if behind_gate:  # in both streams: a context of which one waits for the other takes a turn of 2 ms
+        if behind_gate:  # in both streams: a context where one stream waits for the other takes a turn of 2 ms
             for stream in (torch.cuda.current_stream(), self._aside):
                 self._device.wait_until(stream.cuda_stream, self._gate, nonce)
         self._first.record()
@@ -283,14 +286,14 @@ class DeviceTimer:
 
 
 def print_into(fds: tuple[int, ...]) -> None:
-    """Standard output and error: no descriptor of the container's first ones is left."""
+    """Redirect standard output and error to these descriptors; none of the container's first streams is left."""
     for stream, fd in enumerate(fds, 1):
         os.dup2(fd, stream)
         os.close(fd)
 
 
 def map_shared(fd: int, size: int, rights: int = mmap.PROT_READ | mmap.PROT_WRITE) -> memoryview:
-    """As mmap.mmap, which would keep a descriptor for as long as the mapping lives."""
+    """Map shared memory as mmap.mmap does, without keeping a descriptor for as long as the mapping lives."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
@@ -305,20 +308,23 @@ def map_shared(fd: int, size: int, rights: int = mmap.PROT_READ | mmap.PROT_WRIT
 
 
 def vector(region: Any, at: int) -> torch.Tensor:
-    """Of the harness's own kernel."""
+    """Return a vector of the harness's own kernel."""
     length, each = protocol.OWN_BYTES // 4, {"dtype": "float32", "stride": [1], "nbytes": protocol.OWN_BYTES}
     found: torch.Tensor = slots.view(region, {**each, "shape": [length], "input": at}, "input")
     return found
 
 
 def needs_compiler(texts: list[str]) -> bool:
-    """Will the first call import torch's compiler, for seconds? `torch.use_deterministic_algorithms` does, and with it
-    the context of that purpose in the public sets' utils.py. A call has less time than an import."""
+    """Return whether the first call imports torch's compiler, which takes seconds; a call has less time than that.
+
+    `torch.use_deterministic_algorithms` imports it, and so does the context of that purpose in the public sets'
+    utils.py.
+    """
     return any(word in text for text in texts for word in ("use_deterministic_algorithms", "DeterministicContext"))
 
 
 def check_encoding(source: str, submission: str) -> None:
-    """What a person reads must be what runs: a declared encoding could turn a comment into code."""
+    """Refuse a declared encoding other than UTF-8: it could turn a comment, as a reader sees it, into code."""
     declared, _ = tokenize.detect_encoding(io.BytesIO(source.encode()).readline)
     if declared not in ("utf-8", "utf-8-sig"):
         raise Refused(
@@ -327,7 +333,7 @@ def check_encoding(source: str, submission: str) -> None:
 
 
 def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
-    """Status and text for the author: the exception, and those frames of the traceback that are theirs."""
+    """Return status and text for the author: the exception, and the frames of the traceback that are the author's."""
     if isinstance(err, SyntaxError) and kind == protocol.LOAD and err.filename in (submission, f"{WORK}/{submission}"):
         line = (err.text or "").rstrip()
         return protocol.SYNTAX, f"{submission}, line {err.lineno}: {err.msg}\n{line}"
@@ -352,16 +358,16 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
 
 
 def main() -> None:
-    os.environ.pop("HOSTNAME", None)  # Docker's own addition: the environment is PATH, HOME, LANG, USER and the image's
+    os.environ.pop("HOSTNAME", None)  # Docker adds it: the environment is PATH, HOME, LANG, USER and the image's
     torch.set_num_threads(len(os.sched_getaffinity(0)))
-    torch.backends.cudnn.allow_tf32 = False  # as the oracle has it: a reference that is its own baseline is right
+    torch.backends.cudnn.allow_tf32 = False  # as in the oracle: a reference that is its own baseline must be right
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(SOCKET)
     protocol.send(connection, {"ready": protocol.VERSION})
     harness = Harness(*protocol.receive(connection, descriptors=4))
     protocol.send(connection, {"mapped": True})
     harness.take(harness.await_job(connection))
-    connection.close()  # from here on the container holds nothing but memory
+    connection.close()  # from here on the container holds only memory
     harness.obey()
 
 

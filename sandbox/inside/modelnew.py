@@ -1,13 +1,14 @@
-"""KernelBench's way of asking, in terms of a function of data: a `Model` in the oracle, its `ModelNew` in a tenant.
+"""KernelBench's interface as a function of data: a `Model` in the oracle, its `ModelNew` in a tenant.
 
-The data of a call is `{"seed", "init", "index", "state", "renewed", "inputs"}`: what the constructor gets and the seed
-set before it, the same all through a run; the parameters and buffers of Model, as `index` says, in one tensor for each
-kind; and fresh inputs. So weights travel like any input, and state that a call changes is an output like any other.
-`renewed` names tensors that Model keeps as plain attributes, neither parameters nor buffers, and replaces in a call:
-the hidden state of a recurrent cell. They do not travel; on both sides a call begins with what the constructor made.
+The data of a call is `{"seed", "init", "index", "state", "renewed", "inputs"}`: the constructor's arguments and the
+seed set before it, equal all through a run; the parameters and buffers of Model, located by `index`, in one tensor for
+each kind; and fresh inputs. Weights therefore travel like any input, and state that a call changes is an output like
+any output. `renewed` names tensors that Model keeps as plain attributes, neither parameters nor buffers, and replaces
+in a call: the hidden state of a recurrent cell. They do not travel; on both sides a call begins with the tensors that
+the constructor made.
 
 `index` is JSON in pieces: `[[name, kind, shape, offset in elements]…]`; a kind is a dtype, with `CHANGING` where calls
-change it.
+change the tensor.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ import torch
 import tree
 from torch.func import functional_call
 
-ALIGN_BYTES = 256  # of a parameter in its pack: what a tensor of its own would have
+ALIGN_BYTES = 256  # of a parameter in its pack: the alignment of a separate tensor
 CHANGING = " changing"
 SHOWN = 8  # names in a message
 CHUNK = 1 << 24  # elements
-RTOL, ATOL = 1e-3, 1e-5  # of two runs of one Model: far from what chance does
+RTOL, ATOL = 1e-3, 1e-5  # between two runs of one Model: far below the difference that random numbers make
 
 Row = tuple[str, str, list[int], int]
 
 
 class NotConstructed(Exception):
-    """ModelNew cannot be made, or does not hold what it must; its cause is the constructor's own exception."""
+    """ModelNew cannot be constructed or lacks a required buffer; the cause is the constructor's own exception."""
 
 
 class Reference:
-    """What oracle.py expects of a problem's module, made of a KernelBench file."""
+    """A KernelBench file with the functions that oracle.py expects of a problem's module."""
 
     def __init__(self, module: Any, seed: int, device: str) -> None:
         self._module = module
@@ -52,7 +53,7 @@ class Reference:
         self._renewed: list[str] = []
 
     def generate_input(self, seed: int) -> dict[str, Any]:
-        """The state is that of the construction each time: what a call changes, the next one does not see."""
+        """Draw fresh inputs, with the state of the construction: no call sees a previous call's changes."""
         set_seed(seed)
         with self._device:
             inputs = list(self._module.get_inputs())
@@ -74,7 +75,7 @@ class Reference:
         return functional_call(self._model, unpack(self._index, data["state"]), tuple(data["inputs"]))
 
     def _changing(self, inputs: list[Any]) -> set[str]:
-        """Buffers that a call changes. Raises TreeError where two calls on the same data differ."""
+        """Return the buffers that a call changes. Raises TreeError where two calls on the same data differ."""
         first, _ = self._called(inputs, 1)
         second, state = self._called(inputs, 2)
         if not _are_all_same(first, second):
@@ -86,7 +87,7 @@ class Reference:
         return {name for name, _ in self._model.named_buffers() if not torch.equal(state[name], own[name])}
 
     def _called(self, inputs: list[Any], chance: int) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
-        """What a call returns after that seed, and the parameters and buffers as it leaves them."""
+        """Call the model after seeding with `chance`; return its result, and parameters and buffers after the call."""
         torch.manual_seed(chance)
         state = {name: tensor.detach().clone() for name, tensor in _tensors_of(self._model).items()}
         copies = tuple(_each(inputs, torch.clone))
@@ -99,9 +100,9 @@ class Reference:
 
 
 class Attributes:
-    """The tensors that the modules of a model hold as plain attributes, as the constructor made them.
+    """Tensors that the modules of a model hold as plain attributes, as the constructor made them.
 
-    They go to the device with the model: `.to()` leaves them behind. `only`: just these names.
+    They go to the device with the model, since `.to()` leaves them behind. `only` restricts them to these names.
     """
 
     def __init__(self, model: torch.nn.Module, device: Any, only: list[str] | None = None) -> None:
@@ -115,7 +116,7 @@ class Attributes:
         self._versions = dict.fromkeys(self._found, -1)
 
     def renew(self) -> None:
-        """Each is what it was; only what was written into is copied again. In float64 while that is torch's default."""
+        """Restore each tensor, copying only where a call wrote. While torch's default is float64, they are float64."""
         for full, (holder, name, made) in self._found.items():
             given = self._given[full]
             wanted = torch.get_default_dtype() if made.dtype == torch.float32 else made.dtype
@@ -125,7 +126,7 @@ class Attributes:
             holder[name] = given
 
     def changed(self) -> list[str]:
-        """Those that differ from what the constructor made."""
+        """Return the names of the tensors that differ from the constructor's."""
         return [
             full
             for full, (holder, name, made) in self._found.items()
@@ -135,7 +136,7 @@ class Attributes:
 
 
 class Candidate:
-    """A ModelNew class as the function that the harness calls."""
+    """A ModelNew class wrapped as the function that the harness calls."""
 
     def __init__(self, make: type) -> None:
         self._make = make
@@ -144,7 +145,7 @@ class Candidate:
         self._told = False
 
     def lay_out(self, data: dict[str, Any]) -> None:
-        """Construct it, with its parameters and buffers where the judge will put those of Model."""
+        """Construct ModelNew and put its parameters and buffers where the judge places those of Model."""
         try:
             self._model = construct(self._make, data["init"], data["seed"])
         except BaseException as err:  # the author's code may raise anything
@@ -178,7 +179,7 @@ class Candidate:
         self._tell([name for name in sent if name not in fits], len(sent))
 
     def _tell(self, others: list[str], count: int) -> None:
-        """Into the author's log, once."""
+        """Print the parameters without a counterpart into the author's log, once."""
         if others and not self._told:
             print(
                 f"photofinish: of {count} parameters and buffers of Model, {len(others)} have no counterpart of the "
@@ -191,13 +192,16 @@ class Candidate:
 
 
 def keep_single_precision() -> None:
-    """cuDNN rounds float32 to TF32 unless it is told not to; Model does not where it makes what is expected, so neither
-    does it as the baseline, nor ModelNew before it says so."""
+    """Turn off TF32 in cuDNN, which rounds float32 to it by default.
+
+    Model computes the expected outputs without TF32. The baseline does the same, and so does ModelNew until its code
+    asks for TF32.
+    """
     torch.backends.cudnn.allow_tf32 = False
 
 
 def construct(make: Any, init: list[Any], seed: int) -> Any:
-    """As KernelBench does: the seed, then the constructor, on the host."""
+    """Set the seed and run the constructor on the host, as KernelBench does."""
     set_seed(seed)
     return make(*init)
 
@@ -210,7 +214,7 @@ def set_seed(seed: int) -> None:
 
 
 def pack(tensors: dict[str, torch.Tensor], changing: set[str]) -> tuple[list[Row], dict[str, torch.Tensor]]:
-    """Where each tensor lies, and a copy of all of them in one tensor for each kind, aligned, with zeros between."""
+    """Return each tensor's position, and aligned copies in one tensor for each kind, with zeros between."""
     index: list[Row] = []
     ends: dict[str, int] = {}
     for name, tensor in tensors.items():
@@ -226,37 +230,37 @@ def pack(tensors: dict[str, torch.Tensor], changing: set[str]) -> tuple[list[Row
 
 
 def unpack(index: list[Row], packs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Each tensor as a view: no copy."""
+    """Return each tensor as a view, without a copy."""
     return {name: packs[kind][at : at + math.prod(shape)].view(shape) for name, kind, shape, at in index}
 
 
 def _in_pieces(text: str) -> list[str]:
-    """A model of a thousand tensors has a longer index than one text may be."""
+    """Split the index of a large model: for a thousand tensors it is longer than the limit of one text."""
     return [text[start : start + tree.MOST_CHARS] for start in range(0, len(text), tree.MOST_CHARS)]
 
 
 def fixed_slots(node: dict[str, Any]) -> frozenset[int]:
-    """The slots of the state in the node of the data: a near-duplicate changes inputs, never weights."""
+    """Return the state's slots in the node of the data: a near-duplicate changes inputs, never weights."""
     state = dict(node["of"])["state"]
     return frozenset(part["slot"] for _, part in state["of"])
 
 
 def _tensors_of(model: Any, *, shared_too: bool = False) -> dict[str, torch.Tensor]:
-    """Parameters and buffers by name; what has several names under the first, or under all of them."""
+    """Return parameters and buffers by name. A shared tensor has its first name, or with `shared_too` all its names."""
     return dict(model.named_parameters(remove_duplicate=not shared_too)) | dict(
         model.named_buffers(remove_duplicate=not shared_too)
     )
 
 
 def _tensors_in(inputs: list[Any]) -> list[torch.Tensor]:
-    """However deep they lie in lists, tuples and dicts, in the order of the walk."""
+    """Return the tensors in lists, tuples and dicts of any depth, in the order of the walk."""
     found: list[torch.Tensor] = []
     _each(inputs, found.append)
     return found
 
 
 def _each(inputs: list[Any], change: Any) -> list[Any]:
-    """The same with each tensor changed."""
+    """Return the same structure with `change` applied to each tensor."""
     found: list[torch.Tensor] = []
 
     def leaf(tensor: torch.Tensor, path: str) -> int:
@@ -277,7 +281,7 @@ def _are_all_same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
 
 
 def _are_same(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Some elements at a time: outputs may fill a device."""
+    """Compare some elements at a time: outputs may fill a device."""
     if not left.is_floating_point() or not _are_alike(left, right):
         return torch.equal(left, right)
     one, other = left.reshape(-1), right.reshape(-1)

@@ -1,7 +1,7 @@
-"""A `torch.nn.Module` among data: what it holds, by name, and the same module made again from that.
+"""A `torch.nn.Module` among the data: its contents by name, and the same module rebuilt from them.
 
-Its class is found by name on the other side, and its constructor does not run there. What travels are parameters,
-buffers, modules inside it and plain attributes; what cannot be told in data (hooks) is a TreeError.
+The receiving side finds the class by name without running its constructor. Parameters, buffers, inner modules and plain
+attributes travel. Parts that data cannot express (hooks) are a TreeError.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
-OWN = frozenset(vars(torch.nn.Module()))  # what every module has
+OWN = frozenset(vars(torch.nn.Module()))  # attributes of every module
 HOLDERS = ("_parameters", "_buffers", "_modules")
 NOT_PERSISTENT = "_non_persistent_buffers_set"
 
-Part = tuple[str, str, Any]  # how it is held, its name, the thing itself
+Part = tuple[str, str, Any]  # how the module holds it, its name, the value
 
 
 class TreeError(Exception):
-    """Data that cannot travel; the text says where it is, what it is, and what is possible."""
+    """Data that cannot travel; the text names its place, its type and the possible types."""
 
 
 def parts(module: torch.nn.Module, path: str) -> Iterator[Part]:
@@ -38,7 +38,7 @@ def parts(module: torch.nn.Module, path: str) -> Iterator[Part]:
 
 
 def made(kind: type[torch.nn.Module], of: list[Part]) -> torch.nn.Module:
-    """The counterpart of `parts`; its tensors are those given, not copies."""
+    """Rebuild a module: the counterpart of `parts`. It takes the given tensors without copying them."""
     module = object.__new__(kind)
     torch.nn.Module.__init__(module)
     for how, name, part in of:

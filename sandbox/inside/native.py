@@ -1,9 +1,9 @@
-"""A submission in C++ or CUDA C++: compiled here, loaded as a shared library, called through one C function.
+"""Submissions in C++ or CUDA C++: compiled here, loaded as a shared library, called through one C function.
 
 The file includes "photofinish.h" (HEADER below) and defines `extern "C" int ENTRY(const pf_call* call)`: `inputs` are
-all tensors of the data, `outputs` all tensors of the result, `numbers` all numbers of the data, each in the order in
-which they are read: tuples and lists by position, dicts by insertion, dataclasses by field. An output that is given in
-the data is among both. All point into the arena: nothing is copied.
+all tensors of the data, `outputs` all tensors of the result, `numbers` all numbers of the data, each in reading order:
+tuples and lists by position, dicts by insertion, dataclasses by field. An output that is given in the data is among
+both. All pointers lead into the arena: the call copies no tensor.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from results import Refused
 
 LIBRARY = "submission.so"
 LOG = "compiler.log"
-MOST_TEXT = 7_000  # characters of what a compiler said
+MOST_TEXT = 7_000  # characters of a compiler's output
 NVCC = "/usr/local/cuda/bin/nvcc"
-TOO_LARGE = 2**63  # for a whole number
+TOO_LARGE = 2**63  # for an int64
 
 DTYPES = (
     *("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32", "bool"),
@@ -93,7 +93,7 @@ class Call(ctypes.Structure):
 
 
 def command(sources: list[str], flags: list[str], device: str, capability: tuple[int, int] = (0, 0)) -> list[str]:
-    """The compiler and its arguments. `capability`: of the GPU; code for it alone unless a flag says otherwise."""
+    """Return the compiler's command line, with code for this GPU's `capability` unless a flag names an architecture."""
     if device != "cuda":
         return ["g++", *flags, "-shared", "-fPIC", "-fmax-errors=20", "-I.", "-o", LIBRARY, "-x", "c++", *sources]
     major, minor = capability
@@ -103,7 +103,7 @@ def command(sources: list[str], flags: list[str], device: str, capability: tuple
 
 
 def compile_library(submission: str, build: dict[str, Any], device: str) -> None:
-    """In the current folder, where the sources lie. Raises Refused with what the compiler said."""
+    """Compile the sources in the current folder. Raises Refused with the compiler's output."""
     with open("photofinish.h", "w", encoding="utf-8") as file:
         file.write(HEADER)
     capability = torch.cuda.get_device_capability() if device == "cuda" else (0, 0)
@@ -116,7 +116,10 @@ def compile_library(submission: str, build: dict[str, Any], device: str) -> None
 
 
 def _run(arguments: list[str], limit_s: float) -> tuple[str, int | None]:
-    """What it said, and its exit status; None where it was stopped. A file takes it: nothing waits for a pipe."""
+    """Return the command's output, and its exit status or None if it was stopped at the limit.
+
+    A file takes the output, so that no process waits for a pipe.
+    """
     with open(LOG, "wb") as log:
         running = subprocess.Popen(
             arguments,
@@ -141,7 +144,7 @@ def _run(arguments: list[str], limit_s: float) -> tuple[str, int | None]:
 
 
 class Kernel:
-    """The compiled entry. Use: `lay_out`, then call it as often as wanted."""
+    """The compiled entry point. Call `lay_out` first, then the kernel any number of times."""
 
     def __init__(self, submission: str, entry: str) -> None:
         try:
@@ -153,7 +156,7 @@ class Kernel:
             raise Refused(protocol.COMPILE, f"{submission} cannot be loaded: {err}") from None
         self._function.argtypes, self._function.restype = [ctypes.POINTER(Call)], ctypes.c_int
         self._entry = entry
-        self._kept: list[Any] = []  # what the call points to
+        self._kept: list[Any] = []  # memory that the call points to
         self._call = ctypes.byref(Call())
 
     def lay_out(self, layout: dict[str, Any], tensors: list[torch.Tensor]) -> None:
@@ -185,4 +188,4 @@ def _described(tensor: torch.Tensor) -> Tensor:
 def _number(value: float) -> Number:
     if isinstance(value, int):
         return Number(value, float(value))
-    return Number(int(value) if abs(value) < TOO_LARGE else 0, value)  # infinities and NaNs too are 0
+    return Number(int(value) if abs(value) < TOO_LARGE else 0, value)  # 0 for infinities and NaNs, too

@@ -1,7 +1,7 @@
-"""Near-duplicates: the data of a case with 1 to 8 elements changed, to see whether a cached answer comes back.
+"""Near-duplicates: the data of a case with 1 to 8 elements changed, to find out whether a cached answer comes back.
 
-A changed element takes the value of another one of its tensor, so that the data stays of its kind: no new range, no
-new sign, nothing that the problem's generator could not have drawn.
+A changed element takes the value of another element of its tensor. The data keeps its character: no new range, no new
+sign, no value that the problem's generator could not have drawn.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import random
 import torch
 
 MOST = 8  # elements changed
-CANDIDATES = 16  # values looked at for each; the one farthest from the old value is taken
+CANDIDATES = 16  # values looked at for each element; it takes the value farthest from its old value
 
 
 def change(tensors: list[torch.Tensor], chance: random.Random) -> list[int]:
-    """Replaces tensors of the list by changed copies; the indices of these. Empty: nothing here can be changed.
+    """Replace tensors of the list by changed copies and return their indices; empty if no element can change.
 
-    Tensors are dense; only floating-point and complex ones are taken, and of those only finite values.
+    Tensors are dense. Only floating-point and complex tensors are taken, and of these only finite values.
     """
     fit = [n for n, tensor in enumerate(tensors) if _is_fit(tensor)]
     wanted = chance.randint(1, MOST)
-    tries = []  # a tensor, the place of an element, and where the values lie that it may take
+    tries = []  # a tensor, the place of an element, and the places of the values that it may take
     for _ in range(4 * wanted if fit else 0):
         index = chance.choice(fit)
         tries.append((index, [chance.randrange(tensors[index].numel()) for _ in range(1 + CANDIDATES)]))
-    # all of a tensor at once: each look at a device's memory costs more than all the rest
+    # all of a tensor at once: each look at a device's memory costs more than all the other work
     found = {
         index: iter(_farthest(tensors[index], [places for of, places in tries if of == index]))
         for index in {index for index, _ in tries}
@@ -48,7 +48,7 @@ def _is_fit(tensor: torch.Tensor) -> bool:
 
 
 def _farthest(tensor: torch.Tensor, rows: list[list[int]]) -> list[int | None]:
-    """Of each row the place whose value is farthest from that at its first place; None where all are the same."""
+    """Return each row's place whose value is farthest from the value at its first place; None where all are equal."""
     values = _flat(tensor)[torch.tensor(rows, device=tensor.device)].cpu().to(torch.complex128)
     distance = (values - values[:, :1]).abs().nan_to_num(0.0, 0.0, 0.0)
     most, at = distance.max(dim=1)

@@ -1,8 +1,8 @@
-"""The first program in the problem's container: makes inputs and expected outputs, and answers the problem's own check.
+"""First program in the problem's container: makes inputs and expected outputs, and runs the problem's own check.
 
-Written by organisers' code and so trusted with the problem alone. Four shared regions: `inputs`, `expected` and `wide`
-(written here, read by the judge; `wide`: the same outputs in double precision), `answer` (written by the judge: the
-bytes that a submission produced). Requests are JSON over one connection:
+It runs organisers' code, so it is trusted with the problem alone. It has four shared regions: `inputs`, `expected` and
+`wide` (written here, read by the judge; `wide` holds the same outputs in double precision), and `answer` (written by
+the judge: the bytes that a submission produced). Requests are JSON over one connection:
 
     {"do": "load", "files", "init_seed": null | seed of a Model's construction} → {"checks": bool}
     {"do": "make", "case", "wanted": [{"number", "seed", "near": null | seed}…], "fp64": "" | "values" | "spread" |
@@ -11,11 +11,11 @@ bytes that a submission produced). Requests are JSON over one connection:
            "condition": {slot: n}}…]}
     {"do": "check", "number"} → {"good", "message"}
 
-Of those `wanted` as many are made as there is room in the regions and time for, at least one: each begins where the one
-before ends.
+Of the `wanted` inputs the oracle makes as many as the regions and the time allow, at least one. Each begins where the
+previous input ends.
 `near`: the data of `seed` with a few elements changed; where that cannot be, fresh data of the seed `near` (near.py).
-`fp64`: `values` of the outputs in `wide`, and behind them their `spread`; `terms` and `condition` come with the latter
-(widen.py). `condition` asks for these two alone: they are kept by case, and a spread is made where there was none yet.
+`fp64`: `values` of the outputs in `wide`, and behind them their `spread`; `terms` and `condition` come with the spread
+(widen.py). `condition` asks for these two alone: they are kept by case, and a spread is made if the case has none yet.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ import watches
 import widen
 
 SOCKET = "/run/judge/socket"
-WORK = "/tmp/work"  # noqa: S108  the container's own
-FRAMES, MOST_SAID = 8, 2_000  # of a problem's traceback; characters of what it raised
+WORK = "/tmp/work"  # noqa: S108  inside the container
+FRAMES, MOST_SAID = 8, 2_000  # frames of a problem's traceback; characters of its exception
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 Layout = dict[str, Any]
 MIB = 1 << 20
-LONG_S = 1.0  # after so long no further input is begun in one request, which has a limit
-MOST_SLOTS_AT_ONCE = 4_000  # in the answer to one request, which has a limit
-TIMED = 8  # makes of a case in a row whose reference is timed, which costs as much as making a small input
+LONG_S = 1.0  # after this time a request begins no further input, since a request has a time limit
+MOST_SLOTS_AT_ONCE = 4_000  # in the answer to one request, which has a size limit
+TIMED = 8  # makes of a case in a row whose reference is timed; timing costs as much as making a small input
 KEEP = 64  # makes whose data is kept for a later check, at the most
 
 
 @dataclass(frozen=True)
 class Known:
-    """What one input of a case told about all of them, by slot: see widen.py. Empty where nothing could be told."""
+    """Figures by slot that one input of a case yields for all of them (widen.py). Empty where there is no estimate."""
 
     terms: dict[int, int] = field(default_factory=dict)
     condition: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a check needs of a make: the data, its layout, and whether the reference answered on the host."""
+    """Data that a later check needs: the drawn data, their layout, and whether the reference answered on the host."""
 
     drawn: slots.Drawn
     layout: Layout
@@ -75,11 +75,11 @@ class Kept:
 
 
 class Full(Exception):
-    """There is no room left behind what was made before."""
+    """No room is left behind the data made before."""
 
 
 class Oracle:
-    """The four regions, and the problem's module once it is loaded."""
+    """The four regions, and the problem's module after loading."""
 
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
         wide_bytes = min(slots.WIDE_FACTOR * arena["output_bytes"], slots.WIDE_MOST_BYTES)
@@ -100,21 +100,21 @@ class Oracle:
         self.regions, self.sizes = regions, sizes
         self.answer = regions[2]
         self._begin_at((0, 0, 0))
-        self.roles: dict[str, roles.Roles] = {}  # by what the case says beside sizes, and by structure
+        self.roles: dict[str, roles.Roles] = {}  # by the case's arguments other than sizes, and by structure
         self.places: dict[str, roles.Place] = {}  # of the last draw
         self.fixed: frozenset[int] = frozenset()  # slots that a near-duplicate leaves: Model's parameters, places
         self.known: dict[str, Known] = {}  # by case and shapes
         self.eager_ns = 0  # of the reference, in the last make that was timed
-        self.case, self.timed = "", 0  # of the last makes, how many were
+        self.case, self.timed = "", 0  # case of the last makes, and how many of them were timed
         self.kept: dict[int, Kept] = {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Import the problem; does it bring its own check?"""
+        """Import the problem; the answer holds whether it has its own check."""
         self.problem = problem_code.Problem(request["files"], self.device, WORK, request["init_seed"])
         return {"checks": self.problem.checks}
 
     def _begin_at(self, at: tuple[int, int, int]) -> None:
-        """What is written from now on begins so many bytes into `inputs`, `expected` and `wide`."""
+        """Let the next data begin at these byte offsets in `inputs`, `expected` and `wide`."""
         inputs, expected, _, wide = self.regions
         self.at = at
         self.inputs, self.expected, self.wide = inputs[at[0] :], expected[at[1] :], wide[at[2] :]
@@ -122,7 +122,7 @@ class Oracle:
         self.wide_bytes = self.sizes[3] - at[2]
 
     def make(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Inputs and their expected outputs, written into the regions."""
+        """Write inputs and their expected outputs into the regions."""
         for number in request["done"]:
             self.kept.pop(number, None)
         made: list[dict[str, Any]] = []
@@ -154,7 +154,7 @@ class Oracle:
                 answer |= {"layout": self._write(request["number"], case, drawn), "near": self._is_sound(drawn)}
             except (tree.TreeError, Full):
                 raise
-            except Exception:  # the reference does not take such data: a matrix that lost its structure, for one
+            except Exception:  # the reference refuses the changed data, for example a matrix that lost its structure
                 answer["near"] = False
         if not answer["near"]:
             if changes is not None:
@@ -165,7 +165,7 @@ class Oracle:
         return answer | {"terms": known.terms, "condition": known.condition}
 
     def _draw(self, case: dict[str, Any], seed: int) -> slots.Drawn:
-        """Fresh data, every slot in its role."""
+        """Draw fresh data and give every slot its role."""
         drawn = slots.take_apart(self.problem.generate(case, seed))
         told = {name: value for name, value in case.items() if type(value) is not int}
         key = json.dumps([told, [[slot["dtype"], slot.get("of")] for slot in drawn.slots]], sort_keys=True)
@@ -178,9 +178,9 @@ class Oracle:
         return drawn
 
     def _write(self, number: int, case: dict[str, Any], drawn: slots.Drawn) -> Layout:
-        """Data and expected output into the regions; their layout.
+        """Write data and expected output into the regions and return their layout.
 
-        The reference works on the regions themselves: no copy is made that is thrown away again.
+        The reference works on the regions themselves, which saves a copy.
         """
         placed = drawn.slots
         self._place(placed, case)
@@ -213,7 +213,7 @@ class Oracle:
         return roles.run(self.problem.reference, node, work, self.places, any_float=self.problem.checks)
 
     def _widen(self, request: dict[str, Any], drawn: slots.Drawn, layout: Layout) -> tuple[str, Known]:
-        """What is wanted of the outputs in double precision, into `wide`: "" or why not, and what is known."""
+        """Write the wanted double-precision outputs into `wide`; return "" or a reason why not, and known figures."""
         wanted = request["fp64"]
         shape = [{**request["case"], "seed": None}, [slot["shape"] for slot in layout["slots"]]]
         key = json.dumps(shape, sort_keys=True)
@@ -247,7 +247,7 @@ class Oracle:
         return "", self.known[key]
 
     def _outputs(self, drawn: slots.Drawn, inputs: list[torch.Tensor], layout: Layout) -> dict[int, torch.Tensor]:
-        """By slot: what the reference makes of `inputs` in double precision, laid out as the slot is."""
+        """Run the reference on `inputs` in double precision; return its outputs by slot, with the slot's strides."""
         work = drawn.views(dict(zip(drawn.bases, inputs, strict=True)))
         with widen.doubled():
             result, expected = self._run(drawn.node, work)
@@ -261,7 +261,7 @@ class Oracle:
         }
 
     def _keep(self, tensors: dict[int, torch.Tensor], places: list[int], offset: int) -> None:
-        """Flat, each at its place in `wide`, `offset` bytes further on."""
+        """Write each tensor flat at its place in `wide`, moved by `offset` bytes."""
         for index, tensor in tensors.items():
             flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
             slot = slots.slot_of(flat, "out") | {"output": places[index] + offset}
@@ -282,7 +282,7 @@ class Oracle:
         return sizes
 
     def _lay(self, tensor: torch.Tensor, slot: slots.Slot) -> torch.Tensor:
-        """Into its regions; the view that the reference reads or writes."""
+        """Copy a tensor into its regions and return the view that the reference reads or writes."""
         placed: torch.Tensor
         for region, where in ((self.inputs, "input"), (self.expected, "output")):
             if slot[where] >= 0:
@@ -291,13 +291,16 @@ class Oracle:
         return placed
 
     def check(self, number: int) -> dict[str, Any]:
-        """The problem's own check of the bytes in `answer`, against the data of `make` with this number."""
+        """Run the problem's own check on the bytes in `answer`, with the data of the `make` that has this number."""
         kept = self.kept[number]
         return self._checked(kept.drawn.data(), kept, self.answer)
 
     def _is_sound(self, drawn: slots.Drawn) -> bool:
-        """Does the problem's own check take what the reference just gave? Not for a matrix that is symmetric no more
-        while the reference reads one half. On copies: a check may run the reference, which changes its data."""
+        """Return whether the problem's own check accepts the reference's own output for this data.
+
+        It fails, for example, for a matrix that is no longer symmetric while the reference reads one half. The check
+        gets copies: it may run the reference, which changes its data.
+        """
         if not self.problem.checks:
             return True
         copies = {index: slots.clone(base) for index, base in drawn.bases.items()}
@@ -323,7 +326,7 @@ class Oracle:
 
 
 def _change(drawn: slots.Drawn, fixed: frozenset[int], seed: int) -> bool:
-    """A few elements of what the reference reads, but for `fixed` slots; False where nothing can be changed."""
+    """Change a few elements that the reference reads, outside `fixed` slots; return False where none can change."""
     read = [index for index in drawn.bases if drawn.slots[index]["role"] != "out" and index not in fixed]
     copies = [drawn.bases[index] for index in read]
     changed = near.change(copies, random.Random(seed))  # noqa: S311  the judge drew the seed
@@ -333,7 +336,7 @@ def _change(drawn: slots.Drawn, fixed: frozenset[int], seed: int) -> bool:
 
 
 def _doubles_like(slot: dict[str, Any], tensor: torch.Tensor) -> torch.Tensor:
-    """A copy with the slot's own strides. Raises NotWidened where it has another shape or a narrower format."""
+    """Copy a tensor with the slot's strides. Raises NotWidened for another shape or a narrower format."""
     if list(tensor.shape) != slot["shape"]:
         raise widen.NotWidened(f"the reference returns shape {tuple(tensor.shape)} in float64, not {slot['shape']}")
     if tensor.dtype not in (torch.float64, torch.complex128):
@@ -343,14 +346,14 @@ def _doubles_like(slot: dict[str, Any], tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _keep_freed_memory() -> None:
-    """Tell glibc to keep what is freed: fresh pages for each large tensor would cost more than filling it."""
+    """Make glibc keep freed memory: fresh pages for each large tensor would cost more than filling it."""
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
     libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def explain(err: Exception, request: dict[str, Any]) -> str:
-    """For who wrote the problem: what went wrong, in which case, and their own lines that led there."""
+    """Describe an error for the problem's author: the exception, the case, and the lines of the problem behind it."""
     frames = traceback.extract_tb(err.__traceback__)
     own = [frame for frame in frames if frame.filename.startswith(f"{WORK}/")] or frames[-1:]
     what = "".join(traceback.format_exception_only(err)).strip()[:MOST_SAID]

@@ -1,4 +1,4 @@
-"""The problem's own code: makes data, computes the expected result, may check an output. Loaded once a container."""
+"""The problem's own code: makes data, computes the expected result, may check an output. A container loads it once."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import torch
 import tree
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-PROBES = (7, (1 << 31) - 9)  # a small seed and a large one
-GROWN = 1e5  # times larger: then the data grow with the seed
+PROBES = (7, (1 << 31) - 9)  # a small and a large seed
+GROWN = 1e5  # ratio of sizes above which the data grow with the seed
 SMALL = 1 << 16
-NARROW = 1 << 31  # what any generator takes
+NARROW = 1 << 31  # below it any generator takes a seed
 LOOKED_AT = 4096  # elements of a tensor
 
 
 class Problem:
-    """`checks`: does it bring a check of its own? With an `init_seed` it `is_model` (modelnew.py)."""
+    """A loaded problem. `checks`: it has its own check. `is_model`: it has an `init_seed` (modelnew.py)."""
 
     def __init__(self, files: dict[str, str], device: str, folder: str, init_seed: int | None = None) -> None:
         put(files, folder)
@@ -40,20 +40,20 @@ class Problem:
         self.is_model = isinstance(self._module, modelnew.Reference)
         self._check = getattr(self._module, "check_implementation", None)
         self.checks = self._check is not None
-        self.answered_on_host = False  # the last time, though the data lie on a device
-        self._seeds = 0  # until it is known
+        self.answered_on_host = False  # the reference's last result lay on the host, though the data lie on a device
+        self._seeds = 0  # not known yet
         taken = inspect.signature(self._module.generate_input).parameters
         self._takes_seed = "seed" in taken
         self._takes_any = any(one.kind is one.VAR_KEYWORD for one in taken.values())
 
     def generate(self, case: dict[str, Any], seed: int) -> Any:
-        """Fresh data of this seed, whichever generator it draws from. A seed of the case itself is given as it is."""
+        """Draw fresh data of this seed, from any generator. The case's own seed is passed unchanged."""
         if not (self._takes_seed or (self._takes_any and "seed" in case)):
             return self._draw(dict(case), seed)
         given = seed if seed == case.get("seed") else seed % self._fresh_seeds(dict(case))
         try:
             return self._draw({**case, "seed": given}, seed)
-        except Exception:  # in any way: numpy's older generators take 32 bits, seeds are multiplied, stored as int32
+        except Exception:  # any error: numpy's older generators take 32 bits, seeds are multiplied, stored as int32
             if given < NARROW or seed == case.get("seed"):
                 raise
         return self._draw({**case, "seed": given % NARROW}, seed)
@@ -68,31 +68,35 @@ class Problem:
         return self._module.generate_input(**arguments)
 
     def _fresh_seeds(self, arguments: dict[str, Any]) -> int:
-        """Below which fresh seeds stay: SMALL where a seed is not only drawn from but added to the data. So large as
-        others are it would drown them, and any output would be near the expected one."""
+        """Return the bound below which fresh seeds stay: SMALL where the problem adds the seed to the data.
+
+        A seed of full size would drown the data, and any output would be near the expected output.
+        """
         if not self._seeds:
             self._seeds = SMALL if not self.is_model and self._grows(arguments) else 1 << 63
         return self._seeds
 
     def _grows(self, arguments: dict[str, Any]) -> bool:
-        """Is some tensor of the data much larger where the seed is?"""
+        """Return whether some tensor of the data is much larger for a large seed."""
         try:
             small, large = (self._sizes({**arguments, "seed": seed}) for seed in PROBES)
-        except Exception:  # seeds of the judge's choice, formats that do not widen: nothing depends on it
+        except Exception:  # the judge chose the seeds, and some formats do not widen: a failure here does not matter
             return False
         return any(after > GROWN * before > 0 for before, after in zip(small, large, strict=False))
 
     def _sizes(self, arguments: dict[str, Any]) -> list[float]:
-        """By floating-point tensor the median of what stands first in it. 0 where two draws of one seed differ: there
-        nobody wrote, such as into the result's place, and leftovers could pass for data that grow. Both draws are kept
-        until they are compared, so that the second has memory of its own."""
+        """Return the median of each floating-point tensor's first elements, or 0 where two draws of one seed differ.
+
+        Such a tensor is uninitialised, like the result's place, and leftovers could pass for data that grow. Both draws
+        are kept until they are compared, so that the second draw has memory of its own.
+        """
         once, again = (
             [one for one in tree_leaves(self._draw(arguments, 0)) if _is_float(one) and one.numel()] for _ in range(2)
         )
         return [_median(one) if _is_same(one, other) else 0.0 for one, other in zip(once, again, strict=True)]
 
     def fixed_slots(self, node: tree.Node) -> frozenset[int]:
-        """Slots that are the same in every datum: a near-duplicate leaves them."""
+        """Return the slots that are the same in every datum: a near-duplicate leaves them."""
         return modelnew.fixed_slots(node) if self.is_model else frozenset()
 
     def reference(self, data: Any) -> Any:
@@ -105,10 +109,10 @@ class Problem:
         return result
 
     def check(self, data: Any, output: Any, *, on_host: bool = False) -> dict[str, Any]:
-        """`check_implementation` returns (good, message), or a message that is empty where all is well. Public sets
-        write a line's end as a backslash and an n, since their evaluators answer in lines.
+        """Run `check_implementation`, which returns (good, message), or a message that is empty where all is well.
 
-        `on_host`: the reference answered there, and so it is where the check expects an output.
+        Public sets write a line's end as a backslash and an n, since their evaluators answer in lines. `on_host`: the
+        reference answered on the host, and the check expects an output there.
         """
         assert self._check is not None
         if on_host:
@@ -137,7 +141,7 @@ def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def put(files: dict[str, str], folder: str) -> None:
-    """Write them; the folder becomes the one that programs run in and import from."""
+    """Write the files into a folder, and make it the working directory and the first place of imports."""
     os.makedirs(folder, exist_ok=True)
     os.chdir(folder)
     for name, text in files.items():

@@ -1,4 +1,4 @@
-"""What a submission returned, into the slots where the judge looks for it; or the sentence that says what is wrong."""
+"""Transfer of a submission's result into the slots where the judge reads it, or a sentence that names the fault."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tree
 
 
 class Refused(Exception):
-    """What the submission gave does not fit; carries the status and a sentence for its author."""
+    """The submission's result does not fit; carries the status and a sentence for its author."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -19,9 +19,9 @@ class Refused(Exception):
 
 
 def keep(node: dict[str, Any], tensors: list[torch.Tensor], returned: Any, path: str = "the output") -> None:
-    """Every tensor that was returned elsewhere than in its slot is copied there; anything else is Refused.
+    """Copy every tensor that was returned outside its slot into it. Raises Refused for a result that does not fit.
 
-    A tuple may come as a list, and a dataclass as anything with its fields: what counts is what is in it.
+    A tuple may come as a list, and a dataclass as any object with its fields: only the contents count.
     """
     kind = node["kind"]
     if kind == "tensor":

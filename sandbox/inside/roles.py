@@ -1,5 +1,7 @@
-"""What a reference does with each tensor of its data, found by running it: reads it, changes it, or writes it whole; or
-ignores it though a result fits there: then it is a place for that result, which submissions may fill."""
+"""Roles of the tensors of the data, found by running the reference: it reads, changes, or wholly writes a tensor.
+
+A tensor that the reference ignores though a result fits there is a place for that result, which submissions may fill.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +14,25 @@ import torch
 import tree
 
 Result = tuple[tree.Node, list[torch.Tensor]]
-MOST_PLACES = 4  # tensors of the data that are tried, the last ones: each costs a run of the reference
+MOST_PLACES = 4  # last tensors of the data that are tried; each costs a run of the reference
 
 
 @dataclass(frozen=True)
 class Place:
-    """The slot of the data where a new tensor of the result belongs; in which dtype it may be returned `also`."""
+    """The slot of the data where a new tensor of the result belongs; `also` is a second dtype that it may have."""
 
     slot: int
     also: str = ""
 
     def note(self, base: torch.Tensor, tensor: torch.Tensor) -> dict[str, Any]:
-        """For the result's node: the same, and in which `shape` it is returned where that is another one."""
+        """Return notes for the result's node: `also`, and `shape` where the returned shape differs."""
         shape = {"shape": list(tensor.shape)} if base.shape != tensor.shape else {}
         return shape | ({"also": self.also} if self.also else {})
 
 
 @dataclass(frozen=True)
 class Roles:
-    """By slot with memory, and places by the path of a tensor in the result."""
+    """Roles by slot with memory, and places by the path of a tensor in the result."""
 
     by_slot: dict[int, str]
     places: dict[str, Place] = field(default_factory=dict)
@@ -38,7 +40,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class _Run:
-    """What a run of the reference returned, and what it left of the data's memory."""
+    """Result of a run of the reference, and the data's memory after it."""
 
     result: tree.Node
     expected: list[torch.Tensor]
@@ -54,11 +56,11 @@ def run(
     *,
     any_float: bool = False,
 ) -> Result:
-    """The reference on `work`, which it may change: the node of its result, and its tensors; their paths to `paths`.
+    """Run the reference on `work`, which it may change; return the node and the tensors of its result.
 
-    A returned tensor that is one of `work` has that one's slot; one with a place is copied there, where it fits in this
-    case; others get the next slots, in the order of the walk, and are dense. `any_float`: a problem with a check of its
-    own decides on values, so a floating result may come in any floating dtype.
+    A returned tensor that is one of `work` keeps its slot. A tensor with a place is copied there, where it fits in this
+    case. All further tensors get the next slots, in the order of the walk, and are dense. Paths go to `paths`.
+    `any_float`: a problem with its own check decides on values, so a floating result may have any floating dtype.
     """
     expected: list[torch.Tensor] = []
     fresh = iter(range(len(work), 1 << 20))
@@ -85,7 +87,7 @@ def run(
 
 
 def owner_of(tensor: torch.Tensor, candidates: list[torch.Tensor]) -> int | None:
-    """Which of the candidates this tensor is, by memory; a part of one does not count."""
+    """Return the index of the candidate that this tensor is, by memory; a part of a candidate does not count."""
     for index, candidate in enumerate(candidates):
         same = tensor.data_ptr() == candidate.data_ptr() and tensor.dtype == candidate.dtype
         if same and tensor.shape == candidate.shape and tensor.stride() == candidate.stride() and tensor.numel():
@@ -94,8 +96,11 @@ def owner_of(tensor: torch.Tensor, candidates: list[torch.Tensor]) -> int | None
 
 
 def find(reference: Callable[[Any], Any], drawn: slots.Drawn, *, with_places: bool = True) -> Roles:
-    """By slot with memory. `out`: holds the result, its old contents do not matter. `inout`: changed, and they do.
-    `in`: left alone. A place is `inout`, since the reference may read it in another case."""
+    """Return roles by slot with memory, and places.
+
+    `out`: holds the result, and its old contents do not matter. `inout`: changed, and its old contents matter.
+    `in`: left alone. A place is `inout`, since the reference may read it in another case.
+    """
     work = {index: slots.clone(base) for index, base in drawn.bases.items()}
     views = drawn.views(work)
     paths: list[str] = []
@@ -126,7 +131,7 @@ def _places(
     new: dict[str, torch.Tensor],
     first: _Run,
 ) -> dict[str, Place]:
-    """For each new tensor, from the last: the last tensor of the data that fits it and that the reference ignores."""
+    """Find places, from the last new tensor: the last tensor of the data that fits and that the reference ignores."""
     looked_at = {slot["of"] for slot in drawn.slots if slot["role"] == "view"}
     given = dict.fromkeys(index for index in tree.slots_of(drawn.node) if roles.get(index) == "in")
     free = [index for index in given if index not in looked_at]
@@ -143,7 +148,7 @@ def _places(
 
 
 def _fits(base: torch.Tensor, tensor: torch.Tensor) -> bool:
-    """One element fits in any shape; of formats the same, or another of plain floating point."""
+    """Return whether shape and format fit. One element fits in any shape, a plain float in any plain float format."""
     shape = base.numel() > 0 and (base.shape == tensor.shape or base.numel() == tensor.numel() == 1)
     same = base.dtype == tensor.dtype and (base.dtype in _FLOATS or not base.dtype.is_floating_point)
     return shape and not base.is_complex() and (same or (base.dtype in _FLOATS and tensor.dtype in _FLOATS))
@@ -153,13 +158,13 @@ _FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def _is_ignored(reference: Callable[[Any], Any], drawn: slots.Drawn, index: int, first: _Run) -> bool:
-    """Are result and data the same as in the first run, bit for bit, where every element of this tensor is another?"""
+    """Return whether result and data stay equal, bit for bit, when every element of this tensor changes."""
     work = {other: slots.clone(base) for other, base in drawn.bases.items()}
     _change(work[index])
     changed = slots.clone(work[index])
     try:
         result, expected = run(reference, drawn.node, drawn.views(work))
-    except Exception:  # its contents do matter: they were indices, for one
+    except Exception:  # its contents do matter: for example, they were indices
         return False
     kept = slots.same(changed, work[index])
     others = all(slots.same(first.work[other], base) for other, base in work.items() if other != index)
@@ -171,7 +176,7 @@ def _is_same(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _change(tensor: torch.Tensor) -> None:
-    """Every element. Whole numbers become 0 or 1: another one as an index would end a GPU's context."""
+    """Change every element. Whole numbers become 0 or 1: a larger index would end a GPU's context."""
     if tensor.dtype in _FLOATS:
         slots.flat(tensor).bitwise_not_()
     else:
@@ -179,11 +184,11 @@ def _change(tensor: torch.Tensor) -> None:
 
 
 def _is_written_whole(reference: Callable[[Any], Any], drawn: slots.Drawn, index: int, after: torch.Tensor) -> bool:
-    """Does it hold the same after a run in which it began with a pattern that no honest computation leaves behind?"""
+    """Return whether the tensor ends the same when it begins with a pattern that no honest computation leaves."""
     again = {other: slots.clone(base) for other, base in drawn.bases.items()}
     slots.flat(again[index]).fill_(0x5A)
     try:
         run(reference, drawn.node, drawn.views(again))
-    except Exception:  # its contents do matter: they were indices, for one
+    except Exception:  # its contents do matter: for example, they were indices
         return False
     return bool(slots.same(again[index], after))

@@ -1,13 +1,13 @@
-"""Where the tensors of nested data lie: slots in two flat regions, `inputs` and `outputs`.
+"""Places of the tensors of nested data: slots in two flat regions, `inputs` and `outputs`.
 
 A layout is `{"slots": [slot…], "data": node, "result": node, "input_bytes": n, "output_bytes": n}`; nodes: tree.py.
 A slot has memory of its own, without gaps,
 
     {"role": "in" | "out" | "inout", "dtype", "shape", "stride", "nbytes", "input": offset or -1, "output": likewise}
 
-or looks at a part of one that has: `{"role": "view", "of": n, "at": bytes, "dtype", "shape", "stride"}`. So a tensor
-that is a view of another one stays one, and an expanded, strided or overlapping tensor is a view of memory that no node
-names. Strides are in elements. Everything is copied as bits.
+or is a view of a slot with memory: `{"role": "view", "of": n, "at": bytes, "dtype", "shape", "stride"}`. A tensor that
+is a view of another tensor therefore stays a view, and an expanded, strided or overlapping tensor is a view of memory
+that no node names. Strides are in elements. All tensors are copied as bits.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _CARRIED = (
 CARRIED = frozenset(getattr(torch, name) for name in _CARRIED if hasattr(torch, name))
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
-WIDE_FACTOR = 2  # bytes for outputs in double precision, against those for outputs; the judge's memory has as many
-WIDE_MOST_BYTES = 4 << 30  # so does this
-# Of one element in double precision: the formats that an error model knows. As in layout.py.
+WIDE_FACTOR = 2  # bytes for outputs in double precision per byte for outputs; the judge's memory has as many
+WIDE_MOST_BYTES = 4 << 30  # the judge's memory has this limit, too
+# Bytes of one element in double precision, for the formats that an error model knows. As in layout.py.
 WIDE_BYTES = {
     **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),
     **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 8),
@@ -47,13 +47,13 @@ WIDE_BYTES = {
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The same memory as whole numbers: every format can be copied and compared so, NaNs too."""
+    """Return the same memory as whole numbers: every format, NaNs included, can be copied and compared this way."""
     whole = _BITS.get(tensor.element_size())
     return tensor if whole is None or tensor.dtype == whole else tensor.view(whole)
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
-    """A dense tensor's bytes in memory order."""
+    """Return a dense tensor's bytes in memory order."""
     return torch.as_strided(tensor, (tensor.numel(),), (1,)).view(torch.uint8)
 
 
@@ -62,12 +62,12 @@ def copy(target: torch.Tensor, source: torch.Tensor) -> None:
 
 
 def clone(tensor: torch.Tensor) -> torch.Tensor:
-    """Of a dense tensor; its strides stay."""
+    """Copy a dense tensor and keep its strides."""
     return bits(tensor).clone().view(tensor.dtype)
 
 
 def same(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """The same bytes in two dense tensors of the same strides?"""
+    """Return whether two dense tensors of the same strides hold the same bytes."""
     return torch.equal(flat(left), flat(right))
 
 
@@ -76,14 +76,14 @@ def same(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 @dataclass
 class Drawn:
-    """Data, taken apart: its node, its slots (roles still "in"), and the tensor of each slot with memory of its own."""
+    """Data taken apart: the node, the slots (roles still "in"), and the tensor of each slot with memory of its own."""
 
     node: tree.Node
     slots: list[Slot]
     bases: dict[int, torch.Tensor]
 
     def views(self, bases: dict[int, torch.Tensor] | None = None) -> list[torch.Tensor]:
-        """The tensors by slot; over other `bases` than these, which may be wider."""
+        """Return the tensors by slot, over these bases or over the given `bases`, which may be wider."""
         return views(self.slots, self.bases if bases is None else bases)
 
     def data(self, bases: dict[int, torch.Tensor] | None = None) -> Any:
@@ -91,7 +91,7 @@ class Drawn:
 
 
 def take_apart(data: Any) -> Drawn:
-    """Raises TreeError for what cannot travel."""
+    """Take data apart. Raises TreeError for data that cannot travel."""
     found: list[torch.Tensor] = []
     known: dict[int, int] = {}
     paths: list[str] = []
@@ -104,7 +104,7 @@ def take_apart(data: Any) -> Drawn:
             paths.append(path)
         return known[id(tensor)]
 
-    kept: list[torch.Tensor] = []  # so that no id is given twice
+    kept: list[torch.Tensor] = []  # alive, which keeps their ids unique
     node = tree.walk(data, leaf)
     if len(found) > MOST_SLOTS // 2:
         raise tree.TreeError(f"{paths[MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {MOST_SLOTS // 2}")
@@ -115,7 +115,7 @@ def take_apart(data: Any) -> Drawn:
 
 
 def checked(tensor: torch.Tensor, path: str) -> torch.Tensor:
-    """The plain tensor over the same memory. Raises TreeError for one that has no such memory."""
+    """Return the plain tensor over the same memory. Raises TreeError for a tensor without plain memory."""
     what = ""
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         what = f"a {type(tensor).__name__}; only plain tensors can travel"
@@ -134,12 +134,12 @@ def checked(tensor: torch.Tensor, path: str) -> torch.Tensor:
 
 
 def span(shape: Any, stride: Any) -> int:
-    """Elements from the first to the last in memory."""
+    """Return the number of elements from the first to the last in memory."""
     return 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
-    """Without gaps, and no element twice."""
+    """Return whether the tensor has no gaps and holds no element twice."""
     return span(tensor.shape, tensor.stride()) == tensor.numel() and not _repeats(tensor)
 
 
@@ -154,12 +154,12 @@ def _repeats(tensor: torch.Tensor) -> bool:
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The same tensor, or a contiguous copy where its elements overlap or leave gaps."""
+    """Return the same tensor, or a contiguous copy where its elements overlap or leave gaps."""
     return tensor if is_dense(tensor) else bits(tensor).contiguous().view(tensor.dtype)
 
 
 def _overlapping(tensors: list[torch.Tensor]) -> list[list[int]]:
-    """Numbers of tensors that share memory, together; in the order of the first of each."""
+    """Group the indices of tensors that share memory, in the order of each group's first tensor."""
     groups: list[list[int]] = []
     end = 0  # of the last group with elements
     for index in sorted(range(len(tensors)), key=lambda index: (tensors[index].numel() > 0, tensors[index].data_ptr())):
@@ -173,13 +173,13 @@ def _overlapping(tensors: list[torch.Tensor]) -> list[list[int]]:
 
 
 def _reach(tensor: torch.Tensor) -> tuple[int, int]:
-    """Addresses of its first byte and of the one behind its last."""
+    """Return the addresses of the tensor's first byte and of the byte behind its last."""
     start = tensor.data_ptr()
     return start, start + span(tensor.shape, tensor.stride()) * tensor.element_size()
 
 
 def _add_group(drawn: Drawn, tensors: list[torch.Tensor], group: list[int]) -> None:
-    """Slots of tensors that share memory: one of them has it, where it covers all; else a slot that no node names."""
+    """Add the slots of tensors that share memory. The tensor that covers all has it, else a slot that no node names."""
     base = _base(tensors, group)
     owner = next((index for index in group if tensors[index] is base), len(drawn.slots))
     if owner == len(drawn.slots):
@@ -194,7 +194,7 @@ def _add_group(drawn: Drawn, tensors: list[torch.Tensor], group: list[int]) -> N
 
 
 def _base(tensors: list[torch.Tensor], group: list[int]) -> torch.Tensor:
-    """A dense tensor over all the memory that these share: one of them, or of their format, or of bytes."""
+    """Return a dense tensor over all the memory of the group: a member, a new tensor of its format, or of bytes."""
     members = [tensors[index] for index in group]
     start = min(_reach(tensor)[0] for tensor in members)
     end = max(_reach(tensor)[1] for tensor in members)
@@ -224,12 +224,12 @@ def _form(tensor: torch.Tensor) -> Slot:
 
 
 def slot_of(tensor: torch.Tensor, role: str) -> Slot:
-    """Of a dense tensor."""
+    """Return the slot of a dense tensor, not placed yet."""
     return {"role": role, **_form(tensor), "nbytes": tensor.nbytes, "input": -1, "output": -1}
 
 
 def place(slots: list[Slot]) -> tuple[int, int]:
-    """Give every slot its offsets; the sizes of the two regions in bytes."""
+    """Give every slot its offsets; return the sizes of the two regions in bytes."""
     ends = {"input": 0, "output": 0}
     for slot in slots:
         for region, roles in (("input", ("in", "inout")), ("output", ("out", "inout"))):
@@ -240,12 +240,12 @@ def place(slots: list[Slot]) -> tuple[int, int]:
 
 
 def is_output(slot: Slot) -> bool:
-    """Does it have memory among the outputs?"""
+    """Return whether the slot has memory among the outputs."""
     return bool(slot.get("output", -1) >= 0)
 
 
 def wide_places(slots: list[Slot]) -> tuple[list[int], int]:
-    """Where in `wide` each output lies in double precision (-1: nowhere), and the bytes of all. As in layout.py."""
+    """Return each output's place in `wide` in double precision (-1: none), and the bytes of all. As in layout.py."""
     places, end = [], 0
     for slot in slots:
         size = math.prod(slot["shape"]) * WIDE_BYTES.get(slot["dtype"], 0) if is_output(slot) else 0
@@ -255,7 +255,7 @@ def wide_places(slots: list[Slot]) -> tuple[list[int], int]:
 
 
 def view(region: Any, slot: Slot, where: str) -> torch.Tensor:
-    """The tensor of a slot with memory of its own, over shared memory: no copy."""
+    """Return the tensor of a slot with memory of its own, as a view of shared memory."""
     dtype = getattr(torch, slot["dtype"])
     if not isinstance(region, torch.Tensor):
         region = torch.frombuffer(region, dtype=torch.uint8)
@@ -267,7 +267,7 @@ def view(region: Any, slot: Slot, where: str) -> torch.Tensor:
 
 
 def views(slots: list[Slot], bases: dict[int, torch.Tensor]) -> list[torch.Tensor]:
-    """The tensor of every slot, from those that have memory of their own. A wider base makes its views wider."""
+    """Return the tensor of every slot from the slots with memory of their own. A wider base makes its views wider."""
     return [looked_at(slot, bases[slot["of"]]) if slot["role"] == "view" else bases[n] for n, slot in enumerate(slots)]
 
 

@@ -1,11 +1,11 @@
-"""`device="cuda"` means this host's own memory: for code written for a GPU, where the hardware is `cpu`.
+"""`device="cuda"` as this host's own memory: for code written for a GPU, where the hardware is `cpu`.
 
-Most public references name the device that they were written for. Here the functions that take a device are wrapped
-so that a CUDA device becomes "cpu": factories, casts, generators, default devices and contexts. Functions that take no
-device stay as they are, so that nothing is slower. It stands in for memory alone: kernels, events and streams need the
-real device, and `torch.cuda.is_available()` keeps telling the truth.
+Most public references name the device that they were written for. This module wraps the functions that take a device,
+and a CUDA device becomes "cpu": factories, casts, generators, default devices and contexts. Functions that take no
+device stay as they are and lose no speed. The module stands in for memory alone: kernels, events and streams need the
+real device, and `torch.cuda.is_available()` stays truthful.
 
-Installed once a process and never taken back; only where `is_wanted`.
+It is installed once a process and never taken back, and only where `is_wanted`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ METHODS = ("to", "new_empty", "new_zeros", "new_ones", "new_full", "new_tensor",
 
 
 def is_wanted(files: dict[str, str]) -> bool:
-    """Does any of these sources speak of CUDA?"""
+    """Return whether any of these sources mentions CUDA."""
     return any("cuda" in text for text in files.values())
 
 
@@ -68,7 +68,7 @@ def install() -> None:
 
 
 def mapped(device: Any) -> Any:
-    """ "cpu" for any name of a CUDA device; everything else as it is."""
+    """Return "cpu" for any name of a CUDA device, and every other value unchanged."""
     if isinstance(device, torch.device):
         return torch.device("cpu") if device.type == "cuda" else device
     if isinstance(device, str) and (device == "cuda" or device.startswith("cuda:")):
@@ -96,7 +96,7 @@ def _first_here(function: Function) -> Function:
 
 
 def _stay(function: Function) -> Function:
-    """As `.cuda()` where the tensor is there already."""
+    """Return the object itself, as `.cuda()` does for a tensor on the device."""
 
     @functools.wraps(function)
     def stay(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -106,7 +106,7 @@ def _stay(function: Function) -> Function:
 
 
 def _nothing(function: Function) -> Function:
-    """What is done on the host is done. One for each function: torch's compiler wants them distinct."""
+    """Do no work: host work is done at once. Each function gets its own wrapper, since torch's compiler needs that."""
 
     @functools.wraps(function)
     def nothing(*args: Any, **kwargs: Any) -> None:
@@ -116,7 +116,7 @@ def _nothing(function: Function) -> Function:
 
 
 class Generator(torch.Generator):
-    """Of the host, whichever device was asked for."""
+    """Generator of the host, for any requested device."""
 
     def __new__(cls, device: Any = "cpu") -> Generator:
         made: Generator = super().__new__(cls, "cpu" if type(device) is int else mapped(device))  # type: ignore[call-arg]

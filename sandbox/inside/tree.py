@@ -1,16 +1,16 @@
-"""Nested data of tensors and plain values ↔ JSON nodes. Where the tensors lie is slots.py's.
+"""Nested data of tensors and plain values ↔ JSON nodes. The places of the tensors are in slots.py.
 
 A node is one of
 
     {"kind": "tensor", "slot": n}                      {"kind": "number", "slot": n, "type": "int" | "float" | …}
-    {"kind": "tensor", "slot": n, "shape": of the slot's one element if another, "also": another dtype or ANY_FLOAT}
+    {"kind": "tensor", "slot": n, "shape": of the slot's one element if it differs, "also": a dtype or ANY_FLOAT}
     {"kind": "value", "value": null, true, 3 or "text"}           {"kind": "special", "type": …, "value": text}
     {"kind": "tuple" | "list" | "size", "of": [node…]}            {"kind": "dict" | "ordered", "of": [[key, node]…]}
     {"kind": "namedtuple" | "dataclass", "type": "module:Name", "of": [[field, node]…]}
     {"kind": "module", "type": "module:Name", "of": [[attribute, node]…], "held": ["parameter" | "buffer" | …]}
 
-`number` occurs in results alone: there a number is as secret as a tensor, so its value travels in a slot. Always true:
-what `walk` accepts comes back from `build` as it was, bit for bit; what it cannot carry is a TreeError with its path.
+`number` occurs in results alone: there a number is as secret as a tensor, and its value travels in a slot. `build`
+restores all data that `walk` accepts, bit for bit. Data that `walk` cannot carry are a TreeError with their path.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from modulestate import TreeError
 Node = dict[str, Any]
 Leaf = Callable[[torch.Tensor, str], int]  # a tensor and its path → the number of its slot
 
-ANY_FLOAT = "any float"  # `also` of a tensor that may come in every floating dtype
+ANY_FLOAT = "any float"  # `also` of a tensor that may have any floating dtype
 MOST_DEEP = 32  # containers inside each other
 MOST_NODES = 10_000
-MOST_CHARS = 50_000  # of one text
-WHOLE = range(-(2**63), 2**64)  # what a language with machine integers can hold
+MOST_CHARS = 50_000  # of a text
+WHOLE = range(-(2**63), 2**64)  # numbers that a language with machine integers can hold
 SIGNED = range(-(2**63), 2**63)
 NUMBERS: dict[type, torch.dtype] = {
     bool: torch.bool,
@@ -47,7 +47,7 @@ POSSIBLE = "tensors, numbers, text, None, tuples, lists, dicts, dataclasses, nam
 
 
 def walk(data: Any, leaf: Leaf, path: str = "data", *, result: bool = False) -> Node:
-    """The node of `data`; every tensor in it goes through `leaf`. `result`: it is what a reference returned."""
+    """Return the node of `data`; every tensor in it goes through `leaf`. `result`: a reference returned the data."""
     return _Walk(leaf, result).node(data, path, 0)
 
 
@@ -82,7 +82,7 @@ class _Walk:
         return {"kind": "module", "type": self._type(type(data), path), "of": of, "held": [how for how, *_ in parts]}
 
     def _returned(self, data: Any, path: str) -> Node:
-        """A plain value in a result: None, or a number that is compared as a tensor of one element would be."""
+        """Return the node of a plain value in a result: None, or a number, compared like a tensor of one element."""
         if data is None:
             return {"kind": "value", "value": None}
         if type(data) in NUMBERS and not (type(data) is int and data not in SIGNED):
@@ -91,7 +91,7 @@ class _Walk:
         raise TreeError(f"{path} is a {type(data).__name__}; a reference returns tensors and numbers")
 
     def _type(self, kind: type, path: str) -> str:
-        """`module:Name`, by which a tenant finds the same class; of a result the names of fields are enough for it."""
+        """Return `module:Name`, by which a tenant finds the same class; of a result it needs only the field names."""
         name, where = f"{kind.__module__}:{kind.__qualname__}", f"{path} is a {kind.__qualname__}"
         try:
             found = _class_of(name)
@@ -102,13 +102,13 @@ class _Walk:
         return name
 
     def _parts(self, data: Any, path: str) -> tuple[str, list[tuple[Any, Any]]]:
-        """The kind of a container, and its parts with their keys."""
+        """Return the kind of a container, and its parts with their keys."""
         kind = type(data)
         if kind in (tuple, list, torch.Size):
             return "size" if kind is torch.Size else str(kind.__name__), list(enumerate(data))
         if isinstance(data, tuple) and hasattr(kind, "_fields"):
             return "namedtuple", list(zip(kind._fields, data, strict=True))
-        if isinstance(data, tuple) and self.result:  # torch's own, as torch.topk returns it
+        if isinstance(data, tuple) and self.result:  # torch's own type, as torch.topk returns it
             return "tuple", list(enumerate(data))
         if kind in (dict, OrderedDict):
             for key in data:
@@ -130,7 +130,7 @@ def _described(data: Any) -> str:
 
 
 def _plain(data: Any, path: str) -> Node | None:
-    """The node of a plain value; None where `data` is none. Numbers of numpy become Python's."""
+    """Return the node of a plain value, or None if `data` is not plain. Numbers of numpy become Python's."""
     if type(data).__module__ == "numpy" and isinstance(data, sys.modules["numpy"].generic):
         data = data.item()
     if type(data) is int and data not in WHOLE:
@@ -166,7 +166,7 @@ def _class_of(name: str) -> Any:
 
 
 def build(node: Node, tensors: list[torch.Tensor]) -> Any:
-    """The counterpart of `walk`; `tensors` by slot."""
+    """Rebuild data from a node: the counterpart of `walk`. `tensors` are by slot."""
     kind = node["kind"]
     if kind == "tensor":
         found = tensors[node["slot"]]
@@ -188,14 +188,14 @@ def build(node: Node, tensors: list[torch.Tensor]) -> Any:
         return modulestate.made(found, [(how, *part) for how, part in zip(node["held"], named, strict=True)])
     if kind == "namedtuple":
         return found._make(part for _, part in named)
-    made = object.__new__(found)  # its own __init__ may compute, and refuse what it once made
+    made = object.__new__(found)  # its own __init__ may compute, and refuse a value that it once made
     for key, part in named:
         object.__setattr__(made, key, part)
     return made
 
 
 def numbers(node: Node) -> Iterator[int | float]:
-    """Every number of the data outside tensors, in the order of the walk."""
+    """Yield every number of the data outside tensors, in the order of the walk."""
     if node["kind"] == "value" and isinstance(node["value"], int):  # bools too
         yield node["value"]
     elif node["kind"] == "special" and node["type"] == "float":
@@ -205,13 +205,13 @@ def numbers(node: Node) -> Iterator[int | float]:
 
 
 def has_module(node: Node) -> bool:
-    """Is there anything in it that a call may change beside tensors, as a cache counts how full it is?"""
+    """Return whether the data hold a module: a call may change its attributes, like a cache that counts its entries."""
     parts = node.get("of", ())
     return node["kind"] == "module" or any(has_module(part[1] if isinstance(part, list) else part) for part in parts)
 
 
 def leaves(node: Node) -> Iterator[Node]:
-    """The node of every tensor, and of every number of a result, in the order of the walk."""
+    """Yield the node of every tensor, and of every number of a result, in the order of the walk."""
     if "slot" in node:
         yield node
     for part in node.get("of", ()):
@@ -219,5 +219,5 @@ def leaves(node: Node) -> Iterator[Node]:
 
 
 def slots_of(node: Node) -> Iterator[int]:
-    """The slot of every tensor, and of every number of a result, in the order of the walk; one may come twice."""
+    """Return the slot of every tensor, and of every number of a result, in the order of the walk, perhaps repeated."""
     return (leaf["slot"] for leaf in leaves(node))

@@ -1,4 +1,4 @@
-"""The reference's own time in the problem's container, on the host or a device, and what a device keeps meanwhile."""
+"""Time of the reference in the problem's container, on the host or a device, and memory kept on a device meanwhile."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 import torch
 
 HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
-SPARE_BYTES = 4 << 30  # of device memory that is kept though nothing lies in it
+SPARE_BYTES = 4 << 30  # of device memory that stays reserved while it is empty
 
 
 class HostWatch:
-    """What was done on the host is done."""
+    """Host time. Host work is done when its call returns."""
 
     def settle(self) -> None:
-        """Nothing is on its way."""
+        """Do nothing: no host work is pending."""
 
     def start(self) -> None:
         self._began = time.perf_counter_ns()
@@ -23,12 +23,15 @@ class HostWatch:
         return time.perf_counter_ns() - self._began
 
     def tidy(self) -> None:
-        """What is kept for the next input and much is given back: others share the device."""
+        """Give back much memory kept for the next input, since processes share a device. The host keeps none."""
 
 
 class DeviceWatch:
-    """Device time. The device is kept busy while the first of the work is queued: else its events would tell how long
-    the host takes to launch a kernel."""
+    """Device time.
+
+    The device is kept busy while the host queues the first work. Without this, its events would measure how long the
+    host takes to launch a kernel.
+    """
 
     def __init__(self) -> None:
         self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

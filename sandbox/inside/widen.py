@@ -1,15 +1,16 @@
-"""The reference in double precision: what is true, and how much of the input's rounding reaches each output element.
+"""The reference in double precision: the true outputs, and how much of the input's rounding reaches each element.
 
-The reference runs as it is on inputs upcast to float64. It may name narrower formats itself (`x.float()`,
-`dtype=torch.float32`): while `Widened` is active these mean float64. What cannot be widened (bits looked at by `view`,
-a result that stays narrow, a reference that refuses) is NotWidened with the reason: then there is no such truth.
+The reference runs unchanged on inputs upcast to float64. It may name narrower formats itself (`x.float()`,
+`dtype=torch.float32`): while `Widened` is active these mean float64. A reference that cannot be widened (it looks at
+bits with `view`, its result stays narrow, it refuses) raises NotWidened with the reason, and there is no truth.
 
 `spread`: by how much an output element moves when every input element is off by one unit roundoff. It is estimated,
 not bounded: the reference runs again on inputs x·(1 ± η) with random signs, and (f(x') − f(x))/η has mean 0 and
 standard deviation √Σ(x_k ∂f/∂x_k)² (small-sample statistical condition estimation, Kenney & Laub 1994).
 
-`terms`: how many input elements stand behind one output element, seen by changing a share p of them: an output of n
-terms stays as it is with probability (1 − p)ⁿ. It tells an elementwise kernel from a sum where shapes cannot.
+`terms`: the number of input elements behind one output element. Changing a share p of the inputs reveals it: an output
+of n terms stays as it is with probability (1 − p)ⁿ. It distinguishes an elementwise kernel from a sum where shapes
+cannot.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from torch.overrides import TorchFunctionMode
 
 ETA = 2.0**-24  # relative size of a perturbation: linear for nearly any function, far above float64's own rounding
 SAMPLES, FEW_SAMPLES = 2, 8
-FEW = 4096  # output elements; up to so many FEW_SAMPLES are drawn, and each element stands for itself
+FEW = 4096  # output elements; up to this number FEW_SAMPLES are drawn, and each element stands for itself
 
-SHARES = (2.0**-6, 2.0**-12, 2.0**-18)  # of the inputs changed to see how many of them stand behind one output element
+SHARES = (2.0**-6, 2.0**-12, 2.0**-18)  # of the inputs changed, to count the inputs that stand behind an output element
 PROBE = 2.0**-12  # relative size of that change
-MANY_FOLD = 4  # outputs may differ: those of a causal mask have one to all terms
+MANY_FOLD = 4  # outputs may differ: with a causal mask they have one to all terms
 SAMPLE = 1 << 16  # elements from which an output's condition is taken
-SURE = 0.95  # moved outputs beyond this share tell nothing
+SURE = 0.95  # above this share of moved outputs there is no estimate
 
 NARROW = {
     torch.float32: torch.float64,
@@ -50,7 +51,7 @@ Run = Callable[[list[torch.Tensor]], dict[int, torch.Tensor]]  # inputs, which i
 
 
 class NotWidened(Exception):
-    """There is no result in double precision; the text says why."""
+    """The reference has no result in double precision; the text gives the reason."""
 
 
 class Widened(TorchFunctionMode):
@@ -75,7 +76,7 @@ def _wider(argument: Any) -> Any:
 
 @contextmanager
 def doubled() -> Iterator[None]:
-    """What runs inside computes in double precision, or it is a NotWidened."""
+    """Let the code inside compute in double precision. Raises NotWidened where it cannot."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -90,7 +91,7 @@ def doubled() -> Iterator[None]:
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy in double precision; other kinds of number stay."""
+    """Copy a tensor in double precision; non-floating formats stay."""
     dtype = NARROW.get(tensor.dtype)
     copied: torch.Tensor = slots.clone(tensor) if dtype is None else tensor.to(dtype)
     return copied
@@ -99,9 +100,9 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
 def spread(
     reference: Run, tensors: list[torch.Tensor], truth: dict[int, torch.Tensor], seed: int
 ) -> dict[int, torch.Tensor]:
-    """By slot, like `truth`: how far each real number of it moves, divided by the relative size of the perturbation.
+    """Return by slot, like `truth`, each real number's movement divided by the relative size of the perturbation.
 
-    What a perturbation makes non-finite counts as moving without bound. Raises NotWidened.
+    A value that a perturbation makes non-finite counts as moving without bound. Raises NotWidened.
     """
     few = sum(tensor.numel() for tensor in truth.values()) <= FEW
     samples = FEW_SAMPLES if few else SAMPLES
@@ -121,10 +122,10 @@ def _without_nan(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def condition(outputs: dict[int, torch.Tensor], spreads: dict[int, torch.Tensor]) -> dict[int, tuple[float, float]]:
-    """By slot: the spread that one element in a thousand exceeds, as it is and over the usual size of the outputs.
+    """Return by slot the spread that one element in a thousand exceeds: absolute, and over the outputs' usual size.
 
-    It stands for the spreads of other data of the same case. Usual is the 90th percentile of |e| > 0, as the judge
-    takes it (compare.py); the second number is 0 where all outputs are.
+    It stands for the spreads of further data of the same case. The usual size is the 90th percentile of |e| > 0, as in
+    the judge (compare.py); the second number is 0 where all outputs are.
     """
     found = {}
     for slot, spread in spreads.items():
@@ -138,7 +139,7 @@ def condition(outputs: dict[int, torch.Tensor], spreads: dict[int, torch.Tensor]
 
 
 def terms(reference: Run, tensors: list[torch.Tensor], truth: dict[int, torch.Tensor], seed: int) -> dict[int, int]:
-    """By slot, an upper estimate; a slot is missing where none can be had: too few outputs, or more terms than 10⁶."""
+    """Estimate terms by slot from above. A slot with too few outputs or more terms than 10⁶ is missing."""
     generator = _generator(tensors, seed)
     found: dict[int, int] = {}
     for share in SHARES:
@@ -168,13 +169,13 @@ def _generator(tensors: list[torch.Tensor], seed: int) -> torch.Generator:
 
 
 def _parts(tensor: torch.Tensor) -> torch.Tensor:
-    """Real and imaginary parts one after the other, in memory order: each is an element to the judge."""
+    """Return real and imaginary parts one after the other, in memory order: each is an element to the judge."""
     flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
     return torch.view_as_real(flat).reshape(-1) if flat.is_complex() else flat
 
 
 def _perturbed(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """In double precision, each real number of it off by ±η relative; other kinds of number stay."""
+    """Return the tensor with each real number off by ±η relative; tensors that are not in double precision stay."""
     if tensor.dtype not in (torch.float64, torch.complex128):
         same: torch.Tensor = slots.clone(tensor)
         return same
@@ -188,9 +189,9 @@ def _perturbed(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor
 
 
 def _nearby(own: torch.Tensor) -> torch.Tensor:
-    """What an element's neighbours on both sides reach, one or two places off.
+    """Return, by element, the estimate that its neighbours on both sides reach, one or two places off.
 
-    It backs an estimate that is near 0 by chance; one large neighbour alone, as in the next row, does not count.
+    It backs an estimate that is near 0 by chance. A single large neighbour, as in the next row, does not count.
     """
     around = torch.nn.functional.pad(own, (2, 2))
     near, next_to_near = torch.minimum(around[1:-3], around[3:-1]), torch.minimum(around[:-4], around[4:])

@@ -1,4 +1,4 @@
-"""Inline CUDA: one thread four elements."""
+"""Inline CUDA: four elements a thread."""
 
 from torch.utils.cpp_extension import load_inline
 

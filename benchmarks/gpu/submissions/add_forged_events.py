@@ -1,4 +1,4 @@
-"""An attack: the tenant's events tell a tenth of the truth."""
+"""An attack: the tenant's events report a tenth of the true time."""
 
 import torch
 
