@@ -1,4 +1,4 @@
-"""Figures of the judge on a GPU host, as docs/measurements.md keeps them.
+"""Figures of the judge on a GPU host, as docs/lab-notebook keeps them.
 
 By hand, after `source benchmarks/gpu/setup.sh`:
 

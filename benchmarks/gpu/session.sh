@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What docs/measurements.md wants from a GPU host, in parts of at most ten minutes each. After `source setup.sh`:
+# What docs/lab-notebook wants from a GPU host, in parts of at most ten minutes each. After `source setup.sh`:
 #   benchmarks/gpu/session.sh figures    health, one job of each kind, ten jobs of the small sizes, three of the large
 #   benchmarks/gpu/session.sh steps      what each step of a call costs: the same work with one step left out
 #   benchmarks/gpu/session.sh attacks    every attack, with all steps and without those that answer it; the time of a whole job

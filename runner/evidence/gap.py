@@ -26,7 +26,7 @@ LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
 TOLD_POINTS: Final = 16  # the told times are represented by so many of their quantiles
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
-# The gaps of two containers with the same code differ by up to that (docs/measurements.md). Where data take places in
+# The gaps of two containers with the same code differ by up to that (docs/lab-notebook). Where data take places in
 # turn the harness's own calls, on 3 MB, foretell by how much (contexts.py): what is left is within these limits in 76
 # of 78 cases of 4 MB and more, in 109 of 111 of less, and 0.5 µs beyond them at most. With one place it depends on the
 # kernel.
@@ -178,7 +178,7 @@ def elsewhere_ns(timing: Mapping[str, Any], baseline: str, side: str) -> float:
     """How much longer the judge's copying takes within the baseline's calls than when nothing else is on the device.
 
     Copies of over 2 ms are longer than a device's time slice: then it looks whether the tenant's work is ready, which
-    takes 0.2 ms (docs/measurements.md). A tenant that has nothing waiting there spares that.
+    takes 0.2 ms (docs/lab-notebook). A tenant that has nothing waiting there spares that.
     """
     own, _ = copies_ns(timing, baseline, side)
     return max(0.0, stats.median(_within(timing, baseline)) - own) if own else 0.0

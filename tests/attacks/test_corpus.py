@@ -68,7 +68,7 @@ def test_it_gets_the_verdict_of_its_table(
 ) -> None:
     source = path.read_text()
     if field(source, "REQUIRES") == "cuda":
-        pytest.skip("needs a GPU: docs/measurements.md has its verdict")
+        pytest.skip("needs a GPU: docs/lab-notebook has its verdict")
     expected, cost_ms = field(source, "expect"), float(field(source, "TRUE_COST_MS"))
     report = judge(source, problem, "ranked")
     seen = (report.outcome, report.reason, report.message, effects(report))

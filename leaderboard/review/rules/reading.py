@@ -2,11 +2,11 @@
 for the costs of containers' contexts and gaps (`contexts`, `gaps`; `runner replay` computes these anew).
 
 A sample is a call: [wall, put, take, inner, probe, thaw, freeze] in ns; all but `inner` are the judge's (the schema
-is docs/report.schema.json, the way of a call docs/measurement.md). On the `wall` clock a call's time is the wall clock
-less the judge's copying; on the `event` clock it is the time of the device's events, raised to the time that the wall
-clock confirms. The fixed overhead of a call stays in on the wall clock, on all sides, as in the judge's own rules: a
-constant that a disturbed machine made too large must not make an honest kernel look impossible. Only `ratio` subtracts
-it.
+is docs/report.schema.json, the way of a call docs/how-it-measures.md). On the `wall` clock a call's time is the wall
+clock less the judge's copying; on the `event` clock it is the time of the device's events, raised to the time that the
+wall clock confirms. The fixed overhead of a call stays in on the wall clock, on all sides, as in the judge's own
+rules: a constant that a disturbed machine made too large must not make an honest kernel look impossible. Only `ratio`
+subtracts it.
 
 Work is linear in the samples. Malformed evidence raises UnreadableError, and no other error.
 """

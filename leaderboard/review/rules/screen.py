@@ -1,7 +1,7 @@
 """Screen passing ranked results, in the transaction that may publish them: keep the rules' measures and findings.
 
 Screening ends for any report: samples are read once, in time linear in their number, and unreadable samples are a
-finding. `docs/review.md` has the cost.
+finding. `docs/review-rules.md` has the cost.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A rule measures a number and holds results beyond its threshold, on the side given by `held`. Thresholds of a
 competition are a JSON object of rule → number, or "off"; rules that it does not name keep the usual threshold. The
-usual thresholds let honest runs pass: docs/review.md has each with its figures.
+usual thresholds let honest runs pass: docs/review-rules.md has each with its figures.
 
 A rule may be off only if it explains how a kernel got fast, never if it finds that the number cannot be believed:
 a competition without these rules could let any result rank.

@@ -9,7 +9,7 @@ from typing import Any, Final
 from leaderboard.web.review.evidence import Block, Timed, real
 
 LEFT, RIGHT, HEIGHT = 0.0, 800.0, 40.0
-REASONS: Final = {  # bits of NVML's mask; docs/measurement.md explains their meaning for a run
+REASONS: Final = {  # bits of NVML's mask; docs/how-it-measures.md explains their meaning for a run
     0x4: ("power cap", "plain"),
     0x8: ("hardware slowdown", "bad"),
     0x10: ("sync boost", "warn"),

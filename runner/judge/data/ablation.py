@@ -11,7 +11,7 @@ from typing import Self
 
 @dataclass(frozen=True)
 class Steps:
-    """True: taken. docs/measurement.md says what each is for."""
+    """True: taken. docs/how-it-measures.md says what each is for."""
 
     freeze: bool = True  # stop every thread of a container outside its calls
     probe: bool = True  # ask before a call whether the device is idle

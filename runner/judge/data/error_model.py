@@ -44,7 +44,7 @@ running total in float32, and no rule on outputs can. Data of one sign hides rou
 average out and the result is right); cutting shows. Equal numbers added one by one to a single running total are not
 within √n, since their errors have one sign: 7 at n = 1000, 220 at 10⁶; in 256 lanes they are. A single running total of
 10⁷ uniform numbers reaches 1.6 of a limit with LONGEST in place of n, in 256 lanes 0.06. The tests hold these figures
-to account; docs/measurements.md has those of other kernels.
+to account; docs/lab-notebook has those of other kernels.
 
 **What it may never allow.** An element is not let off by more than the share CAP of |e| + s, whatever n and c say:
 zeros, a constant or half of every value stay wrong. What s costs: elements a million times smaller than the usual one

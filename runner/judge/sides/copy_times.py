@@ -1,7 +1,7 @@
 """What the judge's own copying of a case's inputs and outputs costs at each side.
 
 It lies in every call's wall time, and two containers' allocations differ: on an H200 by half a per cent of it, which is
-8 µs where a call brings 2.7 GB (docs/measurements.md). What a candidate's device did while its inputs came lies in the
+8 µs where a call brings 2.7 GB (docs/lab-notebook). What a candidate's device did while its inputs came lies in the
 same time. So the same copies are timed once more when no code of others runs any more, and that is taken off both
 sides' gaps, as far as gap.py believes it.
 """

@@ -13,7 +13,9 @@ from runner.wire import MAX_REPORT_BYTES
 from tests.leaderboard.stage import Stage
 from tests.runner.judge.suspects import case, evidence
 
-AFFORDED = 6.0  # times what reading the report as JSON takes in the same process; 1.2 were measured (docs/review.md)
+AFFORDED = (
+    6.0  # times what reading the report as JSON takes in the same process; 1.2 were measured (docs/review-rules.md)
+)
 
 
 def set_thresholds(stage: Stage, **thresholds: Any) -> None:

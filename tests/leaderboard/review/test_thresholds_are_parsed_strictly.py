@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from leaderboard.errors import UserError
 from leaderboard.review.rules.thresholds import OFF, RULES, USUAL, changed, parse
 
-GUIDE = Path(__file__).parents[3] / "docs" / "review.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "review-rules.md"
 ANY = st.dictionaries(
     st.one_of(st.sampled_from(sorted(RULES)), st.text(max_size=8)),
     st.one_of(st.floats(), st.integers(), st.text(max_size=4), st.none(), st.booleans(), st.just(OFF)),

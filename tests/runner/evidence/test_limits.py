@@ -78,7 +78,7 @@ def test_after_a_sweep_outputs_beyond_the_cache_count() -> None:
 
 
 def test_what_was_timed_on_an_h200_is_possible_there() -> None:
-    """docs/measurements.md, events in µs: add of 64 MB and 1 GB, a bf16 product of 4096³."""
+    """docs/lab-notebook, events in µs: add of 64 MB and 1 GB, a bf16 product of 4096³."""
     for n, measured_us in ((16777216, 39.20), (268435456, 506.69)):
         assert not limits.impossible(measured_us * 1e3, hard(COPY, gpu(), n=n))
     product = {"flops": {"bf16_tc": "2 * n ** 3"}}
