@@ -672,7 +672,8 @@ def heat() -> Made:
     clocks += [_told(clock_mhz=1500.0, masks=(4,)), _told(memory_mhz=2000.0), _told(counters={}), _told(clock_mhz=None)]
     clocks += [_told(mask=1, clock_mhz=1980.0 * share) for share in (0.899, 0.901)]
     yield "telemetry-clocks", golden(run(gpu(0.9, profile=patient, heat=_each(clocks))))
-    yield "telemetry-application-xid", golden(run(gpu(0.9, profile=patient, heat=_each([_told(xids=(13,))], side=A))))
+    xids = [_told(xids=(xid,)) for xid in (13, 31, 43, 45, 68, 109)]
+    yield "telemetry-application-xid", golden(run(gpu(0.9, profile=patient, heat=_each(xids, side=A))))
     mask_only = lambda race: window(race, before={"counters": {}}, counters={}, mask=0x20 * (len(race.blocks) == 9))  # noqa: E731
     yield "telemetry-mask-only", golden(run(gpu(0.9, heat=mask_only, level="mask_only")))
     cpus = [
@@ -836,7 +837,8 @@ def site() -> Made:
     boards += [{"known": {"incumbent_ratio": 2.33, "case_ratios": {"n=1": 2.33}}}]
     for half_width in (0.02, 0.3, 1.5):
         told = 1 - 0.10 - min(half_width, 1.0) / 2
-        boards += [{"reported": {"ratio": ratio * told * share, "half_width": half_width}} for share in (0.997, 1.003)]
+        for share in (0.9995, 1.0005):
+            boards.append({"reported": {"ratio": ratio * told * share, "half_width": half_width}})
     yield "site-boards", golden(plain, *boards)
     tuned = run(cpu(0.9, seed=2), cpu(0.6, seed=3), tuned=True)
     yield (
@@ -862,6 +864,9 @@ def site() -> Made:
         yield f"unreadable-{name}", golden(made)
     nothing = run(cpu(0.9)) | {"evidence": {}}
     yield "evidence-empty", golden(nothing)
+    unknown = {"rule": "telepathy", "case": "", "figures": {}, "sentence": "Seen."}
+    yield "finding-long", golden(report(evidence(cpu(0.9), findings=[unknown | {"sentence": "x" * 1_200}])))
+    yield "findings-too-many", golden(report(evidence(cpu(0.9), findings=[unknown] * 258)))
     seen = {"rule": "faster_than_best", "case": "n=1", "sentence": "It was seen."}
     figures = {
         "faster_than_best": {"best_ns": 9.0, "time_ns": 2.0},
