@@ -423,6 +423,8 @@ def bimodal() -> Made:
         yield f"bimodal-others-{others}", golden(run(_cold(0.3, 20, others)))
     for strays in (3, 4):
         yield f"bimodal-strays-{strays}", golden(run(_two(0.05, 4e6, strays)))
+    for slow in (26, 27):
+        yield f"bimodal-thawed-{slow}-of-34", golden(run(_cold(0.3, slow, quads=17)))
     yield "bimodal-strays-12-of-238", golden(run(_two(0.05, 4e6, 12, quads=7, calls=17)))
     for few in (19, 20, 21):
         yield f"bimodal-share-{few}", golden(run(_two(0.1, 4e6, few=few, calls=10)))
@@ -471,16 +473,16 @@ def _two(
     return timed
 
 
-def _cold(longer: float, slow: int = 20, others: int = 0) -> Whole:
-    """The first call of `slow` of 20 blocks takes longer; so do `others` of 40 other calls."""
-    timed = cpu(0.8, noise=0.001, profile=replace(CPU, first_look=10, least_calls=3, most_calls=3))
+def _cold(longer: float, slow: int = 20, others: int = 0, quads: int = 10) -> Whole:
+    """The first call of `slow` of the blocks takes longer; so do `others` of 40 other calls."""
+    timed = cpu(0.8, noise=0.001, profile=replace(CPU, first_look=quads, least_calls=3, most_calls=3))
     side = timed.sides[B]
     calls = iter(range(1 << 20))
 
     def model(at: float, chance: random.Random) -> float:
         number = next(calls)
         block, place = divmod(number, 3)
-        is_slow = place == 0 and block % 20 < slow if place == 0 else (2 * block + place - 1) % 40 < others
+        is_slow = place == 0 and block % (2 * quads) < slow if place == 0 else (2 * block + place - 1) % 40 < others
         return 1.0 + longer * is_slow
 
     side.model = model
@@ -583,9 +585,9 @@ def gaps() -> Made:
 
 
 def noise() -> Made:
-    def slowed(quad: int) -> Callable[[float], JSON]:
+    def slowed(quad: int, noise: float = 0.004) -> Callable[[float], JSON]:
         def make(share: float) -> JSON:
-            made = gpu(0.9, noise=0.004)
+            made = gpu(0.9, noise=noise, profile=replace(GPU, most_calls=5, most_quads=10, warm_agree=0.9))
 
             def model(at: float, chance: random.Random) -> float:
                 return 1.0 + share * (len([one for one in made.blocks if one]) in range(4 * quad + 1, 4 * quad + 5))
@@ -599,6 +601,7 @@ def noise() -> Made:
         return any(quad["void"] == "baseline_slowed" for quad in made["evidence"]["timing"][0]["quads"])
 
     yield from edge("baseline-slowed", slowed(7), 0.0, 0.2, voided)
+    yield from edge("baseline-slowed-noisy", slowed(7, 0.06), 0.0, 0.9, voided)
     for quad in (4, 5, 6):
         yield f"baseline-slowed-in-quad-{quad}", golden(slowed(quad)(0.2))
 
@@ -768,6 +771,10 @@ def incumbents() -> Made:
         fault = {"outcome": outcome, "reason": reason, "message": "It ended."}
         yield f"record-{whose}-failed", golden(_confirmed([0.97] * 5, faults={3: fault}))
     yield "record-incumbent-alone", golden(_confirmed([0.97] * 5, disturbed=(2,)))
+    for shared in (2, 3):
+        yield f"record-shared-{shared}", golden(_confirmed([0.97] * 5, disturbed=(2,), shared=shared))
+    for voids in (1, 2, 3):
+        yield f"incumbent-voids-{voids}", golden(run(gpu(0.7, incumbent=0.8, heat=_hot_incumbent(voids))))
     for runs in (2, 3, 4, 6, 7, 8, 9):
         gains = [0.99 - 0.002 * (number % 3) for number in range(runs)]
         yield f"record-summed-up-{runs}", golden(_summed_up(gains))
@@ -782,6 +789,7 @@ def _confirmed(
     cases: int = 1,
     faults: dict[int, JSON] | None = None,
     disturbed: tuple[int, ...] = (),
+    shared: int = 0,
     **told: Any,
 ) -> JSON:
     """A confirmation of these times over the incumbent's."""
@@ -797,7 +805,7 @@ def _confirmed(
         if number in (faults or {}):
             found["fault"] = (faults or {})[number]
         if number in disturbed:
-            for quad in found["timing"][0]["quads"]:
+            for quad in found["timing"][0]["quads"][shared:]:
                 quad["blocks"] = [block for block in quad["blocks"] if block["side"] != I]
         return Report.from_json(report(found) | {"attempt_id": job.attempt_id, "token": job.token})
 
@@ -805,6 +813,18 @@ def _confirmed(
     whole = confirm(replace(JOB, runs=len(ratios)), settings, lambda event: None, judge)
     found: JSON = whole.to_json()
     return found
+
+
+def _hot_incumbent(voids: int) -> Callable[[Race], throttle.Window]:
+    met: list[int] = []
+
+    def heat(race: Race) -> throttle.Window:
+        if len(race.blocks) > 9 and race.blocks[-2:] == [B, I] and race.blocks[-3] == A and len(met) < 2 * voids:
+            met.append(1)
+            return grown(throttle.HW_THERMAL_NS, 0.3)(race)
+        return window(race)
+
+    return heat
 
 
 def _summed_up(ratios: list[float]) -> JSON:
