@@ -1,0 +1,210 @@
+"""Answers of the code under test to a stored report: the verdict, the screening and the review page, as plain JSON.
+
+This is the only module of the golden tests that imports the code whose behaviour they pin. When that code moves, its
+imports change here; neither a stored report nor an answer does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+from leaderboard.review.measure import held_by, worst
+from leaderboard.review.rules import Known, Likeness, Reported, Source, measure
+from leaderboard.standings.light import light_share
+from leaderboard.web import clocks, evidence, heat
+from problems.tolerance import Precision
+from runner.judge import certificate, contexts, gap, limits, plausible, throttle, timed_run, verdict
+from runner.judge.ceilings import Ceilings, unmeasured
+from runner.judge.throttle import Window
+from runner.replay import ReplayError, replay
+
+JSON = dict[str, Any]
+SIDES = ("candidate", "incumbent")
+LONG = 200  # characters; a longer drawing is kept as a hash
+
+
+def answer(golden: JSON) -> JSON:
+    """All answers to one golden input.
+
+    `boards`: the standings and sources that the site screens the report beside. `page`: is a page of it pinned, too?
+    """
+    if "bounds" in golden:
+        return {"bounds": plain([_bounds(each) for each in golden["bounds"]])}
+    report = golden["report"]
+    given: JSON = {"replay": _replayed(report)}
+    if golden["page"]:
+        given["page"] = _page(report)
+    if report["outcome"] == "passed" and report["ratio"] is not None:
+        given["site"] = [_screened(report, board) for board in golden["boards"]]
+    found: JSON = plain(given)
+    return found
+
+
+def plain(value: Any) -> Any:
+    """JSON with sorted keys and every float as it is; a float that JSON lacks becomes text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain({item.name: getattr(value, item.name) for item in fields(value)})
+    if isinstance(value, dict):
+        return {str(key): plain(value[key]) for key in sorted(value)}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+# -- the runner ------------------------------------------------------------------------------------------------------
+
+
+def _replayed(report: JSON) -> JSON:
+    try:
+        found = replay(report)
+    except ReplayError as error:
+        return {"refused": str(error)}
+    evidence = report["evidence"]
+    runs = [*evidence["runs"], *filter(None, evidence["alone"])] if "runs" in evidence else [evidence]
+    return {
+        "runs": found.runs,
+        "record": found.record and found.record.to_json(),
+        "differences": [each.to_json() for each in found.differences],
+        "compared": found.compared,
+        "blocks": found.blocks,
+        "summed_up": found.summed_up,
+        "evidence": [_of_run(run) for run in runs if not any(timing.get("summary") for timing in run["timing"])],
+    }
+
+
+def _of_run(run: JSON) -> JSON:
+    return {
+        "findings": plausible.findings(run),
+        "impossible": plausible.impossible(run),
+        "own_calls": contexts.of_evidence(run),
+        "cases": [_of_case(timing, run) for timing in run["timing"]],
+        "rulings": list(_rulings(run)),
+    }
+
+
+def _of_case(timing: JSON, run: JSON) -> JSON:
+    """The certified times of each side, and what a rule compares."""
+    sides = {block["side"] for quad in timing["quads"] for block in quad["blocks"]}
+    read = timed_run.TimedCase(timing, run, {})
+    found: JSON = {"case": timing["case"], "times": {side: getattr(read, side) for side in sorted(sides)}}
+    for side in SIDES:
+        if side in sides:
+            certified = certificate.certify(timing, clock=run["clock"], certified=run["certified"], side=side)
+            found[side] = {
+                "quads_ns": [" ".join(map(repr, quad)) for quad in certified.quads],
+                "spread_ns": certified.spread_ns,
+                "mismatch": certified.mismatch,
+            }
+            if run["clock"] == certificate.EVENT and certified.quads:
+                found[side]["hidden"] = _hidden(timing, side)
+    return found
+
+
+def _hidden(timing: JSON, side: str) -> list[gap.Hidden]:
+    calls = []
+    for quad in timing["quads"]:
+        names = [block["side"] for block in quad["blocks"]]
+        if not quad["void"] and names.count("baseline") == names.count(side) == 2:
+            of = {
+                name: [
+                    [(sample[0], sample[3]) for sample in block["calls"]]
+                    for block in quad["blocks"]
+                    if block["side"] == name
+                ]
+                for name in ("baseline", side)
+            }
+            calls.append((of["baseline"], of[side]))
+    return list(gap.of_case(timing, calls, "baseline", side))
+
+
+def _rulings(run: JSON) -> Iterator[str]:
+    """Of every block that does not count by itself, by the last warm-up of its side before it."""
+    for timing in run["timing"]:
+        for number, quad in enumerate(timing["quads"], 1):
+            for block in quad["blocks"]:
+                window = Window.from_json(block["heat"])
+                before = [
+                    seen
+                    for warm_up in timing["warm_ups"]
+                    if warm_up["side"] == block["side"]
+                    and (seen := Window.from_json(warm_up["heat"])).after.at_ns <= window.before.at_ns
+                ]
+                ruling = throttle.rule(window, before[-1] if before else None)
+                if ruling.action != throttle.VALID or set(ruling.figures) - {"temperature_c"}:
+                    figures = ", ".join(f"{name} {value!r}" for name, value in sorted(ruling.figures.items()))
+                    charged = ", charged" if ruling.charged else ""
+                    yield (
+                        f"{timing['case']}, quad {number}, {block['side']}, {throttle.level_of(window.after)}: "
+                        f"{ruling.action} {ruling.reason}{charged} ({figures})"
+                    )
+
+
+def _bounds(given: JSON) -> JSON:
+    """Speed of light on one device: the limits of a problem's cases, without a run."""
+    found = given["ceilings"]
+    ceilings = Ceilings.from_json(found) if isinstance(found, dict) else unmeasured(*found) if found else None
+    if ceilings is not None and isinstance(found, dict):
+        ceilings = ceilings.with_hard()
+    precision = Precision(tuple(given["legal"]), given["max_relative_l2"]) if given["legal"] else None
+    return limits.evidence(given["speed_of_light"], given["cases"], ceilings, precision)
+
+
+# -- the site --------------------------------------------------------------------------------------------------------
+
+
+def _screened(report: JSON, board: JSON) -> JSON:
+    source = dict(board.get("source", {}))
+    if source.get("likeness"):
+        source["likeness"] = Likeness(**source["likeness"])
+    reported = {
+        "ratio": report["ratio"],
+        "half_width": report["half_width"] or 0.0,
+        "forgeable": report["forgeable"] or 0.0,
+        "flags": report["flags"],
+    }
+    reported |= board.get("reported", {})
+    found = measure(Reported(**reported, report=report), Known(**board.get("known", {})), Source(**source))
+    return {
+        "case_ratios": found.case_ratios,
+        "measures": [{key: value for key, value in asdict(one).items() if key != "samples"} for one in found.measures],
+        "worst": {name: one.value for name, one in worst(found.measures).items()},
+        "held": [asdict(one) | {"samples": _cut(one.samples)} for one in held_by(found.measures)],
+    }
+
+
+def _page(report: JSON) -> JSON:
+    """A competitor's cases; a reviewer's rows of cases, both clocks' panels and the strip of telemetry."""
+    timed = evidence.timings(report)
+    run = evidence.evidence_of(report)
+    return {
+        "shown": list(verdict.shown_cases(run, verdict.decide(dict(run)))) if "checks" in run else [],
+        "case_rows": [
+            asdict(row) | {"light_share": row.light_share, "against_incumbent": row.against_incumbent}
+            for row in evidence.case_rows(report, report)
+        ],
+        "light_share": light_share(report),
+        "timed": [
+            f"{one.case}: {len(one.blocks)} blocks, void {sum(bool(block.void) for block in one.blocks)}, {one.ended}"
+            for one in timed
+        ],
+        "panels": _cut([clocks.panels(one) for one in timed]),
+        "strip": _cut(heat.strip(timed)),
+    }
+
+
+def _cut(value: Any) -> Any:
+    """The same with a hash for each drawing and each excerpt of samples, which say nothing to a reader of JSON."""
+    value = plain(value)
+    if isinstance(value, dict):
+        return {key: _cut(item) for key, item in value.items()}
+    if isinstance(value, list):
+        if len(value) > 16:
+            return f"{len(value)} items, sha256:{hashlib.sha256(repr(value).encode()).hexdigest()}"
+        return [_cut(item) for item in value]
+    if isinstance(value, str) and len(value) > LONG:
+        return f"{len(value)} characters, sha256:{hashlib.sha256(value.encode()).hexdigest()}"
+    return value
