@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
-from leaderboard.review.measure import held_by, worst
-from leaderboard.review.rules import Known, Likeness, Reported, Source, measure
-from leaderboard.standings.light import light_share
-from leaderboard.web import clocks, evidence, heat
+from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, measure
+from leaderboard.review.rules.measure import held_by, worst
+from leaderboard.standings.ranking.light import light_share
+from leaderboard.web.review import clocks, evidence, heat
 from problems.tolerance import Precision
-from runner.judge import certificate, contexts, gap, limits, plausible, throttle, timed_run, verdict
-from runner.judge.ceilings import Ceilings, unmeasured
-from runner.judge.throttle import Window
-from runner.replay import ReplayError, replay
+from runner.commands.replay import ReplayError, replay
+from runner.evidence import certificate, contexts, estimates, gap, rules, speed_of_light, throttle, verdict
+from runner.evidence.ceilings import Ceilings, unmeasured
+from runner.evidence.throttle import Window
 
 JSON = dict[str, Any]
 SIDES = ("candidate", "incumbent")
@@ -78,8 +78,8 @@ def _replayed(report: JSON) -> JSON:
 
 def _of_run(run: JSON) -> JSON:
     return {
-        "findings": plausible.findings(run),
-        "impossible": plausible.impossible(run),
+        "findings": rules.findings(run),
+        "impossible": rules.impossible(run),
         "own_calls": contexts.of_evidence(run),
         "cases": [_of_case(timing, run) for timing in run["timing"]],
         "rulings": list(_rulings(run)),
@@ -89,7 +89,7 @@ def _of_run(run: JSON) -> JSON:
 def _of_case(timing: JSON, run: JSON) -> JSON:
     """The certified times of each side, and what a rule compares."""
     sides = {block["side"] for quad in timing["quads"] for block in quad["blocks"]}
-    read = timed_run.TimedCase(timing, run, {})
+    read = estimates.TimedCase(timing, run, {})
     found: JSON = {"case": timing["case"], "times": {side: getattr(read, side) for side in sorted(sides)}}
     for side in SIDES:
         if side in sides:
@@ -150,7 +150,7 @@ def _bounds(given: JSON) -> JSON:
     if ceilings is not None and isinstance(found, dict):
         ceilings = ceilings.with_hard()
     precision = Precision(tuple(given["legal"]), given["max_relative_l2"]) if given["legal"] else None
-    return limits.evidence(given["speed_of_light"], given["cases"], ceilings, precision)
+    return speed_of_light.evidence(given["speed_of_light"], given["cases"], ceilings, precision)
 
 
 # -- the site --------------------------------------------------------------------------------------------------------

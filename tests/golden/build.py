@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from leaderboard.review.measure import held_by
-from leaderboard.review.reading import read
-from leaderboard.review.rules import Known, Reported, Source, measure
+from leaderboard.review.rules.findings import Known, Reported, Source, measure
+from leaderboard.review.rules.measure import held_by
+from leaderboard.review.rules.reading import read
 from problems.tolerance import Precision
 from runner.config import JudgeSettings
-from runner.confirm import confirm
-from runner.execute import OnEvent
-from runner.fit import fit
-from runner.judge import throttle
-from runner.judge.ceilings import Ceilings
-from runner.judge.schedule import CPU, GPU, A, B, I
+from runner.evidence import throttle
+from runner.evidence.ceilings import Ceilings
+from runner.evidence.schedule import CPU, GPU, A, B, I
+from runner.job.confirm import confirm
+from runner.job.execute import OnEvent
+from runner.job.shrink_report import fit
 from runner.wire import Incumbent, Job, Report
 from tests.golden.simulated_runs import (
     BLANK,
@@ -830,7 +830,7 @@ def _hot_incumbent(voids: int) -> Callable[[Race], throttle.Window]:
 def _summed_up(ratios: list[float]) -> JSON:
     """The same, so large that no samples are left; the gains are those given."""
     whole = fit(Report.from_json(_confirmed(ratios)), 1).to_json()
-    from runner.judge.records import decide_differences
+    from runner.evidence.records import decide_differences
 
     gains = decide_differences([math.log(ratio) for ratio in ratios]).to_json()
     return whole | {"confirmation": whole["confirmation"] | gains}

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from problems.tolerance import Precision
-from runner import execute
-from runner.judge import contexts, limits, plausible, throttle
-from runner.judge.ceilings import Ceilings, unmeasured
-from runner.judge.schedule import ABIIBA, CPU, GPU, A, B, I
-from runner.judge.throttle import Reading, Window
+from runner.evidence import contexts, rules, throttle
+from runner.evidence import speed_of_light as limits
+from runner.evidence.ceilings import Ceilings, unmeasured
+from runner.evidence.schedule import ABIIBA, CPU, GPU, A, B, I
+from runner.evidence.throttle import Reading, Window
+from runner.job import execute
 from runner.wire import Report
 from tests.runner.judge.simulated import GAP_NS, FakeSide, Race, window
 
@@ -185,7 +186,7 @@ def evidence(*races: Race, **told: Any) -> JSON:
     found |= told
     whole: JSON = json.loads(json.dumps(found))
     if "findings" not in told:
-        whole["findings"] = json.loads(json.dumps(plausible.findings(whole)))
+        whole["findings"] = json.loads(json.dumps(rules.findings(whole)))
     return whole
 
 

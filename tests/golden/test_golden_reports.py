@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from leaderboard.review.thresholds import RULES
-from runner.judge import plausible
+from leaderboard.review.rules.thresholds import RULES
+from runner.evidence import rules
 from tests.golden import answers, make, store
 
-RUNNERS_OWN = {rule.__name__ for rule in plausible.RULES}
+RUNNERS_OWN = {rule.__name__ for rule in rules.RULES}
 
 
 @pytest.mark.parametrize("name", store.names())
