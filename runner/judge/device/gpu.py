@@ -24,8 +24,9 @@ from runner.evidence.throttle import COUNTERS, least, level_of
 from runner.judge.data.clock import HANDS_OFF
 
 POLL_S: Final = 0.1
-FRESH_NS: Final = 200_000_000  # slow values younger than this are not read again at the beginning of a block, and
-# values that hardly ever change not at the end either: it takes 1.5 ms
+# Slow values younger than this are not read again at the beginning of a block. Values that hardly ever change are not
+# read at the end either: it takes 1.5 ms.
+FRESH_NS: Final = 200_000_000
 MOST_XIDS: Final = 16  # per reading; a broken device can send them without end
 
 NOT_SUPPORTED, FUNCTION_NOT_FOUND = 3, 13
