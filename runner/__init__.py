@@ -1,1 +1,1 @@
-"""The runner: a daemon on a host with accelerators. It imports no Django and no database."""
+"""The runner: a daemon on a host with accelerators. It uses neither Django nor a database."""

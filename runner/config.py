@@ -1,7 +1,8 @@
-"""The runner's settings, read once from the environment. No further module of the runner reads os.environ.
+"""The runner's settings, read once from the environment. No other module of the runner reads os.environ.
 
-`DaemonSettings` holds the site's token and the broker's account; `JudgeSettings` is all that the judge process may
-know, and `judge_environment` is its whole environment. Neither of the two contains a secret, and no log or error does.
+`DaemonSettings` holds the site's token and the broker's account. `JudgeSettings` is all that the judge process may
+know, and `judge_environment` is its whole environment; neither contains a secret. No secret appears in a log or an
+error.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runner.errors import ConfigError
 
-# Variables that a judge needs to find its programs, Docker and its accelerator. All remaining variables stay behind.
+# Variables that a judge needs to find its programs, Docker and its accelerator. All other variables stay behind.
 PASSED_ON: Final = (
     "PATH",
     "HOME",

@@ -53,7 +53,7 @@ class StaleLease(SiteError):
 
 
 class SiteRefused(SiteError):
-    """Any further refusal; `status` is the HTTP status."""
+    """Any other refusal; `status` is the HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)

@@ -2,11 +2,11 @@
 
 Variants of the problem's own reference (problems/library/admission.py) answer the same inputs, the inputs of a
 submission's check, in one set of containers. Zeros, ones, the best constant, the input, the previous output and, unless
-legal, half precision must be refused at least once on secret data: an answer that only public cases refuse could be
-honest there alone. The reference must pass everywhere, also with four times the error of its working precision, and the
-baseline must pass too, because every submission is timed beside it. seeds.py tests how the data follow the seed. Timed
-outputs must also vary: if a constant or the last output comes within NEAR of the expected output on every timed case,
-the problem is marked, and boards can leave it out.
+legal, half precision must be refused at least once on secret data: a submission knows the public cases and could answer
+honestly there alone. The reference must pass everywhere, also with four times the error of its working precision, and
+the baseline must pass too, because every submission is timed beside it. seeds.py tests how the data follow the seed.
+Timed outputs must also vary: if a constant or the last output comes within NEAR of the expected output on every timed
+case, the problem is marked, and boards can leave it out.
 
 Except for the walk over the cases (`examine`) this module is pure.
 """
@@ -172,7 +172,7 @@ def plan(problem: Problem, trial: Trial) -> list[Planned]:
 def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admission:
     """Load the problem and run every variant on every case.
 
-    `hard_ns`: by timed case, the problem's speed of light in ns, if it is known. Raises OracleFailed.
+    `hard_ns`: by timed case, the hard bound from the problem's speed of light, if it is known. Raises OracleFailed.
     """
     problem = trial.problem
     turns = variants(problem)

@@ -74,7 +74,8 @@ class EachOutput:
         changed = [slot for slot in given.layout.outputs if not any(_overlap(slot, other) for other in wanted)]
         if wanted and not trial.oracle.checks and trial.problem.interface != MODEL:
             self._in_place = self._in_place or _first_changed(trial, given, changed)
-        if not trial.oracle.checks:  # its own check never sees data that are changed in place and not returned
+        # The problem's own check never sees data that are changed in place and not returned.
+        if not trial.oracle.checks:
             wanted += [slot for slot in changed if slot.nbytes]
         if len(wanted) < 2:
             return  # the variants themselves test a single output
@@ -91,7 +92,7 @@ class EachOutput:
             one.secret_wrong += is_wrong and not public
 
     def lines(self) -> list[Line]:
-        """Return the lines; empty if no case has a second output that is not always zeros, no further data are changed,
+        """Return the lines; empty if no case has a second output that is not always zeros, no other data are changed,
         and no number is NaN."""
         return self._each() + self._by_the_way() + self.nans.lines()
 

@@ -52,7 +52,7 @@ class Drawn:
 
     `plain`: the place of a value outside tensors that differs; else "". `again`: whether any data that change with the
     seed came again with the same seed; None if no data changed. `eager_ns`: the reference's own time, the least seen.
-    `fixed`: read-only tensors that are the same though further tensors change; first the tensors that near-duplicates
+    `fixed`: read-only tensors that are the same although other tensors change; first the tensors that near-duplicates
     never change.
     """
 
@@ -90,7 +90,7 @@ def draw(trial: Trial, case: Case) -> Drawn:
 
 
 def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
-    """Yield the tensors of these data that are not bit by bit the same. An unwritten tensor, like scratch, never is."""
+    """Yield the numbers of the tensors that differ in any bit. Unwritten tensors, such as scratch, always differ."""
     slots, others = one.layout.slots, other.layout.slots
     for number, slot in enumerate(slots):
         is_there = len(slots) == len(others) and slot == others[number]

@@ -146,8 +146,8 @@ def _loaded(screen: Console, name: str) -> Problem:
 
 
 def _patience(wait_s: float | None, screen: Console, status: Status) -> Patience:
-    """Return the patience for a busy device, which prints the wait and the holder: a line at first, then now and
-    then."""
+    """Return a Patience that prints the waiting time and the device's holder: a line at first, then every
+    TOLD_EVERY_S."""
     told_at = -TOLD_EVERY_S
 
     def tell(holder: str, waited_s: float) -> None:
@@ -363,7 +363,7 @@ def run() -> None:
     """Run the command. Exit code 130 after Ctrl-C; if the output cannot be written 2, or 1 if its reader has left."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # replaces a character that the terminal cannot show
+            stream.reconfigure(errors="replace")  # for characters that the terminal cannot show
     try:
         try:
             app()

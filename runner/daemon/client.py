@@ -100,9 +100,9 @@ class SiteClient:
     def __init__(
         self, url: str, token: str, *, trusted: ssl.SSLContext | None = None, proxy: str | None = None
     ) -> None:
-        """Connect. `trusted` replaces the usual certificates. The client ignores the proxy and certificate settings of
-        the environment: a token must not take a route that the operator did not choose for it."""
-        self.standing = ""  # why the site gave no work at the last claim; "": no reason, or a job
+        """Connect. `trusted` replaces the usual certificates. The client ignores the environment: a token must not take
+        a route that the operator did not choose for it."""
+        self.standing = ""  # why the site gave no work at the last claim; "": no work, or a job
         self._http = httpx.Client(
             verify=True if trusted is None else trusted,
             proxy=proxy,

@@ -1,7 +1,7 @@
 """Listener on the queue "gpu.<hardware>": a dramatiq worker inside this process, with one thread and prefetch 1.
 
 A message carries no truth, only the hint that there may be work. It is kept until the runner has found the site empty,
-in order that a busy runner does not swallow the bell of an idle runner, and is then dropped: no retries, no time limit,
+so that a busy runner does not swallow the bell of an idle runner, and is then dropped: no retries, no time limit,
 no middleware. After the loss of a broker, the worker waits for it in the background.
 """
 
@@ -20,7 +20,7 @@ from runner.log import get_logger
 log = get_logger(__name__)
 
 BROKER_TIMEOUT_S: Final = 5.0
-HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a runner silent for this long is dead: its messages go to further runners
+HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a runner silent for this long is dead: its messages go to other runners
 MAINTENANCE_CHANCE: Final = 1_000_000  # in a million: check for dead runners at every command
 WORKER_TIMEOUT_MS: Final = 50  # longest pause between two looks at an empty queue
 SHUTDOWN_MS: Final = 5_000

@@ -284,7 +284,7 @@ class _Output:
         return self._job.attempt_id if self._job else ""
 
     def expect(self, job: Job, on_event: Callable[[Event], None]) -> None:
-        """Accept events and one report of this job from now on."""
+        """Accept events and one report of this job from now on; earlier output is refused."""
         self._job = job
         self._on_event = on_event
 

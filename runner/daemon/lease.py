@@ -1,7 +1,7 @@
 """Renewal of an attempt's lease, with immediate notice of its loss.
 
 A lease is lost if the site ends it: 409 stale, a cancel flag, or a refusal. If the site cannot be reached, the judge
-goes on, since without the site there is no further work to fetch, and the fencing token makes late numbers harmless
+goes on, since without the site there is no other work to fetch, and the fencing token makes late numbers harmless
 (they are refused, or the attempt was still ours).
 """
 

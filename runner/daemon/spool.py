@@ -1,7 +1,7 @@
 """Reports on disk: written before they are sent, removed once the site has them, sent again after a restart.
 
 Owns RUNNER_STATE: `id` (names this runner's containers), `spool/*.json` (waiting), `aside/*` (damaged or refused, for
-an operator to look at). A file appears under its final name only when it is whole on disk. No further process writes
+an operator to look at). A file appears under its final name only when it is whole on disk. No other process writes
 here, and the folder is readable by its owner alone, since reports hold competitors' logs.
 """
 

@@ -296,7 +296,7 @@ class Daemon:
                 if not lease.lost:  # otherwise we stopped the judge
                     self._release(job, lease)
                 return False
-            if report.set_aside:  # noted before it is reported, in order to survive a crash
+            if report.set_aside:  # noted before the report is sent, to survive a crash
                 canary.set_aside(self._settings.runner_state, report.set_aside)
             self._deliver(self._spool.put(report), lease)
         return report.outcome == "infra_error" and report.reason not in NOT_THE_HOSTS

@@ -11,7 +11,7 @@ from problems.arithmetic import LimitError
 from problems.fields import Fields, as_bool, as_mapping, as_number, as_text, as_whole
 from runner.evidence import datasheet
 
-MEASURED_MARGIN: Final = 4.0  # hard ceiling over the measured, if no maker's figure is known: speed_of_light.py
+MEASURED_MARGIN: Final = 4.0  # hard ceiling over the measured one, if no maker's figure is known: speed_of_light.py
 UNKNOWN_CACHE_BYTES: Final = 256 << 20  # of a GPU that the table does not know: larger than any
 
 # Engine → significant bits of the numbers that it multiplies. `_tc`: tensor cores; on a cpu the dot-product
@@ -44,7 +44,7 @@ def engine(name: str, where: str) -> str:
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes and operations per second. None, or a missing engine, means unknown, and hence no bound."""
+    """Bytes and operations per second. None, or a missing engine, means unknown, and so gives no bound."""
 
     memory_bytes_per_s: float | None = None
     cache_bytes_per_s: float | None = None
@@ -142,8 +142,7 @@ class Ceilings:
 
 
 def unmeasured(hardware: str, device: str, *, epoch: str = "", max_mhz: int = 0) -> Ceilings | None:
-    """Return ceilings from before `runner bench` ran here: a GPU of the table has its hard ceiling, any device beyond
-    it has none."""
+    """Return the ceilings until `runner bench` runs here: the hard ceiling of a GPU in the table, else None."""
     swept = hardware != "cpu"
     cache = UNKNOWN_CACHE_BYTES if swept else 0
     found = Ceilings(hardware, device, epoch, swept=swept, cache_bytes=cache).with_hard(max_mhz)

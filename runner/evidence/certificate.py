@@ -5,11 +5,13 @@ but `inner_ns`: the whole call, copying in and out as parts of it, the idle prob
 freezing took. `inner_ns` is the tenant's word. Only valid quads count.
 
 `wall` (cpu hardware): the wall clock less the judge's copying, during which a certified tenant is frozen, less the
-constant that an idle call of the baseline costs. The tenant's word never counts. `event` (GPUs): the device's events,
-raised to the time that the wall clock vouches for if they lie below it. The gap between the two clocks is calibrated on
-the baseline's blocks of the same case, whose events are ours (gap.py). `spread_ns` could be forged unseen: it is how
-far that comparison strays by itself (three standard errors), plus the part of the gap that a tenant could spare. Extra
-time of a side's context and gap beyond the baseline's, as calls of our own showed before, is subtracted (contexts.py).
+constant that an idle call of the baseline costs. The tenant's word never counts.
+
+`event` (GPUs): the device's events, raised to the time that the wall clock vouches for if they lie below it. The gap
+between the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours (gap.py).
+`spread_ns` could be forged unseen: it is how far that comparison strays by itself (three standard errors), plus the
+part of the gap that a tenant could spare. Extra time of a side's context and gap beyond the baseline's, as calls of our
+own showed before, is subtracted (contexts.py).
 """
 
 from __future__ import annotations

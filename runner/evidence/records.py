@@ -1,14 +1,14 @@
 """Decision whether a candidate takes first place from the incumbent. Pure: the evidence of k independent runs in, a
 verdict out.
 
-A run uses new containers and new seeds with blocks A B I I B A (A the baseline, B the candidate, I the incumbent), in
-order to measure all three within milliseconds of each other. It gives one number, ln(candidate / incumbent), combined
+A run uses new containers and new seeds with blocks A B I I B A (A the baseline, B the candidate, I the incumbent),
+which measures all three within milliseconds of each other. It gives one number, ln(candidate / incumbent), combined
 over the cases as the problem ranks. Runs are independent, and the differences between them contain all the noise.
 
-A record needs at least LEAST_RUNS runs; a gain at the one-sided 95 % bound of the mean (Student's t on the k numbers);
-a median gain of LEAST_GAIN or more; and a gain in four of five runs. With five runs, the sign-based order statistic
-would be the smallest gain: a single disturbed run would decide, and "four of five" would have no effect. Hence
-Student's t. The figures of both are in docs/records.md.
+A record needs all of the following: at least LEAST_RUNS runs; a gain at the one-sided 95 % bound of the mean (Student's
+t on the k numbers); a median gain of LEAST_GAIN or more; and a gain in four of five runs. Student's t replaces the
+sign-based order statistic, which with five runs is the smallest gain: a single disturbed run would decide, and "four of
+five" would have no effect. The figures of both are in docs/records.md.
 """
 
 from __future__ import annotations

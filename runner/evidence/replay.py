@@ -36,7 +36,7 @@ class Diverged(Exception):
 
 def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
     """Return the differences of one case. A case that was cut short (by a wrong output, a fault, or a device that was
-    set aside) has no end to compare; any further case has."""
+    set aside) has no end to compare; every other case has."""
     for name, apart in contexts.of_evidence(evidence).items():
         said = timing.get(name, {} if name == "contexts" else None)
         if said is not None and said != apart:  # older reports have no gaps

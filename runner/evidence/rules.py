@@ -1,8 +1,8 @@
 """Rules that hold a suspiciously good result until a person has decided. Pure.
 
-Each rule reads a report's evidence and yields findings: {"rule", "case", "figures", "sentence"}. The sentence names the
-oddity for a reviewer and where to look. No rule here rejects. Rules about an owner's history and similar code belong to
-the site.
+Each rule reads a report's evidence and yields findings: {"rule", "case", "figures", "sentence"}. The sentence shows a
+reviewer the anomaly and where to look. No rule here rejects. Rules about an owner's history and about other people's
+code belong to the site.
 
 Thresholds are set for honest runs: noise, a faster algorithm or a disturbed machine must pass, and at most one honest
 run in a hundred is held (tests/runner/evidence/test_plausible_honest.py simulates them). The rules compare a bound of
@@ -217,7 +217,7 @@ def _repeats(run: Run) -> Iterator[tuple[TimedCase, bool, Pairs, Pairs]]:
 
 
 def cold_as_hot(run: Run) -> Iterator[Finding]:
-    """Find kernels that lose no time to the sweep of the cache, though the baseline does, which is no faster."""
+    """Find kernels that lose no time to the sweep of the cache, though the slower baseline does."""
     for case in run.cases:
         pairs, ours = (case.repeats(side, hot=True) for side in (CANDIDATE, BASELINE))
         if min(len(pairs), len(ours)) < LEAST_REPEATS or case.candidate is None or case.baseline is None:
@@ -240,7 +240,7 @@ def _ratio(pairs: Pairs) -> stats.Estimate:
 
 
 def one_case_apart(run: Run) -> Iterator[Finding]:
-    """Find a case that gains far more over the baseline than all the remaining cases."""
+    """Find a case that gains far more over the baseline than every other case."""
     gains = [
         (case, math.log(case.baseline.low / case.candidate.high), math.log(case.baseline.high / case.candidate.low))
         for case in run.cases

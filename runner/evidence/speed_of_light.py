@@ -3,10 +3,11 @@
 Two ceilings bound each case, and they answer different questions.
 
 **Hard**: no kernel on this hardware can beat it. A result beyond 0.98 of it is rejected without a person, and hence
-every doubt is decided for the kernel. GPUs in datasheet.py: the maker's figures at the highest clock. Any further
-device: the rates measured here, times MEASURED_MARGIN: our own kernels reach more than half of a device's rates, and a
-machine with neighbours may have run at half its speed while it was measured. **Measured**: the rates of our kernels
-when called by the judge (`runner bench`); a result beyond it is held.
+every doubt is decided for the kernel. GPUs in datasheet.py: the maker's figures at the highest clock. Any other device:
+the rates measured here, times MEASURED_MARGIN: our own kernels reach more than half of a device's rates, and a machine
+with neighbours may have run at half its speed while it was measured.
+
+**Measured**: the rates of our kernels when called by the judge (`runner bench`); a result beyond it is held.
 
 *Memory.* Each input byte is read once and each output byte written once; there is no cheaper way, for inputs are fresh.
 Where the judge sweeps the cache before a call (GPUs) reads come from memory, all but the share of lines that hold the
@@ -15,11 +16,13 @@ beyond its size must have reached memory. On a cpu the judge has just copied the
 last level of cache may hold any of it: memory bounds only the traffic beyond the cache's size, the cache bounds all.
 
 *Arithmetic.* Declared operations go at the rate of the engine that the author names, or of any engine that yields the
-answer in the precision that it needs: an honest fp32 product may be made of three tf32 or bf16 products. A number of
-`bits` takes s = ⌈(bits - 1) / (p + 1)⌉ pieces of p significant bits (each rounded to nearest, which gives a bit), and a
-product of two of these numbers at least s (s + 1) / 2 products of pieces. The bits are -log₂ of the problem's
-`precision.max_relative_l2`; if that is not declared, one product of the fastest engine counts. The measured ceiling
-allows the named engine and the legal precisions only: cleverness is then looked at, not rejected.
+answer in the precision that it needs: an honest fp32 product may be made of three tf32 or bf16 products.
+
+A number of `bits` takes s = ⌈(bits - 1) / (p + 1)⌉ pieces of p significant bits (each rounded to nearest, which gives a
+bit), and a product of two of these numbers at least s (s + 1) / 2 products of pieces. The bits are -log₂ of the
+problem's `precision.max_relative_l2`; if that is not declared, one product of the fastest engine counts.
+
+The measured ceiling allows the named engine and the legal precisions only: cleverness is then looked at, not rejected.
 """
 
 from __future__ import annotations

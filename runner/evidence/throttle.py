@@ -98,7 +98,7 @@ def pause_is_over(reason: str, hot_c: float | None, now_c: float | None, waited_
 
 
 def is_application_xid(xid: int) -> bool:
-    """Return whether a submission's kernel alone can cause this error. Any further error sets the device aside."""
+    """Return whether a submission's kernel alone can cause this error. Any other error sets the device aside."""
     return xid in APPLICATION_XIDS
 
 
@@ -218,12 +218,15 @@ def _by_clocks(window: Window, warm: Window | None) -> Iterator[Ruling]:
 def _by_load(window: Window, warm: Window | None) -> Iterator[Ruling]:
     """Rule by load on a CPU: time that foreign programs took while the judge or a container waited for a core.
 
-    Own work, however much, is no disturbance. Measured on a shared two-core machine, blocks of six calls of 2.7 ms, by
-    the foreign share of their core: under 2 % the median was 0.6 % slower, at 10 to 15 % 8 %, at 20 to 25 % 29 %, at 30
-    to 40 % 39 %. Load that begins after the warm-up and takes more than TAKEN_SHARE voids. Load from before the warm-up
-    cannot be waited out: it falls on both sides of a pair and widens the interval, as does any smaller load. No side is
-    charged: neighbours are beyond its control, and a container cannot cause foreign work by printing, which stays in
-    memory of its own (sandbox/container.py).
+    Own work, however much, is no disturbance.
+
+    Measured on a shared two-core machine, blocks of six calls of 2.7 ms, by the foreign share of their core: under 2 %
+    the median was 0.6 % slower, at 10 to 15 % 8 %, at 20 to 25 % 29 %, at 30 to 40 % 39 %. Load that begins after the
+    warm-up and takes more than TAKEN_SHARE voids. Load from before the warm-up cannot be waited out: it falls on both
+    sides of a pair and widens the interval, as does any smaller load.
+
+    No side is charged: neighbours are beyond its control, and a container cannot cause foreign work by printing, which
+    stays in memory of its own (sandbox/container.py).
     """
     before, after, length = window.before, window.after, window.length_ns
     throttled = _grown(before.throttled_ns, after.throttled_ns) or 0

@@ -141,8 +141,8 @@ def _unfit(evidence: Evidence) -> Verdict:
 
 
 def _excuses(refusal: Verdict) -> int:
-    """Return the order of refusals: the submission's fault comes before the machine's, because a site repeats an
-    attempt that the machine spoilt without a charge."""
+    """Return the order of refusals: the submission's fault comes before the machine's, because a site repeats without
+    charge an attempt that the machine spoilt."""
     return 0 if refusal.outcome == "policy" else 1 if refusal.reason == SELF_DISTURBED else 2
 
 

@@ -158,7 +158,8 @@ def _gpu(index: int) -> dict[str, str | int]:
         remedy = "times of a device that cannot be read belong to no epoch; `nvidia-smi -q` must work on this host"
         raise ConfigError(f"RUNNER_GPU: {text}; {remedy}") from None
     uuid, lanes = device.ask("nvmlDeviceGetUUID"), device.ask("nvmlDeviceGetCurrPcieLinkWidth")
-    generation = device.ask("nvmlDeviceGetMaxPcieLinkGeneration")  # the current one falls while idle
+    # The maximum, because the current generation falls while the device is idle.
+    generation = device.ask("nvmlDeviceGetMaxPcieLinkGeneration")
     asked = {"gpu_uuid": uuid, "pcie": None if None in (generation, lanes) else f"gen {generation} x{lanes}"}
     return found | {name: str(value) for name, value in asked.items() if value is not None}
 

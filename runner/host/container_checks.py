@@ -32,7 +32,7 @@ class Engine(Protocol):
 
 
 def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> Iterator[Check]:
-    """Check the engine. Stops at the first failure that makes the further checks impossible."""
+    """Check the engine. Stops at the first failure that makes the other checks impossible."""
     try:
         info = engine.info()
     except SandboxError as err:

@@ -1,4 +1,4 @@
-"""Probe of a container: prints the powers of a program in it as a line of JSON, then sleeps, in order to be frozen.
+"""Probe of a container: prints the powers of a program in it as a line of JSON, then sleeps for a test of the freezer.
 
 Runs inside, started by `runner doctor` with a tenant's options, from the text of this file; standard library only. Its
 argument is the folder of the harness in the image.

@@ -88,7 +88,8 @@ def _say(kind: str, value: object) -> None:
 
 
 def _on_term(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the service manager's, then the daemon's: the first cleans up
+    # The service manager sends SIGTERM, then the daemon does: the first signal cleans up.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise Terminated(number)
 
 

@@ -56,7 +56,7 @@ def _secret(problem: Problem, chance: random.Random) -> list[Case]:
 
 
 def _timed_shapes(problem: Problem, chance: random.Random) -> list[Case]:
-    """Return the timed cases with all further arguments varied, to expose a kernel that cuts corners on their shapes.
+    """Return the timed cases with all other arguments varied, to expose a kernel that cuts corners on their shapes.
 
     A choice of texts (`distribution`) is no shape: each of its values meets at least one timed shape.
     """

@@ -1,11 +1,11 @@
 """Allowed distance of an honest output from the true output, if a problem declares no tolerance. Pure formulas.
 
-**The bound.** A sum of n products computed with unit roundoff u, in whatever order, is off by at most γ_n Σ|x_k|, γ_n =
-n u / (1 − n u) (Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 4). That is the worst case;
-honest kernels come nowhere near it, and at n = 10⁶ it would let half precision pass for fp32. Rounding errors that are
-independent with mean zero grow like √n instead, with a probability that a constant λ buys: |error| ≤ λ √n u · size
-(Higham & Mary, A new approach to probabilistic rounding error analysis, 2019). Fewer roundings, in blocks or in a tree,
-only make it smaller: the order is free.
+**The bound.** A sum of n products computed with unit roundoff u, in whatever order, is off by at most γ_n Σ|x_k|, where
+γ_n is n u / (1 − n u) (Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 4). That is the worst
+case; honest kernels come nowhere near it, and at n = 10⁶ it would let half precision pass for fp32. Rounding errors
+that are independent with mean zero grow like √n instead, with a probability that a constant λ buys: |error| ≤ λ √n u ·
+size (Higham & Mary, A new approach to probabilistic rounding error analysis, 2019). Fewer roundings, in blocks or in a
+tree, only make it smaller: the order is free.
 
 **The size** of an element is |e| + c: e the true value (the reference in float64) and c = √Σ(x_k ∂e/∂x_k)², how far it
 moves when every input is off by a relative 1, each in its own direction. For data of one sign |e| is the larger and
@@ -21,13 +21,13 @@ more than sums. The oracle estimates c by running the reference on perturbed inp
 √STORES u_s: a few roundings beside the sum, of intermediate results and of the result. s is the output's usual size
 (the 90th percentile of |e|): intermediate results are of that size even if e is not, as in the tail of x (1 + erf x) /
 2, whose value and derivative are tiny while the 1 was rounded; honest formulas differ there. u_a is that of the
-coarsest format in `precision.legal`; by default float64's for 64-bit outputs and float32's for all further dtypes,
-since 16-bit products are added up in float32 by every library and tensor core. n is `precision.reduction` if it is
-declared, else the smallest of three: the number that the shapes allow (`additions`), the number that the oracle saw
-reach an output element, and LONGEST. No fast code adds more to one running total, and with √n for all of n = 10⁷ a sum
-over every second number would pass for a sum over all, since it strays by 1/√n as well. The second line detects a
-cheaper format everywhere although no element stands out: over N elements random errors average, and WHOLE falls from
-ELEMENT to EVERYWHERE.
+coarsest format in `precision.legal`; by default float64's for 64-bit outputs and float32's for all other dtypes, since
+16-bit products are added up in float32 by every library and tensor core. n is `precision.reduction` if it is declared,
+else the smallest of three: the number that the shapes allow (`additions`), the number that the oracle saw reach an
+output element, and LONGEST. No fast code adds more to one running total, and with √n for all of n = 10⁷ a sum over
+every second number would pass for a sum over all, since it strays by 1/√n as well. The second line detects a cheaper
+format everywhere although no element stands out: over N elements random errors average, and WHOLE falls from ELEMENT to
+EVERYWHERE.
 
 **The reference itself** keeps a margin of MARGIN: if its own error uses more than 1/MARGIN of a limit, all limits of
 that output grow with it, up to MOST_LEEWAY times. It shows effects that the formula leaves out, like softmax over
@@ -45,7 +45,7 @@ running total in float32, and no rule on outputs can. Data of one sign hides rou
 average out and the result is right); cutting shows. Equal numbers added one by one to a single running total are not
 within √n, since their errors have one sign: 7 at n = 1000, 220 at 10⁶; in 256 lanes they are. A single running total of
 10⁷ uniform numbers reaches 1.6 of a limit with LONGEST in place of n, in 256 lanes 0.06. The tests hold these figures
-to account; docs/measurements.md has the figures of further kernels.
+to account; docs/measurements.md has the figures of other kernels.
 
 **The cap.** The allowed error of an element never exceeds the share CAP of |e| + s, whatever n and c are: zeros, a
 constant or half of every value stay wrong. The cost of s: elements a million times smaller than the usual element are

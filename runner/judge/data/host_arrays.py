@@ -15,7 +15,7 @@ Far = np.ndarray[Any, np.dtype[np.bool_]]  # which elements are wrong
 
 
 class Arrays(Protocol):
-    """Location of the arrays. `xp`: the module with the functions that numpy and torch share by name."""
+    """Array operations for one kind of memory. `xp`: the module of the functions that numpy and torch share by name."""
 
     xp: Any
     chunk: int  # elements at a time

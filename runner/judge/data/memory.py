@@ -121,7 +121,7 @@ class WaitingMemory(Protocol):
     def forget_page(self, page: mmap.mmap) -> None: ...
 
     def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> Shot:
-        """Start a shot. `put` and `take` request copies from this memory; it takes no further request until the shot is
+        """Start a shot. `put` and `take` request copies from this memory; it takes no other request until the shot is
         done."""
         ...
 

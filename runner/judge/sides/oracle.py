@@ -109,9 +109,11 @@ class Oracle:
         """Return an input of this case, copied to private memory before the next request.
 
         `near`: a seed; the data of (case, seed) with 1 to 8 floating-point elements changed. If no element can be
-        changed, fresh data of the seed `near`; `Input.near` shows which, `Input.seed` is the seed that counted. `fp64`:
-        the contents of `expected64`; `Rule.fp64` returns the needs of a rule. `values` cost a run of the reference in
-        double precision, `spread` three to nine, `condition` as much once per case and no run from then on.
+        changed, fresh data of the seed `near`; `Input.near` shows which, `Input.seed` is the seed that counted.
+
+        `fp64`: the contents of `expected64`; `Rule.fp64` returns the needs of a rule. `values` cost a run of the
+        reference in double precision, `spread` three to nine, `condition` as much once per case and no run from then
+        on.
         """
         return self.make_all(case, [(seed, near)], fp64=fp64)[0]
 
