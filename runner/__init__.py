@@ -1,1 +1,1 @@
-"""The runner: a daemon on a host with accelerators. Knows no Django and no database."""
+"""The runner: a daemon on a host with accelerators. It uses neither Django nor a database."""

@@ -1,7 +1,7 @@
-"""The runner's settings, read once from the environment: the one module of this room that looks at os.environ.
+"""The runner's settings, read once from the environment. No other module of the runner reads os.environ.
 
-`DaemonSettings` holds the site's token and the broker's account; `JudgeSettings` is what the judge process may know,
-and `judge_environment` is the whole environment that it is given. No secret is in either, nor ever in a log or an
+`DaemonSettings` holds the site's token and the broker's account. `JudgeSettings` is all that the judge process may
+know, and `judge_environment` is its whole environment; neither contains a secret. No secret appears in a log or an
 error.
 """
 
@@ -21,7 +21,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runner.errors import ConfigError
 
-# What a judge needs to find its programs, Docker and its accelerator. Everything else stays behind.
+# Variables that a judge needs to find its programs, Docker and its accelerator. All other variables stay behind.
 PASSED_ON: Final = (
     "PATH",
     "HOME",
@@ -100,14 +100,14 @@ class _Settings(BaseSettings):
 
 
 class JudgeSettings(_Settings):
-    """What the judge process may know."""
+    """Settings that the judge process may know."""
 
     sandbox_image: str = "photofinish-sandbox:latest"
     runner_hardware: Hardware = "cpu"
     runner_state: Folder = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
-    runner_locks: Folder = Field(default_factory=_locks_folder)  # one for all runners of a host
-    runner_gpu: int = Field(default=0, ge=0, le=255)  # which of the host's GPUs, as nvidia-smi numbers them
-    runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|cdi|host)$")  # policy.Gpu says what they are
+    runner_locks: Folder = Field(default_factory=_locks_folder)  # shared by all runners of a host
+    runner_gpu: int = Field(default=0, ge=0, le=255)  # nvidia-smi's number of the GPU
+    runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|cdi|host)$")  # policy.Gpu explains the values
     runner_gpu_interpreter: str = "/opt/venv/bin/python"
     runner_gpu_library_path: str = ""
     runner_leave_out: str = Field(
@@ -119,21 +119,21 @@ class JudgeSettings(_Settings):
 
 
 def show_cuda(device: str) -> None:
-    """The one device that CUDA will show this process."""
+    """Let CUDA show this process only this device."""
     os.environ["CUDA_VISIBLE_DEVICES"] = device
 
 
 class DaemonSettings(JudgeSettings):
-    """What the daemon needs; each field is the environment variable of the same name in capitals."""
+    """Settings of the daemon; each field is the environment variable of the same name in capitals."""
 
     photofinish_url: Annotated[str, AfterValidator(_site_url)]
     runner_token: SecretStr = Field(min_length=8)
     broker_url: SecretStr = Field(min_length=1)
     runner_insecure: bool = False  # allow secrets in the clear to another machine (inside a private network)
-    runner_ca_file: Path | None = None  # certificates to believe instead of the usual ones, for a private authority
+    runner_ca_file: Path | None = None  # certificates to trust instead of the usual ones, for a private authority
     runner_proxy: Annotated[SecretStr, AfterValidator(_proxy)] = SecretStr("")  # the only way to the site
     runner_drain_s: float = Field(default=40.0, ge=0, le=86_400)  # from SIGTERM until an attempt is handed back
-    runner_poll_s: float = Field(default=60.0, ge=0.1, le=3_600)  # claims this often even if nobody rings
+    runner_poll_s: float = Field(default=60.0, ge=0.1, le=3_600)  # claims this often even without a doorbell
     runner_judge_limit_s: float = Field(
         default=1_800.0, ge=1, le=86_400
     )  # hard wall-clock limit of one run; a confirmation has several
@@ -152,14 +152,14 @@ def _load(kind: type[SettingsT]) -> SettingsT:
         first = error.errors(include_input=False, include_url=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "environment"
         given = [value for key, value in os.environ.items() if key.upper() == name]
-        may_be_shown = name.lower() in JudgeSettings.model_fields and len(given) == 1  # else it may be a secret
+        may_be_shown = name.lower() in JudgeSettings.model_fields and len(given) == 1  # otherwise it may be a secret
         said = f" {given[0][:SAID_CHARS]!r}:" if may_be_shown else ""
         raise ConfigError(f"{name}:{said} {first['msg']}; set it in this runner's environment") from None
 
 
 def load() -> DaemonSettings:
-    """The daemon's settings. Raises ConfigError with the variable's name, and its value only where a judge may know it,
-    too."""
+    """Return the daemon's settings. Raises ConfigError with the variable's name, and with its value only if a judge may
+    also know it."""
     settings = _load(DaemonSettings)
     if not (settings.runner_insecure or is_private(settings.photofinish_url)):
         raise ConfigError(
@@ -180,12 +180,12 @@ def load() -> DaemonSettings:
 
 
 def load_judge() -> JudgeSettings:
-    """What a judge process reads: no token is needed and none is looked at."""
+    """Return the settings of a judge process, without reading any token."""
     return _load(JudgeSettings)
 
 
 def is_private(url: str) -> bool:
-    """Whether what is sent to `url` can be read on no wire: https, or this machine."""
+    """Return whether data sent to `url` can be read on no wire: https, or this machine."""
     parts = urlsplit(url)
     return parts.scheme == "https" or _is_loopback(parts.hostname or "")
 
@@ -198,6 +198,6 @@ def _is_loopback(host: str) -> bool:
 
 
 def judge_environment(runner_id: str) -> dict[str, str]:
-    """The whole environment of the judge process: no token, no broker, nothing that is not named above."""
+    """Return the whole environment of the judge process: no token, no broker, only the variables named above."""
     known = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     return {**known, "RUNNER_ID": runner_id}

@@ -1,4 +1,4 @@
-"""JSON log lines on stderr, for this room's events and for the libraries' (dramatiq, redis) alike.
+"""JSON log lines on stderr, for the runner's events and for the libraries' (dramatiq, redis) alike.
 
 Secrets do not reach this module: tokens and broker addresses are SecretStr from the edge on, and httpx, which would log
 addresses of requests, is kept to warnings.
@@ -14,7 +14,7 @@ from structlog.typing import Processor
 
 
 def configure(level: str = "INFO") -> None:
-    """Sends everything to stderr as one JSON object a line."""
+    """Send all log events to stderr as one JSON object per line."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -1,8 +1,8 @@
 """The contract between a runner and the site: Job, Event, Report, to and from JSON.
 
-Standard library only: this is the one module of the runner that the site imports. Every value that crosses is a frozen
-dataclass, parsed once with `from_json`, which names the field that is wrong and never lets an oversized or mistyped
-value through. A new field gets a default; a changed meaning gets a new WIRE_VERSION.
+Standard library only, because the site imports this module. Every value that crosses is a frozen dataclass, parsed once
+with `from_json`, which names the wrong field and never lets an oversized or mistyped value through. A new field gets a
+default; a changed meaning gets a new WIRE_VERSION.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ MODES: Final = ("test", "benchmark", "ranked")
 JUDGE: Final = "judge"
 ADMISSION: Final = "admission"
 STARTER: Final = "starter/"  # before the language, in the name of an admission test's line about starter code
-TASKS: Final = (JUDGE, ADMISSION)  # of a job: judge a submission; or see whether a problem may be competed on
-STATES: Final = ("building", "checking", "timing")  # what a runner may announce; the site sets the others
+TASKS: Final = (JUDGE, ADMISSION)  # of a job: judge a submission; or test whether a problem may take submissions
+STATES: Final = ("building", "checking", "timing")  # states that a runner may announce; the site sets the rest
 OUTCOMES: Final = (
     "passed",
     "wrong",
@@ -41,15 +41,15 @@ MAX_CONFIRMATION_BYTES: Final = 64_000
 MAX_ADMISSION_BYTES: Final = 64_000
 MOST_RUNS: Final = 9  # of a confirmation
 MOST_DEADLINE_S: Final = 10_000_000.0
-SPARE_RUNS: Final = 2  # of one, instead of runs that could not be measured
-TELEMETRY: Final = ("", "full", "mask_only", "none")  # how much of the device's state was seen; "": nobody said
-LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: below it nothing was measured
+SPARE_RUNS: Final = 2  # of a confirmation, instead of runs that could not be measured
+TELEMETRY: Final = ("", "full", "mask_only", "none")  # how much of the device's state was seen; "": not reported
+LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: a smaller value is no measurement
 
 JSON = dict[str, Any]
 
 
 class WireError(ValueError):
-    """What came over the wire does not fit the contract; `field` says where."""
+    """Value on the wire that does not fit the contract; `field` names its place."""
 
     def __init__(self, field_name: str, problem: str) -> None:
         super().__init__(f"{field_name}: {problem}")
@@ -58,7 +58,7 @@ class WireError(ValueError):
 
 @dataclass(frozen=True)
 class Incumbent:
-    """Who holds first place: as untrusted as the candidate that it is measured beside."""
+    """Submission in first place: as untrusted as the candidate that it is measured beside."""
 
     source: str
     filename: str
@@ -76,7 +76,7 @@ class Incumbent:
 
 @dataclass(frozen=True)
 class Job:
-    """One attempt, handed to one runner under one lease."""
+    """Attempt handed to a runner under a lease."""
 
     attempt_id: str
     token: int  # fencing token: every event and report carries it
@@ -88,15 +88,15 @@ class Job:
     source: str
     problem: JSON  # problems.spec.Problem.to_bundle()
     problem_digest: str
-    incumbent: Incumbent | None = None  # set: a confirmation, with this one in the blocks
-    runs: int = 1  # independent ones, one after the other; more than one only with an incumbent
-    deadline_s: float = 0.0  # from the claim on; a report that comes later is refused. 0: the site did not say
+    incumbent: Incumbent | None = None  # set: a confirmation, with this submission in the blocks
+    runs: int = 1  # independent runs in sequence; more than one only with an incumbent
+    deadline_s: float = 0.0  # from the claim on; a later report is refused. 0: the site did not set it
     task: str = JUDGE  # ADMISSION: the problem itself is tested; mode is "test", source and submission_id are empty
     wire: int = WIRE_VERSION
 
     @property
     def most_judged(self) -> int:
-        """How often something is judged for this job at most: in each run the candidate and its incumbent alone."""
+        """Largest number of judgings for this job: in each run the candidate and its incumbent alone."""
         return 1 if self.incumbent is None else 2 * self.runs + SPARE_RUNS
 
     def to_json(self) -> JSON:
@@ -132,9 +132,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Event:
-    """Something a watcher may see: a state that began, or progress inside one. `data` is small and for display."""
+    """State or progress for watchers. `data` is small and for display."""
 
-    seq: int  # 1, 2, 3 … within one attempt; the site drops what it already has
+    seq: int  # 1, 2, 3 … within an attempt; the site drops events that it already has
     kind: str  # "state" (then `state` is set) or "progress"
     state: str = ""
     message: str = ""
@@ -158,13 +158,13 @@ class Event:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of an attempt. `evidence` is the judge's versioned record, from which the verdict can be replayed."""
+    """Result of an attempt. `evidence` is the judge's versioned record, from which the verdict can be replayed."""
 
     attempt_id: str
     token: int
     outcome: str
     reason: str = ""  # code: "shape", "nan", "clock_mismatch", …
-    message: str = ""  # for the competitor: which case, what was expected, what came, what to do
+    message: str = ""  # for the competitor: the case, expected and actual value, remedy
     flags: tuple[str, ...] = ()  # "not_converged", "bimodal", …
     score_us: float | None = None  # of the measured times, by the problem's ranking_by; None unless passed and timed
     ratio: float | None = None  # candidate / baseline, geometric mean over cases; < 1 is faster
@@ -174,10 +174,10 @@ class Report:
     evidence: JSON = field(default_factory=dict)
     set_aside: str = ""  # why this device must not judge until a canary passed twice; empty: it may go on
     telemetry: str = ""  # one of TELEMETRY
-    epoch: str = ""  # hash of what must be the same for two times to rank together
+    epoch: str = ""  # hash of all properties that must be the same for two times to rank together
     forgeable: float | None = None  # share of the true time, 0 … 1, that may be missing at most; None: not timed
     confirmation: JSON = field(default_factory=dict)  # records.RecordVerdict.to_json() of a confirmation job
-    admission: JSON = field(default_factory=dict)  # admission.Admission.to_json() of an admission job
+    admission: JSON = field(default_factory=dict)  # examine.Admission.to_json() of an admission job
     wire: int = WIRE_VERSION
 
     def to_json(self) -> JSON:
@@ -210,12 +210,12 @@ class Report:
 
 
 def dump(value: Job | Event | Report) -> str:
-    """Strict JSON text: NaN and infinities are an error here, not a surprise at the other end."""
+    """Return strict JSON text: NaN and infinities are an error here, not a surprise at the other end."""
     return json.dumps(value.to_json(), allow_nan=False, separators=(",", ":"))
 
 
 class _Fields:
-    """Typed, bounded access to one JSON object; every failure names the object and the field."""
+    """Typed, bounded access to a JSON object; every failure names the object and the field."""
 
     def __init__(self, data: object, name: str) -> None:
         if not isinstance(data, dict):
@@ -280,7 +280,7 @@ class _Fields:
         return None if value is None else self._number(key, value, 0.0, 1.0)
 
     def value_or_none(self, key: str) -> object:
-        """As it came, for whoever parses it next."""
+        """Return the value unparsed."""
         return self._get(key, None)
 
     def mapping(self, key: str, default: object = None, limit_bytes: int | None = None) -> JSON:

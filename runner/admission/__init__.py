@@ -1,1 +1,1 @@
-"""Admission tests: may a problem take submissions?"""
+"""Admission tests of problems before they take submissions."""

@@ -1,14 +1,14 @@
-"""The admission test: does a problem refuse what none may accept, and does it leave honest code its margin?
+"""Admission test: a problem must refuse wrong answers and leave honest code its margin.
 
-Variants of the problem's own reference (problems/library/admission.py) answer the same inputs, those of a submission's
-check, in one set of containers: zeros, ones, the best constant, the input, the previous output and, unless legal, half
-precision must be refused at least once by data that nobody knows beforehand, for what only public cases refuse could be
-answered honestly there alone; the reference must pass everywhere, also with four times the error of its working
-precision, and so must the baseline, beside which every submission is timed. What two seeds must make of the data is
-draws.py's. What is timed must also vary: where a constant or the last output comes within NEAR of the expected one on
-every timed case, the problem is marked, and boards can leave it out.
+Variants of the problem's own reference (problems/library/admission.py) answer the same inputs, the inputs of a
+submission's check, in one set of containers. Zeros, ones, the best constant, the input, the previous output and, unless
+legal, half precision must be refused at least once on secret data: a submission knows the public cases and could answer
+honestly there alone. The reference must pass everywhere, also with four times the error of its working precision, and
+the baseline must pass too, because every submission is timed beside it. seeds.py tests how the data follow the seed.
+Timed outputs must also vary: if a constant or the last output comes within NEAR of the expected output on every timed
+case, the problem is marked, and boards can leave it out.
 
-Beside the walk over the cases (`examine`) everything here is pure.
+Except for the walk over the cases (`examine`) this module is pure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from runner.judge.time_budget import Stage
 from runner.judge.trial import Trial
 
 MARGIN: Final = 4.0  # times the error of the working precision, in the variant `margin`
-NEAR: Final = 0.01  # relative L2 distance below which an output is no other than the last one, or than a constant
+NEAR: Final = 0.01  # relative L2 distance below which an output counts as equal to the last output, or to a constant
 HONEST: Final = "reference"
 MUST_PASS: Final = (HONEST, "margin")
 MUST_FAIL: Final = ("zeros", "ones", "constant", "input", "previous", "half")
@@ -46,7 +46,7 @@ GUESSES: Final = ("constant", "previous")
 HALF_NAMES: Final = ("fp16", "bf16")
 NEAR_CONSTANT: Final = "near_constant"
 SOURCE: Final = Path(problems.__file__).parent / "library" / "admission.py"
-CALL_S: Final = 60.0  # the longest that one call may take: more than a submission's, since it solves twice and copies
+CALL_S: Final = 60.0  # limit of a call: more than a submission's, since it solves twice and copies
 BASELINE: Final = "baseline"
 EXPLAINED: Final = {
     "reference": "The problem's own reference must pass its own check, on every case and with nothing to hold it.",
@@ -77,7 +77,7 @@ PUBLIC_ONLY: Final = (
 
 @dataclass(frozen=True)
 class Admission:
-    """What became of a problem. `margin`: how many times its rounding error honest code may have, at the least."""
+    """Result of an admission test. `margin`: the least multiple of its rounding error that honest code may have."""
 
     lines: tuple[Line, ...]
     marks: tuple[str, ...] = ()
@@ -94,18 +94,18 @@ class Admission:
         return f"The admission test failed: {', '.join(bad)}." if bad else ""
 
     def to_json(self) -> dict[str, Any]:
-        """As Report.admission carries it."""
+        """Return the JSON of Report.admission."""
         told = {"passed": self.passed, "marks": list(self.marks), "cases": self.cases, "margin": self.margin}
         return {**told, "lines": [line.to_json() for line in self.lines]}
 
 
 @dataclass
 class Tally:
-    """What one variant came to. `refused`: its first refusal, as a sentence; `shares`: of what each error may be."""
+    """Results of a variant. `refused`: its first refusal, as a sentence; `shares`: each error over its limit."""
 
     called: int = 0
     wrong: int = 0
-    secret: int = 0  # of the calls, on data that no submission knows
+    secret: int = 0  # of the calls, on secret data
     secret_wrong: int = 0
     refused: str = ""
     not_applicable: str = ""
@@ -113,10 +113,10 @@ class Tally:
     held: set[str] = field(default_factory=set)
     shares: list[float] = field(default_factory=list)
     far: dict[str, float] = field(default_factory=dict)  # by timed case: relative L2 distance, the least seen
-    own_check: bool = False  # is it the problem's check that decided? Our figures then say nothing of its margin
+    own_check: bool = False  # whether the problem's own check decided; our figures are then no measure of its margin
 
     def judged(self, check: dict[str, Any], held: set[str], timed: str) -> None:
-        """One output. `timed`: the name of the timed case that it belongs to, if any."""
+        """Add an output. `timed`: the name of the timed case that it belongs to, if any."""
         self._count(wrong=not check["good"], public=check["public"])
         self.held |= held
         if not check["good"]:
@@ -145,7 +145,7 @@ class Tally:
 
     @property
     def margin(self) -> float | None:
-        """How many times the error of the working precision is allowed; None where nothing was off."""
+        """Allowed multiple of the error of the working precision; None if every output was exact."""
         worst = max(self.shares, default=0.0)
         return MARGIN / worst if worst > 0 else None
 
@@ -157,21 +157,23 @@ def variants(problem: Problem) -> tuple[str, ...]:
 
 
 def source(problem: Problem, turns: tuple[str, ...]) -> str:
-    """A submission whose calls are answered by `turns`, one after the other, for ever."""
+    """Return a submission whose calls are answered by `turns` in rotation."""
     reference, answer = problem.files["reference.py"], "model()" if problem.interface == MODEL else "kernel"
     legal = problem.precision.legal if problem.precision else ()
     return f"REFERENCE = {reference!r}\nTURNS = {turns!r}\nLEGAL = {legal!r}\n{_text()}\n{problem.entry} = {answer}\n"
 
 
 def plan(problem: Problem, trial: Trial) -> list[Planned]:
-    """The cases of a submission's check, and each timed one once more: the last output must be one of its shape."""
+    """Return the cases of a submission's check, then each timed case again: the last output must have its shape."""
     again = [Planned(dict(case), fresh_seed(trial.calls.chance), public=False) for case in problem.benchmarks]
     return plan_checks(problem, trial.calls.chance) + again
 
 
 def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admission:
-    """Loads and walks: every case once, every variant on it. `hard_ns`: by timed case, what no kernel here can beat by
-    the problem's speed of light, where that is known. Raises OracleFailed."""
+    """Load the problem and run every variant on every case.
+
+    `hard_ns`: by timed case, the hard bound from the problem's speed of light, if it is known. Raises OracleFailed.
+    """
     problem = trial.problem
     turns = variants(problem)
     tallies = {name: Tally() for name in turns}
@@ -211,7 +213,7 @@ def _load_baseline(trial: Trial, tally: Tally) -> None:
 def _take_turns(
     trial: Trial, one: Planned, tallies: dict[str, Tally], each: EachOutput, beside: Tally | None, stage: Stage
 ) -> None:
-    """All variants on one input, then the baseline. Raises Fault where the tenant will answer no more."""
+    """Run all variants on an input, then the baseline. Raises Fault if the tenant can take no more orders."""
     fp64 = trial.calls.rule(one.case).fp64(timed=False)
     given = trial.calls.oracle.make(one.case, one.seed, fp64=fp64)
     timed = _timed(trial.problem, one.case)
@@ -236,7 +238,7 @@ def _take_turns(
 
 
 def _ask_baseline(trial: Trial, given: Input, tally: Tally, stage: Stage) -> None:
-    """Nothing holds what is ours: of the baseline only what is right counts."""
+    """Run the baseline, which must only be right: no rule holds our own code."""
     try:
         call, output = trial.calls.call(A, given, stage, 0, public=True)
         check = trial.calls.judge_output(given, call, output, public=True, side=A)
@@ -255,7 +257,7 @@ def conclude(
     drawn: Sequence[seeds.Drawn] = (),
     hard_ns: Mapping[str, float] | None = None,
 ) -> Admission:
-    """`drawn`: of every timed case; none where it was not tried."""
+    """Return the result. `drawn` has an entry for every timed case; it is empty if the draw was not tried."""
     tf32 = problem.precision is not None and TF32 in problem.precision.legal
     lines = (
         declared(problem, drawn, hard_ns or {}),
@@ -274,14 +276,15 @@ def conclude(
 
 
 def _is_lenient(problem: Problem, tally: Tally) -> bool:
-    """Is the tolerance the problem's own, by a declaration or a check, and does it not ask for a strict test?"""
+    """Return whether the tolerance is the problem's own, by a declaration or a check, without a request for a strict
+    test."""
     strict = problem.precision is not None and problem.precision.strict
     return not strict and (tally.own_check or problem.tolerance is not None)
 
 
 def declared(problem: Problem, drawn: Sequence[seeds.Drawn] = (), hard_ns: Mapping[str, float] | None = None) -> Line:
-    """Can the speed of light of each timed case be worked out from what the problem declares, and did the reference
-    itself not beat it?"""
+    """Check that the speed of light of each timed case can be computed from the problem's declaration, and that the
+    reference itself did not beat it."""
     wrong = speed_of_light.faults(problem) if problem.speed_of_light else []
     for one in drawn:
         bound_ns = (hard_ns or {}).get(case_name(one.case), 0.0)
@@ -295,8 +298,11 @@ def declared(problem: Problem, drawn: Sequence[seeds.Drawn] = (), hard_ns: Mappi
 
 
 def line(variant: str, tally: Tally, *, tf32: bool = False, lenient: bool = False) -> Line:
-    """What came of one variant, against what must. `tf32`: it is legal, and nothing tells half precision from it.
-    `lenient`: half precision that the problem's own tolerance accepts is a warning."""
+    """Return the line of a variant: its result against the requirement.
+
+    `tf32`: it is legal, and indistinguishable from half precision. `lenient`: half precision that the problem's own
+    tolerance accepts is a warning.
+    """
     must_pass = variant in (*MUST_PASS, BASELINE)
     name, expected = f"admission/{variant}", "accepted" if must_pass else "wrong"
     figures = {"called": tally.called, "refused": tally.wrong, "margin": tally.margin if variant in MUST_PASS else None}
@@ -340,13 +346,13 @@ def _marks(problem: Problem, tallies: dict[str, Tally]) -> list[str]:
 
 
 def _timed(problem: Problem, case: Case) -> str:
-    """The name of the timed case that this one is, whatever its seed; else ""."""
+    """Return the name of the timed case with these arguments, whatever its seed; else ""."""
     same = [one for one in problem.benchmarks if {**one, "seed": None} == {**case, "seed": None}]
     return case_name(same[0]) if same else ""
 
 
 def _share(figures: dict[str, Any]) -> float | None:
-    """How much of what is allowed an output's error takes: of its worst element, or as a whole."""
+    """Return the share of its limit that an output's error takes: of its worst element, or as a whole."""
     shares = [figures["worst_share"]]
     if figures["relative_l2"] is not None and figures["limit_l2"]:
         shares.append(figures["relative_l2"] / figures["limit_l2"])
@@ -354,12 +360,12 @@ def _share(figures: dict[str, Any]) -> float | None:
 
 
 def _distance(figures: list[dict[str, Any]]) -> float:
-    """The largest of an answer's outputs; one that has no such figure is far."""
+    """Return the largest distance of an answer's outputs; an output without this figure is far."""
     return max((1.0 if one["relative_l2"] is None else one["relative_l2"] for one in figures), default=1.0)
 
 
 def _text() -> str:
-    """Without its own description, which speaks of the lines before it."""
+    """Return the source without its docstring, which describes the lines before it."""
     text = SOURCE.read_text("utf-8")
     docstring = ast.parse(text).body[0]
     return "\n".join(text.splitlines()[docstring.end_lineno :])

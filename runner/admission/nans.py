@@ -1,5 +1,8 @@
-"""Does a problem's reference return NaN? Then every kernel must copy what may be a fault of its data or its formula, or
-its own check refuses even the reference. It may be meant: it is told and refuses nothing."""
+"""Search for NaN in a reference's outputs.
+
+A NaN may come from a fault in the problem's data or formula. Every kernel must then copy it, or the problem's own check
+refuses even the reference. It may also be intended: it is reported and never fails the test.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,14 @@ SAID: Final = (
 
 @dataclass
 class Nans:
-    """`look` at each case, then `lines`."""
+    """Count of cases with NaN. Call `look` on each case, then `lines`."""
 
     _cases: int = 0
     _found: int = 0
     _said: str = ""
 
     def look(self, memory: Memory, given: Input) -> None:
-        """Raises NoMemory, OracleFailed."""
+        """Examine a case's expected outputs. Raises NoMemory, OracleFailed."""
         self._cases += 1
         for slot in returned(given.layout):
             if slot.dtype in UNIT and slot.nbytes and (count := memory.nans(slot, given.expected)):
@@ -39,7 +42,7 @@ class Nans:
                 return
 
     def lines(self) -> list[Line]:
-        """Empty where there is none."""
+        """Return the line about NaN; empty if there is none."""
         if not self._found:
             return []
         return [Line("admission/nan", "numbers", f"NaN in {self._found} of {self._cases} cases", None, self._said)]

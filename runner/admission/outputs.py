@@ -1,8 +1,8 @@
-"""Each output alone: does a problem refuse an answer of which a part was never computed?
+"""Test of each output alone: a problem must refuse an answer of which a part was never computed.
 
-The admission test's variants replace all outputs at once; what refuses the one says nothing of another, which the
-problem's own check may never look at, or whose numbers are so small that the tolerance takes zeros for them. Here one
-output after the other of the reference's own answer is zeros, in the judge's memory: no call is needed for it.
+The admission test's variants replace all outputs at once. A refusal of one output does not prove that each output is
+checked: the problem's own check may never look at it, or its numbers may be so small that the tolerance takes zeros for
+them. Here each output of the reference's own answer in turn becomes zeros, in the judge's memory: no call is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "admission/each_output"
 IN_PLACE: Final = "admission/in_place"
-MOST: Final = 8  # outputs of one case: each is checked by itself
+MOST: Final = 8  # outputs of a case: each is checked by itself
 # Bytes of a number whose highest bit is the sign of a zero, too.
 SIGNED_ZERO: Final = {
     **dict.fromkeys(("float64", "complex128"), 8),
@@ -32,7 +32,7 @@ SIGNED_ZERO: Final = {
     **dict.fromkeys(("float16", "bfloat16", "complex32"), 2),
     **dict.fromkeys(("float8_e4m3fn", "float8_e5m2"), 1),
 }
-PLACE: Final = 1  # of the judge's buffer for what was changed; 0 has the answer
+PLACE: Final = 1  # of the judge's buffer for the changed answer; 0 has the answer
 ACCEPTED: Final = (
     "Of output {number} of {count} ({shape}) zeros are accepted, as long as the others are right: nobody need compute "
     "it. Let the check look at it, tighten the tolerance, or return it no more."
@@ -45,8 +45,8 @@ CHANGED: Final = (
 
 @dataclass
 class _Asked:
-    """One output, its `number` from 0, over all cases. `secret`: of the times it was asked about, on data that no
-    submission knows; `was_more`: was it ever anything but zeros?"""
+    """Result of an output, its `number` from 0, over all cases. `secret`: its tests on secret data; `was_more`: whether
+    it ever differed from zeros."""
 
     number: int
     said: str
@@ -62,22 +62,23 @@ class _Asked:
 
 @dataclass
 class EachOutput:
-    """`nans.look` at each case, `ask` after each right answer of the reference, then `lines`."""
+    """Test of each output. Call `nans.look` on each case, `ask` after each right reference answer, then `lines`."""
 
     nans: Nans = field(default_factory=Nans)
-    _in_place: str = ""  # what is changed and not returned, though something is
-    _asked: dict[tuple[str, int, int], _Asked] = field(default_factory=dict)  # by what it is, its number, how many
+    _in_place: str = ""  # data that are changed and not returned, though the function returns a result
+    _asked: dict[tuple[str, int, int], _Asked] = field(default_factory=dict)  # by kind, number and count
 
     def ask(self, trial: Trial, given: Input, call: Call, output: Buffer, *, public: bool) -> None:
-        """Raises OracleFailed."""
+        """Test the outputs of a right answer with zeros. Raises OracleFailed."""
         wanted = [slot for slot in returned(given.layout) if slot.nbytes]
         changed = [slot for slot in given.layout.outputs if not any(_overlap(slot, other) for other in wanted)]
         if wanted and not trial.calls.oracle.checks and trial.problem.interface != MODEL:
             self._in_place = self._in_place or _first_changed(trial, given, changed)
-        if not trial.calls.oracle.checks:  # of its own: it never sees what is changed in place and not returned
+        # The problem's own check never sees data that are changed in place and not returned.
+        if not trial.calls.oracle.checks:
             wanted += [slot for slot in changed if slot.nbytes]
         if len(wanted) < 2:
-            return  # the variants themselves ask about it
+            return  # the variants themselves test a single output
         for number in sorted(trial.calls.chance.sample(range(len(wanted)), min(MOST, len(wanted)))):
             slot = wanted[number]
             said = ACCEPTED.format(number=number + 1, count=len(wanted), shape=as_told(slot))
@@ -91,8 +92,8 @@ class EachOutput:
             one.secret_wrong += is_wrong and not public
 
     def lines(self) -> list[Line]:
-        """Empty where there was never more than one output that is not always zeros, nothing else is changed, and no
-        number is none."""
+        """Return the lines; empty if no case has a second output that is not always zeros, no other data are changed,
+        and no number is NaN."""
         return self._each() + self._by_the_way() + self.nans.lines()
 
     def _by_the_way(self) -> list[Line]:
@@ -118,7 +119,7 @@ def _is_right_without(slot: Slot, trial: Trial, given: Input, call: Call, output
 
 
 def _is_zero(slot: Slot, output: Buffer) -> bool:
-    """Also where some are -0.0."""
+    """Return whether the output is all zeros, including -0.0."""
     whole = output[slot.output : slot.output + slot.nbytes]
     if slot.dtype not in SIGNED_ZERO:
         return not int(whole.max())
@@ -127,7 +128,8 @@ def _is_zero(slot: Slot, output: Buffer) -> bool:
 
 
 def _first_changed(trial: Trial, given: Input, changed: Sequence[Slot]) -> str:
-    """What a function changes while its result is something else; not a place that it might have filled."""
+    """Return the data that a function changes while its result lies elsewhere; not a place that it might have
+    filled."""
     for slot in changed:
         words = slot.nbytes // WORD * WORD
         before, after = given.inputs[max(slot.input, 0) :], given.expected[slot.output :]

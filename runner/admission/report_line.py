@@ -1,4 +1,4 @@
-"""A line of the table that `runner verify` prints and an organiser's page shows: of a sample, or of the admission."""
+"""Line of the table that `runner verify` prints and an organiser's page shows: for a sample, or for the admission."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the table. `good` None: it does not apply to this problem. Not `judged`: this machine failed."""
+    """Line of the table. `good` None: it does not apply to this problem. Not `judged`: this machine failed."""
 
     name: str
     expected: str

@@ -1,6 +1,6 @@
-"""What seeds make of a problem's timed cases: other data for each, in tensors only, and the same data again.
+"""Tests of seeds on a problem's timed cases: new data for each seed, in tensors only, and the same data again.
 
-Pure, but for `draw`.
+Pure, except `draw`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runner.judge.trial import Trial
 
 SAID_CHARS: Final = 400
 SAME_DATA, OTHER_DATA = "the same data", "other data"
-WORD: Final = 8  # bytes that are compared at a time
+WORD: Final = 8  # bytes compared at a time
 SAME: Final = (
     "Every timed case gives the same data whatever the seed, such as {case}: what is known beforehand need not be "
     "computed. Let generate_input take a parameter `seed` and draw from it."
@@ -48,10 +48,13 @@ FIXED_TOLD: Final = 4  # tensors
 
 @dataclass(frozen=True)
 class Drawn:
-    """What two seeds made of a timed case. `plain`: where a value outside tensors is another one; else "". `again`: did
-    something that changes with the seed come again with the same one? None where nothing changed. `eager_ns`: the
-    reference's own time, the least seen. `fixed`: tensors that are the same though others are not, and that nothing is
-    written to: those first that near-duplicates never change."""
+    """Effect of two seeds on a timed case.
+
+    `plain`: the place of a value outside tensors that differs; else "". `again`: whether any data that change with the
+    seed came again with the same seed; None if no data changed. `eager_ns`: the reference's own time, the least seen.
+    `fixed`: read-only tensors that are the same although other tensors change; first the tensors that near-duplicates
+    never change.
+    """
 
     case: Case
     varied: bool
@@ -62,7 +65,7 @@ class Drawn:
 
 
 def draw(trial: Trial, case: Case) -> Drawn:
-    """Two seeds, and the first of them again; a third where a tensor seems to follow none. Raises OracleFailed."""
+    """Draw two seeds, and the first of them again; a third if a tensor seems to follow no seed. Raises OracleFailed."""
     oracle, memory, seed = trial.calls.oracle, trial.calls.memory, fresh_seed(trial.calls.chance)
     one, other = (oracle.make(case, number) for number in (seed, fresh_seed(trial.calls.chance)))
     alike = one.layout == other.layout and memory.same(one.inputs, other.inputs, one.layout.input_bytes)
@@ -87,8 +90,7 @@ def draw(trial: Trial, case: Case) -> Drawn:
 
 
 def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
-    """Which tensors of these data are not bit by bit the same. What nothing was written to, such as scratch, is never
-    the same."""
+    """Yield the numbers of the tensors that differ in any bit. Unwritten tensors, such as scratch, always differ."""
     slots, others = one.layout.slots, other.layout.slots
     for number, slot in enumerate(slots):
         is_there = len(slots) == len(others) and slot == others[number]
@@ -104,12 +106,12 @@ def _same(memory: Memory, slot: Slot, one: Input, other: Input) -> bool:
 
 
 def _is_changed_by_near_duplicates(slot: Slot) -> bool:
-    """As sandbox/inside/near.py has it."""
+    """Return whether near-duplicates change the slot, as sandbox/inside/near.py defines it."""
     return slot.dtype in UNIT and DTYPES[slot.dtype][0] > 1
 
 
 def _given(layout: Layout, interface: str) -> set[int]:
-    """What a submission reads and nobody writes to. A model's weights are drawn anew for each run."""
+    """Return the slots that a submission reads and no code writes to. A model's weights are drawn anew for each run."""
     try:
         data = json.loads(layout.text)
         node = dict(data["data"]["of"])["inputs"] if interface == MODEL else data["data"]
@@ -120,12 +122,13 @@ def _given(layout: Layout, interface: str) -> set[int]:
 
 
 def as_told(slot: Slot) -> str:
-    """How a tensor is called in a sentence: its kind and shape."""
+    """Return a tensor's kind and shape for a sentence."""
     return f"{slot.dtype} {list(slot.shape)}"
 
 
 def moved(one: Layout, other: Layout) -> str:
-    """Where two data hold other values outside tensors, or other keys; "" where nowhere. Raises OracleFailed."""
+    """Return the place of the first value outside tensors, or key, that differs; "" if none does. Raises
+    OracleFailed."""
     try:
         return _moved(json.loads(one.text)["data"], json.loads(other.text)["data"], "data")
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
@@ -133,7 +136,7 @@ def moved(one: Layout, other: Layout) -> str:
 
 
 def _moved(one: dict[str, Any], other: dict[str, Any], place: str) -> str:
-    """Of two nodes, as sandbox/inside/tree.py has them. How many tensors a list holds is one of its sizes."""
+    """Compare two nodes of sandbox/inside/tree.py. The number of tensors in a list is one of its sizes."""
     kinds, parts, others = {one["kind"], other["kind"]}, _parts(one), _parts(other)
     if (kinds & VALUES and one != other) or (kinds & KEYED and parts.keys() != others.keys()):
         return place
@@ -147,7 +150,7 @@ def _parts(node: dict[str, Any]) -> dict[Any, dict[str, Any]]:
 
 
 def seeded(drawn: Sequence[Drawn]) -> Line:
-    """Is what is timed fresh each time?"""
+    """Check that timed data are fresh each time."""
     same = () if any(one.varied for one in drawn) else drawn
     return _line(
         "admission/seeds", OTHER_DATA, SAME_DATA, drawn, [SAME.format(case=case_name(one.case)) for one in same]
@@ -155,7 +158,7 @@ def seeded(drawn: Sequence[Drawn]) -> Line:
 
 
 def repeatable(drawn: Sequence[Drawn]) -> Line:
-    """Can the same data be made once more? Not asked of what no seed changes, which `seeded` is about."""
+    """Check that the same data can be made again. Cases that no seed changes are left to `seeded`."""
     asked = [one for one in drawn if one.again is not None]
     lost = () if any(one.again for one in asked) else asked
     said = [UNSEEDED.format(case=case_name(one.case)) for one in lost]
@@ -163,13 +166,13 @@ def repeatable(drawn: Sequence[Drawn]) -> Line:
 
 
 def plain_stays(drawn: Sequence[Drawn]) -> Line:
-    """Is nothing fresh known before the clock starts?"""
+    """Check that no fresh value is known before the clock starts."""
     said = [PLAIN.format(case=case_name(one.case), place=one.plain[:SAID_CHARS]) for one in drawn if one.plain]
     return _line("admission/plain", "the same", "other values", drawn, said)
 
 
 def fixed(drawn: Sequence[Drawn]) -> list[Line]:
-    """Empty where all tensors follow the seed, or nothing does."""
+    """Return a line on fixed tensors; empty if all tensors follow the seed, or none does."""
     for one in drawn:
         if one.fixed:
             told = ", ".join(map(as_told, one.fixed[:FIXED_TOLD])) + (", …" if len(one.fixed) > FIXED_TOLD else "")
@@ -179,7 +182,7 @@ def fixed(drawn: Sequence[Drawn]) -> list[Line]:
 
 
 def _line(name: str, wanted: str, unwanted: str, asked: Sequence[Drawn], said: Sequence[str]) -> Line:
-    """`said`: what is wrong, of which the first is told; nothing where all is well."""
+    """Return a line. `said` holds the faults, of which the first is shown; empty if all is well."""
     if not asked:
         return Line(name, wanted, "not tried", None)
     return Line(name, wanted, unwanted if said else wanted, not said, "".join(said[:1]))

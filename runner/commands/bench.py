@@ -1,8 +1,8 @@
-"""Measure this host's ceilings: our own kernels on the calibration problems, through the judge's own way.
+"""Measurement of this host's ceilings: our own kernels on the calibration problems, called by the judge.
 
-The same containers, copies, freezes and clock as for any submission; the library's kernel is both sides, so that twice
-as many blocks count. A rate comes from the fastest block of a case (itself a median over calls): a ceiling is what was
-reached once, and a disturbed block says nothing about it.
+The containers, copies, freezes and clock are the same as for any submission. The library's kernel is both sides: twice
+as many blocks count. A rate comes from the fastest block of a case (itself a median over calls): a ceiling is a rate
+that was reached at least once, and a disturbed block is no evidence of it.
 """
 
 from __future__ import annotations
@@ -44,34 +44,35 @@ __all__ = [
 FOLDER: Final = local.LIBRARY / "calibration"
 CPUS: Final = Path("/sys/devices/system/cpu")
 
-CPU_ENGINES: Final = ("fp32", "fp64", "bf16_tc", "int8_tc")  # what the library has fast products for on a cpu
+CPU_ENGINES: Final = ("fp32", "fp64", "bf16_tc", "int8_tc")  # engines for which the library has fast products on a cpu
 CPU_PRODUCT: Final = 1024  # rows: 2 GFLOP, some milliseconds on one core
 GPU_ENGINES: Final = ("fp64", "fp32", "tf32", "fp16_tc", "bf16_tc", "int8_tc")
 UNKNOWN_GPU_ENGINES: Final = ("fp32", "fp16_tc")
 GPU_PRODUCTS: Final = (8192, 4096, 2048)  # rows, to choose from
-PRODUCT_S: Final = 5e-3  # a product takes up to this long: then its start and its end hardly count
-DISTURBED: Final = 0.25  # a usual block is slower than the fastest by this: the machine had other work
+PRODUCT_S: Final = 5e-3  # a product takes up to this long: its start and its end then hardly count
+DISTURBED: Final = 0.25  # a usual block is slower than the fastest by this: foreign work ran on the machine
 MEMORY: Final = frozenset({"copy", "read"})
 
 Judge = Callable[[Problem, Path], Report]
 
 
 class BenchFailed(RunnerError):
-    """Nothing could be measured; the text says what the judge said."""
+    """The measurement failed; the text has the judge's reason."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """One case, and the amount of work in it: bytes that move, or operations. A launch is an amount of 0: its time."""
+    """Case with its amount of work: bytes that move, or operations. A launch has an amount of 0: its time counts."""
 
-    name: str  # of what it gives: a field of Ceilings, or an engine
+    name: str  # of its result: a field of Ceilings, or an engine
     case: Case
     amount: int
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """One job: a problem of the calibration folder with the cases that fit this hardware. `label`: for a person."""
+    """Job of the measurement: a problem of the calibration folder with the cases that fit this hardware. `label` is for
+    a person."""
 
     label: str
     problem: str
@@ -80,8 +81,11 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Measured:
-    """The ceilings; by label, why a calibration gave nothing, and which were disturbed: by how much slower than its
-    fastest block the usual one was."""
+    """Measured ceilings.
+
+    By label: why a calibration gave no rate, and by how much the usual block of a disturbed calibration was slower than
+    its fastest.
+    """
 
     ceilings: Ceilings
     missing: dict[str, str]
@@ -91,9 +95,9 @@ class Measured:
 def measure_ceilings(
     settings: JudgeSettings, *, when: str, judge: Judge | None = None, tell: Callable[[str], None] = lambda label: None
 ) -> Measured:
-    """Judges every calibration; `when` is stored (UTC, ISO 8601), `tell` hears each label before it is judged.
+    """Judge every calibration. `when` is stored (UTC, ISO 8601); `tell` receives each label before it is judged.
 
-    Raises BenchFailed where no container could be prepared or memory not be timed, ConfigError, DeviceBusy.
+    Raises BenchFailed if no container could be prepared or memory not be timed, ConfigError, DeviceBusy.
     """
     hardware = settings.runner_hardware
     fingerprint, epoch = accelerators.fingerprint(hardware, settings.runner_gpu), ""
@@ -115,7 +119,7 @@ def measure_ceilings(
             missing[calibration.label] = _why(report)
         if (slower := usually_slower(report.evidence)) > DISTURBED:
             disturbed[calibration.label] = slower
-        if missing.keys() >= MEMORY:  # they come first: nothing after them would go better
+        if missing.keys() >= MEMORY:  # memory comes first: no later calibration would go better
             raise BenchFailed(f"memory could not be timed: {missing[calibration.label]}")
     bare = Ceilings(
         hardware=hardware,
@@ -135,7 +139,8 @@ def _why(report: Report) -> str:
 
 
 def plan(hardware: str, device: str) -> list[Calibration]:
-    """What to judge here. Sizes: beyond any cache and long enough to time; a second copy stays inside a cpu's."""
+    """Return the calibrations for this hardware. Sizes: beyond any cache and long enough to time; a second copy stays
+    inside a cpu's cache."""
     if hardware == "cpu":
         copies, read = [_copy(1 << 24), _copy(1 << 16, rounds=512)], 1 << 24
         products = dict.fromkeys(CPU_ENGINES, CPU_PRODUCT)
@@ -161,7 +166,8 @@ def _products(engine: str, n: int) -> Iterator[Timed]:
 
 
 def _gpu_products(device: str) -> dict[str, int]:
-    """Engines of this GPU that our kernels reach → the largest size whose product takes no longer than it must."""
+    """Return the engines of this GPU that our kernels reach → the largest size whose product takes at most
+    PRODUCT_S."""
     sheet = datasheet.find(device)
     if sheet is None:
         return dict.fromkeys(UNKNOWN_GPU_ENGINES, GPU_PRODUCTS[-1])
@@ -174,7 +180,8 @@ def _gpu_products(device: str) -> dict[str, int]:
 
 
 def rates_of(calibration: Calibration, evidence: Mapping[str, Any]) -> dict[str, float]:
-    """What each case gives by its fastest block, in units a second; the launch in ns. Both sides are ours and count."""
+    """Return the rate of each case by its fastest block, in units a second; the launch in ns. Both sides are ours and
+    count."""
     known = {case_name(timed.case): timed for timed in calibration.timed}
     found = {}
     for timing in evidence.get("timing", ()):
@@ -186,7 +193,7 @@ def rates_of(calibration: Calibration, evidence: Mapping[str, Any]) -> dict[str,
 
 
 def usually_slower(evidence: Mapping[str, Any]) -> float:
-    """By how much the median block of a case is slower than its fastest, in the case where that is most; 0 for none."""
+    """Return by how much the median block of a case is slower than its fastest, in the worst case; 0 without blocks."""
     found = [blocks for timing in evidence.get("timing", ()) if (blocks := _blocks(timing, evidence))]
     return max((stats.median(blocks) / min(blocks) - 1 for blocks in found), default=0.0)
 
@@ -211,7 +218,7 @@ def _filled(bare: Ceilings, found: Mapping[str, float]) -> Ceilings:
 
 
 def judge_of(settings: JudgeSettings, patience: Patience = local.FOR_EVER) -> Judge:
-    """The judge of every attempt, in less time: a ceiling needs no narrow interval of a ratio."""
+    """Return the judge of every attempt, in less time: a ceiling needs no narrow interval of a ratio."""
     own = local.replace_id(settings)
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
 
@@ -246,9 +253,10 @@ def _brief(profile: Profile) -> Profile:
 
 
 def last_level_cache_bytes(cpus: Path = CPUS) -> int:
-    """All last-level caches of this host together: what one core has written may lie in any of them.
+    """Return the size of all last-level caches of this host together: data that a core has written may lie in any of
+    them.
 
-    Where the kernel does not tell, more than any host has: then memory bounds nothing, which is safe.
+    If the kernel does not report them, more than any host has: memory then bounds no kernel, which is safe.
     """
     sizes: dict[str, tuple[int, int]] = {}  # the cores that share it → level, bytes
     for index in cpus.glob("cpu[0-9]*/cache/index*"):
@@ -267,6 +275,6 @@ def _line(path: Path) -> str:
 
 
 def _bytes(text: str) -> int:
-    """Such as 32768K."""
+    """Parse a size like 32768K."""
     unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
     return int(text.rstrip("KMG")) * unit

@@ -1,6 +1,6 @@
-"""Judge one file against one problem folder with no site at all: the same judge, the same containers, the same report.
+"""Judging of a file against a problem folder without a site: the same judge, the same containers, the same report.
 
-What a competitor runs at home and an organiser runs while writing a problem.
+Competitors run it at home, and organisers while they write a problem.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ LIBRARY: Final = Path(problems.__file__).parent / "library"
 
 
 class UsageError(Exception):
-    """What was asked for cannot be judged; the text says what to change."""
+    """The request cannot be judged; the text names the remedy."""
 
 
 def find_folder(name: str) -> Path:
-    """A folder with a task.yml, or that of a problem of the library. Raises UsageError."""
+    """Return a folder with a task.yml, or the folder of a problem of the library. Raises UsageError."""
     folder = Path(name)
     if not (folder / "task.yml").is_file():
         known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
@@ -46,12 +46,12 @@ def find_folder(name: str) -> Path:
 
 
 def is_model_file(name: str) -> bool:
-    """Is it a KernelBench file that is named?"""
+    """Return whether the name is that of a KernelBench file."""
     return name.endswith(".py")
 
 
 def find_problem(name: str) -> Problem:
-    """By folder or name, as above, or a KernelBench file. Raises UsageError."""
+    """Return the problem of a folder, a library name or a KernelBench file. Raises UsageError."""
     is_file = is_model_file(name)
     folder = Path(name) if is_file else find_folder(name)
     try:
@@ -64,7 +64,7 @@ def find_problem(name: str) -> Problem:
 
 
 def read_source(path: Path) -> str:
-    """The submission's text. Raises UsageError where the site would refuse it too."""
+    """Return the submission's text. Raises UsageError if the site would refuse it too."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_SOURCE_BYTES + 1)
@@ -88,13 +88,13 @@ def read_source(path: Path) -> str:
 
 
 def not_meant_for(hardware: str, path: Path, source: str) -> str:
-    """What to say of a file that names other hardware than this; "" where nothing."""
+    """Return the warning for a file that names different hardware; "" if it needs none."""
     named = ", ".join(other_hardware(source, hardware))[:SAID_CHARS]
     return f"{path} says that it is for {named}; here it is judged as {hardware} (RUNNER_HARDWARE)" if named else ""
 
 
 def judge_once(problem: Problem, path: Path, mode: str, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
-    """Judge a file, holding the device for as long as that takes. Raises UsageError, DeviceBusy."""
+    """Judge a file and hold the device meanwhile. Raises UsageError, DeviceBusy."""
     return judge_here(job_of(problem, path, mode, settings.runner_hardware), settings, on_event)
 
 
@@ -107,14 +107,14 @@ def confirm_here(
     on_event: OnEvent,
     patience: Patience = FOR_EVER,
 ) -> Report:
-    """The same for a confirmation: one report over all runs."""
+    """Judge a confirmation and hold the device meanwhile: one report over all runs. Raises UsageError, DeviceBusy."""
     held = Incumbent(read_source(incumbent), incumbent.name, "incumbent")
     job = job_of(problem, candidate, "ranked", settings.runner_hardware)
     return judge_here(replace(job, incumbent=held, runs=runs), settings, on_event, patience)
 
 
 def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent, patience: Patience = FOR_EVER) -> Report:
-    """Judge any job while this process holds the device. Raises DeviceBusy where that is not free in time."""
+    """Judge any job while this process holds the device. Raises DeviceBusy if the device is not free in time."""
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
     judge = execute if job.incumbent is None else confirm
     own = replace_id(settings)
@@ -124,7 +124,7 @@ def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent, pati
 
 
 def job_of(problem: Problem, path: Path, mode: str, hardware: str) -> Job:
-    """The job that no site gave. Raises UsageError."""
+    """Return a job without a site. Raises UsageError."""
     return job_from(problem, read_source(path), path.name, mode, hardware)
 
 
@@ -145,10 +145,10 @@ def job_from(problem: Problem, source: str, filename: str, mode: str, hardware: 
 
 
 def admission_job(problem: Problem, hardware: str) -> Job:
-    """Test the problem itself."""
+    """Return a job that tests the problem itself."""
     return replace(job_from(problem, "", "", "test", hardware), task=ADMISSION)
 
 
 def replace_id(settings: config.JudgeSettings) -> config.JudgeSettings:
-    """Containers of a single run are labelled as its own: no daemon's reaping touches them."""
+    """Label the containers of a single run as its own: no daemon's reaping touches them."""
     return settings.model_copy(update={"runner_id": cleanup.new_owner()})

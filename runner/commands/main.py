@@ -1,7 +1,7 @@
 """The `runner` command: the daemon, and the judge without a site.
 
-Exit code 0: yes; 1: no; 2: what was asked for could not be done, with one sentence on stderr; 128 + n: ended by
-signal n, its containers removed.
+Exit code 0: yes; 1: no; 2: the request could not be carried out, with one sentence on stderr; 128 + n: ended by signal
+n, its containers removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ try:
     from runner.commands import local, render
     from runner.host import host_checks
     from runner.job import cleanup, execute
-except ModuleNotFoundError as missing:  # `photofinish` installs without the judge's packages, and this command with it
+except ModuleNotFoundError as missing:  # `photofinish` installs this command without the judge's packages
     print(
         f"The judge needs {missing.name}, which is not installed here; in a checkout of Photofinish: "
         "pip install -c constraints.txt '.[runner]'",
@@ -138,7 +138,7 @@ def judge_once(
 
 
 def _loaded(screen: Console, name: str) -> Problem:
-    """The problem; what was odd in it is said first, since a misspelt setting leaves a default in force."""
+    """Return the problem. Its warnings are printed first, since a misspelt setting leaves a default in force."""
     problem = local.find_problem(name)
     for warning in problem.warnings:
         screen.print(render.seen(f"warning: {warning}", style="yellow"), soft_wrap=True)
@@ -146,12 +146,13 @@ def _loaded(screen: Console, name: str) -> Problem:
 
 
 def _patience(wait_s: float | None, screen: Console, status: Status) -> Patience:
-    """Waiting for a busy device, and saying for how long and for whom: a line at first, and another now and then."""
+    """Return a Patience that prints the waiting time and the device's holder: a line at first, then every
+    TOLD_EVERY_S."""
     told_at = -TOLD_EVERY_S
 
     def tell(holder: str, waited_s: float) -> None:
         nonlocal told_at
-        if waited_s < told_at:  # another wait
+        if waited_s < told_at:  # a new wait
             told_at = -TOLD_EVERY_S
         sentence = f"waiting for the device, which {holder} has: {waited_s:.0f} s so far"
         status.update(render.seen(sentence))
@@ -163,14 +164,14 @@ def _patience(wait_s: float | None, screen: Console, status: Status) -> Patience
 
 
 def _log_warnings() -> None:
-    """But for what ends a job: its report says that, and so does this command."""
+    """Log warnings, except the failure that ends a job: its report and this command show it."""
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: record.name != execute.log.name)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", handlers=[handler])
 
 
 def _refuse_unjudged(screen: Console, report: Report) -> None:
-    """Where the host or the problem failed there is no verdict."""
+    """Exit without a verdict if the host or the problem failed."""
     if report.outcome == "infra_error":
         found = str(report.evidence.get("operator") or report.message)
         _refuse(screen, f"The problem's own code failed. {found}" if report.reason == "problem" else found)
@@ -359,10 +360,10 @@ def measure_host(
 
 
 def run() -> None:
-    """Runs the command. Ctrl-C is 130; where what it says cannot be written it is 2, or 1 where its reader has left."""
+    """Run the command. Exit code 130 after Ctrl-C; if the output cannot be written 2, or 1 if its reader has left."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
+            stream.reconfigure(errors="replace")  # for characters that the terminal cannot show
     try:
         try:
             app()
@@ -381,7 +382,7 @@ def run() -> None:
 
 
 def _write_no_more() -> None:
-    """Or the interpreter tries once more."""
+    """Drop further output: otherwise the interpreter tries to write it again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in filter(None, (sys.stdout, sys.stderr)):
         os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,4 @@
-"""What the `runner` command prints for a person at a terminal. Text from outside is shown as it is, never as markup."""
+"""Terminal output of the `runner` command. Foreign text is shown as it is, never as markup."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ COLOURS = {
 
 
 def seen(text: str, style: str = "") -> Text:
-    """Of a file that anybody may have written: nothing in it steers the terminal."""
+    """Return foreign text without any character that steers the terminal."""
     return Text(clean_text(text.encode("utf-8", "replace")), style=style)
 
 
 def checks(screen: Console, found: Sequence[Check], *, fit: bool, home: bool) -> None:
-    """The table; then what to do, in the order of the table."""
+    """Print the table; then the remedies, in the order of the table."""
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for heading in ("result", "check", "found"):
         table.add_column(heading)
@@ -73,7 +73,7 @@ def progress(event: Event) -> Text:
 
 
 def report(screen: Console, report: Report) -> None:
-    """For a person at a terminal. Text of the submission is shown as it is, never as markup."""
+    """Print a report. Text of the submission is shown as it is, never as markup."""
     colour = "green" if report.outcome == "passed" else "red"
     title = report.outcome + (f" ({report.reason})" if report.reason else "")
     screen.print(Text(title, style=f"bold {colour}"))
@@ -118,7 +118,7 @@ TELEMETRY = {
 
 
 def _remarks(report: Report) -> Iterator[str]:
-    """What bears on how far the figures can be trusted, and what a site would do about them."""
+    """Yield remarks on how far the figures can be trusted, and on a site's reaction to them."""
     for flag in report.flags:
         yield EXPLAINED.get(flag, flag)
     if report.set_aside:
@@ -135,7 +135,7 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def ceilings(screen: Console, found: Ceilings, path: Path) -> None:
-    """What was measured beside what nothing here can beat, and where it is stored."""
+    """Print the measured and the hard ceilings, and where they are stored."""
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for heading in ("ceiling", "measured", "hard"):
         table.add_column(heading, justify="left" if heading == "ceiling" else "right")
@@ -159,7 +159,7 @@ def _ceiling_lines(found: Ceilings) -> Iterator[tuple[str, str, str]]:
 
 
 def per_s(rate: float | None, unit: str) -> str:
-    """Three digits and the largest prefix that leaves one before the point."""
+    """Return three digits and the largest prefix that leaves a digit before the point."""
     if rate is None:
         return "-"
     prefix, size = next((pair for pair in (("P", 1e15), ("T", 1e12), ("G", 1e9)) if rate >= pair[1]), ("M", 1e6))
@@ -167,7 +167,7 @@ def per_s(rate: float | None, unit: str) -> str:
 
 
 def bounds(report: Report) -> dict[str, float]:
-    """ns that no kernel can beat, by case, where the problem declares its work and this hardware's rates are known."""
+    """Return the hard bound in ns by case, if the problem declares its work and this hardware's rates are known."""
     cases = report.evidence.get("limits", {}).get("cases", ())
     return {case["case"]: case["hard"]["ns"] for case in cases if case["hard"]}
 
@@ -192,7 +192,8 @@ def _times(cases: list[dict[str, Any]], bounds: dict[str, float]) -> Table:
 
 
 def confirmation(screen: Console, made: Report) -> None:
-    """Each run's gain, and the sentence that decides. Where nothing was decided, the report of what ended it."""
+    """Print each run's gain, and the decisive sentence. Without a decision, print the report that ended the
+    confirmation."""
     told = made.confirmation
     if not told or told["reason"].endswith("_failed"):
         report(screen, made)
@@ -206,7 +207,7 @@ def confirmation(screen: Console, made: Report) -> None:
 
 
 def verified(screen: Console, line: Line) -> None:
-    """One sample, as soon as it is known."""
+    """Print the line of a sample as soon as it is known."""
     mark, colour = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "dim")}[line.good]
     screen.print(Text.assemble((mark, colour), f" {line.name}: ", (line.got, colour)))
     if line.explained:
@@ -239,7 +240,7 @@ def verification(screen: Console, lines: Sequence[Line], marks: Sequence[str] = 
 
 
 def replayed(screen: Console, found: Replayed) -> None:
-    """What follows from the evidence; then what the report says otherwise."""
+    """Print the result from the evidence; then the differences from the report."""
     for number, decided in enumerate(found.runs, 1):
         title = decided.outcome + (f" ({decided.reason})" if decided.reason else "")
         screen.print(seen(title if len(found.runs) == 1 else f"run {number}: {title}", style="bold"))

@@ -1,9 +1,9 @@
-"""`runner replay REPORT.json`: decide again from what a report stores, and compare with what it says.
+"""`runner replay REPORT.json`: decide again from a report's stored data, and compare with its stored results.
 
-Takes what `runner once --json` prints, a report as it went to the site, or the evidence alone. Recomputed are the
+Takes the output of `runner once --json`, a report as it went to the site, or the evidence alone. Recomputed are the
 verdict (verdict.py, with the certificate of each case), every ruling on a block and the whole course of each case
-(rerun.py), the findings (plausible.py), and of a confirmation the record (records.py). Nothing is measured, and nothing
-but the file is read.
+(evidence/replay.py), the findings (rules.py), and of a confirmation the record (records.py). There is no measurement,
+and the report is the only file that is read.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from runner.wire import MOST_RUNS
 
 MOST_BYTES: Final = 64_000_000
 MOST_WHOLE: Final = 2**64
-# What arithmetic raises over values that each fit the schema: two of them contradict each other, or one of those parts
-# that have none (`limits`, `figures`) is not what the judge writes.
+# Exceptions of arithmetic over values that each fit the schema: two values contradict each other, or a part without a
+# schema (`limits`, `figures`) is not the judge's format.
 NONSENSE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 SAME_AS_PRINTED: Final = 1e-9  # relative: another machine's logarithm may differ in the last bit
 COMPARED: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "forgeable")
 COPIED: Final = ("telemetry", "epoch", "set_aside")  # in the report as they are in the evidence
-BY_COMPARING: Final = "cheaper_precision"  # sentences.precision_findings
+BY_COMPARING: Final = "cheaper_precision"  # explain.precision_findings
 ADDED_FLAGS: Final = frozenset({"not_certified"})  # by execute.py, from evidence.certified
 
 JSON = dict[str, Any]
 
 
 class ReplayError(Exception):
-    """There is nothing to replay; the text says why and what to do."""
+    """No replay is possible; the text gives the reason and the remedy."""
 
 
 class _Confirmation(BaseModel):
-    """Of what a report says of a confirmation, what is computed with."""
+    """The fields of a report's confirmation that a replay computes with."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
@@ -53,7 +53,7 @@ class _Confirmation(BaseModel):
 
 
 class _Told(BaseModel):
-    """What a report says beside its evidence, as far as it is compared; any of it may be missing."""
+    """The fields of a report beside its evidence that a replay compares; any of them may be missing."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
@@ -77,14 +77,14 @@ _TOLD: Final = TypeAdapter(_Told)
 
 @dataclass(frozen=True)
 class Replayed:
-    """What follows from the evidence, and where the report says otherwise. `compared`: there was more than evidence."""
+    """Results from the evidence, and the differences from the report. `compared`: the file held more than evidence."""
 
     runs: tuple[Verdict, ...]
     record: RecordVerdict | None
     differences: tuple[Difference, ...]
     compared: bool
-    blocks: int  # that were ruled on again
-    summed_up: int = 0  # runs whose samples were not all kept: nothing of them is decided again
+    blocks: int  # ruled on again
+    summed_up: int = 0  # runs whose samples were not all kept, which are not decided again
 
     @property
     def same(self) -> bool:
@@ -103,7 +103,7 @@ class Replayed:
 
 
 def read(path: Path) -> JSON:
-    """The file as an object, of which every number is finite. Raises ReplayError."""
+    """Return the file as an object in which every number is finite. Raises ReplayError."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ReplayError(f"{path} is no file; save the report in one")
@@ -123,7 +123,7 @@ def read(path: Path) -> JSON:
 
 
 def _whole(digits: str) -> int:
-    """Raises ValueError for what no arithmetic here is meant for."""
+    """Parse an integer. Raises ValueError for a size beyond all arithmetic here."""
     value = int(digits)
     if abs(value) > MOST_WHOLE:
         raise ValueError(f"a whole number of {len(digits)} digits")
@@ -131,7 +131,7 @@ def _whole(digits: str) -> int:
 
 
 def replay(data: JSON) -> Replayed:
-    """Raises ReplayError where there is no evidence, or none that this version can decide from."""
+    """Replay a report. Raises ReplayError if there is no evidence, or none that this version can decide from."""
     told, evidence = _parts(data)
     if told.get("outcome") == "infra_error":
         raise ReplayError("The host or the problem failed (infra_error); there is no verdict to replay.")
@@ -155,7 +155,7 @@ def _attempt(told: JSON, evidence: JSON) -> Replayed:
 
 
 def _parts(data: JSON) -> tuple[JSON, JSON]:
-    """What the report says, empty for bare evidence; and the evidence."""
+    """Return the report's fields without evidence, empty for bare evidence; and the evidence."""
     data = data["report"] if isinstance(data.get("report"), dict) else data
     if isinstance(data.get("evidence"), dict):
         return {key: value for key, value in data.items() if key != "evidence"}, data["evidence"]
@@ -185,7 +185,7 @@ def _confirmation(told: JSON, evidence: JSON) -> Replayed:
 
 
 def _from_gains(told: JSON, evidence: JSON) -> RecordVerdict | None:
-    """The record again from what each run came to, where not all samples were kept; None where a run failed."""
+    """Return the record from the stored gain of each run, if not all samples were kept; None if a run failed."""
     gains = told.get("confirmation", {}).get("gains") or []
     if len(gains) != len(evidence["runs"]) or not all(isinstance(gain, float | int) and gain < 1 for gain in gains):
         return None
@@ -200,7 +200,8 @@ def _run(evidence: JSON) -> tuple[Verdict, list[Difference]]:
 
 
 def _findings(evidence: JSON) -> Iterator[Difference]:
-    """Those of plausible.py come last; what comparing found before them cannot be found without the outputs."""
+    """Compare the findings. The findings of rules.py come last; earlier findings came from comparing outputs, which are
+    not stored."""
     found = [_named(finding) for finding in rules.findings(evidence)]
     said = [_named(finding) for finding in evidence["findings"]]
     split = max(0, len(said) - len(found))
@@ -228,7 +229,7 @@ def _against_report(told: JSON, evidence: JSON, decided: Verdict) -> Iterator[Di
 
 
 def _cases(said: list[JSON], found: list[JSON]) -> Iterator[Difference]:
-    """What people see of each case, against what follows."""
+    """Compare the displayed cases with the recomputed cases."""
     if len(said) != len(found):
         yield Difference("cases", len(said), len(found))
     for one, other in zip(said, found, strict=False):

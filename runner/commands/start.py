@@ -1,4 +1,4 @@
-"""The `runner` command from its first line on: Ctrl-C while it still loads ends it without a word."""
+"""Start of the `runner` command: Ctrl-C while it still loads ends it silently."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import signal
 
 
 def run() -> None:
-    """Entry point. A signal that this process was started to ignore stays ignored."""
+    """Entry point of the command. A signal that this process was started to ignore stays ignored."""
     was = signal.getsignal(signal.SIGINT)
     if was is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from runner.commands import main  # for a second an exception would be shown wherever it came
+    from runner.commands import main  # takes a second, in which an interrupt would show a traceback
 
     signal.signal(signal.SIGINT, was)
     main.run()

@@ -1,10 +1,10 @@
-"""`runner verify PROBLEM`: does every sample submission of a problem get the verdict of its folder, and does the
-problem refuse what no problem may accept?
+"""`runner verify PROBLEM`: check that every sample submission gets the verdict of its folder, and that the problem
+refuses wrong answers.
 
 Samples are the files in `submissions/{accepted,wrong,slow,cheating}` and `solutions/{correct,wrong}`; each is judged in
-containers of its own, as a submission would be. Of a KernelBench file its own Model is the sample. One whose first
-lines say that it is for other hardware is left out and counts for nothing. The admission test (admission.py) is one
-job. What this machine failed at is told apart from what got another verdict.
+containers of its own, as a submission would be. For a KernelBench file its own Model is the sample. A sample whose
+first lines name different hardware is left out and does not count. The admission test (admission/examine.py) is one
+job. Failures of this machine are reported apart from unexpected verdicts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runner.commands.local import UsageError, read_source
 from runner.wire import Report
 
 SLOWER: Final = 1.25  # times the baseline's time, at least, for a sample in `slow`
-TRIES: Final = 2  # of what could not be measured: the machine was disturbed
+TRIES: Final = 2  # if a sample could not be measured: the machine was disturbed
 SUFFIXES: Final = (".py", ".cu")
 FOLDERS: Final = {
     "submissions/accepted": "accepted",
@@ -33,15 +33,15 @@ FOLDERS: Final = {
     "submissions/cheating": "cheating",
 }
 REPEATED: Final = ("unmeasurable", "infra_error")
-PROBLEM: Final = "problem"  # an infra_error's reason where the problem's own code failed
+PROBLEM: Final = "problem"  # reason of infra_error if the problem's own code failed
 ADMISSION: Final = "admission/"
-MOST_DETAIL: Final = 1000  # characters of why the problem could not be tested
-MOST_SAID: Final = 400  # of what is said of one sample
+MOST_DETAIL: Final = 1000  # characters of the reason why the problem could not be tested
+MOST_SAID: Final = 400  # characters of a sample's message
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One submission and what must become of it: accepted, wrong, slow or cheating."""
+    """Submission and its required result: accepted, wrong, slow or cheating."""
 
     name: str
     expected: str
@@ -57,12 +57,12 @@ Judge = Callable[[Sample], Report]
 
 
 def asked(problem: Problem, sample: Sample) -> Problem:
-    """What the sample answers: a problem in CUDA C++ takes Python, too, as Python."""
+    """Return the problem that the sample answers: a problem in CUDA C++ also takes Python."""
     return in_python(problem) if sample.filename.endswith(".py") else problem
 
 
 def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]:
-    """Judges one sample after the other, each line as soon as it is known. `hardware`: what they are judged on."""
+    """Judge the samples in turn and yield each line as soon as it is known. `hardware`: the hardware that judges."""
     for sample in samples:
         if meant := other_hardware(sample.source, hardware):
             said = f"left out: it is for {', '.join(meant)}, this is {hardware}"
@@ -76,7 +76,7 @@ def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]
 
 
 def exit_code(lines: list[Line]) -> int:
-    """0: all is as it must be; 1: something is not; 2: nothing is known to be wrong, and not all could be judged."""
+    """Return 0 if all is as required, 1 if a line is wrong, 2 if no line is wrong but not all could be judged."""
     counted = [line for line in lines if line.good is not None]
     if any(line.judged and not line.good for line in counted):
         return 1
@@ -84,12 +84,12 @@ def exit_code(lines: list[Line]) -> int:
 
 
 def _was_judged(report: Report) -> bool:
-    """As far as this machine goes: a problem whose own code fails is at fault itself."""
+    """Return whether this machine did its part: a problem whose own code fails is at fault itself."""
     return report.outcome not in REPEATED or report.reason == PROBLEM
 
 
 def admission_lines(report: Report) -> list[Line]:
-    """Of an admission job's report; one bad line where there was none."""
+    """Return the lines of an admission job's report; one bad line if it has none."""
     told = report.admission.get("lines", [])
     if report.outcome in REPEATED or not told:
         detail = str(report.evidence.get("operator", "")) or report.message
@@ -99,8 +99,8 @@ def admission_lines(report: Report) -> list[Line]:
 
 
 def ends_of(text: str, most: int) -> str:
-    """At most about `most` characters in whole lines: some of the beginning and more of the end, where an exception
-    stands. A line that is longer alone keeps its end."""
+    """Return at most about `most` characters in whole lines: some of the beginning and more of the end, which holds the
+    exception. A single line that is longer keeps its end."""
     text = text.strip()
     if len(text) <= most:
         return text
@@ -110,7 +110,7 @@ def ends_of(text: str, most: int) -> str:
 
 
 def in_folders(folder: Path) -> Iterator[Sample]:
-    """Raises UsageError where one could not be submitted."""
+    """Yield the samples in a problem's folders. Raises UsageError if a sample could not be submitted."""
     for place, expected in FOLDERS.items():
         for path in sorted((folder / place).glob("*")):
             if path.suffix in SUFFIXES:
@@ -125,7 +125,7 @@ def _source(path: Path, folder: Path) -> str:
 
 
 def starters(problem: Problem) -> Iterator[Sample]:
-    """Of a KernelBench file, which has no samples: its Model, called ModelNew, must be accepted."""
+    """Yield the sample of a KernelBench file, which has no samples: its Model, called ModelNew, must be accepted."""
     yield Sample("starter/ModelNew.py", "accepted", problem.templates["Python"])
 
 
@@ -159,7 +159,7 @@ def _is_slow(report: Report) -> bool:
 
 
 def _is_caught(report: Report) -> bool:
-    """Refused for any reason that is the submission's own, or passed and held for a person to look at."""
+    """Return whether it was refused for a reason of its own, or passed and is held for a person to look at."""
     return report.outcome not in ("passed", *REPEATED) or (report.outcome == "passed" and bool(_findings(report)))
 
 
@@ -172,7 +172,7 @@ RULES: Final[dict[str, Callable[[Report], bool]]] = {
 
 
 def _explained(sample: Sample, report: Report) -> str:
-    told = str(report.evidence.get("operator", ""))  # to who runs the judge; the message is for competitors
+    told = str(report.evidence.get("operator", ""))  # for the operator; the message is for competitors
     detail = told or report.message
     said = f" It says: {ends_of(detail, MOST_SAID)}" if detail else ""
     if report.outcome in REPEATED and _was_judged(report):

@@ -1,15 +1,15 @@
-"""May this runner's device judge? After a run set it aside, only when a canary has passed twice in a row.
+"""Fitness of this runner's device. After a run set it aside, it judges again when a canary has passed twice in a row.
 
-A canary is an honest kernel on the library's calibration problem, through the same judge as everything else. It passes
-when it is judged `passed`, sets nothing aside, and takes no longer than it took on this device in the same epoch.
+A canary is an honest kernel on the library's calibration problem, in the same judge as every submission. It passes if
+it is judged `passed`, does not set the device aside, and takes no longer than before on this device in the same epoch.
 
     pending(state) -> str                      why the device is set aside; "" when it may judge
     set_aside(state, reason)                   after a report whose `set_aside` is not empty; survives a restart
     run_once(settings, judge) -> Fitness       one canary; the second pass in a row frees the device
     fit(settings, judge) -> Fitness            canaries as far as needed: none where nothing is pending, at most two
 
-`judge` takes a Job and answers its Report, or None where it was stopped; it may raise JudgeFault. Owns
-RUNNER_STATE/canary.json; one process at a time does (the one that holds the device).
+`judge` takes a Job and returns its Report, or None if it was stopped; it may raise JudgeFault. Owns
+RUNNER_STATE/canary.json; one process at a time does (the process that holds the device).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def custom_kernel(data):
 """
 SIZES: Final = {"cpu": 1 << 22}  # elements: some ms on a CPU; elsewhere 64 MB, read and written
 SIZE: Final = 1 << 24
-SLOWER: Final = {"cpu": 1.5}  # times the healthy time: how much two honest jobs differ where memory is shared
+SLOWER: Final = {"cpu": 1.5}  # times the healthy time: how much two honest jobs differ if memory is shared
 SLOWER_GPU: Final = 1.05  # six jobs of this size on an H200 lay within 0.4 %
 UNREADABLE: Final = f"{FILE} in RUNNER_STATE could not be read, so nobody knows whether the device is fit"
 
@@ -52,7 +52,7 @@ Judge = Callable[[Job], Report | None]
 
 @dataclass(frozen=True)
 class Fitness:
-    """`reason` for the operator, where not ok."""
+    """Result of a canary. `reason` for the operator, if not ok."""
 
     ok: bool
     reason: str = ""
@@ -60,7 +60,7 @@ class Fitness:
 
 @dataclass(frozen=True)
 class _State:
-    """What lies on disk. `healthy_us` by epoch: what the canary took when it first freed the device, or was fit."""
+    """State on disk. `healthy_us` by epoch: the canary's time when it first freed the device, or was fit."""
 
     set_aside: str = ""
     passes: int = 0
@@ -72,12 +72,12 @@ def pending(state: Path) -> str:
 
 
 def set_aside(state: Path, reason: str) -> None:
-    """Passes counted so far are void."""
+    """Set the device aside. Passes counted so far are void."""
     _write(state, replace(_read(state), set_aside=reason or "no reason given", passes=0))
 
 
 def fit(settings: JudgeSettings, judge: Judge) -> Fitness:
-    """Ends with the first canary that does not pass."""
+    """Run canaries until the device is fit, or until the first canary fails."""
     while why := pending(settings.runner_state):
         found = run_once(settings, judge)
         if not found.ok:
@@ -86,7 +86,8 @@ def fit(settings: JudgeSettings, judge: Judge) -> Fitness:
 
 
 def run_once(settings: JudgeSettings, judge: Judge) -> Fitness:
-    """Also where nothing is pending: then a pass is remembered as this epoch's healthy time, if there is none."""
+    """Run a canary. If the device is not set aside, a pass is stored as this epoch's healthy time, unless there is
+    one."""
     hardware, state = settings.runner_hardware, settings.runner_state
     known = _read(state)
     try:
@@ -123,7 +124,7 @@ def _look_at(report: Report, healthy_us: float | None, hardware: str) -> Fitness
 
 
 def _time_us(report: Report) -> float:
-    """As measured here, not on the scale of a reference: the device's own speed is in question. 0 where not timed."""
+    """Return the measured time, not scaled by a reference: the device's own speed is in question. 0 without a time."""
     return sum(float(case.get("measured_us", 0.0)) for case in report.cases if case.get("stage") == "time")
 
 
@@ -149,7 +150,7 @@ def _problem(size: int) -> Problem:
 
 
 def _read(state: Path) -> _State:
-    """What cannot be read sets the device aside: a canary costs seconds, a false record more."""
+    """Read the state. An unreadable file sets the device aside: a canary costs seconds, a false record more."""
     try:
         return _parse(json.loads((state / FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:

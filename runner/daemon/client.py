@@ -1,7 +1,7 @@
-"""The runner's end of /api/runner/v1 (docs/http.md): one method a call, typed errors, nothing else.
+"""Client of /api/runner/v1 (docs/http.md), with a method for each call and typed errors.
 
-Every call is one try with a time-out and a size limit; `persist` repeats one with jitter under a cap. The token goes
-into one header and appears in no log and no exception. A client may be used by several threads.
+Every call is a single try with a time-out and a size limit; `persist` repeats a call with jitter under a cap. The token
+goes into one header and appears in no log and no exception. A client may be used by several threads.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Welcome:
     hardware: str
     lease_s: float
     renew_s: float
-    epoch_state: str  # proposed, current, retired or dismissed; "": of a site that does not say
+    epoch_state: str  # proposed, current, retired or dismissed; "": the site does not report it
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Renewal:
 
 @dataclass(frozen=True)
 class Draining:
-    """How the site treats this runner now."""
+    """The site's view of this runner."""
 
     runner: str
     draining: bool
@@ -59,7 +59,7 @@ class Draining:
 
 
 def client_of(settings: DaemonSettings) -> SiteClient:
-    """The client of this runner's site. Raises ConfigError where RUNNER_CA_FILE cannot be used."""
+    """Return the client of this runner's site. Raises ConfigError if RUNNER_CA_FILE cannot be used."""
     trusted = None
     if settings.runner_ca_file is not None:
         try:
@@ -74,13 +74,14 @@ def client_of(settings: DaemonSettings) -> SiteClient:
 
 
 def backoff_s(failures: int, asked_s: float | None = None) -> float:
-    """How long to wait after so many failures in a row: full jitter under a doubling, capped ceiling."""
+    """Return the wait after this many failures in a row, in s: full jitter under a doubling, capped ceiling."""
     ceiling = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures, 16))
     return max(_jitter.uniform(ceiling / 10, ceiling), min(asked_s or 0.0, 60.0))
 
 
 def persist(call: Callable[[], T], wait: Callable[[float], bool], patience_s: float = math.inf) -> T:
-    """Calls until the site answers. Raises SiteUnreachable once patience is over, or `wait` answers True (stop)."""
+    """Repeat a call until the site answers. Raises SiteUnreachable once patience is over, or `wait` returns True
+    (stop)."""
     give_up_at = time.monotonic() + patience_s
     failures = 0
     while True:
@@ -94,14 +95,14 @@ def persist(call: Callable[[], T], wait: Callable[[float], bool], patience_s: fl
 
 
 class SiteClient:
-    """Talks to one site as one runner."""
+    """Connection of a runner to its site."""
 
     def __init__(
         self, url: str, token: str, *, trusted: ssl.SSLContext | None = None, proxy: str | None = None
     ) -> None:
-        """`trusted`: the certificates to believe instead of the usual ones. No other setting of the environment
-        counts: a token must not take a way that nobody chose for it."""
-        self.standing = ""  # why the site gave no work at the last claim; "": there was none, or there was a job
+        """Connect. `trusted` replaces the usual certificates. The client ignores the environment: a token must not take
+        a route that the operator did not choose for it."""
+        self.standing = ""  # why the site gave no work at the last claim; "": no work, or a job
         self._http = httpx.Client(
             verify=True if trusted is None else trusted,
             proxy=proxy,
@@ -116,7 +117,8 @@ class SiteClient:
         self._http.close()
 
     def hello(self, hardware: str, fingerprint: JSON, epoch: str) -> Welcome:
-        """Says by the way that the device is fit: a site that heard otherwise hands out work again."""
+        """Introduce this runner. The call also reports a fit device: a site that had set it aside hands out work
+        again."""
         told = {"hardware": hardware, "fingerprint": fingerprint, "epoch": epoch}
         answer = self._post("/hello", {"wire": WIRE_VERSION, **told})
         return Welcome(
@@ -128,7 +130,8 @@ class SiteClient:
         )
 
     def claim(self, hardware: str) -> Job | None:
-        """The next job, or None; `standing` says why. Safe to repeat: a job whose answer was lost comes again."""
+        """Return the next job, or None; `standing` gives the reason. Safe to repeat: a job whose answer was lost comes
+        again."""
         headers, answer = self._exchange("/claim", {"hardware": hardware})
         self.standing = headers.get(STANDING, "")[:64]
         try:
@@ -141,11 +144,11 @@ class SiteClient:
         return Renewal(_seconds(answer, "expires_in_s"), bool(_field(answer, "cancel")))
 
     def release(self, job: Job) -> None:
-        """Hands the job back unjudged. Raises StaleLease where it is not ours, as after a replay."""
+        """Hand the job back unjudged. Raises StaleLease if it is not ours, as after a replay."""
         self._post(f"/attempts/{quote(job.attempt_id, safe='')}/release", {"token": job.token})
 
     def drain(self, on: bool) -> Draining:
-        """Asks the site to give this runner no more work, or to give it work again. Safe to repeat."""
+        """Ask the site to give this runner no more work, or to give it work again. Safe to repeat."""
         answer = self._post("/drain", {"draining": on})
         return Draining(str(_field(answer, "runner")), bool(_field(answer, "draining")), str(_field(answer, "holds")))
 
@@ -154,7 +157,7 @@ class SiteClient:
         self._post(f"/attempts/{quote(job.attempt_id, safe='')}/events", body)
 
     def report(self, report: Report) -> bool:
-        """Hands in a report; False when the site had it already. Safe to repeat."""
+        """Hand in a report; False if the site had it already. Safe to repeat."""
         text = dump(report).encode()
         if len(text) > MAX_REPORT_BYTES:
             raise SiteRefused(f"the report has {len(text)} bytes, at most {MAX_REPORT_BYTES}", status=413)

@@ -1,8 +1,8 @@
-"""Hears the queue "gpu.<hardware>": a dramatiq worker inside this process, with one thread and prefetch 1.
+"""Listener on the queue "gpu.<hardware>": a dramatiq worker inside this process, with one thread and prefetch 1.
 
-A message carries no truth, it only says that there may be work. It is kept until the runner has found the site empty,
-so that a busy runner does not swallow the bell of an idle one, and is then dropped: no retries, no time limit, no
-middleware. A broker that goes away is waited for, in the background.
+A message carries no truth, only the hint that there may be work. It is kept until the runner has found the site empty,
+so that a busy runner does not swallow the bell of an idle runner, and is then dropped: no retries, no time limit,
+no middleware. After the loss of a broker, the worker waits for it in the background.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from runner.log import get_logger
 log = get_logger(__name__)
 
 BROKER_TIMEOUT_S: Final = 5.0
-HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a runner silent for so long is dead: its messages go to others
-MAINTENANCE_CHANCE: Final = 1_000_000  # in a million: look for the dead at every command
+HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a runner silent for this long is dead: its messages go to other runners
+MAINTENANCE_CHANCE: Final = 1_000_000  # in a million: check for dead runners at every command
 WORKER_TIMEOUT_MS: Final = 50  # longest pause between two looks at an empty queue
 SHUTDOWN_MS: Final = 5_000
 
 
 @contextmanager
 def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Iterator[None]:
-    """Calls `answer` in a thread of its own for every bell, one after the other."""
+    """Call `answer` in a separate thread for every bell, one after another."""
     worker = _worker(broker_url, f"gpu.{hardware}", answer)
     worker.start()
     log.info("listening", queue=f"gpu.{hardware}")
@@ -50,5 +50,5 @@ def _worker(broker_url: str, queue: str, answer: Callable[[], None]) -> dramatiq
         answer()
 
     worker = dramatiq.Worker(broker, queues={queue}, worker_timeout=WORKER_TIMEOUT_MS, worker_threads=1)
-    worker.queue_prefetch = 1  # the environment variable for it is only read when dramatiq is first imported
+    worker.queue_prefetch = 1  # dramatiq reads the environment variable for it only at its first import
     return worker

@@ -1,7 +1,7 @@
-"""Sends an attempt's events to the site in small batches, in order, while the judge works.
+"""Feed of an attempt's events to the site in small batches, in order, while the judge works.
 
-Events are for watchers; no verdict rests on them. So nothing waits for them: where the site is slow or away they queue
-up to a limit, the oldest progress is dropped first, and states always stay.
+Events are for watchers; no verdict rests on them, and no step waits for them. If the site is slow or away they queue up
+to a limit: the oldest progress is dropped first, and states always stay.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from runner.wire import MAX_EVENTS_PER_CALL, Event, Job
 
 log = get_logger(__name__)
 
-BATCH_S: Final = 0.25  # seconds in which events are gathered into one call
+BATCH_S: Final = 0.25  # seconds in which events are gathered into a call
 MAX_WAITING: Final = 1_000  # events
 
 
 class EventFeed:
-    """A context in which `add` hands events over; leaving it sends what is left, once."""
+    """Context in which `add` hands events over; leaving it sends the remaining events, once."""
 
     def __init__(self, client: SiteClient, job: Job, lease: Lease) -> None:
         self._client = client
@@ -63,7 +63,7 @@ class EventFeed:
         while not self._lease.lost:
             self._news.wait()
             self._news.clear()
-            self._closing.wait(BATCH_S)  # gather, unless we are leaving
+            self._closing.wait(BATCH_S)  # gather, unless the context ends
             last_call = self._closing.is_set()
             try:
                 while batch := self._next_batch():

@@ -1,14 +1,14 @@
-"""The judge as a process: prepared ahead, then a Job goes in on stdin, events and one Report come out on stdout.
+"""Handle of the judge process: prepared ahead, it takes a Job on stdin and prints events and one Report on stdout.
 
-    {"ready": {"fingerprint": {…}, "epoch": "…"}}    once, when everything that needs no job is done; then it waits for
-                                                    stdin. It says which host and timing epoch it judges in
+    {"ready": {"fingerprint": {…}, "epoch": "…"}}    once, when all work that needs no job is done; then it waits for
+                                                    stdin. Names the host and the timing epoch that it judges in
     {"event": …}                                     while it judges
-    {"report": …}                                    once; what follows is clearing away
+    {"report": …}                                    once; only clearing away follows
 
-The process gets a scrubbed environment, a session of its own, wall-clock limits, limits on what it may say, and dies
-with us (runner/daemon/die_with_parent.py). What it says is parsed into the wire's types or refused. `prepare` and
-`run` return what they promise, or raise JudgeFault (it did not do its part) or JudgeStopped (we ended it); when they
-have raised, and when `finish` has returned, the process and its children are gone.
+The process gets a scrubbed environment, a session of its own, wall-clock limits, limits on its output, and dies with us
+(runner/daemon/die_with_parent.py). Its output is parsed into the wire's types or refused. `prepare` and `run` return
+the documented result, or raise JudgeFault (the judge failed) or JudgeStopped (we ended it); when they have raised, and
+when `finish` has returned, the process and its children are gone.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ MAX_STDERR_BYTES: Final = 4_000_000  # forwarded to our log; the rest is read an
 LOG_LINE_CHARS: Final = 2_000
 TAIL_LINES: Final = 40
 READ_BYTES: Final = 1 << 16
-TICK_S: Final = 0.5  # how often limits are looked at while the judge is silent
+TICK_S: Final = 0.5  # interval of the checks of limits while the judge is silent
 CLEAR_LIMIT_S: Final = 30.0  # from the report to the end of the process
 
 OUT_OF_TIME: Final = "out_of_time"
 CLEAN_EXITS: Final = (0, 128 + signal.SIGTERM, STALE_EXIT)  # its containers are removed
 
-# A judge gets SIGKILL when the thread that started it ends: this one ends with the whole process only.
+# A judge gets SIGKILL when the thread that started it ends: this thread ends with the whole process only.
 _SPAWNER: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
 
 @dataclass(frozen=True)
 class Host:
-    """What a judge says of the host that it judges on, for the site."""
+    """Host that a judge judges on, as it describes it for the site."""
 
     fingerprint: dict[str, str | int]
     epoch: str
 
     @classmethod
     def from_json(cls, data: object) -> Host:
-        """Raises WireError."""
+        """Parse the judge's description. Raises WireError."""
         if not isinstance(data, dict) or data.keys() != {"fingerprint", "epoch"}:
             raise WireError("ready", "expected a fingerprint and an epoch")
         fingerprint, epoch = data["fingerprint"], data["epoch"]
@@ -68,7 +68,8 @@ class Host:
 
 
 class JudgeProcess:
-    """One judge: `prepare`, `run` one job, `finish`. `stop` may be called from any thread, before, during and after."""
+    """Judge process: `prepare`, `run` a job, `finish`. `stop` may be called from any thread, before, during and
+    after."""
 
     def __init__(self, command: Sequence[str], environment: dict[str, str], *, limit_s: float, grace_s: float) -> None:
         self._command = (sys.executable, "-m", "runner.daemon.die_with_parent", str(os.getpid()), *command)
@@ -80,36 +81,36 @@ class JudgeProcess:
         self._output = _Output()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = ""
-        self._in_peace = True  # nothing that it did, and no way in which it ended, may have left containers behind
+        self._in_peace = True  # neither its acts nor its end can have left containers behind
         self._kill_at = float("inf")
 
     @property
     def waiting(self) -> bool:
-        """Is it prepared, alive and without a job?"""
+        """Whether it is prepared, alive and without a job."""
         with self._guard:
             return self._process is not None and self._output.waiting and not self._has_ended(self._process)
 
     @property
     def host(self) -> Host:
-        """Of a judge that is prepared."""
+        """Host of a prepared judge."""
         assert self._output.host is not None
         return self._output.host
 
     def stop(self, why: str) -> None:
-        """Asks the judge to end now; it is killed after the grace."""
+        """Ask the judge to end now; it is killed after the grace."""
         with self._guard:
             self._stopped = self._stopped or why
         self._terminate()
 
     def prepare(self, limit_s: float) -> None:
-        """Starts it; returns when it waits for its job."""
+        """Start the judge; returns when it waits for its job."""
         self._start()
         self._follow_or_end(lambda: self._output.waiting, limit_s)
 
     def run(self, job: Job, on_event: Callable[[Event], None], within_s: float = float("inf")) -> Report:
-        """Hands over the job; returns with the report, while the judge is still clearing away.
+        """Hand over the job; returns with the report, while the judge is still clearing away.
 
-        `within_s`: the time that the site leaves for it. Raises JudgeFault `out_of_time` where that is over first.
+        `within_s`: the time that the site leaves for it. Raises JudgeFault `out_of_time` if that is over first.
         """
         self._output.expect(job, on_event)
         self._feed(dump(job).encode())
@@ -120,7 +121,7 @@ class JudgeProcess:
         return self._output.report
 
     def finish(self) -> bool:
-        """Waits for its end, where it has not come yet. False where it left no peace: containers may be left."""
+        """Wait for the judge's end, if it has not ended yet. Returns False if containers may be left."""
         if self._process is not None:
             try:
                 self._follow(lambda: False, min(CLEAR_LIMIT_S, self._limit_s))
@@ -131,7 +132,7 @@ class JudgeProcess:
         return self._in_peace
 
     def _follow_or_end(self, enough: Callable[[], bool], limit_s: float, too_late: str = "judge_hung") -> None:
-        """`enough` is true when this returns; when it raises, the judge is gone."""
+        """Follow the judge until `enough` is true. When this raises, the judge is gone."""
         try:
             self._follow(enough, limit_s, too_late)
         except JudgeFault:
@@ -183,7 +184,7 @@ class JudgeProcess:
         return read
 
     def _feed(self, data: bytes) -> None:
-        """Into its stdin as fast as it reads, then the end of the file."""
+        """Write to its stdin as fast as it reads, then end the file."""
         assert self._process is not None
         assert self._process.stdin is not None
         left = memoryview(data)
@@ -192,7 +193,7 @@ class JudgeProcess:
             nonlocal left
             try:
                 left = left[os.write(pipe.fileno(), left[:READ_BYTES]) :]
-            except BrokenPipeError:  # it will have to explain that by a report or its exit code
+            except BrokenPipeError:  # its report or exit code must explain that
                 left = left[:0]
             if not left:
                 self._selector.unregister(pipe)
@@ -202,7 +203,7 @@ class JudgeProcess:
         self._selector.register(self._process.stdin, selectors.EVENT_WRITE, write)
 
     def _follow(self, enough: Callable[[], bool], limit_s: float, too_late: str = "judge_hung") -> None:
-        """Until `enough`, or until the judge has ended. Limits are checked at least every TICK_S."""
+        """Follow the judge until `enough`, or until it has ended. Limits are checked at least every TICK_S."""
         process = self._process
         assert process is not None
         deadline = time.monotonic() + limit_s
@@ -220,11 +221,12 @@ class JudgeProcess:
 
     @staticmethod
     def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-        """Without reaping: while the zombie is there, its process group cannot be somebody else's."""
+        """Return whether the process has ended, without reaping: while the zombie exists, its process group stays its
+        own."""
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def _end(self) -> int:
-        """Kills whatever is left of the session and reaps the judge.
+        """Kill the rest of the session and reap the judge.
 
         A judge that merely fell silent (closed its output) gets the grace to end by itself: it may be cleaning up.
         """
@@ -253,13 +255,13 @@ class JudgeProcess:
             self._signal(signal.SIGTERM)
 
     def _signal(self, number: signal.Signals) -> None:
-        """To the judge and its children. Only under the guard: the group is ours until the judge is reaped."""
+        """Signal the judge and its children. Only under the guard: the group is ours until the judge is reaped."""
         if self._process is not None:
             os.killpg(self._process.pid, number)
 
 
 class _Output:
-    """What the judge said, parsed and bounded."""
+    """Output of the judge, parsed and bounded."""
 
     def __init__(self) -> None:
         self.report: Report | None = None
@@ -282,7 +284,7 @@ class _Output:
         return self._job.attempt_id if self._job else ""
 
     def expect(self, job: Job, on_event: Callable[[Event], None]) -> None:
-        """From now on events and one report of this job may come, and nothing before."""
+        """Accept events and one report of this job from now on; earlier output is refused."""
         self._job = job
         self._on_event = on_event
 

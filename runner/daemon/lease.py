@@ -1,8 +1,8 @@
-"""Keeps the lease of one attempt alive, and says at once when it is lost.
+"""Renewal of an attempt's lease, with immediate notice of its loss.
 
-Lost means that the site said so: 409 stale, a cancel flag, or a refusal. A site that cannot be reached has said
-nothing: the judge goes on, since without the site there is no other work to fetch, and the fencing token makes late
-numbers harmless (they are refused, or the attempt was still ours).
+A lease is lost if the site ends it: 409 stale, a cancel flag, or a refusal. If the site cannot be reached, the judge
+goes on, since without the site there is no other work to fetch, and the fencing token makes late numbers harmless
+(they are refused, or the attempt was still ours).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = get_logger(__name__)
 
 
 class Lease:
-    """A context in which one attempt is ours. `on_lost(why)` is called once, from whichever thread learnt it."""
+    """Context in which an attempt is ours. `on_lost(why)` is called once, from the thread that detects the loss."""
 
     def __init__(self, client: SiteClient, job: Job, *, renew_s: float, on_lost: Callable[[str], None]) -> None:
         self._client = client
@@ -34,7 +34,7 @@ class Lease:
 
     @property
     def lost(self) -> str:
-        """Why it is lost, or "" while it is ours."""
+        """Why the lease is lost, or "" while it is ours."""
         return self._why
 
     def lose(self, why: str) -> None:
@@ -46,7 +46,7 @@ class Lease:
         self._on_lost(why)
 
     def wait(self, seconds: float) -> bool:
-        """Sleeps; True as soon as the lease is lost."""
+        """Sleep. Returns True as soon as the lease is lost."""
         return self._over.wait(seconds)
 
     def __enter__(self) -> Lease:

@@ -1,9 +1,10 @@
-"""A device that a daemon keeps and lends to a command for one job.
+"""Loan of a device that a daemon keeps to a command, for one job.
 
-Three files of a device in RUNNER_LOCKS, all held by flock, which the kernel frees when the holder dies in any way:
-`….lock` whoever prepares or judges on the device; `….runner` the daemon for as long as it lives, so that there is one;
-`….ask` shared by all commands that want the device or have it. An idle daemon that sees the last one held puts its
-waiting judge away and leaves the device alone until nobody asks any more. A busy one does so after its attempt.
+Each device has three files in RUNNER_LOCKS, all held by flock, which the kernel frees when the holder dies in any way.
+`….lock` is held by the process that prepares or judges on the device; `….runner` by the daemon as long as it lives,
+which allows a single daemon; `….ask` is shared by all commands that want the device or have it. An idle daemon that
+sees `.ask` held puts its waiting judge away and leaves the device alone until no command asks any more. A busy daemon
+does the same after its attempt.
 """
 
 from __future__ import annotations
@@ -22,21 +23,22 @@ from runner.host.accelerators import Device, DeviceLock, open_shared
 from sandbox.protocol import clean_text
 
 TICK_S: Final = 0.2
-LEND_S: Final = 45.0  # an idle daemon needs so long at most to put its judge away
-COME_BACK_S: Final = 3.0  # a command that judges one sample after the other asks again at once
+LEND_S: Final = 45.0  # the most that an idle daemon needs to put its judge away
+COME_BACK_S: Final = 3.0  # a command that judges samples in turn asks again at once
 NOTE_BYTES: Final = 200
 IDLE: Final = "a runner that waits for work and lends it"
 
 
 class Patience(NamedTuple):
-    """How long a command waits for a busy device. `tell` gets the device's holder and the seconds waited so far."""
+    """How long a command waits for a busy device. `tell` gets the device's holder and the seconds waited."""
 
     limit_s: float = float("inf")
     tell: Callable[[str, float], None] = lambda holder, waited_s: None
 
 
 class Stay:
-    """The daemon's side. `take` and `give` are for one thread at a time; `take` twice is as once."""
+    """The daemon's hold on the device. `take` and `give` are for one thread at a time; a second `take` has no
+    effect."""
 
     def __init__(self, device: Device, folder: Path) -> None:
         self._lock = DeviceLock(device, folder)
@@ -44,7 +46,7 @@ class Stay:
         self._held = False
 
     def take(self, stopping: threading.Event) -> bool:
-        """Wait until nobody asks and the device is free, then hold it. False where the daemon is to stop."""
+        """Wait until no command asks and the device is free, then hold it. Returns False if the daemon is to stop."""
         quiet_since = time.monotonic() - COME_BACK_S
         while not self._held:
             if self.asked():
@@ -65,7 +67,7 @@ class Stay:
             self._lock.__exit__(None, None, None)
 
     def asked(self) -> bool:
-        """Does a command ask for the device, or have it?"""
+        """Return whether a command asks for the device, or has it."""
         descriptor = open_shared(self._ask)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,7 +78,7 @@ class Stay:
         return False
 
     def note(self, text: str) -> None:
-        """For those who wait: what the device is held for."""
+        """Write the purpose of the hold for waiting commands."""
         if self._held:
             note(self._lock.path, text)
 
@@ -114,7 +116,7 @@ def borrowed(device: Device, folder: Path, patience: Patience, purpose: str) -> 
 
 
 def note(path: Path, text: str) -> None:
-    """Write a line into a lock's file for those who wait. The file may be another user's: then there is none."""
+    """Write a line into a lock's file for waiting commands. If the file is another user's, there is no line."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "wb") as file:

@@ -1,8 +1,8 @@
 """Reports on disk: written before they are sent, removed once the site has them, sent again after a restart.
 
 Owns RUNNER_STATE: `id` (names this runner's containers), `spool/*.json` (waiting), `aside/*` (damaged or refused, for
-an operator to look at). A file appears under its final name only when it is whole on disk. Nobody else writes here,
-and the folder is readable by its owner alone, since reports hold competitors' logs.
+an operator to look at). A file appears under its final name only when it is whole on disk. No other process writes
+here, and the folder is readable by its owner alone, since reports hold competitors' logs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _SAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True)
 class Spooled:
-    """A report that lies on disk."""
+    """Report on disk."""
 
     path: Path
     report: Report
 
 
 class Spool:
-    """The folder of reports that wait. One runner process owns it."""
+    """Folder of waiting reports. One runner process owns it."""
 
     def __init__(self, state: Path, limit_bytes: int) -> None:
         self._waiting = state / "spool"
@@ -41,7 +41,7 @@ class Spool:
             for folder in (state, self._waiting, self._aside):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.runner_id = _identify(state / "id")
-            for scrap in self._waiting.glob("*.tmp"):  # half-written when a runner died: never promised to anyone
+            for scrap in self._waiting.glob("*.tmp"):  # half-written when a runner died: not promised yet
                 scrap.unlink()
         except OSError as error:
             raise ConfigError(
@@ -49,7 +49,7 @@ class Spool:
             ) from None
 
     def put(self, report: Report) -> Spooled:
-        """Writes a report so that a crash after this call does not lose it."""
+        """Write a report, which survives a crash after this call."""
         name = f"{_SAFE.sub('_', report.attempt_id)}.{report.token}.json"
         path = self._waiting / name
         write_durably(path, dump(report).encode())
@@ -57,7 +57,7 @@ class Spool:
         return Spooled(path, report)
 
     def waiting(self) -> list[Spooled]:
-        """What a former run left behind, oldest first. What cannot be read is set aside, not deleted."""
+        """Return the reports of a former run, oldest first. Unreadable files are set aside, not deleted."""
         found = []
         for path in sorted(self._waiting.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
             try:
@@ -67,11 +67,11 @@ class Spool:
         return found
 
     def sent(self, item: Spooled) -> None:
-        """The site has it, or will never want it."""
+        """Remove a report that the site has, or will never accept."""
         item.path.unlink(missing_ok=True)
 
     def refused(self, item: Spooled) -> None:
-        """The site says that it is wrong: kept for an operator, never sent again."""
+        """Set aside a report that the site refused: kept for an operator, never sent again."""
         self._set_aside(item.path)
 
     def _set_aside(self, path: Path) -> None:
@@ -82,7 +82,7 @@ class Spool:
             old.unlink()
 
     def _make_room(self, spare: Path) -> None:
-        """Drops the oldest over the limit: an attempt whose report is gone is judged again after its lease."""
+        """Drop the oldest reports over the limit: an attempt without a report is judged again after its lease."""
         files = sorted(self._waiting.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
         total = sum(path.stat().st_size for path in files)
         for path in files:
@@ -100,7 +100,7 @@ def _read(path: Path) -> Report:
 
 
 def _identify(path: Path) -> str:
-    """The name under which this runner's containers are found again: made once, kept for ever."""
+    """Return the name that identifies this runner's containers: made once, kept for ever."""
     if path.exists():
         known = path.read_text(encoding="ascii", errors="replace").strip()
         if re.fullmatch(r"[a-z0-9]{1,32}", known):
@@ -111,7 +111,7 @@ def _identify(path: Path) -> str:
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Whole or not at all, also after power loss: write beside, fsync, rename, fsync the folder."""
+    """Write a file whole or not at all, also after power loss: write beside, fsync, rename, fsync the folder."""
     scrap = path.with_name(path.name + ".tmp")
     descriptor = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -1,12 +1,11 @@
-"""The daemon: hears the doorbell, claims the next attempt over HTTP, has it judged, reports, until there is none left.
+"""The daemon: hears the doorbell, claims the next attempt over HTTP, has it judged, reports, until none is left.
 
-A claim happens when the bell rings (runner/daemon/doorbell.py), at the start, and every RUNNER_POLL_S, so a lost
-broker costs time and nothing else. It claims only with a judge that is prepared and waits
-(runner/daemon/judge_handle.py): a host that cannot judge takes no work, and no work waits for containers. Always true:
-one attempt at a time, under a lease; a report is on disk before it is sent; nothing is reported for a lease that is
-lost; nothing is prepared or claimed before the last judge is gone; nothing is claimed while the device is lent to a
-command (runner/daemon/loan.py) or set aside (runner/daemon/canary.py); whatever one attempt does, the next is judged
-as if nothing had happened.
+It claims when the bell rings (runner/daemon/doorbell.py), at the start, and every RUNNER_POLL_S: a lost broker costs
+only time. It claims only with a judge that is prepared and waits (runner/daemon/judge_handle.py): a host that cannot
+judge takes no work, and no work waits for containers. Always true: one attempt at a time, under a lease; a report is on
+disk before it is sent; there is no report for a lost lease; there is no preparation and no claim before the last judge
+is gone, and no claim while the device is lent to a command (runner/daemon/loan.py) or set aside
+(runner/daemon/canary.py); an attempt has no effect on the judging of the next.
 """
 
 from __future__ import annotations
@@ -54,11 +53,11 @@ REPORT_PATIENCE_S: Final = 600.0  # how long a finished attempt holds its device
 DEVICE_PATIENCE_S: Final = 15.0  # a predecessor may still be ending
 FAULT_PAUSE_CAP_S: Final = 60.0  # between attempts of a judge that keeps failing: a broken host must not eat the queue
 PREPARE_LIMIT_S: Final = 180.0  # from the start of a judge until it waits for a job
-IDLE_TICK_S: Final = 1.0  # how often an idle daemon looks whether its judge still waits
+IDLE_TICK_S: Final = 1.0  # interval at which an idle daemon checks that its judge still waits
 REAP_LIMIT_S: Final = 60.0
 NOT_THE_HOSTS: Final = ("problem", OUT_OF_TIME)  # an organiser's broken or too slow problem: no reason to slow down
 HAND_IN_S: Final = 20.0  # before the site's deadline the judge is ended: it clears away, and its report travels
-RELEASE_PATIENCE_S: Final = 5.0  # a daemon that ends asks the site for so long to take its attempt back
+RELEASE_PATIENCE_S: Final = 5.0  # how long an ending daemon asks the site to take its attempt back
 
 EPOCH_REMEDY: Final = (
     "the site gives this runner tests, and timed work only of contests that pin this epoch, until an administrator "
@@ -75,7 +74,7 @@ FAULT_MESSAGE: Final = (
 
 
 class Daemon:
-    """One runner: one device, one site, one attempt at a time."""
+    """Runner of a device for a site, with one attempt at a time."""
 
     def __init__(self, settings: DaemonSettings, client: SiteClient, spool: Spool) -> None:
         self._settings = settings
@@ -88,32 +87,32 @@ class Daemon:
         self._stay = Stay(Device(settings.runner_hardware, index), settings.runner_locks)
         self._judge: JudgeProcess | None = None
         self._host: Host | None = None  # as the site knows it
-        self._has_job = False  # or may be about to: it asks for one
+        self._has_job = False  # or may be about to: it asks for a job
         self._renew_s = 15.0
         self._faults = 0
         self._no_canary_before = 0.0
-        self._owes_hello = False  # the site gives a device that was set aside no work until it hears of it again
+        self._owes_hello = False  # the site gives a device that was set aside no work until the next hello
 
     def wind_down(self) -> None:
-        """Ends the daemon once the attempt that it judges is reported; nothing more is claimed."""
+        """End the daemon once the attempt that it judges is reported; it claims no more."""
         self._stopping.set()
         if not self._has_job:
             self._stop_judge("shutdown")
 
     def stop(self) -> None:
-        """Ends the daemon soon: the judge is stopped, and its attempt is handed back to the site."""
+        """End the daemon soon: the judge is stopped, and its attempt is handed back to the site."""
         self._stopping.set()
         self._stop_judge("shutdown")
 
     def close(self) -> None:
-        """Sends the judge that waits for a job away, and waits until it is gone."""
+        """Send the judge that waits for a job away, and wait until it is gone."""
         with self._one_at_a_time:
             self._stop_judge("shutdown")
             self._clear_away()
             self._stay.give()
 
     def run(self) -> None:
-        """Works until stopped. Raises RunnerError where there is no point in going on (a wrong token, say)."""
+        """Work until stopped. Raises RunnerError if further work is pointless (a wrong token, for example)."""
         self._reap()
         try:
             if not self._greet():
@@ -127,7 +126,7 @@ class Daemon:
             self.close()
 
     def judge_until_idle(self) -> None:
-        """Judges until the site has nothing more. Returns at once when stopping, waits while another thread judges."""
+        """Judge until the site has no more work. Returns at once when stopping, waits while another thread judges."""
         with self._one_at_a_time:
             failures = unprepared = 0
             while not self._stopping.is_set():
@@ -166,7 +165,7 @@ class Daemon:
                 self._work_on(job)
 
     def _lend(self) -> None:
-        """Leave the device to a command that asks for it; `_prepared` takes it back when nobody asks any more."""
+        """Leave the device to a command that asks for it; `_prepared` takes it back when no command asks any more."""
         if self._stay.asked():
             log.info("device_lent")
             self._stop_judge("lent")
@@ -174,7 +173,8 @@ class Daemon:
             self._stay.give()
 
     def _is_fit(self) -> bool:
-        """May this device judge? While one that was set aside has to show it, canaries run once every RUNNER_POLL_S."""
+        """Return whether this device may judge. While a device that was set aside must prove it, canaries run once
+        every RUNNER_POLL_S."""
         why = canary.pending(self._settings.runner_state)
         if not why:
             return True
@@ -191,7 +191,7 @@ class Daemon:
         return found.ok
 
     def _judge_canary(self, job: Job) -> Report | None:
-        """Raises JudgeFault."""
+        """Judge a canary. Raises JudgeFault."""
         try:
             return self._prepared().run(job, lambda event: None)
         except JudgeStopped:
@@ -200,7 +200,7 @@ class Daemon:
             self._clear_away()
 
     def _idle(self) -> None:
-        """Until it is time to claim, to prepare again (a judge may end while it waits), or to lend the device."""
+        """Wait until it is time to claim, to prepare again (a judge may end while it waits), or to lend the device."""
         until = time.monotonic() + self._settings.runner_poll_s
         while (left_s := until - time.monotonic()) > 0 and not self._stopping.wait(min(IDLE_TICK_S, left_s)):
             judge = self._judge
@@ -208,7 +208,7 @@ class Daemon:
                 return
 
     def _prepared(self) -> JudgeProcess:
-        """A judge that waits for a job: the one that does, or a new one. Raises JudgeFault, JudgeStopped."""
+        """Return a judge that waits for a job: the current judge, or a new judge. Raises JudgeFault, JudgeStopped."""
         if self._judge is not None and self._judge.waiting:
             return self._judge
         self._clear_away()
@@ -221,7 +221,7 @@ class Daemon:
             limit_s=self._settings.runner_judge_limit_s,
             grace_s=self._settings.runner_judge_grace_s,
         )
-        if self._stopping.is_set():  # told so before there was a judge to be stopped
+        if self._stopping.is_set():  # stopped before there was a judge
             judge.stop("shutdown")
         try:
             judge.prepare(PREPARE_LIMIT_S)
@@ -236,13 +236,13 @@ class Daemon:
             judge.stop(why)
 
     def _clear_away(self) -> None:
-        """When this returns, the last judge and its containers are gone."""
+        """End the last judge and remove its containers."""
         if self._judge is not None and not self._judge.finish():
             self._reap()
         self._judge = None
 
     def _greet(self) -> bool:
-        """Says hello once a judge is prepared, which alone knows the epoch; False when stopping."""
+        """Send hello once a judge is prepared, which alone knows the epoch. Returns False when stopping."""
         failures = 0
         while not self._stopping.is_set():
             try:
@@ -258,7 +258,7 @@ class Daemon:
         return False
 
     def _hello(self) -> None:
-        """One try. Raises SiteUnreachable, Unauthorised, SiteRefused; JudgeFault, JudgeStopped."""
+        """Send hello once. Raises SiteUnreachable, Unauthorised, SiteRefused; JudgeFault, JudgeStopped."""
         hardware, host = self._settings.runner_hardware, self._prepared().host
         welcome = self._client.hello(hardware, host.fingerprint, host.epoch)
         self._host, self._renew_s, self._owes_hello = host, welcome.renew_s, False
@@ -271,7 +271,7 @@ class Daemon:
         return self._stopping.wait(pause_s)
 
     def _work_on(self, job: Job) -> None:
-        """One attempt, from claim to report. Whatever goes wrong here must not end the loop."""
+        """Judge an attempt, from claim to report. No error here may end the loop."""
         log.info("claimed", attempt=job.attempt_id, mode=job.mode)
         self._stay.note(f"a runner that judges attempt {job.attempt_id}")
         started_at = time.monotonic()
@@ -289,20 +289,20 @@ class Daemon:
             self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0 ** (self._faults - 1)))
 
     def _judge_and_report(self, job: Job) -> bool:
-        """Answers whether this host (not the submission) is to blame for how it ended."""
+        """Return whether this host (not the submission) is to blame for the end."""
         with Lease(self._client, job, renew_s=self._renew_s, on_lost=self._stop_judge) as lease:
             report = self._run_judge(job, lease)
             if report is None:
-                if not lease.lost:  # then it was us who stopped the judge
+                if not lease.lost:  # otherwise we stopped the judge
                     self._release(job, lease)
                 return False
-            if report.set_aside:  # noted before anybody hears of it, so that a crash does not forget it
+            if report.set_aside:  # noted before the report is sent, to survive a crash
                 canary.set_aside(self._settings.runner_state, report.set_aside)
             self._deliver(self._spool.put(report), lease)
         return report.outcome == "infra_error" and report.reason not in NOT_THE_HOSTS
 
     def _release(self, job: Job, lease: Lease) -> None:
-        """Hands back what was begun. Where that fails, the lease runs out, and the site counts a loss."""
+        """Hand back an unfinished attempt. If that fails, the lease runs out, and the site counts a loss."""
         try:
             persist(lambda: self._client.release(job), lease.wait, RELEASE_PATIENCE_S)
             log.info("released", attempt=job.attempt_id)
@@ -310,7 +310,8 @@ class Daemon:
             log.warning("not_released", attempt=job.attempt_id, error=str(error))
 
     def _run_judge(self, job: Job, lease: Lease) -> Report | None:
-        """The judge's report, or ours about a judge that failed; None where the attempt is no longer ours to report.
+        """Return the judge's report, or ours about a judge that failed; None if the attempt is no longer ours to
+        report.
 
         With the report the judge is not gone yet: `_clear_away` waits for that.
         """
@@ -319,7 +320,7 @@ class Daemon:
             with EventFeed(self._client, job, lease) as feed:
                 try:
                     return self._prepared().run(job, feed.add, ends_at - time.monotonic())
-                except JudgeStale:  # it went while we claimed
+                except JudgeStale:  # it ended during the claim
                     judge = self._prepared()
                     if lease.lost:
                         raise JudgeStopped(lease.lost) from None
@@ -334,7 +335,7 @@ class Daemon:
             return _fault_report(job.attempt_id, job.token, fault.reason)
 
     def _deliver(self, item: Spooled, lease: Lease) -> None:
-        """Sends while the lease is ours; what cannot be sent now stays in the spool."""
+        """Send while the lease is ours; an unsent report stays in the spool."""
         try:
             persist(
                 lambda: self._hand_in(item),
@@ -345,12 +346,12 @@ class Daemon:
             log.warning("report_kept", attempt=item.report.attempt_id, error=str(error))
 
     def _send_leftovers(self) -> None:
-        """Reports of a former run, or of a time when the site was away. Raises SiteUnreachable."""
+        """Send reports of a former run, or of a time when the site was away. Raises SiteUnreachable."""
         for item in self._spool.waiting():
             self._hand_in(item)
 
     def _hand_in(self, item: Spooled) -> None:
-        """One try. Removes the report once it is settled; raises SiteUnreachable while it is not."""
+        """Send a report once. Removes it if it is settled; raises SiteUnreachable if not."""
         report = item.report
         try:
             recorded = self._client.report(report)
@@ -367,12 +368,13 @@ class Daemon:
             self._own_up(report)
 
     def _own_up(self, refused: Report) -> None:
-        """Ends an attempt whose report the site will not take, so that nobody waits for its lease."""
+        """End an attempt whose report the site refuses, to spare the wait for its lease."""
         if refused.reason != "report_refused":
             self._hand_in(self._spool.put(_fault_report(refused.attempt_id, refused.token, "report_refused")))
 
     def _reap(self) -> None:
-        """Removes containers that a judge of this runner left behind. A failure is the operator's, and ends nothing."""
+        """Remove containers that a judge of this runner left behind. A failure is the operator's; the daemon goes
+        on."""
         command = [*self._settings.runner_judge_command, "--reap"]
         try:
             done = subprocess.run(
@@ -391,7 +393,7 @@ def _fault_report(attempt_id: str, token: int, reason: str) -> Report:
 
 
 def main() -> int:
-    """`runner work`, until a signal. Exit code: 0 when told to end, 2 when it cannot work at all."""
+    """`runner work`, until a signal. Exit code: 0 after a signal, 2 when it cannot work at all."""
     signals = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(
         signal.SIG_BLOCK, signals
@@ -409,7 +411,7 @@ def main() -> int:
 
 @contextmanager
 def _hold(device: Device, folder: Path, signals: set[signal.Signals]) -> Iterator[None]:
-    """Be the device's only daemon, waiting a little for a predecessor that is ending. Raises DeviceBusy."""
+    """Be the device's only daemon, after a short wait for a predecessor that is ending. Raises DeviceBusy."""
     give_up_at = time.monotonic() + DEVICE_PATIENCE_S
     with ExitStack() as held:
         while True:
@@ -423,9 +425,9 @@ def _hold(device: Device, folder: Path, signals: set[signal.Signals]) -> Iterato
 
 
 def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
-    """Runs the daemon in a thread of its own, so that this one is free to wait for signals.
+    """Run the daemon in a separate thread; this thread waits for signals.
 
-    SIGTERM: the attempt at hand is finished, or handed back after RUNNER_DRAIN_S. SIGINT, or a second SIGTERM: it is
+    SIGTERM: the current attempt is finished, or handed back after RUNNER_DRAIN_S. SIGINT, or a second SIGTERM: it is
     handed back at once.
     """
     client = client_of(settings)

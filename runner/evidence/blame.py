@@ -42,7 +42,7 @@ def rule_block(
 
 
 def breaks(ruling: Ruling) -> bool:
-    """Return whether the device broke, so that the block says nothing about anybody's code."""
+    """Return whether the device broke. The block is then no evidence about any code."""
     return ruling.action == SET_ASIDE and throttle.is_broken(ruling.reason)
 
 
@@ -52,7 +52,7 @@ def guest_after(guest: str, side: str, calls: int = 1) -> str:
 
 
 def probe_limit_ns(idle: Sequence[Sample], before: Sequence[Sample] = ()) -> float:
-    """Return the duration above which an idle probe met other work, in ns; 0 where there is no probe.
+    """Return the duration above which an idle probe met foreign work, in ns; 0 where there is no probe.
 
     `before` holds calls from before there was a submission: work left on the device slows the probes of idle calls too.
     """

@@ -1,4 +1,5 @@
-"""What one host's device can do: engines, rates, and the ceilings that `runner bench` found. Pure values, and JSON."""
+"""Capabilities of a host's device: engines, rates, and the ceilings that `runner bench` measures. Pure values, and
+JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from problems.arithmetic import LimitError
 from problems.fields import Fields, as_bool, as_mapping, as_number, as_text, as_whole
 from runner.evidence import datasheet
 
-MEASURED_MARGIN: Final = 4.0  # hard ceiling over the measured one, where no maker's figure is known: see limits.py
+MEASURED_MARGIN: Final = 4.0  # hard ceiling over the measured one, if no maker's figure is known: speed_of_light.py
 UNKNOWN_CACHE_BYTES: Final = 256 << 20  # of a GPU that the table does not know: larger than any
 
 # Engine → significant bits of the numbers that it multiplies. `_tc`: tensor cores; on a cpu the dot-product
@@ -34,7 +35,7 @@ MAX_HOW_CHARS: Final = 500
 
 
 def engine(name: str, where: str) -> str:
-    """The engine that an author's name for it means. Raises LimitError."""
+    """Return the engine that an author's name for it means. Raises LimitError."""
     known = ALIASES.get(name, name)
     if known not in ENGINES:
         raise LimitError(where, f"{name} is no engine; known are {', '.join(ENGINES)}")
@@ -43,7 +44,7 @@ def engine(name: str, where: str) -> str:
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes and operations per second. None, or an engine that is missing: not known, and so no bound."""
+    """Bytes and operations per second. None, or a missing engine, means unknown, and so gives no bound."""
 
     memory_bytes_per_s: float | None = None
     cache_bytes_per_s: float | None = None
@@ -70,11 +71,12 @@ class Ceilings:
     """Rates per second; copying counts both directions. `flops` by engine, on random data and on zeros.
 
     `swept`: the judge sweeps the cache before each call. `cache_bytes`: the cache that it sweeps, else the last level.
-    `hard`: what nothing here can beat, by `source`; limits.py says which. `when`: UTC, ISO 8601. `how`: for a reader.
+    `hard`: the rates that no kernel can beat here, from `source`; see speed_of_light.py. `when`: UTC, ISO 8601. `how`:
+    for a reader.
     """
 
     hardware: str
-    device: str  # as the driver or the kernel names it
+    device: str  # name from the driver or the kernel
     epoch: str = ""
     when: str = ""
     how: str = ""
@@ -91,14 +93,15 @@ class Ceilings:
 
     @property
     def measured(self) -> Rates:
-        """The best that our kernels reached; arithmetic on zeros, which burns less power, where that was faster."""
+        """Best rates that our kernels reached; arithmetic on zeros, which burns less power, if that was faster."""
         names = self.flops.keys() | self.flops_zeros.keys()
         flops = {name: max(self.flops.get(name, 0.0), self.flops_zeros.get(name, 0.0)) for name in names}
         traffic = [rate for rate in (self.copy_bytes_per_s, self.read_bytes_per_s) if rate]
         return Rates(max(traffic, default=None), self.cache_bytes_per_s, flops)
 
     def with_hard(self, max_mhz: int = 0) -> Ceilings:
-        """The same with its hard ceiling: from the table where it knows the device, else from what was measured."""
+        """Return the ceilings with their hard ceiling: from the table if it knows the device, else from the measured
+        rates."""
         sheet = datasheet.find(self.device) if self.swept else None
         if sheet is not None:
             hard = Rates(sheet.memory_bytes_per_s, None, sheet.flops(max_mhz))
@@ -112,7 +115,7 @@ class Ceilings:
 
     @classmethod
     def from_json(cls, data: object) -> Ceilings:
-        """Raises ProblemError, naming the field, for what is no such thing."""
+        """Parse stored ceilings. Raises ProblemError naming the field."""
         fields = Fields(data, "ceilings", prefix="ceilings.")
         fields.only(frozenset(cls.__dataclass_fields__))
 
@@ -139,7 +142,7 @@ class Ceilings:
 
 
 def unmeasured(hardware: str, device: str, *, epoch: str = "", max_mhz: int = 0) -> Ceilings | None:
-    """Before `runner bench` ran here: a GPU of the table still has its hard ceiling, anything else has none."""
+    """Return the ceilings until `runner bench` runs here: the hard ceiling of a GPU in the table, else None."""
     swept = hardware != "cpu"
     cache = UNKNOWN_CACHE_BYTES if swept else 0
     found = Ceilings(hardware, device, epoch, swept=swept, cache_bytes=cache).with_hard(max_mhz)

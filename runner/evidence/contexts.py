@@ -16,13 +16,13 @@ from typing import Any, Final
 from runner.evidence import stats
 from runner.evidence.certificate import BASELINE
 
-LEAST: Final = 32  # of each side that were queued; fewer compare nothing
+LEAST: Final = 32  # queued calls per side; fewer allow no comparison
 
-# No two contexts were seen to differ by so much: then a side was disturbed, and nothing is known.
-MOST_NS: Final = 2_000.0  # told
+# No two contexts were seen to differ by this much: a side was disturbed, and the offset stays unknown.
+MOST_NS: Final = 2_000.0  # of device times
 MOST_OF_GAP_NS: Final = 3_000.0
-# A standard error of a gap's difference; the largest seen was 190. It lies in all of a case's blocks alike, so that
-# nothing in the job tells how far it strays: a host whose gaps scatter more has no difference to go by.
+# Standard error of a gap's difference; the largest seen was 190. The error is the same in all of a case's blocks, and
+# the job cannot show how far it strays: a host whose gaps scatter more gets no difference.
 MOST_ERROR_NS: Final = 300.0
 GROUPS: Final = 8  # of consecutive calls, each left out once
 
@@ -30,18 +30,19 @@ Sample = Sequence[float]
 
 
 def compare(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
-    """What is told, in ns, of every side but the baseline, as timing's `contexts` has it."""
+    """Return the offset of device times, in ns, of every side but the baseline: the value of timing's `contexts`."""
     return _apart(found, lambda sample: sample[3], MOST_NS)
 
 
 def compare_gaps(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
-    """What lies between the two clocks, as timing's `gaps` has it; of a side whose gaps scatter too much nothing."""
+    """Return the offset of gaps, in ns, of every side but the baseline: the value of timing's `gaps`. A side whose gaps
+    scatter too much is left out."""
     apart = _apart(found, lambda sample: sample[0] - sample[3], MOST_OF_GAP_NS)
     return {name: ns for name, ns in apart.items() if error_ns(found[name], found[BASELINE]) <= MOST_ERROR_NS}
 
 
 def error_ns(theirs: Sequence[Sample], ours: Sequence[Sample]) -> float:
-    """The standard error of the difference, a jackknife over groups."""
+    """Return the standard error of the difference, by a jackknife over groups."""
     without = [_midmean_gap(theirs, left_out) - _midmean_gap(ours, left_out) for left_out in range(GROUPS)]
     mean = sum(without) / GROUPS
     return math.sqrt((GROUPS - 1) / GROUPS * sum((one - mean) ** 2 for one in without))
@@ -61,11 +62,11 @@ def _apart(found: Mapping[str, Sequence[Sample]], value: Callable[[Sample], floa
 
 
 def samples_of(evidence: Mapping[str, Any]) -> list[list[int]]:
-    """All of them, of whatever side."""
+    """Return the samples of all sides."""
     return [sample for samples in (evidence.get("own_calls") or {}).values() for sample in samples]
 
 
 def of_evidence(evidence: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """What a timing's entry says of them."""
+    """Return the offsets as a timing's entry stores them."""
     found = evidence.get("own_calls") or {}
     return {"contexts": compare(found), "gaps": compare_gaps(found)}

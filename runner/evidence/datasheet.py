@@ -1,7 +1,7 @@
-"""What a GPU's makers say it can do at most, for the hard ceilings of limits.py. Pure: a table and a reader of it.
+"""Peak rates of GPUs by their makers, for the hard ceilings of speed_of_light.py. Pure: a table and a reader of it.
 
-Arithmetic is stated as operations per clock and multiprocessor, dense, and multiplied by the highest clock: data
-sheets quote tensor figures at a lower one (an H100's 989 TFLOP/s are 1,830 MHz, its highest clock is 1,980), and a hard
+Arithmetic is stated as operations per clock and multiprocessor, dense, and multiplied by the highest clock. Data sheets
+quote tensor figures at a lower clock (an H100's 989 TFLOP/s are 1,830 MHz, its highest clock is 1,980), and a hard
 ceiling must hold for a cool chip that is not at its power limit. Memory is the data sheet's figure.
 
 Sources, by name: "NVIDIA H100 Tensor Core GPU Architecture" (white paper) and the data sheets "NVIDIA H100 Tensor Core
@@ -21,7 +21,8 @@ MB: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Sheet:
-    """One GPU. `per_clock`: operations (a fused multiply-add is two) a clock and multiprocessor, by engine."""
+    """Peak figures of a GPU. `per_clock`: operations (a fused multiply-add is two) per clock and multiprocessor, by
+    engine."""
 
     name: str
     multiprocessors: int
@@ -31,7 +32,7 @@ class Sheet:
     per_clock: dict[str, int]
 
     def flops(self, max_mhz: int = 0) -> dict[str, float]:
-        """Operations per second by engine, at the table's highest clock or the driver's, whichever is higher."""
+        """Return operations per second by engine, at the table's highest clock or the driver's, whichever is higher."""
         clock = max(self.max_mhz, max_mhz) * 1e6
         return {engine: self.multiprocessors * each * clock for engine, each in self.per_clock.items()}
 
@@ -91,7 +92,7 @@ _BLACKWELL: Final = {
     "fp4_tc": 32768,
 }
 
-# Pattern of the driver's name → sheet; the first that fits. A variant that has no row of its own gets the fastest's.
+# Pattern of the driver's name → sheet; the first match counts. A variant without its own row gets the fastest's.
 _SHEETS: Final = (
     (r"\bB200\b", Sheet("B200", 148, 1980, 8.0e12, 126 * MB, _BLACKWELL)),
     (r"\bH200\b", Sheet("H200", 132, 1980, 4.8e12, 50 * MB, _HOPPER)),
@@ -106,5 +107,5 @@ _SHEETS: Final = (
 
 
 def find(device: str) -> Sheet | None:
-    """The sheet of the GPU that the driver calls `device`; None where the table has none."""
+    """Return the sheet of the GPU that the driver calls `device`; None if the table has none."""
     return next((sheet for pattern, sheet in _SHEETS if re.search(pattern, device)), None)

@@ -1,7 +1,8 @@
-"""A stored evidence as the rules of plausible.py read it: each timed case with its estimates, repeats and bounds. Pure.
+"""Evidence in the form that rules.py reads: each timed case with its estimates, repeats and bounds. Pure.
 
-Times here are the certified ones but for one thing: on the judge's wall clock what the way of a call costs is left in,
-on all sides. A constant that a disturbed machine made too large must not make an honest kernel look impossible.
+Times here are the certified times, with an exception: on the judge's wall clock, the cost of a call without work is not
+subtracted, on all sides. A constant that a disturbed machine made too large must not make an honest kernel look
+impossible.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Evidence = Mapping[str, Any]
 
 
 def blocks_ns(timing: Evidence, evidence: Evidence, side: str) -> list[float]:
-    """Times of this side's valid blocks; see the module's text for what is left in."""
+    """Return the times of this side's valid blocks, in ns; the module's text names the cost that is left in."""
     whole = {**timing, "idle": [[0] * 7]}
     other = CANDIDATE if side == BASELINE else side
     certified = certificate.certify(whole, clock=evidence["clock"], certified=evidence["certified"], side=other)
@@ -31,7 +32,7 @@ def blocks_ns(timing: Evidence, evidence: Evidence, side: str) -> list[float]:
 
 @dataclass(frozen=True)
 class TimedCase:
-    """One timed case, with what the run's limits say about it."""
+    """Timed case with the run's limits for it."""
 
     timing: Evidence
     evidence: Evidence
@@ -54,13 +55,16 @@ class TimedCase:
         return self._estimate(I)
 
     def limit(self, kind: str) -> speed_of_light.Bound | None:
-        """`hard`, `measured` or `legal`."""
+        """Return the bound of this kind (`hard`, `measured` or `legal`), or None."""
         found = self.bounds.get(kind)
         return speed_of_light.Bound(**found) if found else None
 
     def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> list[tuple[float, float]]:
-        """(fresh, again) in ns of this side's repeats. `hot`: those before which the cache was left as it was; `near`:
-        those of an input that was not quite the same."""
+        """Return (fresh, again) in ns of this side's repeats.
+
+        `hot` selects repeats before which the cache was left as it was; `near`, repeats of an input that was slightly
+        changed.
+        """
         found = [repeat for repeat in self.timing["repeats"] if repeat["side"] == side]
         pairs = [
             (self.time_ns(one["fresh"]), self.time_ns(one["again"]))
@@ -70,11 +74,12 @@ class TimedCase:
         return [pair for pair in pairs if min(pair) > 0]
 
     def calls(self, side: str, *, over_baseline: bool = True) -> list[float]:
-        """ln of each call's time, over the baseline's in the same quad: then what slows both down is not in it."""
+        """Return ln of each call's time over the baseline's in the same quad, which cancels slowdowns of both."""
         return [call for block in self.blocks(side, over_baseline=over_baseline) for call in block]
 
     def blocks(self, side: str, *, over_baseline: bool = True) -> list[list[float]]:
-        """The same by block, in the order of the calls: the first one of each came right after a thaw."""
+        """Return the values of `calls` by block, in the order of the calls: each block's first call came right after a
+        thaw."""
         found = []
         for quad in self.timing["quads"]:
             ours = [block for block in quad["blocks"] if block["side"] == BASELINE]
@@ -101,7 +106,7 @@ class TimedCase:
 
 
 class Run:
-    """One evidence, read once."""
+    """Timed cases and ceilings of an evidence."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence

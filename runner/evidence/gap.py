@@ -1,11 +1,11 @@
-"""What the judge's clock saw of a candidate's calls beyond what its events tell. Pure; times in ns.
+"""Comparison of the judge's wall clock with the candidate's device events. Pure; times in ns.
 
 A call's wall time is its device time and a gap: copies, switches between contexts, threads that wake up. The gap has a
 sharp lower edge and a long tail (on an H200: 5 % of the gaps of one case lie within 8 µs, the upper half over 250 µs),
-so two sides are compared near the edge. The baseline's gaps, each added to each of the candidate's told times, say how
-the candidate's wall times should be distributed if what is told is true. `hidden` is by how much a low quantile of the
-true wall times lies above that: positive where told times are too short. No tenant can make a wall time shorter, but by
-what it spares of the gap (SPARED_NS).
+and hence the sides are compared near the edge. The baseline's gaps, each added to each of the candidate's reported
+times, give the distribution that the candidate's wall times should have if the reports are true. `hidden` is by how
+much a low quantile of the true wall times lies above that: positive if reported times are too short. A tenant can
+shorten a wall time only by sparing part of the gap (SPARED_NS).
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from runner.evidence import stats
 
 QUANTILE: Final = 0.05
 LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
-TOLD_POINTS: Final = 16  # the told times are represented by so many of their quantiles
+TOLD_POINTS: Final = 16  # the reported times are represented by this many of their quantiles
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
-# The gaps of two containers with the same code differ by up to that (docs/lab-notebook). Where data take places in
-# turn the harness's own calls, on 3 MB, foretell by how much (contexts.py): what is left is within these limits in 76
-# of 78 cases of 4 MB and more, in 109 of 111 of less, and 0.5 µs beyond them at most. With one place it depends on the
+# The gaps of two containers with the same code differ by up to that (docs/lab-notebook). If data take places in
+# turn, the harness's own calls, on 3 MB, predict by how much (contexts.py): the rest is within these limits in 76 of 78
+# cases of 4 MB and more, in 109 of 111 smaller cases, and 0.5 µs beyond them at most. With one place it depends on the
 # kernel.
-LEAST_SPREAD_NS: Final = 5_000.0  # where threads wake up between the clocks
-LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # where devices do all of it, and data lie in fewer than so many places
+LEAST_SPREAD_NS: Final = 5_000.0  # if threads wake up between the clocks
+LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # if devices do the whole call, and data lie in fewer than MANY_PLACES places
 MANY_PLACES: Final = 8
-LEAST_QUEUED_NS: Final = 1_700.0  # in so many and more; there are copies to be timed, or nothing foretold it
-LEAST_SMALL_NS: Final = 1_500.0  # and by how much the gaps differ is known
-LEAST_COMPARED_NS: Final = 1_000.0  # and the data are as large as those of the calls that told, or larger
+LEAST_QUEUED_NS: Final = 1_700.0  # in MANY_PLACES or more; there are copies to be timed, or no prediction exists
+LEAST_SMALL_NS: Final = 1_500.0  # and the difference of the gaps is known
+LEAST_COMPARED_NS: Final = 1_000.0  # and the data are at least as large as in the calls that predicted it
 SMALL_BYTES: Final = 4 << 20  # of a call's inputs and outputs
-LARGE_BYTES: Final = 256 << 20  # from here on copies.py times the copies; with less their difference is lost in gaps
-# A baseline whose calls end on the host (`.cpu()`) hides in what it tells that the device turns from its context to the
-# judge's: 125 µs on an H200. Idle calls, and all calls that only hand out kernels, do not.
+LARGE_BYTES: Final = 256 << 20  # from here on copy_times.py times the copies; below, their difference is lost in gaps
+# A baseline whose calls end on the host (`.cpu()`) hides in its reported times that the device turns from its context
+# to the judge's: 125 µs on an H200. Idle calls, and all calls that only hand out kernels, do not.
 TURN_NS: Final = (60_000.0, 250_000.0)  # of five idle calls the shortest strays by up to 47 µs
-COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, where that was timed (copies.py); 1.9 µs of 1.6 ms were seen
+COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, if that was timed (copy_times.py); 1.9 µs of 1.6 ms were seen
 COPIES_APART: Final = 1 / 50  # of it: half a per cent was seen between two containers
-# A tenant that takes over from the harness spares what lies around a kernel: on an H200 a recorded graph, in a stream
-# of its own and without events, leaves up to so much less of a gap (g16 in tests/attacks/gpu). Nothing tells it from
-# an honest one that is so much slower. 4.9 µs were seen; where hosts take part in a call 23, of compiled code that
+# A tenant that takes over from the harness spares the work around a kernel: on an H200 a recorded graph, in a stream of
+# its own and without events, leaves up to this much less of a gap (g16 in tests/attacks/gpu). It looks exactly like an
+# honest kernel that is as much slower. 4.9 µs were seen; if hosts take part in a call 23, of compiled code that
 # launches a graph as soon as the order is there (g18).
 SPARED_NS: Final = 6_000.0
 SPARED_BY_HOST_NS: Final = 25_000.0
 
-Call = tuple[float, float]  # wall time, told time
+Call = tuple[float, float]  # wall time, reported time
 _told = itemgetter(1)
 Quad = tuple[list[list[Call]], list[list[Call]]]  # the baseline's two blocks, the candidate's two
 
@@ -64,12 +64,12 @@ class Hidden:
 
     @property
     def beyond(self) -> float:
-        """What is certain of it, at least."""
+        """Part of the hidden time that is certain."""
         return max(0.0, self.value - self.spread)
 
 
 def least_spread_ns(timing: Mapping[str, Any], side: str) -> float:
-    """By how much honest code strays in such a case."""
+    """Return how far honest code strays in this case, at least."""
     if not timing.get("queued"):
         return LEAST_SPREAD_NS
     if timing.get("places", 1) < MANY_PLACES:
@@ -83,17 +83,20 @@ def least_spread_ns(timing: Mapping[str, Any], side: str) -> float:
 
 
 def apart_ns(timing: Mapping[str, Any], side: str) -> float:
-    """How much longer than the baseline's the gap of this side's queued calls is by itself, as contexts.py found."""
+    """Return by how much the gap of this side's queued calls exceeds the baseline's, as contexts.py measured."""
     known = timing.get("queued") and timing.get("places", 1) >= MANY_PLACES
     return float((timing.get("gaps") or {}).get(side, 0.0)) if known else 0.0
 
 
 def turn_ns(timing: Mapping[str, Any], baseline: str) -> float:
-    """By how much longer the gap of code that hands out kernels and returns may be than the baseline's: as much as the
-    shortest of the idle calls is beyond the edge of the baseline's gaps. Queued calls all return before they begin."""
+    """Return by how much the gap of code that hands out kernels and returns may exceed the baseline's.
+
+    It is the distance of the shortest idle call from the edge of the baseline's gaps. Queued calls all return before
+    they begin.
+    """
     blocks = [block for quad in timing["quads"] if not quad["void"] for block in quad["blocks"]]
     ours = sorted([_rest(sample) for block in blocks if block["side"] == baseline for sample in block["calls"]])
-    most_ns = timing.get("probe_limit_ns") or math.inf  # beyond it a call met somebody else's work
+    most_ns = timing.get("probe_limit_ns") or math.inf  # beyond it a call met foreign work
     idle = [_rest(sample) for sample in timing.get("idle", ()) if sample[4] <= most_ns]
     if timing.get("queued") or not ours or len(idle) < LEAST_RANK:
         return 0.0
@@ -102,7 +105,7 @@ def turn_ns(timing: Mapping[str, Any], baseline: str) -> float:
 
 
 def _rest(sample: Sequence[float]) -> float:
-    """Of a gap, all but the judge's copying."""
+    """Return a sample's gap without the judge's copying."""
     wall, put, take, told, *_ = sample
     return wall - put - take - told
 
@@ -112,10 +115,11 @@ def spared_ns(timing: Mapping[str, Any]) -> float:
 
 
 def hidden(quads: Sequence[Quad], *, fastest: bool, least_ns: float) -> Hidden:
-    """Of all the candidate's calls, or (`fastest`) of the faster half of the calls in the faster half of its blocks.
+    """Estimate the hidden time of all the candidate's calls, or (`fastest`) of the faster half of the calls in the
+    faster half of its blocks.
 
-    Who forges few calls is not seen among all of them, but the forged ones gather among the fastest. The spread is that
-    of a jackknife over groups of quads, since what disturbs one call disturbs those beside it, but `least_ns` at least.
+    A few forged calls do not show among all calls, but they gather among the fastest. The spread comes from a jackknife
+    over groups of quads, since a disturbance of a call also disturbs its neighbours; it is `least_ns` at least.
     """
     groups = min(GROUPS, len(quads))
     parts = [_Part.of(quads[group::groups], fastest) for group in range(groups)]
@@ -129,8 +133,8 @@ def hidden(quads: Sequence[Quad], *, fastest: bool, least_ns: float) -> Hidden:
 
 
 def of_case(timing: Mapping[str, Any], quads: Sequence[Quad], baseline: str, side: str) -> tuple[Hidden, Hidden]:
-    """Of all calls of a case and of the fastest, with what makes gaps longer and is nobody's work taken off: the
-    judge's copying, and what the containers themselves differ by."""
+    """Return the hidden time of all calls of a case and of the fastest. First the innocent causes of longer gaps are
+    subtracted: the judge's copying, and the difference between the containers themselves."""
     own, theirs = copies_ns(timing, baseline, side)
     theirs += apart_ns(timing, side)
     calls = [(_less(ours, own), _less(others, theirs)) for ours, others in quads]
@@ -144,16 +148,17 @@ def _less(blocks: list[list[Call]], taken_off_ns: float) -> list[list[Call]]:
 
 
 def context_ns(timing: Mapping[str, Any], side: str) -> float:
-    """How much more than the baseline's this side's context makes a queued call tell, as contexts.py found. Of others
-    nothing is known."""
+    """Return by how much this side's context lengthens a queued call's reported time over the baseline's, as
+    contexts.py measured. For calls that are not queued the offset is unknown, and 0."""
     return float(timing.get("contexts", {}).get(side, 0.0)) if timing.get("queued") else 0.0
 
 
 def copies_ns(timing: Mapping[str, Any], baseline: str, side: str) -> tuple[float, float]:
-    """What the judge's own copying takes of each gap, of these two, as copies.py found; 0 where nobody asked.
+    """Return the part of each gap that the judge's own copying takes, for the baseline and this side, as copy_times.py
+    measured; 0 without a measurement.
 
-    The second is believed as far as the same copies took as long within calls, and two allocations were ever seen to
-    differ: nobody gains by slowing the judge down when it counts for him.
+    The second is believed only as far as the same copies took as long within calls, and as two allocations were ever
+    seen to differ: a tenant gains no time by slowing the judge down while this is measured.
     """
     found = timing.get("copies") or {}
     if not (found.get(baseline) and found.get(side)):
@@ -164,8 +169,8 @@ def copies_ns(timing: Mapping[str, Any], baseline: str, side: str) -> tuple[floa
 
 
 def copies_spread_ns(timing: Mapping[str, Any], baseline: str, side: str) -> float:
-    """How far that may stray: a thousandth, and three standard errors as they were found, of which no more than the
-    share that two allocations may differ by is believed."""
+    """Return how far `copies_ns` may stray: a thousandth, and three standard errors as measured. They are believed up
+    to the share by which two allocations may differ."""
     own, theirs = copies_ns(timing, baseline, side)
     if not own:
         return 0.0
@@ -175,24 +180,25 @@ def copies_spread_ns(timing: Mapping[str, Any], baseline: str, side: str) -> flo
 
 
 def elsewhere_ns(timing: Mapping[str, Any], baseline: str, side: str) -> float:
-    """How much longer the judge's copying takes within the baseline's calls than when nothing else is on the device.
+    """Return by how much the judge's copying takes longer within the baseline's calls than on an otherwise empty
+    device.
 
-    Copies of over 2 ms are longer than a device's time slice: then it looks whether the tenant's work is ready, which
-    takes 0.2 ms (docs/lab-notebook). A tenant that has nothing waiting there spares that.
+    Copies of over 2 ms are longer than a device's time slice: the device then looks for ready work of the tenant, which
+    takes 0.2 ms (docs/lab-notebook). A tenant without waiting work spares that.
     """
     own, _ = copies_ns(timing, baseline, side)
     return max(0.0, stats.median(_within(timing, baseline)) - own) if own else 0.0
 
 
 def _within(timing: Mapping[str, Any], side: str) -> list[float]:
-    """How long the copies took within this side's calls."""
+    """Return how long the copies took within this side's calls."""
     blocks = [block for quad in timing["quads"] for block in quad["blocks"] if block["side"] == side]
     return [sample[1] + sample[2] for block in blocks for sample in block["calls"]]
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Some quads: the baseline's gaps; the candidate's wall times and what it told. Each sorted."""
+    """Some quads: the baseline's gaps, the candidate's wall times and its reported times. Each sorted."""
 
     gaps: list[float]
     walls: list[float]
@@ -226,14 +232,16 @@ def _points(ordered: list[float]) -> list[float]:
 
 
 def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:
-    """Of all sums of one of `told` and one of `gaps` (sorted), to a nanosecond: between those of that quantile of the
-    gaps with the least and the most that was told, by halving."""
+    """Return the quantile `share` of all sums of an item of `told` and an item of `gaps` (sorted), to a nanosecond.
+
+    Bisection, between the sums of that quantile of the gaps with the least and the greatest of `told`.
+    """
     edge = gaps[min(int(share * len(gaps)), len(gaps) - 1)]
     low, high = told[0] + edge, told[-1] + edge
     wanted = share * len(told) * len(gaps)
     while high - low > 1.0:
         middle = (low + high) / 2
-        if not low < middle < high:  # what is told is so long that no number lies between
+        if not low < middle < high:  # the reported times are too long for a number to lie between
             break
         if sum(bisect_right(gaps, middle - one) for one in told) > wanted:
             high = middle

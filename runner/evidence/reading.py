@@ -1,7 +1,7 @@
-"""What was seen of a device around one block: plain values that go into the evidence as JSON and come back the same.
+"""Readings of a device around a block: plain values that the evidence stores as JSON and restores unchanged.
 
-None in a reading means: this device does not tell. Times in ns of the judge's monotonic clock, clocks in MHz,
-temperatures in °C, power in W.
+None in a reading means that the device does not report the value. Times in ns of the judge's monotonic clock, clocks in
+MHz, temperatures in °C, power in W.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ _REALS: Final = ("memory_mhz", "power_w", "clock_mhz", "temperature_c")
 
 @dataclass(frozen=True)
 class Reading:
-    """One look at a device. Counters only ever grow; their differences over a block count."""
+    """Reading of a device at one moment. Counters only ever grow; their differences over a block count."""
 
     at_ns: int = 0
     # An accelerator:
     mask: int | None = None
-    counters: Mapping[int, int] = field(default_factory=dict)  # ns by NVML's field id; only those it supports
+    counters: Mapping[int, int] = field(default_factory=dict)  # ns by NVML's field id; supported counters only
     memory_mhz: float | None = None
     power_w: float | None = None
     ecc_errors: int | None = None  # uncorrected, since the driver was loaded
-    limits: Mapping[str, int] = field(default_factory=dict)  # power limit and the like: settings of the device
-    pcie_width: int | None = None  # lanes now, and as many as device and slot have
+    limits: Mapping[str, int] = field(default_factory=dict)  # power limit and similar settings of the device
+    pcie_width: int | None = None  # lanes now, and the most that device and slot have
     pcie_width_most: int | None = None
     strangers: int | None = None  # processes on the device that are neither the judge's nor its containers'
     xids: tuple[int, ...] = ()  # errors the driver reported since the last reading
-    lost: bool = False  # the driver says that the device is gone or must be reset
-    # Both: the SM clock, or the fastest of the counted cores, of which the judge's is always awake.
+    lost: bool = False  # the driver reports that the device is gone or must be reset
+    # Both: the SM clock, or the fastest of the counted cores; the judge's core is always awake.
     clock_mhz: float | None = None
     temperature_c: float | None = None
     # A CPU, over the cores that count:
     cores: int = 1
     foreign_ns: tuple[int, ...] = ()  # CPU time of all but judge and containers, by core or in one sum
-    foreign_grain_ns: int = 0  # how exactly that is known
+    foreign_grain_ns: int = 0  # resolution of foreign_ns
     waited_ns: int | None = None  # time in which the judge or a container waited for a core; at least that
     steal_ns: int | None = None  # taken by the hypervisor for other guests
     steal_grain_ns: int = 0
     throttled_ns: int | None = None  # time in which thermal protection lowered a core's clock
 
     def to_json(self) -> dict[str, Any]:
-        """Without what the device does not tell."""
+        """Return the fields that the device reports."""
         told = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: _plain(value) for name, value in told.items() if value != getattr(BLANK, name)}
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """Raises ValueError naming the field."""
+        """Parse a reading. Raises ValueError naming the field."""
         found = _mapping("reading", data)
         known = {item.name for item in fields(cls)}
         if unknown := sorted(set(found) - known):
@@ -63,7 +63,7 @@ BLANK: Final = Reading()
 
 @dataclass(frozen=True)
 class Poll:
-    """A short look while the block runs."""
+    """Short reading while the block runs."""
 
     at_ns: int
     mask: int | None = None
@@ -84,12 +84,12 @@ class Poll:
 
 @dataclass(frozen=True)
 class Window:
-    """What was seen around one block."""
+    """Readings around a block."""
 
     before: Reading
     after: Reading
     polls: tuple[Poll, ...] = ()
-    inherited: bool = False  # are the first counters those that the window before ended with?
+    inherited: bool = False  # whether the first counters are the last of the window before
 
     @property
     def length_ns(self) -> int:
@@ -101,7 +101,7 @@ class Window:
 
     @property
     def masks(self) -> list[int]:
-        """In the order of time."""
+        """Masks in the order of time."""
         return [look.mask for look in self.looks if look.mask is not None]
 
     def to_json(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Window:
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """Raises ValueError naming the field."""
+        """Parse a window. Raises ValueError naming the field."""
         found = _mapping("window", data)
         if not {"before", "after"} <= set(found) <= {"before", "after", "polls", "inherited"}:
             named = ", ".join(sorted(map(str, found)))

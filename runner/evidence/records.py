@@ -1,13 +1,14 @@
-"""Does a candidate take first place from the incumbent? Pure: the evidence of k independent runs in, a verdict out.
+"""Decision whether a candidate takes first place from the incumbent. Pure: the evidence of k independent runs in, a
+verdict out.
 
-A run is new containers and new seeds with blocks A B I I B A (A the baseline, B the candidate, I the incumbent), so
-that all three are measured within milliseconds of each other. It gives one number, ln(candidate / incumbent), combined
-over the cases as the problem ranks; runs are independent, so what differs between them is all the noise there is.
+A run uses new containers and new seeds with blocks A B I I B A (A the baseline, B the candidate, I the incumbent),
+which measures all three within milliseconds of each other. It gives one number, ln(candidate / incumbent), combined
+over the cases as the problem ranks. Runs are independent, and the differences between them contain all the noise.
 
-Accepted when all hold: at least LEAST_RUNS runs; the one-sided 95 % bound of the mean (Student's t on the k numbers)
-shows a gain; the median gain is LEAST_GAIN or more; four of five runs show a gain. Student's t and not the sign-based
-order statistic: with five runs that one is the smallest gain, which a single disturbed run decides, and "four of five"
-would be left with nothing to say. The figures of both are in docs/records.md.
+A record needs all of the following: at least LEAST_RUNS runs; a gain at the one-sided 95 % bound of the mean (Student's
+t on the k numbers); a median gain of LEAST_GAIN or more; and a gain in four of five runs. Student's t replaces the
+sign-based order statistic, which with five runs is the smallest gain: a single disturbed run would decide, and "four of
+five" would have no effect. The figures of both are in docs/records.md.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ from runner.evidence import stats, verdict
 from runner.evidence.certificate import certify
 from runner.evidence.schedule import A, B, I, differences
 
-INCUMBENT_FAILED: Final = "incumbent"  # the reason code of a run that its incumbent ended
+INCUMBENT_FAILED: Final = "incumbent"  # reason code of a run that its incumbent ended
 LEAST_RUNS: Final = 5
 LEAST_GAIN: Final = 0.005  # share of the incumbent's time
 LEAST_WINS: Final = 0.8  # share of the runs
-LEAST_QUADS: Final = 3  # of a case with both sides in them
+LEAST_QUADS: Final = 3  # of a case, with both sides in them
 T_95: Final = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860)  # Student's t, one-sided, 1 … 8 degrees
 
 Evidence = dict[str, Any]
 
 
 class RunFailed(Exception):
-    """A run says nothing about who is faster; the text says why, `whose` it is: candidate, incumbent or neither."""
+    """Run that does not show which submission is faster. The text gives the reason; `whose` is candidate, incumbent or
+    run."""
 
     def __init__(self, whose: str, why: str) -> None:
         super().__init__(why)
@@ -42,12 +44,12 @@ class RunFailed(Exception):
 
 @dataclass(frozen=True)
 class RecordVerdict:
-    """What a confirmation found. `gains` are shares of the incumbent's time, one a run; positive is faster."""
+    """Verdict of a confirmation. `gains` are shares of the incumbent's time, one per run; positive is faster."""
 
     accepted: bool
     reason: str  # confirmed, too_few_runs, candidate_failed, incumbent_failed, run_failed, uncertain, too_small, …
     sentence: str
-    held: bool  # a person looks at it before anything is published
+    held: bool  # a person looks at it before publication
     gains: tuple[float, ...] = ()
     median_gain: float | None = None
     least_gain: float | None = None  # lower end of the one-sided 95 % interval; below 0: no gain is shown
@@ -68,8 +70,9 @@ class RecordVerdict:
 
 
 def decide_record(runs: Sequence[Evidence], alone: Sequence[Evidence | None] = ()) -> RecordVerdict:
-    """The verdict over all runs. `alone`, one a run where there are any: the incumbent as the candidate of a run of its
-    own, right after one whose blocks it disturbed; the two are then compared over the baseline, and a person looks."""
+    """Return the verdict over all runs. `alone`, if given, has an entry per run: the incumbent as the candidate of a
+    separate run, right after a run whose blocks it disturbed. The two are then compared over the baseline, and a person
+    looks at the result."""
     found: list[float] = []
     left_out = False
     for number, (run, apart) in enumerate(zip_longest(runs, alone), 1):
@@ -89,7 +92,7 @@ def decide_record(runs: Sequence[Evidence], alone: Sequence[Evidence | None] = (
 
 
 def decide_differences(found: Sequence[float], *, left_out: bool = False) -> RecordVerdict:
-    """From ln(candidate / incumbent) of each run. `left_out`: some were compared over the baseline."""
+    """Return the verdict from ln(candidate / incumbent) of each run. `left_out`: some compared over the baseline."""
     gains = tuple(_share(one) for one in found)
     wins = sum(one < 0 for one in found)
     known = len(found) >= 2
@@ -103,7 +106,7 @@ def decide_differences(found: Sequence[float], *, left_out: bool = False) -> Rec
 
 
 def upper_bound(values: Sequence[float]) -> float:
-    """Upper end of the one-sided 95 % interval of the mean; needs 2 to 9 values."""
+    """Return the upper end of the one-sided 95 % interval of the mean. Needs 2 to 9 values."""
     n = len(values)
     mean = sum(values) / n
     variance = sum((value - mean) ** 2 for value in values) / (n - 1)
@@ -111,7 +114,7 @@ def upper_bound(values: Sequence[float]) -> float:
 
 
 def _share(difference: float) -> float:
-    """Of the incumbent's time saved, from ln(candidate / incumbent)."""
+    """Return the share of the incumbent's time that is saved, from ln(candidate / incumbent)."""
     return -math.expm1(difference)
 
 
@@ -144,7 +147,7 @@ def _percent(gain: float) -> str:
 
 
 def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float, bool]:
-    """ln(candidate / incumbent) of one run over its cases, and whether both shared the blocks. Raises RunFailed."""
+    """Return ln(candidate / incumbent) of a run over its cases, and whether both shared blocks. Raises RunFailed."""
     ours = _passed(run, "candidate")
     theirs = _passed(alone, "incumbent") if alone is not None else {}
     ratios, weights, shared = [], [], True
@@ -161,7 +164,7 @@ def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float,
 
 
 def _passed(run: Evidence, whose: str) -> dict[str, verdict.CaseTime]:
-    """The times of a run's candidate by case. Raises RunFailed where it did not pass."""
+    """Return the times of a run's candidate by case. Raises RunFailed if it did not pass."""
     decided = verdict.decide(run)
     if decided.outcome == "passed" and decided.times:
         return {time.case: time for time in decided.times}
@@ -173,9 +176,9 @@ def _passed(run: Evidence, whose: str) -> dict[str, verdict.CaseTime]:
 
 
 def _together(timing: Evidence, run: Evidence) -> float | None:
-    """ln(candidate / incumbent) of one case from the quads with both in them; None where those are too few.
+    """Return ln(candidate / incumbent) of one case from the quads with both in them; None if those quads are too few.
 
-    Raises RunFailed where the incumbent's clock lies.
+    Raises RunFailed if the incumbent's clock lies.
     """
     shared = {**timing, "quads": [quad for quad in timing["quads"] if _has_all(quad)]}
     held, ours = (certify(shared, clock=run["clock"], certified=run["certified"], side=side) for side in (I, B))
@@ -186,7 +189,7 @@ def _together(timing: Evidence, run: Evidence) -> float | None:
 
 
 def is_shared(timing: Evidence) -> bool:
-    """Were all three sides in enough of a case's valid quads to compare the two directly?"""
+    """Return whether enough of a case's valid quads contain all three sides to compare the two directly."""
     return sum(map(_has_all, timing["quads"])) >= LEAST_QUADS
 
 
@@ -195,7 +198,7 @@ def _has_all(quad: Evidence) -> bool:
 
 
 def _combine(ratios: list[float], weights: list[float], ranking_by: str) -> float:
-    """ln of the ratio of the two scores. `weights`: the incumbent's time of each case."""
+    """Return ln of the ratio of the two scores. `weights` holds the incumbent's time of each case."""
     if ranking_by == "geom":
         return math.log(stats.geometric_mean(ratios))
     if ranking_by == "last":

@@ -1,7 +1,7 @@
-"""Measuring again without measuring: the schedule runs once more on what was stored, every decision is compared. Pure.
+"""Replay of a stored measurement: the schedule runs again on the stored samples, and every decision is compared. Pure.
 
-The stored windows are ruled on again, the stored samples are timed again, the state machine is fed with both. What it
-asks for must be what was run; what it voids, charges and concludes must be what the evidence says.
+The stored windows are ruled on again, the stored samples are timed again, and the state machine is fed with both. Its
+commands must match the stored blocks, and its voids, charges and conclusions must match the evidence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Evidence = dict[str, Any]
 
 @dataclass(frozen=True)
 class Difference:
-    """What the report says, and what follows from what is stored."""
+    """Difference between the report and the result that follows from the stored data."""
 
     what: str
     said: Any
@@ -31,15 +31,15 @@ class Difference:
 
 
 class Diverged(Exception):
-    """The schedule asks for something else than was run: from here on nothing can be compared."""
+    """The schedule asks for a block that was not run. No comparison is possible from here on."""
 
 
 def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
-    """Of one case. One that was cut short (by a wrong output, a fault, or a device that was set aside) has no end to be
-    compared; where nothing cut it short, it has one."""
+    """Return the differences of one case. A case that was cut short (by a wrong output, a fault, or a device that was
+    set aside) has no end to compare; every other case has."""
     for name, apart in contexts.of_evidence(evidence).items():
         said = timing.get(name, {} if name == "contexts" else None)
-        if said is not None and said != apart:  # reports of before know of no gaps
+        if said is not None and said != apart:  # older reports have no gaps
             return [Difference(f"case {timing['case']}: {name}", said, apart)]
     if not timing["ended"] and _was_cut_short(evidence):
         return []
@@ -72,7 +72,7 @@ def _compared(timing: Evidence, plan: Schedule, end: End) -> Iterator[Difference
 
 @dataclass
 class _Again:
-    """The way of timing.CaseTiming, with the store in place of sides and telemetry."""
+    """Replay of timing.CaseTiming, with the stored evidence in place of sides and telemetry."""
 
     timing: Evidence
     evidence: Evidence

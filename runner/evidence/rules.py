@@ -1,14 +1,14 @@
-"""Is this too good to be true? The evidence for the rules that hold a result until a person has decided. Pure.
+"""Rules that hold a suspiciously good result until a person has decided. Pure.
 
-Each rule reads one report's evidence and yields findings: {"rule", "case", "figures", "sentence"}; a sentence tells a
-reviewer what is odd and what to look at. Nothing here rejects. Rules about an owner's history and other people's code
-are the site's.
+Each rule reads a report's evidence and yields findings: {"rule", "case", "figures", "sentence"}. The sentence shows a
+reviewer the anomaly and where to look. No rule here rejects. Rules about an owner's history and about other people's
+code belong to the site.
 
-Thresholds are set for honest runs: what noise, a faster algorithm or a disturbed machine does must pass, and at most
-one honest run in a hundred is held (tests/runner/evidence/test_plausible_honest.py simulates them). A bound of an
-interval is compared, never a median: the candidate's upper one, the others' lower ones.
+Thresholds are set for honest runs: noise, a faster algorithm or a disturbed machine must pass, and at most one honest
+run in a hundred is held (tests/runner/evidence/test_plausible_honest.py simulates them). The rules compare a bound of
+an interval, never a median: the upper bound for the candidate, the lower bounds for its rivals.
 
-Which times these are is told by timed_run.py.
+estimates.py defines the times.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ Pairs = Sequence[tuple[float, float]]
 FASTER_THAN_BEST: Final = 2.0  # than the tuned baseline and the incumbent of this run
 FASTER_THAN_EAGER: Final = 10.0  # than the reference as it is written
 BEYOND_MEASURED: Final = 0.95  # of the time that our own kernels' rates allow
-BELOW_LAUNCH: Final = 0.80  # of the time of a kernel that does nothing
+BELOW_LAUNCH: Final = 0.80  # of the time of an empty kernel
 REPEAT_FASTER: Final = 0.70  # of its fresh twin's time, in the median, against the baseline's
-TWICE: Final = {False: "came twice", True: "came again with a few elements changed"}  # by whether nearly so
+TWICE: Final = {False: "came twice", True: "came again with a few elements changed"}  # by `near`
 NEAR_TOO: Final = ", or for a quick way for data of a kind that a few other elements put an end to"
-REPEAT_SLOWER: Final = 2.0  # than its fresh twin, in the median, against the baseline's: such calls count for nothing
+REPEAT_SLOWER: Final = 2.0  # than its fresh twin, in the median, against the baseline's: these calls do not count
 LEAST_REPEATS: Final = 4
-COLD_AS_HOT: Final = 0.02  # what the cache saves a candidate at most, where it saves the baseline
+COLD_AS_HOT: Final = 0.02  # the most that the cache may save a candidate, if it saves the baseline
 BASELINE_SAVES: Final = 0.10  # at least this much
 APART: Final = 4.0  # times the gain of the next best case
-AFTERMATH: Final = 0.01  # of the baseline's time, over at least so many quads:
+AFTERMATH: Final = 0.01  # of the baseline's time, over at least this many quads:
 LEAST_QUADS: Final = 8
 AFTERMATH_CONFIDENCE: Final = 0.999
-BUSY_QUADS: Final = 2  # voided since the device worked when it should have been idle; one is any hiccup
+BUSY_QUADS: Final = 2  # voided because the device worked when it should have been idle; a single quad is any hiccup
 MODES_APART: Final = 0.02  # of the time
 MODES_APART_NS: Final = 2_000.0  # and some steps of a device's event clock, which may be half a microsecond wide
-COLD_START: Final = 0.5  # what the first call after a thaw may take longer, of the time of the others of its block
-OF_A_PLACE: Final = 0.8  # the share of first calls that are slow, and of the others that are not, where it is the thaw
-LATE_WRITE: Final = "late_write"  # why a check failed (trial.py)
-STRAYS: Final = 0.05  # of the calls of a baseline: from there on it is the machine that makes groups
+COLD_START: Final = 0.5  # extra time of the first call after a thaw, as a share of the later calls of its block
+OF_A_PLACE: Final = 0.8  # share of slow first calls, and of later calls that are not slow, if the thaw is the cause
+LATE_WRITE: Final = "late_write"  # reason of a failed check (trial.py)
+STRAYS: Final = 0.05  # of the calls of a baseline: from there on the machine makes the groups
 
 
 def findings(evidence: Evidence) -> list[Finding]:
-    """All that the rules of this module have to say about one run, in their order."""
+    """Return all findings of this module's rules about a run, in their order."""
     run = Run(evidence)
     return [finding for rule in RULES for finding in rule(run)]
 
 
 def impossible(evidence: Evidence) -> Finding | None:
-    """The first case whose time no kernel on this hardware could have taken: rejects without a person."""
+    """Return the first case whose time no kernel on this hardware could have taken. It rejects without a person."""
     for case in Run(evidence).cases:
         hard = case.limit("hard")
         if case.candidate is not None and speed_of_light.impossible(case.candidate.high, hard):
@@ -71,11 +71,11 @@ def impossible(evidence: Evidence) -> Finding | None:
     return None
 
 
-# -- against others and against the hardware -------------------------------------------------------------------------
+# -- against rivals and against the hardware -----------------------------------------------------------------------
 
 
 def faster_than_best(run: Run) -> Iterator[Finding]:
-    """Twice as fast as what people who tried hard have reached. The reference itself is no such thing."""
+    """Find times below half of the best tuned solution's. An untuned baseline, like the reference, does not count."""
     for case in run.cases:
         baseline = case.baseline if run.evidence.get("tuned") else None
         known = [(each.low, name) for each, name in ((case.incumbent, I), (baseline, BASELINE)) if each is not None]
@@ -90,8 +90,8 @@ def faster_than_best(run: Run) -> Iterator[Finding]:
 
 
 def faster_than_eager(run: Run) -> Iterator[Finding]:
-    """Whoever is no faster than a tuned baseline is not too fast: the reference is wasteful, or was disturbed, since it
-    is timed by the way and not in turn with the others."""
+    """Find times far below the reference's. A candidate no faster than a tuned baseline is exempt: the reference is
+    wasteful, or was disturbed, since it is timed separately and not in turn with the sides."""
     for case in run.cases:
         eager, baseline = case.timing["eager_ns"], case.baseline if run.evidence.get("tuned") else None
         if case.candidate is not None and baseline is not None and case.candidate.high >= baseline.low:
@@ -138,7 +138,8 @@ def below_launch_floor(run: Run) -> Iterator[Finding]:
 
 
 def too_fast_for_precision(run: Run) -> Iterator[Finding]:
-    """Too fast for any precision that the problem allows, at the hard ceiling, and not for a cheaper one."""
+    """Find times too short for any precision that the problem allows, at the hard ceiling, but long enough for a
+    cheaper precision."""
     for case in run.cases:
         bound = case.limit("legal")
         if case.candidate is None or bound is None or case.candidate.high >= speed_of_light.CERTAIN * bound.ns:
@@ -177,7 +178,8 @@ def _relative_errors(evidence: Evidence) -> list[float]:
 
 
 def cached_results(run: Run) -> Iterator[Finding]:
-    """A repeated input, or nearly the same one, is answered faster than it was at first; not so by the baseline."""
+    """Find repeated or nearly repeated inputs that the candidate answers faster than at first, and the baseline does
+    not."""
     for case, near, pairs, ours in _repeats(run):
         ratio, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
         if ratio < REPEAT_FASTER * usual:
@@ -191,7 +193,7 @@ def cached_results(run: Run) -> Iterator[Finding]:
 
 
 def slow_repeats(run: Run) -> Iterator[Finding]:
-    """A call that counts for nothing takes far longer than its fresh twin: it was known for one."""
+    """Find repeats, which do not count, that take far longer than their fresh twins: the submission recognises them."""
     for case, near, pairs, ours in _repeats(run):
         ratio, usual = _ratio(pairs).low, max(1.0, _ratio(ours).value) if ours else 1.0
         if ratio > REPEAT_SLOWER * usual:
@@ -205,8 +207,8 @@ def slow_repeats(run: Run) -> Iterator[Finding]:
 
 
 def _repeats(run: Run) -> Iterator[tuple[TimedCase, bool, Pairs, Pairs]]:
-    """Case, nearly the same or just so, the candidate's (fresh, again) in ns and the baseline's; where there are
-    enough of the candidate's."""
+    """Yield case, whether the repeats are near, and (fresh, again) in ns of the candidate and of the baseline, if the
+    candidate has enough repeats."""
     for case in run.cases:
         for near in TWICE:
             pairs, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
@@ -215,7 +217,7 @@ def _repeats(run: Run) -> Iterator[tuple[TimedCase, bool, Pairs, Pairs]]:
 
 
 def cold_as_hot(run: Run) -> Iterator[Finding]:
-    """The sweep of the cache costs the candidate nothing, though it costs the baseline, which is no faster."""
+    """Find kernels that lose no time to the sweep of the cache, though the slower baseline does."""
     for case in run.cases:
         pairs, ours = (case.repeats(side, hot=True) for side in (CANDIDATE, BASELINE))
         if min(len(pairs), len(ours)) < LEAST_REPEATS or case.candidate is None or case.baseline is None:
@@ -233,12 +235,12 @@ def cold_as_hot(run: Run) -> Iterator[Finding]:
 
 
 def _ratio(pairs: Pairs) -> stats.Estimate:
-    """Of the second call's time to the first's: the median with its interval, which is as wide as the noise."""
+    """Return the ratio of the second call's time to the first's: the median with its interval, as wide as the noise."""
     return stats.median_estimate([again / fresh for fresh, again in pairs])
 
 
 def one_case_apart(run: Run) -> Iterator[Finding]:
-    """One case gains far more over the baseline than every other."""
+    """Find a case that gains far more over the baseline than every other case."""
     gains = [
         (case, math.log(case.baseline.low / case.candidate.high), math.log(case.baseline.high / case.candidate.low))
         for case in run.cases
@@ -277,7 +279,8 @@ def active_while_idle(run: Run) -> Iterator[Finding]:
 
 
 def aftermath(run: Run) -> Iterator[Finding]:
-    """The baseline is slower right after the candidate than before it: something is left behind."""
+    """Find a baseline that is slower right after the candidate than before it: the candidate leaves work or state
+    behind."""
     for case in run.cases:
         pairs = [
             (stats.median([case.time_ns(call) for call in one["calls"]]) for one in (ours[0], ours[-1]))
@@ -310,9 +313,12 @@ def late_work(run: Run) -> Iterator[Finding]:
 
 
 def bimodal(run: Run) -> Iterator[Finding]:
-    """A kernel with two speeds of its own doing: calls fall into two groups, and neither the baseline's calls in the
-    same quads do, nor is it the machine's ups and downs, which stretch over quads, nor the thaw before each block. Nor
-    does it matter where the faster of the two is no faster than the baseline: then nothing was gained."""
+    """Find a kernel with two speeds of its own doing: its calls fall into two groups.
+
+    Exempt are groups that the baseline's calls in the same quads show as well, groups from the machine's ups and downs,
+    which stretch over quads, and groups from the thaw before each block. If the faster group is no faster than the
+    baseline, the candidate gains no time and the rule is silent.
+    """
     for case in run.cases:
         found = _two_speeds(case)
         if found is None or case.candidate is None or _strays(case, (found.high - found.low) / 2) > STRAYS:
@@ -331,10 +337,11 @@ def bimodal(run: Run) -> Iterator[Finding]:
 
 
 def _two_speeds(case: TimedCase) -> two_modes.Modes | None:
-    """Of the candidate's calls; of those that are not the first of their block, where it is the first that are slow.
+    """Return the two groups of the candidate's calls; without the first call of each block, if the first calls are
+    slow.
 
-    The first call after a thaw meets cold code, memory and caches: on a quiet processor it takes 5 to 35 % longer,
-    the more the more different things a kernel does. That gains nothing, since a block counts by its median.
+    The first call after a thaw meets cold code, memory and caches: on a quiet processor it takes 5 to 35 % longer, the
+    more different work a kernel does, the longer. That gains no time, since a block counts by its median.
     """
     blocks = case.blocks(CANDIDATE)
     found = two_modes.two_modes([call for block in blocks for call in block])
@@ -351,7 +358,8 @@ def _two_speeds(case: TimedCase) -> two_modes.Modes | None:
 
 
 def _strays(case: TimedCase, far: float) -> float:
-    """The share of the baseline's calls that lie this far (in ln) from their median, in the run or in their quad."""
+    """Return the share of the baseline's calls that lie this far (in ln) from their median, in the run or in their
+    quad."""
     shares = []
     for over_baseline in (True, False):
         calls = case.calls(BASELINE, over_baseline=over_baseline)

@@ -1,9 +1,9 @@
-"""When to run which block: a pure state machine that emits commands and consumes events.
+"""Schedule of the blocks: a pure state machine that emits commands and consumes events.
 
-One case: warm-up of every side until its windows agree, then quads of blocks in ABBA order (A the baseline, B the
-candidate; with an incumbent ABIIBA) until the interval is narrow enough, or the quads, the budget or the patience are
-spent. A block that throttle.py rules out voids its quad: rest, warm up, begin the quad again. Every quad is kept, void
-ones with their reason and the side that is to blame.
+The schedule of a case begins with a warm-up of every side until its windows agree. Quads of blocks in ABBA order follow
+(A the baseline, B the candidate; with an incumbent ABIIBA), until the interval is narrow enough, or the quads, the
+budget or the patience are spent. A block that throttle.py rules out voids its quad: rest, warm up, begin the quad
+again. Every quad is kept; void quads carry their reason and the side that is to blame.
 
 Pure.
 """
@@ -22,22 +22,22 @@ from runner.evidence.throttle import LOAD, SET_ASIDE, VOID, WARM_AGAIN, Ruling
 A, B, I = BASELINE, CANDIDATE, "incumbent"  # noqa: E741  the letters of the orders below
 ABBA: Final = (A, B, B, A)
 ABIIBA: Final = (A, B, I, I, B, A)
-INCUMBENT_VOIDS: Final = 2  # an incumbent that voids this often is timed without its company
-QUADS_TO_KNOW_THE_BASELINE: Final = 4  # before one quad's baseline can be called slow
+INCUMBENT_VOIDS: Final = 2  # an incumbent that voids this often is no longer timed beside the candidate
+QUADS_TO_KNOW_THE_BASELINE: Final = 4  # before a quad's baseline can be called slow
 NOISE_FACTOR: Final = 4.5  # median absolute deviations: three standard deviations of a normal distribution
 VOIDS_TO_GIVE_UP: Final = 3  # fewer prove nothing about the device
 
-BUSY: Final = "device_busy"  # why a quad is void whose idle probe met work
+BUSY: Final = "device_busy"  # reason of a void quad whose idle probe met work
 
-# How a case ended
+# How a case ended.
 CONVERGED, QUADS, BUDGET, VOIDS, UNFIT = "converged", "quads", "budget", "voids", "set_aside"
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How long to measure, by class of hardware. Times in seconds; half-widths and shares relative."""
+    """Length of a measurement, by class of hardware. Times in seconds; half-widths and shares relative."""
 
-    clock: str  # which time counts: certificate.py
+    clock: str  # the time that counts: certificate.py
     block_s: float
     least_calls: int
     most_calls: int
@@ -47,23 +47,23 @@ class Profile:
     stop_half_width: float
     case_budget_s: float  # of the judge's wall clock, inputs and comparing included
     idle_calls: int
-    warm_agree: float  # two windows of one side that differ by less are warm
-    most_windows: int  # of warm-up, a side; what has not settled by then is measured as it is
-    most_void: float  # share of quads; beyond it the device says nothing
+    warm_agree: float  # two windows of a side that differ by less are warm
+    most_windows: int  # of warm-up, per side; a side that has not settled by then is measured as it is
+    most_void: float  # share of quads; beyond it the device is unusable
     slowed: float  # a quad whose baseline is slower than usual by this share is void
-    agree_ns: float = 0.0  # a half-width of so many ns is narrow enough, where that is more
-    widest_half_width: float = 0.0  # up to this one
-    wavering: float = 0.0  # `slowed` besides: its difference lies below the others' by so many absolute deviations
-    # Noise. The defaults are the rules of reports that say nothing of them.
-    unsteady: float = 0.30  # half-width of a case's interval beyond which its ratio says nothing worth ranking
-    believed: float = 0.0  # a ratio stands at most so far below the upper end of its interval; 0: it may stand anywhere
+    agree_ns: float = 0.0  # a half-width of this many ns is narrow enough, if that is more
+    widest_half_width: float = 0.0  # up to this half-width
+    wavering: float = 0.0  # `slowed` also needs a difference below the usual by this many absolute deviations
+    # Noise. The defaults are the rules of reports that lack these fields.
+    unsteady: float = 0.30  # half-width of a case's interval beyond which its ratio is not worth ranking
+    believed: float = 0.0  # a ratio stands at most this far below the upper end of its interval; 0: no limit
     noisy: float = 0.0  # half-width above which a case is measured longer; 0: never
-    noisy_quads: int = 0  # instead of most_quads then
-    noisy_budget_s: float = 0.0  # and instead of case_budget_s
-    load_voids: int = 0  # after so many quads voided by other programs' load it voids no more; 0: it always does
+    noisy_quads: int = 0  # replaces most_quads then
+    noisy_budget_s: float = 0.0  # replaces case_budget_s then
+    load_voids: int = 0  # after this many quads voided by foreign load, load no longer voids; 0: it always does
 
     def within(self, stage_s: float, cases: int) -> Profile:
-        """The same for a run of so many cases: noise takes no more than half of the stage's time limit."""
+        """Return the profile for a run of this many cases: noise takes at most half of the stage's time limit."""
         return replace(self, noisy_budget_s=min(self.noisy_budget_s, stage_s / 2 / max(cases, 1)))
 
 
@@ -106,7 +106,7 @@ GPU: Final = Profile(
     most_void=0.2,
     slowed=0.03,
     wavering=NOISE_FACTOR,
-    # two containers with the same code agree within so much; far less than could be forged
+    # two containers with the same code agree within this; far less than could be forged
     agree_ns=100.0,
     widest_half_width=0.015,
 )
@@ -114,7 +114,7 @@ GPU: Final = Profile(
 
 @dataclass(frozen=True)
 class Run:
-    """A command: this many calls of this side. `warm`: they are not measured; `calls` 0: as many as chance says."""
+    """Command: run this many calls of this side. `warm` calls are not measured; `calls` 0: chance decides."""
 
     side: str
     calls: int
@@ -123,14 +123,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Rest:
-    """A command: wait until what voided a block is over (throttle.pause_is_over)."""
+    """Command: wait until the cause of a void block is over (throttle.pause_is_over)."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class End:
-    """No more commands: why (CONVERGED, QUADS, BUDGET, VOIDS or UNFIT) and, where something went wrong, its reason."""
+    """End of the commands: how (CONVERGED, QUADS, BUDGET, VOIDS or UNFIT) and, after a failure, its reason."""
 
     how: str
     reason: str = ""
@@ -158,8 +158,8 @@ class Quad:
 
 @dataclass
 class Schedule:
-    """One case. Ask `next`, do it, tell `ran` or `rested`; until it is an End. `most_calls` bounds a block from outside
-    (the judge's memory for outputs)."""
+    """State machine of a case. Ask `next`, execute the command, report `ran` or `rested`; repeat until End.
+    `most_calls` bounds a block from outside (the judge's memory for outputs)."""
 
     profile: Profile
     order: tuple[str, ...] = ABBA
@@ -193,8 +193,8 @@ class Schedule:
         return self._end or self._queue[0]
 
     def ran(self, times_ns: Sequence[float], wall_s: float, ruling: Ruling, charged: str = "") -> None:
-        """What became of a Run: the times of its calls that count, the wall time of all of it with its inputs and their
-        comparing, what was ruled, and the side to blame for it."""
+        """Record the outcome of a Run: the times of its calls that count; its total wall time, with preparing inputs
+        and comparing outputs; the ruling; and the side to blame."""
         command = self._queue.pop(0)
         assert isinstance(command, Run)
         self.spent_s += wall_s
@@ -219,7 +219,7 @@ class Schedule:
         self._queue += [Run(side, self.calls, warm=True) for side in sides]
 
     def _cold(self) -> list[str]:
-        """Sides whose last two windows do not agree yet."""
+        """Return the sides whose last two windows do not agree yet."""
         return [side for side in self._sides if not self._settled(self.windows.get(side, []))]
 
     def _settled(self, windows: Sequence[float]) -> bool:
@@ -231,7 +231,7 @@ class Schedule:
         return abs(last - before) <= self.profile.warm_agree * abs(before)
 
     def _set_length(self) -> None:
-        """Of a block: by the slower side, so that all sides make as many calls."""
+        """Set the calls per block by the slower side: all sides make equally many calls."""
         slower = max(windows[-1] for windows in self.windows.values())
         calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
         calls = min(max(calls, self.profile.least_calls), self.profile.most_calls)
@@ -240,7 +240,7 @@ class Schedule:
     # -- measuring -----------------------------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        """The queue is empty: what comes next."""
+        """Fill the empty queue with the next commands."""
         if not self.calls:
             if cold := self._cold():
                 self._warm(cold)
@@ -265,13 +265,13 @@ class Schedule:
             self._void("baseline_slowed", "")
 
     def _is_company(self, ruling: Ruling) -> bool:
-        """Other programs that came after the warm-up and stay cannot be waited out: like those that were there before
-        they fall on both sides and widen the interval."""
+        """Return whether the ruling is for foreign load that came after the warm-up and stays. It cannot be waited out:
+        like load from before the warm-up, it falls on both sides and widens the interval."""
         seen = sum(quad.void in LOAD for quad in self.quads)
         return ruling.action == VOID and ruling.reason in LOAD and 0 < self.profile.load_voids <= seen
 
     def _void(self, reason: str, charged: str) -> None:
-        """The open quad, if any; what was still to be run of it is not."""
+        """Void the open quad, if any, and drop the rest of its commands."""
         self._queue.clear()
         if not self.quads or self.quads[-1].void:
             return
@@ -280,7 +280,8 @@ class Schedule:
             self.order = ABBA
 
     def _baseline_slowed(self, quad: Quad) -> bool:
-        """Both blocks of the baseline, while the candidate's were not: where all sides slow down, the ratio stands."""
+        """Return whether both blocks of the baseline slowed down while the candidate's did not. If all sides slow down,
+        the ratio stands."""
         others = self.valid[:-1]
         if (
             len(others) < QUADS_TO_KNOW_THE_BASELINE
@@ -316,7 +317,7 @@ class Schedule:
         return End(CONVERGED) if narrow else None
 
     def _goal(self, side: str) -> float:
-        """No finer than the clock's steps, which more quads do not make smaller."""
+        """Return the half-width to stop at: no finer than the clock's steps, which more quads do not make smaller."""
         ours, theirs = ([time for quad in self.valid for time in quad.of(name)] for name in (A, side))
         if self.profile.clock != EVENT or min(ours + theirs) <= 0:
             return self.profile.stop_half_width
@@ -334,21 +335,21 @@ class Schedule:
 
 
 def narrow_at(time_ns: float, profile: Mapping[str, Any]) -> float:
-    """The half-width to stop at for a time, by a Profile's fields; those of an older one may lack some."""
+    """Return the half-width to stop at for a time. `profile` has a Profile's fields; an older profile may lack some."""
     wider = min(profile.get("agree_ns", 0.0) / time_ns, profile.get("widest_half_width", 0.0))
     return float(max(profile["stop_half_width"], wider))
 
 
 def share_of(ns: float, ours_ns: float, theirs_ns: float) -> float:
-    """So many nanoseconds on each of two sides, as a share of their ratio."""
+    """Return `ns` on each of two sides as a share of their ratio."""
     return ns * (1 / ours_ns + 1 / theirs_ns) / 2
 
 
 def abba(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Two blocks of each of two sides, in the order in which they were run."""
+    """Return two blocks of each of two sides, in the order in which they were run."""
     return [ours[0], *theirs, ours[1]]
 
 
 def differences(quads: Sequence[Sequence[float]]) -> list[float]:
-    """ln(B / A) of each quad, given in the order A B B A, whose blocks all took some time."""
+    """Return ln(B / A) of each quad, given in the order A B B A, if all its blocks took some time."""
     return [stats.quad_difference(*quad) for quad in quads if all(block > 0 for block in quad)]

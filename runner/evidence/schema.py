@@ -1,7 +1,8 @@
-"""The evidence in a report, version 3: what every field is, and a check that refuses what does not fit.
+"""Schema of the evidence in a report, version 3, and a parser that refuses evidence that does not fit it.
 
-The judge writes it, verdict.py and records.py decide from it, the site stores it, `runner replay` decides again, from
-nothing that was not parsed here. `python -m runner.evidence.schema` prints the JSON schema: docs/report.schema.json.
+The judge writes the evidence, verdict.py and records.py decide from it, the site stores it, and `runner replay` decides
+again. Every reader parses it here first. `python -m runner.evidence.schema` prints the JSON schema:
+docs/report.schema.json.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from runner.evidence.reading import Window
 from runner.evidence.schedule import Profile
 
 VERSION: Final = 3
-RULES: Final = 2  # by which a verdict is reached from the same evidence; 1 in reports that name none: verdict.py
+RULES: Final = 2  # rules by which verdict.py decides; 1 in reports without this field
 MOST_SHOWN: Final = 5  # errors in one message
-PLACE_CHARS: Final = 80  # of a key, which is anybody's
+PLACE_CHARS: Final = 80  # of a key; an untrusted program may have chosen it
 COUNTED: Final = ("least_calls", "most_calls", "first_look", "look_every", "most_quads", "most_windows")
 
 Name = Annotated[str, Field(max_length=500)]
@@ -79,7 +80,7 @@ class _Strict(BaseModel):
 
 
 class Fault(_Strict):
-    """What ended the attempt before anything was compared."""
+    """Failure that ended the attempt before any comparison."""
 
     outcome: Code
     reason: Code
@@ -87,7 +88,7 @@ class Fault(_Strict):
 
 
 class ProcessorShare(_Strict):
-    """Who had the processor while a time limit ran out, in ns: starved.py."""
+    """Use of the processor while a time limit ran out, in ns. See starved.py."""
 
     wall_ns: Count = Field(description="that went by")
     ran_ns: Count = Field(description="containers ran, on all cores together")
@@ -99,7 +100,7 @@ class ProcessorShare(_Strict):
 
 
 class Check(_Strict):
-    """One comparison of an output. Of a secret case neither data nor indices are kept."""
+    """Comparison of one call's output. For a secret case, neither data nor indices are kept."""
 
     case: Name
     seed: Count
@@ -113,7 +114,7 @@ class Check(_Strict):
 
 
 class WarmUp(_Strict):
-    """Calls of one side that do not count; their median is in `warm`."""
+    """Calls of one side that do not count. Their median is in `warm`."""
 
     side: Side
     took_ns: Count
@@ -121,7 +122,7 @@ class WarmUp(_Strict):
 
 
 class Block(_Strict):
-    """Calls of one side, one after the other. `ruling`: why it does not count, where it does not."""
+    """Consecutive calls of one side. `ruling` gives the reason if the block does not count."""
 
     side: Side
     took_ns: Count = Field(description="of the judge's clock, with making the inputs and comparing the outputs")
@@ -134,7 +135,7 @@ class Block(_Strict):
 
 
 class Quad(_Strict):
-    """Blocks in the order A B B A; with an incumbent A B I I B A. Void ones stay, with reason and side."""
+    """Blocks in the order A B B A; with an incumbent A B I I B A. Void quads stay, with reason and side."""
 
     blocks: Annotated[list[Block], Field(max_length=6)]
     void: Code
@@ -148,7 +149,7 @@ class Quad(_Strict):
 
 
 class Repeat(_Strict):
-    """An input that came twice: it counts for nothing, and shows a cache of results."""
+    """Two calls on the same input. They do not count, and reveal a cache of results."""
 
     side: Side
     fresh: Sample
@@ -159,7 +160,7 @@ class Repeat(_Strict):
 
 
 class Timing(_Strict):
-    """One benchmark case."""
+    """Measurements of a benchmark case."""
 
     case: Name
     arguments: Arguments
@@ -212,7 +213,7 @@ class Timing(_Strict):
 
     @model_validator(mode="after")
     def _has_idle_calls(self) -> Self:
-        """They come first: only of a case that was not begun, or is summed up, are there none."""
+        """Require idle calls, which come first. Only a case that was not begun, or is summed up, has none."""
         if not (self.idle or self.summary) and (self.ended or self.quads or self.warm_ups):
             raise ValueError("idle is empty, so nothing says what the way of a call costs")
         return self
@@ -228,7 +229,7 @@ class Finding(_Strict):
 
 
 class Evidence(_Strict):
-    """One attempt: everything that its verdict was decided from."""
+    """Evidence of one attempt: all data from which its verdict was decided."""
 
     version: Literal[3]
     rules: Literal[1, 2] = Field(default=1, description="by which the verdict was reached: verdict.py")
@@ -269,8 +270,8 @@ class Evidence(_Strict):
 
 
 class Confirmation(_Strict):
-    """Independent runs with the incumbent in their blocks. `alone`: the incumbent as the candidate of a run of its own,
-    after a run that it disturbed."""
+    """Independent runs with the incumbent in their blocks. After a run that the incumbent disturbed, `alone` holds a
+    separate run with the incumbent as candidate."""
 
     version: Literal[3]
     runs: Annotated[list[Evidence], Field(min_length=1, max_length=9)]
@@ -278,7 +279,7 @@ class Confirmation(_Strict):
 
 
 class ReportError(ValueError):
-    """This is not evidence that can be decided from; the text says why and what to do."""
+    """Evidence that no verdict can be decided from. The text names the reason and the remedy."""
 
 
 _EVIDENCE: Final = TypeAdapter(Evidence)
@@ -290,7 +291,7 @@ def is_confirmation(evidence: dict[str, Any]) -> bool:
 
 
 def parse(evidence: object) -> None:
-    """Returns where the evidence fits this version. Raises ReportError."""
+    """Check that the evidence fits this version. Raises ReportError."""
     if not isinstance(evidence, dict):
         raise ReportError(f"evidence: expected an object, got {type(evidence).__name__}")
     _check_version(evidence)
@@ -317,7 +318,7 @@ def _check_version(evidence: dict[str, Any]) -> None:
 
 
 def explained(error: ValidationError, name: str) -> str:
-    """The first few, each with its place in what is called so."""
+    """Return the first few errors as text, each with its place, which begins with `name`."""
     found = error.errors(include_url=False, include_input=False)
     places = [".".join([name, *(str(part)[:PLACE_CHARS] for part in one["loc"])]) for one in found[:MOST_SHOWN]]
     lines = [f"{place}: {one['msg']}" for place, one in zip(places, found, strict=False)]

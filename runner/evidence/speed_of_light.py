@@ -2,23 +2,26 @@
 
 Two ceilings bound each case, and they answer different questions.
 
-**Hard**: what no kernel on this hardware can beat; a result beyond 0.98 of it is rejected without a person, so every
-doubt is decided for the kernel. GPUs in datasheet.py: the maker's figures at the highest clock. Anything else: what was
-measured here, times MEASURED_MARGIN: our own kernels reach more than half of what a device has, and a machine with
-neighbours may have run at half its speed while it was measured.
-**Measured**: what our kernels reached through the judge's own way (`runner bench`); a result beyond it is held.
+**Hard**: no kernel on this hardware can beat it. A result beyond 0.98 of it is rejected without a person, and hence
+every doubt is decided for the kernel. GPUs in datasheet.py: the maker's figures at the highest clock. Any other device:
+the rates measured here, times MEASURED_MARGIN: our own kernels reach more than half of a device's rates, and a machine
+with neighbours may have run at half its speed while it was measured.
 
-*Memory.* Each input byte is read once and each output byte written once; nothing cheaper exists, for inputs are fresh.
+**Measured**: the rates of our kernels when called by the judge (`runner bench`); a result beyond it is held.
+
+*Memory.* Each input byte is read once and each output byte written once; there is no cheaper way, for inputs are fresh.
 Where the judge sweeps the cache before a call (GPUs) reads come from memory, all but the share of lines that hold the
-elements which it writes last (HOT_SHARE), while writes may still lie in the cache when the clock stops: only what
-exceeds it must have reached memory. On a cpu the judge has just copied the inputs and poisoned the output, so the last
-level of cache may hold any of it: only what exceeds the cache as a whole is bounded by memory, all of it by the cache.
+elements which it writes last (HOT_SHARE), while writes may still lie in the cache when the clock stops: only writes
+beyond its size must have reached memory. On a cpu the judge has just copied the inputs and poisoned the output, and the
+last level of cache may hold any of it: memory bounds only the traffic beyond the cache's size, the cache bounds all.
 
-*Arithmetic.* Declared operations go at the rate of the engine that the author names, or of any other engine by which
-the answer can be got in the precision that it needs: an honest fp32 product may be made of three tf32 or bf16 ones.
+*Arithmetic.* Declared operations go at the rate of the engine that the author names, or of any engine that yields the
+answer in the precision that it needs: an honest fp32 product may be made of three tf32 or bf16 products.
+
 A number of `bits` takes s = ⌈(bits - 1) / (p + 1)⌉ pieces of p significant bits (each rounded to nearest, which gives a
-bit), and a product of two such numbers at least s (s + 1) / 2 products of pieces. The bits are -log₂ of the problem's
-`precision.max_relative_l2`; where that is not declared, one product of the fastest engine counts.
+bit), and a product of two of these numbers at least s (s + 1) / 2 products of pieces. The bits are -log₂ of the
+problem's `precision.max_relative_l2`; if that is not declared, one product of the fastest engine counts.
+
 The measured ceiling allows the named engine and the legal precisions only: cleverness is then looked at, not rejected.
 """
 
@@ -45,7 +48,7 @@ MEMORY, CACHE = "memory", "cache"  # resources beside the engines
 
 @dataclass(frozen=True)
 class Work:
-    """What a case cannot do without: bytes in, bytes out, operations by engine."""
+    """Inevitable work of a case: bytes in, bytes out, operations by engine."""
 
     read_bytes: int = 0
     write_bytes: int = 0
@@ -53,7 +56,10 @@ class Work:
 
     @classmethod
     def of(cls, speed_of_light: Mapping[str, Any], arguments: Mapping[str, object]) -> Work:
-        """Raises LimitError for an expression that cannot be evaluated, an amount below 0 and an unknown engine."""
+        """Evaluate a problem's `speed_of_light` for a case.
+
+        Raises LimitError for an expression that cannot be evaluated, an amount below 0 and an unknown engine.
+        """
         flops: dict[str, int] = {}
         for name, expression in (speed_of_light.get("flops") or {}).items():
             known = engine(name, "speed_of_light.flops")
@@ -77,7 +83,7 @@ def _amount(expression: str, arguments: Mapping[str, object], where: str) -> int
 
 @dataclass(frozen=True)
 class Bound:
-    """The least time in ns, and what binds: "memory", "cache" or an engine."""
+    """Least time in ns, and the limiting resource: "memory", "cache" or an engine."""
 
     resource: str
     ns: float
@@ -92,12 +98,12 @@ def bound_ns(
     ceilings: Ceilings,
     precision: Precision | None = None,
 ) -> Bound | None:
-    """The hard bound of one case; None where nothing is declared or nothing is known. Raises LimitError."""
+    """Return the hard bound of a case; None if work or rates are unknown. Raises LimitError."""
     return _hard(Work.of(speed_of_light, arguments), ceilings, precision)
 
 
 def impossible(high_ns: float, bound: Bound | None) -> bool:
-    """Whether a time whose upper interval bound is `high_ns` cannot have been, given a hard bound."""
+    """Return whether a time with the upper interval bound `high_ns` is impossible, given a hard bound."""
     return bound is not None and high_ns < CERTAIN * bound.ns
 
 
@@ -107,11 +113,12 @@ def evidence(
     ceilings: Ceilings | None,
     precision: Precision | None = None,
 ) -> dict[str, Any]:
-    """What goes under evidence["limits"]; JSON, and all that the rules of plausible.py need.
+    """Return the JSON for evidence["limits"], with all that the rules of rules.py need.
 
     {"ceilings": … | null, "legal": [precision…], "cases": [{"case", "work", "hard", "measured", "legal", "error"} …]},
     cases in the order given; the last three bounds are {"resource", "ns"} or null. `legal` is arithmetic alone, by the
-    fastest legal engine at its hard rate. A faulty expression is the author's and spoils no run: it stands in `error`.
+    fastest legal engine at its hard rate. A faulty expression is the author's and spoils no run: it is reported in
+    `error`.
     """
     return {
         "ceilings": ceilings and ceilings.to_json(),
@@ -140,7 +147,7 @@ def _case(
 
 
 def faults(problem: Problem) -> list[str]:
-    """What is wrong with a problem's `speed_of_light`, for its author: a sentence a case that cannot be bounded."""
+    """Return the faults of a problem's `speed_of_light`, for its author: a sentence per case that cannot be bounded."""
     found: list[str] = []
     for case in problem.benchmarks:
         try:
@@ -151,7 +158,7 @@ def faults(problem: Problem) -> list[str]:
 
 
 def legal_engines(precision: Precision | None) -> frozenset[str]:
-    """Engines that multiply numbers of a legal precision; all of them where the problem names none."""
+    """Return the engines that multiply numbers of a legal precision; all engines if the problem names none."""
     if precision is None:
         return frozenset(ENGINES)
     named = {ALIASES.get(name, name) for name in precision.legal}
@@ -172,13 +179,14 @@ def _hard(work: Work, ceilings: Ceilings, precision: Precision | None) -> Bound 
 
 
 def _products(bits: float, piece: int) -> int:
-    """Products of pieces that one product takes; see the module's text."""
+    """Return the number of products of pieces that one product takes; see the module's text."""
     pieces = max(1, math.ceil((bits - 1) / (piece + 1)))
     return pieces * (pieces + 1) // 2
 
 
 def _by_named(rates: Rates, legal: frozenset[str]) -> Callable[[str], float | None]:
-    """The rate of the engine that the author named, on whichever units, or of a faster one of a legal precision."""
+    """Return the rate of the engine that the author named, on any of its units, or of a faster engine of a legal
+    precision."""
 
     def rate(name: str) -> float | None:
         usable = legal | {name, f"{name}_tc"}
@@ -198,7 +206,7 @@ def _slowest(work: Work, ceilings: Ceilings, rates: Rates, rate: Callable[[str],
 
 
 def _from_memory(work: Work, ceilings: Ceilings) -> float:
-    """Bytes that must have passed between memory and cache while the clock ran."""
+    """Return the bytes that must have passed between memory and cache while the clock ran."""
     if ceilings.swept:
         return work.read_bytes * (1 - HOT_SHARE) + max(0, work.write_bytes - ceilings.cache_bytes)
     return max(0, work.read_bytes + work.write_bytes - ceilings.cache_bytes)

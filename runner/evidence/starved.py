@@ -1,14 +1,14 @@
-"""Did other programs of the host keep the processor from a container whose time limit ran out?
+"""Decision whether foreign programs on the host kept the processor from a container whose time limit ran out.
 
-A limit is wall time, so an overloaded host lets a fast program run into it. The kernel's accounts tell this apart from
-a program that is slow by itself: how long the container ran, how long a thread of it was ready and waited for a core,
-and how long programs that are neither the judge's nor its containers' ran meanwhile. Nothing that a container says
-counts.
+A limit is wall time: on an overloaded host a fast program runs into it. The kernel's accounts separate this from a
+program that is slow by itself: how long the container ran, how long a thread of it was ready and waited for a core, and
+how long programs that are neither the judge's nor its containers' ran meanwhile. Reports from inside a container do not
+count.
 
-A program that sleeps does not wait for a core. Threads that keep each other waiting run meanwhile. So a container that
-ran for less than a quarter of its time, while one thread waited for at least half of it, had its core taken away. A
-program that ran for a quarter of its limit and was not done is not excused: on a quiet host it would be slow, too.
-Nobody can tell an endless loop that ran for less: it is judged again, and ends as `timeout` on a calmer host.
+A program that sleeps does not wait for a core. Threads that keep each other waiting run meanwhile. A container that ran
+for less than a quarter of its time, while one thread waited for at least half of it, had its core taken away. A program
+that ran for a quarter of its limit and was not done is not excused: on a quiet host it would be slow, too. An endless
+loop that ran for less cannot be recognised: it is judged again, and ends as `timeout` on a calmer host.
 
 Pure; runner/judge/device/processor.py reads the accounts.
 """
@@ -22,7 +22,7 @@ from typing import Any, Final
 STARVED: Final = "starved"  # a reason of `unmeasurable`
 MOST_RAN: Final = 0.25  # of its time, on all cores together
 LEAST_WAITED: Final = 0.5  # of its time, by its most delayed thread
-LEAST_FOREIGN: Final = 0.5  # of the time that went by, on one core, by programs of others
+LEAST_FOREIGN: Final = 0.5  # of the time that went by, on one core, by foreign programs
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Share:
-    """Who had the processor while `wall_ns` went by, in ns."""
+    """Use of the processor while `wall_ns` went by, in ns."""
 
     wall_ns: int
     ran_ns: int
@@ -46,7 +46,7 @@ class Share:
 
     @classmethod
     def between(cls, before: Reading, after: Reading) -> Share:
-        """Of one container, which was to work all the time."""
+        """Return the share of a container that was to work all the time."""
         waited = [waits - before.waits.get(thread, 0) for thread, waits in after.waits.items()]
         foreign = [now - then for then, now in zip(before.foreign, after.foreign, strict=False)]
         return cls(
@@ -61,7 +61,7 @@ class Share:
 
 
 def is_starved(share: Mapping[str, Any]) -> bool:
-    """Does this share, as the evidence holds it, excuse a time limit that ran out?"""
+    """Return whether this share, as the evidence holds it, excuses a time limit that ran out."""
     return bool(
         share["ran_ns"] < MOST_RAN * share["wall_ns"]
         and share["waited_ns"] >= LEAST_WAITED * share["wall_ns"]

@@ -25,12 +25,12 @@ class Estimate:
         return math.inf if math.isinf(self.high) else (self.high - self.low) / 2
 
     def at_least(self, half_width: float) -> Estimate:
-        """The same, with an interval that reaches this far to both sides."""
+        """Return the estimate with an interval that reaches at least `half_width` to both sides."""
         return replace(self, low=min(self.low, self.value - half_width), high=max(self.high, self.value + half_width))
 
 
 def median(values: Sequence[float]) -> float:
-    """Raises ValueError for no values."""
+    """Return the median. Raises ValueError if there are no values."""
     if not values:
         raise ValueError("the median of nothing")
     ordered = sorted(values)
@@ -39,8 +39,11 @@ def median(values: Sequence[float]) -> float:
 
 
 def midmean(values: Sequence[float]) -> float:
-    """The mean of the middle half. As deaf to a quarter of strays on each side as a median is to half of them, and
-    steadier where values come in steps or gather at a few places, between which a median jumps."""
+    """Return the mean of the middle half. Raises ValueError if there are no values.
+
+    It resists a quarter of strays on each side, as a median resists half, and is steadier if values come in steps or
+    gather at a few places, between which a median jumps.
+    """
     if not values:
         raise ValueError("the midmean of nothing")
     quarter = len(values) // 4
@@ -49,28 +52,28 @@ def midmean(values: Sequence[float]) -> float:
 
 
 def lower_quartile(values: Sequence[float]) -> float:
-    """The value a quarter of the way up: typical of undisturbed samples, whatever disturbed the others."""
+    """Return the value a quarter of the way up: typical of undisturbed samples, regardless of the disturbed samples."""
     if not values:
         raise ValueError("the quartile of nothing")
     return sorted(values)[len(values) // 4]
 
 
 def tick(values: Sequence[float]) -> float:
-    """The step of the clock that made these times: their smallest difference, at least a nanosecond.
+    """Return the step of the clock that made these times: their smallest difference, at least a nanosecond.
 
-    A device's events come in steps (32 ns on an H200), so that medians of many calls agree to the last digit and no
-    interval of theirs says how little is known.
+    A device's events come in steps (32 ns on an H200). Medians of many calls therefore agree to the last digit, and
+    their interval does not show how little is known.
     """
     ordered = sorted(set(values))
     return max(min((after - before for before, after in pairwise(ordered)), default=0.0), 1.0)
 
 
 def median_estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """The narrowest symmetric pair of order statistics that holds the true median with at least `confidence`.
+    """Return the narrowest symmetric pair of order statistics that holds the true median with at least `confidence`.
 
-    For n independent values of one continuous distribution the k-th smallest and k-th largest hold it with
-    probability 1 - 2 · P(Binomial(n, 1/2) < k); no shape of the distribution is assumed. Six values are the fewest that
-    reach 95 % (96.9 %: smallest and largest).
+    For n independent values of one continuous distribution the k-th smallest and k-th largest hold it with probability
+    1 - 2 · P(Binomial(n, 1/2) < k); no shape of the distribution is assumed. Six values are the fewest that reach 95 %
+    (96.9 %: smallest and largest).
     """
     ordered = sorted(values)
     n = len(ordered)
@@ -82,12 +85,12 @@ def median_estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> 
 
 
 def _tail(n: int, k: int) -> float:
-    """P(Binomial(n, 1/2) < k)."""
+    """Return P(Binomial(n, 1/2) < k)."""
     return float(sum(math.comb(n, i) for i in range(k)) / 2**n)
 
 
 def quad_difference(first_a: float, first_b: float, second_b: float, second_a: float) -> float:
-    """ln(B / A) of one ABBA quad of block medians: a linear drift over the quad cancels."""
+    """Return ln(B / A) of an ABBA quad of block medians: a linear drift over the quad cancels."""
     return (math.log(first_b) + math.log(second_b) - math.log(first_a) - math.log(second_a)) / 2
 
 

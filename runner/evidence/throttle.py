@@ -1,9 +1,8 @@
-"""Was the device fit while a block ran? A pure decision over readings taken before, in and after the block.
+"""Ruling on a device's fitness during a block: a pure decision over readings taken before, in and after the block.
 
-A `Window` is what telemetry.py saw around one block; `rule` says what becomes of the block: VALID; VOID (its quad is
-repeated after `pause_is_over`); WARM_AGAIN (the device was idle: warm up, never wait for it to cool); SET_ASIDE (the
-run is over, and the device is used again when canaries passed). Windows lie in the evidence as JSON (window.py), so
-that a replay rules again.
+A `Window` holds the telemetry around a block. `rule` returns VALID; VOID (its quad is repeated after `pause_is_over`);
+WARM_AGAIN (the device was idle: warm up, never wait for it to cool); or SET_ASIDE (the run is over, and the device is
+used again when canaries passed). Windows lie in the evidence as JSON (reading.py), which allows a replay to rule again.
 
 Pure.
 """
@@ -19,10 +18,10 @@ from runner.evidence.reading import Poll as Poll
 from runner.evidence.reading import Reading as Reading
 from runner.evidence.reading import Window as Window
 
-FULL, MASK_ONLY, NONE = "full", "mask_only", "none"  # levels: what a device lets the judge see
+FULL, MASK_ONLY, NONE = "full", "mask_only", "none"  # levels: how much a device lets the judge see
 LEVELS: Final = (NONE, MASK_ONLY, FULL)
 VALID, WARM_AGAIN, VOID, SET_ASIDE = "valid", "warm_again", "void", "set_aside"
-SEVERITY: Final = (VALID, WARM_AGAIN, VOID, SET_ASIDE)  # where several things happened, the last counts
+SEVERITY: Final = (VALID, WARM_AGAIN, VOID, SET_ASIDE)  # of several events, the most severe counts
 
 # Bits of NVML's mask of reasons why clocks are below their maximum.
 IDLE, POWER_CAP, HW_SLOWDOWN, SYNC_BOOST = 0x1, 0x4, 0x8, 0x10
@@ -51,25 +50,25 @@ VOIDING_COUNTERS: Final = {  # by id: the reason, and the share of a block from 
     RELIABILITY_NS: ("reliability", 0.01),
 }
 
-SLOW_CLOCK: Final = 0.90  # of the warm clock; below it something unnamed holds the device back
-TAKEN_SHARE: Final = 0.25  # of one core over a block, by others here or by the hypervisor: see _by_load
+SLOW_CLOCK: Final = 0.90  # of the warm clock; below it an unnamed cause holds the device back
+TAKEN_SHARE: Final = 0.25  # of one core over a block, by foreign programs or by the hypervisor: see _by_load
 THROTTLED_SHARE: Final = 0.01  # of a block in which a CPU's thermal protection acted
-XID: Final = "xid_"  # begins the reason of what the driver reported
-APPLICATION_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})  # what a faulty kernel brings about by itself
+XID: Final = "xid_"  # begins the reason for an error that the driver reported
+APPLICATION_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})  # errors that a faulty kernel causes by itself
 
 BROKEN: Final = frozenset({"device_lost", "ecc"})
 
 COOLER_C: Final = 5.0  # margin under the temperature of a voided block
 COOL_S: Final = 10.0  # the longest wait for it
-CALM_S: Final = 0.5  # wait after a void that has nothing to do with heat
+CALM_S: Final = 0.5  # wait after a void that is unrelated to heat
 STEAL, FOREIGN_LOAD = "steal", "foreign_load"
-LOAD: Final = frozenset({STEAL, FOREIGN_LOAD})  # reasons of a void: what others took of a CPU
+LOAD: Final = frozenset({STEAL, FOREIGN_LOAD})  # reasons of a void: the CPU was taken away
 HEAT: Final = frozenset({"hw_thermal", "sw_thermal", "cpu_throttled", "slow_clock"})
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """What becomes of a block. `charged`: the side whose block it was can have brought this about by itself."""
+    """Ruling on a block. `charged`: the side whose block it was can have caused this by itself."""
 
     action: str
     reason: str = ""
@@ -78,7 +77,7 @@ class Ruling:
 
 
 def rule(window: Window, warm: Window | None) -> Ruling:
-    """Decide one block. `warm`: the window of the last warm-up before it, which says what clocks are warm."""
+    """Decide one block. `warm` is the window of the last warm-up before it, which defines the warm clocks."""
     found = [*_broken(window, warm), *_disturbed(window, warm)]
     if _is_cold(window, warm):
         found.append(Ruling(WARM_AGAIN, "idle"))
@@ -90,7 +89,8 @@ def rule(window: Window, warm: Window | None) -> Ruling:
 
 
 def pause_is_over(reason: str, hot_c: float | None, now_c: float | None, waited_s: float) -> bool:
-    """May a quad voided for `reason` be repeated, after a warm-up? `hot_c`: the temperature at the end of its block."""
+    """Return whether a quad voided for `reason` may be repeated, after a warm-up. `hot_c` is the temperature at the end
+    of its block."""
     if reason not in HEAT:
         return waited_s >= CALM_S
     cooled = hot_c is not None and now_c is not None and now_c <= hot_c - COOLER_C
@@ -98,19 +98,19 @@ def pause_is_over(reason: str, hot_c: float | None, now_c: float | None, waited_
 
 
 def is_application_xid(xid: int) -> bool:
-    """Can a submission's kernel alone have brought this about? Any other sets the device aside."""
+    """Return whether a submission's kernel alone can cause this error. Any other error sets the device aside."""
     return xid in APPLICATION_XIDS
 
 
 def is_broken(reason: str) -> bool:
-    """Does what set the device aside make its results worthless, and not only its times?"""
+    """Return whether the reason for setting the device aside makes its results worthless, and not only its times."""
     return reason in BROKEN or reason.startswith(XID)
 
 
 def level_of(reading: Reading) -> str:
-    """FULL where every row of the table can be decided, MASK_ONLY where some can, NONE where nothing is known.
+    """Return FULL if every row of the table can be decided, MASK_ONLY if some can, NONE if no row can.
 
-    A virtual machine sees neither clocks nor heat of the machine under it, so on a CPU it has MASK_ONLY at best.
+    A virtual machine sees neither clocks nor heat of the machine under it: on a CPU it has MASK_ONLY at best.
     """
     if reading.foreign_ns or reading.steal_ns is not None:
         load = reading.foreign_ns and reading.steal_ns is not None
@@ -123,7 +123,7 @@ def level_of(reading: Reading) -> str:
 
 
 def least(levels: Iterable[str]) -> str:
-    """Of a whole run."""
+    """Return the level of a whole run: the lowest of `levels`."""
     return min(levels, key=LEVELS.index, default=NONE)
 
 
@@ -131,7 +131,7 @@ def least(levels: Iterable[str]) -> str:
 
 
 def _broken(window: Window, warm: Window | None) -> Iterator[Ruling]:
-    """In the order in which a reader wants to know."""
+    """Yield rulings on a device that is unfit, in the order that matters to a reader."""
     before, after = window.before, window.after
     if before.lost or after.lost:
         yield Ruling(SET_ASIDE, "device_lost")
@@ -158,7 +158,7 @@ def _broken(window: Window, warm: Window | None) -> Iterator[Ruling]:
 
 
 def _differ(one: Mapping[str, int], two: Mapping[str, int]) -> bool:
-    """In what both of them tell."""
+    """Return whether settings that both contain differ."""
     return any(one[name] != two[name] for name in set(one) & set(two))
 
 
@@ -176,7 +176,8 @@ def _disturbed(window: Window, warm: Window | None) -> Iterator[Ruling]:
 
 
 def _by_counters(window: Window) -> Iterator[Ruling]:
-    """A counter misses nothing, however short. What may have happened between two blocks is nobody's doing."""
+    """Rule by counters, which miss no event, however short. An event that may have happened between two blocks is
+    charged to no side."""
     for number, (reason, share) in VOIDING_COUNTERS.items():
         grown = _grown(window.before.counters.get(number), window.after.counters.get(number))
         if grown is not None and grown < 0:
@@ -187,7 +188,7 @@ def _by_counters(window: Window) -> Iterator[Ruling]:
 
 
 def _by_mask(window: Window) -> Iterator[Ruling]:
-    """For SW thermal slowdown only where no counter tells how long it was: a reading cannot say."""
+    """Rule by the mask. SW thermal slowdown counts only without a counter of its duration, which a mask cannot show."""
     seen = 0
     for mask in window.masks:
         seen |= mask
@@ -200,7 +201,8 @@ def _by_mask(window: Window) -> Iterator[Ruling]:
 
 
 def _by_clocks(window: Window, warm: Window | None) -> Iterator[Ruling]:
-    """A cold device warms up again, and one under its power cap may be slower: both are seen elsewhere."""
+    """Rule by clocks. A cold device warms up again, and a device under its power cap may be slower: both are detected
+    elsewhere."""
     before, after = window.before, window.after
     if _is_cold(window, warm):
         return
@@ -214,14 +216,17 @@ def _by_clocks(window: Window, warm: Window | None) -> Iterator[Ruling]:
 
 
 def _by_load(window: Window, warm: Window | None) -> Iterator[Ruling]:
-    """On a CPU: what others took while somebody waited for a core. Own work, however much, is no disturbance.
+    """Rule by load on a CPU: time that foreign programs took while the judge or a container waited for a core.
 
-    Measured on a shared two-core machine, blocks of six calls of 2.7 ms, by the share of their core that others had:
-    under 2 % the median was 0.6 % slower, at 10 to 15 % 8 %, at 20 to 25 % 29 %, at 30 to 40 % 39 %. What comes after
-    the warm-up and takes more than TAKEN_SHARE voids. Company that was there before cannot be waited out: it falls on
-    both sides of a pair and widens the interval, as does whatever is less.
-    Nobody is charged: neighbours are nobody's fault, and a container has nobody work for it by printing, which stays in
-    memory of its own (sandbox/container.py).
+    Own work, however much, is no disturbance.
+
+    Measured on a shared two-core machine, blocks of six calls of 2.7 ms, by the foreign share of their core: under 2 %
+    the median was 0.6 % slower, at 10 to 15 % 8 %, at 20 to 25 % 29 %, at 30 to 40 % 39 %. Load that begins after the
+    warm-up and takes more than TAKEN_SHARE voids. Load from before the warm-up cannot be waited out: it falls on both
+    sides of a pair and widens the interval, as does any smaller load.
+
+    No side is charged: neighbours are beyond its control, and a container cannot cause foreign work by printing, which
+    stays in memory of its own (sandbox/container.py).
     """
     before, after, length = window.before, window.after, window.length_ns
     throttled = _grown(before.throttled_ns, after.throttled_ns) or 0
@@ -241,7 +246,8 @@ def _steal_share(window: Window) -> float:
 
 
 def _foreign_share(window: Window) -> float:
-    """Of the core of which others had most, as far as one of ours waited meanwhile: load that harms nobody is none."""
+    """Return the foreign share of the core with the most foreign work, as far as the judge or a container waited
+    meanwhile: load that harms no side does not count."""
     before, after = window.before, window.after
     pairs = zip(before.foreign_ns, after.foreign_ns, strict=False)
     ran = max((one - other for other, one in pairs), default=0)
@@ -253,7 +259,8 @@ def _foreign_share(window: Window) -> float:
 
 
 def _is_cold(window: Window, warm: Window | None) -> bool:
-    """Idle in the mask, unless the clock is as high as when warm: between two calls a device may stand for a moment."""
+    """Return whether the mask shows idle, unless the clock is as high as when warm: between two calls a device may
+    stand for a moment."""
     if not any(mask & IDLE for mask in window.masks):
         return False
     slowest, warm_mhz = _slowest_mhz(window), warm.after.clock_mhz if warm else None
@@ -261,7 +268,7 @@ def _is_cold(window: Window, warm: Window | None) -> bool:
 
 
 def _recorded(window: Window) -> dict[str, float]:
-    """What is told of a block whatever is ruled: dense work runs into the power cap, a shared host has company."""
+    """Return figures recorded under any ruling: dense work runs into the power cap, a shared host has foreign load."""
     told: dict[str, float] = {}
     if capped := _capped_ns(window):
         told["power_cap_share"] = min(1.0, capped / window.length_ns)

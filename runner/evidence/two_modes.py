@@ -1,10 +1,10 @@
-"""Do samples fall into two groups with a gap between them? Pure.
+"""Test whether samples fall into two groups with a gap between them. Pure.
 
-Otsu's split (the one that leaves the least variance inside its two parts) always finds two parts; they are two modes
-where the stretch between them is emptier than either of their cores. Three windows of equal width are counted, a third
-of the distance between the parts' medians: around each median, and in the middle. In a distribution with one peak the
-middle holds at least as many as the thinner core, whatever the shape: skewed, heavy-tailed, flat. So the count in the
-middle is at most binomial with one half, and FALSE_ALARM bounds what chance does.
+Otsu's split (the split that leaves the least variance inside its two parts) always finds two parts; they are two modes
+if the stretch between them is emptier than either of their cores. Three windows of equal width are counted, a third of
+the distance between the parts' medians: around each median, and in the middle. In a distribution with one peak the
+middle holds at least as many as the thinner core, whatever the shape: skewed, heavy-tailed, flat. Hence the count in
+the middle is at most binomial with one half, and FALSE_ALARM bounds the effect of chance.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAST_SHARE: Final = 0.1  # of the smaller part; fewer are outliers
 
 @dataclass(frozen=True)
 class Modes:
-    """Medians of the two parts, the share of samples in the smaller one."""
+    """Medians of the two parts, and the share of samples in the smaller part."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class Modes:
 
 
 def two_modes(values: Sequence[float], false_alarm: float = FALSE_ALARM) -> Modes | None:
-    """The two groups; None where one peak would explain the samples."""
+    """Return the two groups; None if a single peak would explain the samples."""
     ordered = sorted(values)
     if len(ordered) < LEAST_SAMPLES:
         return None
@@ -47,7 +47,7 @@ def two_modes(values: Sequence[float], false_alarm: float = FALSE_ALARM) -> Mode
 
 
 def _otsu(ordered: Sequence[float]) -> int:
-    """How many belong to the lower part, both parts having their least share."""
+    """Return the size of the lower part, both parts having their least share."""
     count, total = len(ordered), math.fsum(ordered)
     least = max(1, math.ceil(LEAST_SHARE * count))
     best, cut, below = -1.0, least, math.fsum(ordered[: least - 1])
@@ -65,5 +65,5 @@ def _count(ordered: Sequence[float], start: float, end: float) -> int:
 
 
 def _at_most(k: int, n: int) -> float:
-    """P(Binomial(n, 1/2) ≤ k)."""
+    """Return P(Binomial(n, 1/2) ≤ k)."""
     return float(sum(math.comb(n, i) for i in range(k + 1)) / 2**n)

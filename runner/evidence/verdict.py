@@ -1,13 +1,13 @@
-"""From stored evidence to a verdict: a pure function, so that every verdict can be replayed from its report.
+"""Verdict from stored evidence: a pure function, to allow a replay of every verdict from its report.
 
-Evidence (version 3; report.py has its schema): the configuration, what went wrong (`fault`, `set_aside`), the `checks`,
-and of each timed case every sample with what the device's telemetry said; certificate.py says which times count.
+Evidence (version 3; schema.py has its schema) holds the configuration, failures (`fault`, `set_aside`), the `checks`,
+and every sample of each timed case with the device's telemetry. certificate.py decides which times count.
 
-`rules` in the evidence says how noise is told from a kernel's doing, so that older reports replay as they were decided.
-Rules 1: a time that is not above zero is `below_resolution`, and whatever the kernel spoilt is `unsteady`. Rules 2:
-`below_resolution` needs an interval that ends within the cost of handing work over; what the kernel spoilt is
-`self_disturbed`; a kernel is erratic that scatters far more than the baseline beside it; and what was measured of a run
-that cannot rank is shown. Pure.
+`rules` in the evidence selects how noise is separated from the kernel's own effects; older reports replay as they were
+decided. Rules 1: a time that is not above zero is `below_resolution`, and any disturbance by the kernel is `unsteady`.
+Rules 2: `below_resolution` needs an interval that ends within the cost of handing work over; a disturbance by the
+kernel is `self_disturbed`; a kernel is erratic if it scatters far more than the baseline beside it; and the
+measurements of a run that cannot rank are shown. Pure.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from runner.evidence import schedule, starved, stats, throttle
 from runner.evidence.certificate import BASELINE, CANDIDATE, EVENT, Certified, certify, constant_ns, is_constant_known
 from runner.evidence.schedule import BUSY, CONVERGED, differences, narrow_at, share_of
 
-UNSTEADY: Final = 0.30  # half-width of a case's interval from which on a kernel can be erratic
-SELF_DISTURBED: Final = "self_disturbed"  # a reason of `unmeasurable`: the kernel spoilt what was measured
-MOST_OWN_VOIDS: Final = 0.75  # share of the void quads on the candidate's account beyond which they are its doing
-LEAST_QUADS: Final = 3  # of which something can be said
-OWN_DOING: Final = 2.0  # times the baseline's scatter: a kernel that scatters more does so by itself
+UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which a kernel can be erratic
+SELF_DISTURBED: Final = "self_disturbed"  # a reason of `unmeasurable`: the kernel spoilt the measurements
+MOST_OWN_VOIDS: Final = 0.75  # share of the void quads charged to the candidate beyond which it is at fault
+LEAST_QUADS: Final = 3  # fewer give no result
+OWN_DOING: Final = 2.0  # times the baseline's scatter: a kernel that scatters more does it by itself
 
 Evidence = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class CaseTime:
-    """One timed case. Times in ns; `estimate` of ln(candidate / baseline)."""
+    """Result of a timed case. Times in ns; `estimate` of ln(candidate / baseline)."""
 
     case: str
     baseline_ns: float
     candidate_ns: float
     estimate: stats.Estimate
     erratic: bool = False  # its own calls differ that much: `estimate.value` is then the upper end of the interval
-    forgeable: float = 0.0  # at most so much of the true time is missing
+    forgeable: float = 0.0  # at most this share of the true time is missing
     noisy: bool = False  # the machine was disturbed: `estimate.value` is then near the upper end of the interval
     spoilt: str = ""  # why quads are void on the candidate's account
     resolution: float = 0.0  # of ln(candidate / baseline), by the clock's steps: no interval is narrower
@@ -52,10 +52,10 @@ class CaseTime:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What Report carries. `score_us`, `ratio` and `half_width` only for a passed, timed run.
+    """Verdict as a Report carries it. Only a passed, timed run has `score_us`, `ratio` and `half_width`.
 
-    `score_us` is the run's own time: `ranking_by` over the measured times of its cases. `ratio` is what ranks, since
-    the times of two runs are not comparable.
+    `score_us` is the run's own time: `ranking_by` over the measured times of its cases. `ratio` ranks, because the
+    times of two runs are not comparable.
     """
 
     outcome: str
@@ -65,13 +65,13 @@ class Verdict:
     score_us: float | None = None
     ratio: float | None = None
     half_width: float | None = None
-    forgeable: float | None = None  # at most so much of the true score is missing
+    forgeable: float | None = None  # at most this share of the true score is missing
     times: tuple[CaseTime, ...] = ()
 
 
 def decide(evidence: Evidence) -> Verdict:
-    """The verdict of an attempt. What the submission did wrong comes before what could not be measured, unless the
-    device broke: that may have made it wrong."""
+    """Return the verdict of an attempt. The submission's errors come before failures to measure, unless the device
+    broke: a broken device may have caused the errors."""
     if throttle.is_broken(evidence["set_aside"]):
         return _unfit(evidence)
     fault = evidence.get("fault")
@@ -141,7 +141,8 @@ def _unfit(evidence: Evidence) -> Verdict:
 
 
 def _excuses(refusal: Verdict) -> int:
-    """A site repeats for nothing what the machine spoilt, so what the submission did comes before it."""
+    """Return the order of refusals: the submission's fault comes before the machine's, because a site repeats without
+    charge an attempt that the machine spoilt."""
     return 0 if refusal.outcome == "policy" else 1 if refusal.reason == SELF_DISTURBED else 2
 
 
@@ -159,8 +160,8 @@ def _unsteady(time: CaseTime, rules: int) -> Verdict:
 
 
 def _no_time(timing: Evidence, certified: Certified, evidence: Evidence) -> Verdict:
-    """Most of a case's blocks took no longer than the idle calls did. That says something about the kernel only where
-    the idle calls agree with each other and the blocks with each other."""
+    """Return the verdict for a case most of whose blocks took no longer than the idle calls. This reflects the kernel
+    only if the idle calls agree with each other and the blocks with each other."""
     if evidence.get("rules", 1) == 1 or _is_below_resolution(timing, certified, evidence):
         return Verdict(
             "unmeasurable",
@@ -175,7 +176,7 @@ def _no_time(timing: Evidence, certified: Certified, evidence: Evidence) -> Verd
 
 
 def _is_below_resolution(timing: Evidence, certified: Certified, evidence: Evidence) -> bool:
-    """Does the interval of either side's time end within what handing work over costs?"""
+    """Return whether the interval of either side's time ends within the cost of handing work over."""
     if evidence["clock"] == EVENT:
         resolution_ns = _tick_ns(timing)
     elif is_constant_known(timing["idle"], certified=evidence["certified"]):
@@ -191,7 +192,8 @@ def _is_below_resolution(timing: Evidence, certified: Certified, evidence: Evide
 
 
 def _void(timing: Evidence, rules: int) -> Verdict:
-    """Work that a submission leaves on the device is no accident of the device, and buys no second try."""
+    """Return the verdict of a case with too many void quads. Work that a submission leaves on the device is no accident
+    of the device, and buys no second try."""
     void = [quad for quad in timing["quads"] if quad["void"]]
     own = [quad for quad in void if quad["charged"] == CANDIDATE]
     if 2 * sum(quad["void"] == BUSY for quad in own) > len(void):
@@ -232,12 +234,12 @@ def _is_wide(time: CaseTime, profile: Evidence) -> bool:
 
 
 def _case_time(timing: Evidence, certified: Certified, evidence: Evidence) -> CaseTime | None:
-    """None where too little of the time is left to say anything.
+    """Return the time of a case; None if too little of the time is left for a result.
 
-    A quad that is void on the candidate's account counts as one in which it was infinitely slow: whoever sees that a
-    quad goes badly gains nothing by spoiling it. A time that varies by the candidate's own doing, while the baseline
-    beside it is steady, stands at the upper end of its interval: what is known of it is that it is no longer. Where the
-    machine made the interval wide, it stands no farther below that end than the profile believes: nobody wins by luck.
+    A quad that is void on the candidate's account counts as infinitely slow: a submission gains nothing by spoiling a
+    quad that goes badly. A time that varies by the candidate's own doing, while the baseline beside it is steady,
+    stands at the upper end of its interval: the only certainty is that it is no longer. If the machine made the
+    interval wide, the time stands no farther below that end than the profile's `believed`: luck wins no rank.
     """
     rules, profile = evidence.get("rules", 1), evidence["profile"]
     tick_ns = _tick_ns(timing) if evidence["clock"] == EVENT else 0.0
@@ -276,7 +278,7 @@ def _case_time(timing: Evidence, certified: Certified, evidence: Evidence) -> Ca
 
 
 def _tick_ns(timing: Evidence) -> float:
-    """Of the clock that both sides were timed by, as the baseline's samples show it."""
+    """Return the step of the clock that timed both sides, as the baseline's samples show it."""
     blocks = [block for quad in timing["quads"] for block in quad["blocks"] if block["side"] == BASELINE]
     return stats.tick([sample[3] for block in blocks for sample in block["calls"]])
 
@@ -288,20 +290,20 @@ def _rank(values: list[float], ranking_by: str) -> float:
 
 
 def _combined_forgeable(times: list[CaseTime], ranking_by: str) -> float:
-    """Where every case was forged by as much as it can be. Of ratios, since boards rank by them."""
+    """Return the forgeable share if every case was forged as far as possible. Of ratios, since boards rank by them."""
     true = _rank([time.ratio / (1 - time.forgeable) for time in times], ranking_by)
     return 1 - _rank([time.ratio for time in times], ranking_by) / true
 
 
 def _combined_half_width(widths: list[float], ranking_by: str) -> float:
-    """Of independent cases: the root of the squares' sum over their number; of one case its own."""
+    """Return the half-width of independent cases: the root of the squares' sum over their number."""
     if ranking_by == "last":
         return widths[-1]
     return math.sqrt(sum(width**2 for width in widths)) / len(widths)
 
 
 def shown_cases(evidence: Mapping[str, Any], decided: Verdict) -> Iterator[dict[str, Any]]:
-    """What a report carries for people: public cases by name, secret ones by number, then the timed ones."""
+    """Return the cases of a report for people: public cases by name, secret cases by number, then the timed cases."""
     secret = 0
     for check in evidence["checks"]:
         secret += not check["public"]

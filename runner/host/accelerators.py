@@ -1,6 +1,6 @@
-"""Which devices this host offers, who holds them, and what the host is.
+"""Devices of this host, their locks, and the host's fingerprint.
 
-One runner judges on one device at a time, and no two processes of a host on the same one: an exclusive flock per
+A runner judges on one device at a time, and no two processes of a host on the same device: an exclusive flock per
 device, in a folder that all runners of the host share, freed by the kernel when its holder dies in any way.
 """
 
@@ -24,7 +24,7 @@ from runner.judge.device import gpu
 
 @dataclass(frozen=True)
 class Device:
-    """One thing that kernels run on."""
+    """Device that kernels run on."""
 
     hardware: str
     index: int
@@ -35,7 +35,8 @@ class Device:
 
 
 def device_of(hardware: str, index: int = 0) -> Device:
-    """The host's device of this kind with this number. Raises ConfigError for a kind that cannot be judged on here."""
+    """Return the host's device of this kind with this number. Raises ConfigError for a kind that cannot be judged on
+    here."""
     if hardware != "cpu" and not Path("/dev/nvidiactl").exists():
         raise ConfigError(
             f"RUNNER_HARDWARE: {hardware!r} needs an NVIDIA GPU, and this host shows none; 'cpu' needs none"
@@ -70,7 +71,7 @@ class DeviceLock:
 
 
 def open_shared(path: Path) -> int:
-    """Opens for reading, which is enough for flock: in a sticky folder the kernel forbids O_CREAT on another's file."""
+    """Open for reading, which is enough for flock: in a sticky folder the kernel forbids O_CREAT on a foreign file."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,10 +84,11 @@ def open_shared(path: Path) -> int:
 
 
 def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
-    """What this host is, for the site to keep beside results: small, public, free of names of people and machines.
+    """Return the properties of this host for the site to keep beside results: small, public, without names of people or
+    machines.
 
-    Raises ConfigError where the device cannot be read: times of an unknown device belong to no epoch. The versions
-    that containers have come from runner/host/image_versions.py.
+    Raises ConfigError if the device cannot be read: times of an unknown device belong to no epoch. The versions in
+    containers come from runner/host/image_versions.py.
     """
     host: dict[str, str | int] = {
         "hardware": hardware,
@@ -102,10 +104,10 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
     return host if hardware == "cpu" else {**host, **_gpu(index)}
 
 
-# What decides how long a kernel takes and how it is timed. Another value is another epoch; epochs never rank together.
-# The power limit is the configured one. What is enforced may fall below it for a while (a rack's cap, heat): that is
-# telemetry of a run (runner/judge/device/gpu.py), as clocks and temperatures are.
-TIMING_VERSION: Final = 11  # of the way a call is timed (runner/judge): raised when times change by it
+# Properties that decide how long a kernel takes and how it is timed. A changed value makes a new epoch; epochs never
+# rank together. The power limit is the configured limit. The enforced limit may fall below it for a while (a rack's
+# cap, heat): that is telemetry of a run (runner/judge/device/gpu.py), as clocks and temperatures are.
+TIMING_VERSION: Final = 11  # of the timing of a call (runner/judge): raised if a change affects times
 EPOCH_FIELDS: Final = (
     *("timing_version", "hardware", "cpu", "cpus", "gpu", "driver", "cuda", "power_limit_w", "max_sm_mhz"),
     *("torch", "torch_cuda"),
@@ -113,20 +115,20 @@ EPOCH_FIELDS: Final = (
 
 
 def epoch(fingerprint: Mapping[str, str | int]) -> str:
-    """Sixteen hexadecimal digits, the same for hosts whose times may be compared."""
+    """Return sixteen hexadecimal digits, the same for hosts whose times may be compared."""
     decisive = {name: fingerprint[name] for name in EPOCH_FIELDS if name in fingerprint}
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class GpuNames(NamedTuple):
-    """Of one GPU, beside NVML's number: what no renumbering changes, and the number of its device node."""
+    """Names of a GPU beside NVML's number: its permanent id, and the number of its device node."""
 
     uuid: str
     minor: str
 
 
 def gpu_names(index: int) -> GpuNames:
-    """Raises ConfigError where NVML knows no GPU with this number."""
+    """Return the names of a GPU. Raises ConfigError if NVML knows no GPU with this number."""
     try:
         import pynvml
 
@@ -138,7 +140,7 @@ def gpu_names(index: int) -> GpuNames:
 
 
 def _gpu(index: int) -> dict[str, str | int]:
-    """A GPU, its driver and its limits, then which one it is and how it is attached, as far as NVML tells."""
+    """Return a GPU, its driver and its limits, then its identity and its link, as far as NVML reports them."""
     reading = "the library"
     try:
         library = gpu.load_nvml()
@@ -156,13 +158,14 @@ def _gpu(index: int) -> dict[str, str | int]:
         remedy = "times of a device that cannot be read belong to no epoch; `nvidia-smi -q` must work on this host"
         raise ConfigError(f"RUNNER_GPU: {text}; {remedy}") from None
     uuid, lanes = device.ask("nvmlDeviceGetUUID"), device.ask("nvmlDeviceGetCurrPcieLinkWidth")
-    generation = device.ask("nvmlDeviceGetMaxPcieLinkGeneration")  # the present one falls while the device is idle
+    # The maximum, because the current generation falls while the device is idle.
+    generation = device.ask("nvmlDeviceGetMaxPcieLinkGeneration")
     asked = {"gpu_uuid": uuid, "pcie": None if None in (generation, lanes) else f"gen {generation} x{lanes}"}
     return found | {name: str(value) for name, value in asked.items() if value is not None}
 
 
 def _power_limit(library: Any, device: gpu.Device) -> dict[str, int]:
-    """The configured limit; nothing on a virtual GPU, which has none of its own."""
+    """Return the configured limit; empty on a virtual GPU, which has no limit of its own."""
     try:
         return {"power_limit_w": int(library.nvmlDeviceGetPowerManagementLimit(device.handle)) // 1000}
     except Exception as error:

@@ -1,7 +1,7 @@
-"""What of the engine and of a real container decides whether this host can judge. Part of `runner doctor`.
+"""Checks of the engine and of a real container, which decide whether this host can judge. Part of `runner doctor`.
 
-A container is started with exactly the options of a tenant, and container_probe.py inside says what it can see and do:
-a limit that was asked for and is not there is found here and not by a competitor.
+A container is started with exactly the options of a tenant, and container_probe.py inside reports what it can see and
+do: a requested limit that is missing is found here and not by a competitor.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ SANDBOX: Final = Path(policy.__file__).parent
 
 
 class Engine(Protocol):
-    """The container engine as the checks see it. Every method raises SandboxError with what to do."""
+    """Container engine as the checks see it. Every method raises SandboxError with a remedy."""
 
     def info(self) -> dict[str, Any]: ...
     def probe(self, cpus: str) -> dict[str, Any]:
-        """What the program inside said; beside it `freezer` (""; or what is wrong) and `freeze_us`."""
+        """Return the report of the program inside, with `freezer` ("" or the fault) and `freeze_us`."""
 
 
 def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> Iterator[Check]:
-    """Stops at the first thing without which the rest cannot be looked at."""
+    """Check the engine. Stops at the first failure that makes the other checks impossible."""
     try:
         info = engine.info()
     except SandboxError as err:
@@ -99,7 +99,7 @@ def harness(seen: dict[str, Any]) -> Check:
 
 
 def inside_files() -> list[Path]:
-    """What of this checkout is in an image."""
+    """Return the files of this checkout that are in an image."""
     inside = [path for path in sorted((SANDBOX / "inside").glob("*.py")) if path.name != "__init__.py"]
     return [*inside, SANDBOX / "protocol.py"]
 
@@ -109,7 +109,7 @@ def digest(path: Path) -> str:
 
 
 def walls(seen: dict[str, Any], cpus: str) -> Iterator[Check]:
-    """Each wall of the sandbox, as the program inside found it."""
+    """Check each wall of the sandbox by the report of the program inside."""
     remedy = "Use Docker Engine itself, not an emulation of it; look for what was dropped in `docker inspect`."
     for name, holds, found, why in (
         (

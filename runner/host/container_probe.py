@@ -1,4 +1,4 @@
-"""What a program in a container can see and do: one line of JSON on stdout, then it sleeps, so that it can be frozen.
+"""Probe of a container: prints the powers of a program in it as a line of JSON, then sleeps for a test of the freezer.
 
 Runs inside, started by `runner doctor` with a tenant's options, from the text of this file; standard library only. Its
 argument is the folder of the harness in the image.
@@ -39,7 +39,7 @@ def main(harness: str) -> None:
 
 
 def _errno(act: Callable[[], Any]) -> int:
-    """0: it went."""
+    """Return the error number of an act; 0 if it succeeds."""
     try:
         act()
     except OSError as err:

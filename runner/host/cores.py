@@ -1,4 +1,4 @@
-"""How one host's cores are shared out: the judge keeps one for itself, tenants get others, the oracle all of them.
+"""Shares of a host's cores: the judge keeps one for itself, tenants get some of the rest, the oracle all of them.
 
 Only `draw_uid` is random: containers get a uid each, far from the host's own users.
 """
@@ -33,7 +33,7 @@ def share_out(available: Sequence[int]) -> Cores:
 
 
 def cpuset(cores: Sequence[int]) -> str:
-    """As Docker takes it: "1" or "1,2,3"."""
+    """Return the cores in Docker's format: "1" or "1,2,3"."""
     return ",".join(str(core) for core in cores)
 
 

@@ -1,7 +1,7 @@
-"""`runner doctor`: is this host fit to judge? The engine, a real container under the real policy, the device, the host.
+"""`runner doctor`: checks of a host's fitness to judge: engine, a real container under the real policy, device, host.
 
-It judges nothing and leaves nothing behind but an empty lock file. What is found is a list of checks, each with its
-reason and its remedy.
+It judges no submission and leaves only an empty lock file behind. The result is a list of checks, each with its reason
+and its remedy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEAST_DISK_BYTES: Final = 1_000_000_000
 
 
 def examine(settings: config.JudgeSettings, host: Host, engine: Engine) -> Iterator[Check]:
-    """All checks in the order of the table, each as soon as it is known."""
+    """Yield all checks in the order of the table, each as soon as it is known."""
     yield from check_device(settings)
     yield from check_engine(settings, host, engine)
     yield lock(settings)
@@ -39,12 +39,12 @@ def examine(settings: config.JudgeSettings, host: Host, engine: Engine) -> Itera
 
 
 def is_fit(checks: list[Check], *, home: bool) -> bool:
-    """For a site; or `home`, where a verdict need not be certified."""
+    """Return whether the host is fit for a site; or for `home`, where a verdict need not be certified."""
     return not any(check.result == UNFIT or (check.result == NOT_CERTIFIED and not home) for check in checks)
 
 
 def lock(settings: config.JudgeSettings) -> Check:
-    """Is another runner judging here?"""
+    """Check whether another runner is judging here."""
     why = "Two judges on one device measure each other."
     device = accelerators.Device(settings.runner_hardware, settings.runner_gpu)
     try:
@@ -63,9 +63,9 @@ def lock(settings: config.JudgeSettings) -> Check:
 
 
 def state(settings: config.JudgeSettings) -> Check:
-    """Room for reports that wait until the site can be reached."""
+    """Check the room for reports that wait until the site can be reached."""
     folder = settings.runner_state
-    while not os.path.exists(folder):  # or it may not be looked at
+    while not os.path.exists(folder):  # or it may not be read
         folder = folder.parent
     why = "A report is on disk before it is sent: a verdict must outlive a restart."
     if not folder.is_dir():
@@ -82,7 +82,7 @@ def state(settings: config.JudgeSettings) -> Check:
 def check_device(
     settings: config.JudgeSettings, here: Callable[[str, int], object] = accelerators.device_of
 ) -> Iterator[Check]:
-    """`here` raises ConfigError where this host has no such device."""
+    """Check the device. `here` raises ConfigError if this host has no such device."""
     why = "Without it nothing can be judged."
     try:
         here(settings.runner_hardware, settings.runner_gpu)
@@ -93,7 +93,7 @@ def check_device(
 
 
 class DockerEngine:
-    """The real one."""
+    """The real Docker Engine."""
 
     def __init__(self, settings: config.JudgeSettings) -> None:
         self._settings = settings
@@ -133,7 +133,7 @@ def gpu_policy(settings: config.JudgeSettings) -> policy.Gpu | None:
 
 
 def _try_freezer(box: container.Container) -> dict[str, Any]:
-    """Median of some rounds, in µs."""
+    """Return the median time to freeze over some rounds, in µs."""
     if box.freezer is None:
         who = "this host" if os.geteuid() == 0 else "without root, this user"
         return {"freezer": f"{who} cannot freeze a container", "freeze_us": 0.0}

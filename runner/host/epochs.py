@@ -1,6 +1,6 @@
-"""What is kept for each timing epoch below the runner's state folder: the ceilings that `runner bench` measured.
+"""Storage per timing epoch below the runner's state folder: the ceilings that `runner bench` measured.
 
-Owns RUNNER_STATE/ceilings/*.json, one file an epoch, whole or not there at all.
+Owns RUNNER_STATE/ceilings/*.json, a file per epoch, whole or absent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EPOCH: Final = re.compile(r"[A-Za-z0-9:_-]{1,80}")
 
 
 def make_room(settings: JudgeSettings) -> None:
-    """The folder for all this. Raises ConfigError where nothing could be kept in it, before anything is measured."""
+    """Create the folder for ceilings. Raises ConfigError before any measurement if it cannot be written."""
     folder = settings.runner_state / FOLDER
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -36,7 +36,8 @@ def make_room(settings: JudgeSettings) -> None:
 
 
 def keep_ceilings(settings: JudgeSettings, ceilings: Ceilings) -> Path:
-    """Where they lie from now on, in the place of the epoch's former ones. Raises ConfigError where nothing can."""
+    """Store the epoch's ceilings in place of the former file and return its path. Raises ConfigError if it cannot be
+    written."""
     path = _path(settings, ceilings.epoch)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -51,7 +52,8 @@ def _unkept(path: Path, error: OSError) -> ConfigError:
 
 
 def stored_ceilings(settings: JudgeSettings, epoch: str) -> Ceilings | None:
-    """What was measured in this epoch; None where nothing was, or what lies there cannot be read (the log says why)."""
+    """Return the ceilings measured in this epoch; None if there are none, or the file cannot be read (the log gives the
+    reason)."""
     path = _path(settings, epoch)
     try:
         return Ceilings.from_json(json.loads(path.read_text(encoding="utf-8")))
@@ -65,7 +67,7 @@ def stored_ceilings(settings: JudgeSettings, epoch: str) -> Ceilings | None:
 def ceilings_for(
     settings: JudgeSettings, hardware: str, epoch: str, fingerprint: Mapping[str, str | int]
 ) -> Ceilings | None:
-    """What bounds a job here: measured in this epoch, else what the makers of its GPU say, else nothing."""
+    """Return the bounds of a job here: measured in this epoch, else from the data sheet of its GPU, else None."""
     known = stored_ceilings(settings, epoch)
     return known or unmeasured(
         hardware, device_name(hardware, fingerprint), epoch=epoch, max_mhz=int(fingerprint.get("max_sm_mhz") or 0)

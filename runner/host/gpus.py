@@ -1,4 +1,4 @@
-"""Which of a host's GPUs this runner owns, and what its containers get of it."""
+"""The GPU that this runner owns, and its containers' share in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from sandbox import policy
 
 
 def gpu_of(settings: config.JudgeSettings) -> policy.Gpu:
-    """For containers: the device's node goes by its minor number, which need not be NVML's. Raises ConfigError."""
+    """Return the GPU for containers: the device's node goes by its minor number, which need not be NVML's. Raises
+    ConfigError."""
     names = accelerators.gpu_names(settings.runner_gpu)
     return policy.Gpu(
         stack=settings.runner_gpu_stack,
@@ -19,5 +20,5 @@ def gpu_of(settings: config.JudgeSettings) -> policy.Gpu:
 
 
 def own(settings: config.JudgeSettings) -> None:
-    """From now on this process's first device is its runner's; before anything of CUDA begins. Raises ConfigError."""
+    """Make the runner's GPU this process's first device; before any CUDA call. Raises ConfigError."""
     config.show_cuda(accelerators.gpu_names(settings.runner_gpu).uuid)

@@ -1,7 +1,7 @@
-"""What of a machine decides whether it can judge: cores, clocks, memory, kernel. Part of `runner doctor`.
+"""Checks of a machine's fitness to judge: cores, clocks, memory, kernel. Part of `runner doctor`.
 
-Each check is a function from a `Host` to a `Check`: what was found, why it matters, what to do. They read files below
-/proc and /sys through one seam, so that a test can be any machine.
+Each check is a function from a `Host` to a `Check`: the state found, its reason, its remedy. They read files below
+/proc and /sys through one seam, which lets a test imitate any machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runner.host import cores as hosts
 from runner.judge.device.fitness import Fit, host_fit
 
 OK: Final = "ok"
-WARNING: Final = "warning"  # it can judge; figures are noisier or something may go wrong
+WARNING: Final = "warning"  # it can judge; figures are noisier or an error is possible
 NOT_CERTIFIED: Final = "not certified"  # good enough at home, not for a site
 UNFIT: Final = "unfit"  # it cannot judge
 
@@ -28,16 +28,16 @@ F_ADD_SEALS: Final = 1033
 F_SEAL_FUTURE_WRITE: Final = 0x10  # Python has no name for it
 GOOD_CLOCKS: Final = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page")
 COARSE_CLOCK_NS: Final = 1_000
-SLOW_CLOCK_NS: Final = 2_000  # a read; those that leave the kernel's fast path cost more
+SLOW_CLOCK_NS: Final = 2_000  # a read; clocks outside the kernel's fast path cost more
 LEAST_MEMORY: Final = 4 << 30
 GOOD_MEMORY: Final = 10 << 30  # two tenants, an oracle, their arenas and the judge, each at its limit
 NOISE: Final = ("pressure", "steal", "display", "throttling")  # of a device's fitness: more voids, no wrong times
-BUSY_SHARE: Final = 0.5  # of the cores; a load beyond it is other people's work
+BUSY_SHARE: Final = 0.5  # of the cores; a load beyond it is foreign work
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the table. `remedy` is empty where there is nothing to do."""
+    """Line of the table. `remedy` is empty if none is needed."""
 
     name: str
     result: str
@@ -53,7 +53,7 @@ class Host:
     """This machine, as far as the checks look at it."""
 
     def read(self, path: str) -> str:
-        """Empty where there is no such file or it may not be read."""
+        """Return a file's text; empty if it does not exist or may not be read."""
         try:
             return Path(path).read_text(errors="replace").strip()
         except OSError:
@@ -63,11 +63,11 @@ class Host:
         return sorted(os.sched_getaffinity(0))
 
     def load(self) -> float:
-        """Runnable threads, averaged over a minute."""
+        """Return the runnable threads, averaged over a minute."""
         return os.getloadavg()[0]
 
     def clock_ns(self) -> tuple[int, float]:
-        """Smallest step seen of the judge's clock, and what one read costs."""
+        """Return the smallest step seen of the judge's clock, and the cost of a read, in ns."""
         now, reads = time.monotonic_ns, 20_000
         began = now()
         seen = [now() for _ in range(reads)]
@@ -76,15 +76,15 @@ class Host:
         return min(steps, default=COARSE_CLOCK_NS * 1_000), cost
 
     def sealing(self) -> str:
-        """What is wrong with sealing memory against later writers; empty: nothing."""
+        """Return the fault of sealing memory against later writers; empty if it works."""
         return _on_os_error(_try_sealing)
 
     def pidfd(self) -> str:
-        """What is wrong with descriptors of processes; empty: nothing."""
+        """Return the fault of descriptors of processes; empty if they work."""
         return _on_os_error(lambda: os.close(os.pidfd_open(os.getpid())))
 
     def fit(self, hardware: str, gpu: int) -> list[Fit]:
-        """Of the device itself."""
+        """Return the checks of the device itself."""
         return host_fit(hardware, gpu)
 
 
@@ -113,7 +113,7 @@ def _try_sealing() -> str:
 
 
 def check_fitness(host: Host, hardware: str, gpu: int = 0) -> list[Check]:
-    """What the judge can see of its device, and whether anything disturbs it."""
+    """Check the judge's view of its device, and disturbances of the device."""
     why = "A time ranks only with evidence that its device ran as it should, and for nobody else."
     return [
         Check(fit.name, OK if fit.ok else WARNING if fit.name in NOISE else UNFIT, fit.found, why, fit.remedy)
@@ -235,7 +235,7 @@ def listed(text: str) -> set[int]:
 
 
 def _meminfo(host: Host, name: str) -> int:
-    """Bytes; 0 where the kernel does not say."""
+    """Return a value in bytes; 0 if the kernel does not report it."""
     for line in host.read("/proc/meminfo").splitlines():
         key, _, value = line.partition(":")
         if key == name:

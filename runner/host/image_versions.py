@@ -1,8 +1,8 @@
-"""The versions of torch, CUDA and driver that containers have: a part of the timing epoch that the host cannot tell.
+"""Versions of torch, CUDA and driver in containers: a part of the timing epoch that the host cannot report.
 
-A probe container under a tenant's policy answers. Its answer is kept for the image and the driver in
-RUNNER_STATE/versions, so that a job costs no container more; where containers mount the host's own stack, which changes
-without the image, the probe runs each time.
+A probe container under a tenant's policy reports them. Its report is kept for the image and the driver in
+RUNNER_STATE/versions, which saves a container per job. If containers mount the host's own stack, which changes without
+the image, the probe runs each time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ log = logging.getLogger("runner.host.image_versions")
 FOLDER: Final = "versions"
 PROGRAM: Final = Path(version_probe.__file__).read_text()
 PROBE_S: Final = 60.0  # from the start of a probe's container until its line
-MOST_CHARS: Final = 64  # of one version: an image of somebody's may say anything
+MOST_CHARS: Final = 64  # of a version: an untrusted image may print anything
 
 
 def versions_inside(
     client: Any, settings: config.JudgeSettings, *, gpu: policy.Gpu | None, cpus: str, driver: str
 ) -> dict[str, str]:
-    """By name: torch, torch_cuda, cuda. Raises ConfigError where they cannot be read: then no epoch can be named."""
+    """Return the versions by name: torch, torch_cuda, cuda. Raises ConfigError if they cannot be read: there is then no
+    epoch."""
     image = container.image_id(client, settings.sandbox_image)
     path = _path(settings, image, gpu, driver)
     known = _read(path) if path else None
@@ -50,7 +51,7 @@ def versions_inside(
 
 
 def await_line(box: container.Container, limit_s: float = PROBE_S) -> dict[str, Any]:
-    """The first line of JSON that a probe prints. Raises SandboxError."""
+    """Return the first line of JSON that a probe prints. Raises SandboxError."""
     give_up = time.monotonic() + limit_s
     while time.monotonic() < give_up:
         text = box.logs()["stdout"]

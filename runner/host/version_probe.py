@@ -1,4 +1,4 @@
-"""Which torch, CUDA and driver library a program in a container has: one line of JSON on stdout.
+"""Versions of torch, CUDA and driver library for a program in a container: a line of JSON on stdout.
 
 Runs inside, from the text of this file; standard library only. Torch is found and not imported.
 """
@@ -26,7 +26,8 @@ def torch_versions() -> dict[str, str]:
 
 
 def driver_version() -> dict[str, str]:
-    """The CUDA version of the driver library that is loaded here: the host's, or a newer one of the image's."""
+    """Return the CUDA version of the driver library that is loaded here: the host's, or a newer library of the
+    image's."""
     version = ctypes.c_int(0)
     try:
         failed = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))

@@ -1,1 +1,1 @@
-"""One job from its claim to its report."""
+"""A job from its claim to its report."""

@@ -1,9 +1,9 @@
-"""How a command that judges in its own process ends before it is done, and what becomes of its containers.
+"""Early end of a command that judges in its own process, and removal of its containers.
 
 Owns the signals of `runner once`, `verify`, `confirm`, `bench` and `doctor`, and the name on their containers, which
-says whose they are. Always true: told to end (SIGTERM, SIGHUP, Ctrl-C), it removes its containers first; of one that
-could not, since it was killed, the next one on this host removes them. Of a process that might be alive nothing is ever
-removed.
+identifies their owner. Always true: on a signal to end (SIGTERM, SIGHUP, Ctrl-C), the command removes its containers
+first. After a command that was killed, the next command on this host removes them. Containers of a process that might
+be alive are never removed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("runner.job.cleanup")
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-AGAIN_S: Final = 5.0  # after a signal, others count for nothing so long; cleaning takes a second
-NO_DOCKER: Final = (SandboxError, OSError)  # the Docker Engine does not answer, or not as asked
+AGAIN_S: Final = 5.0  # after a signal, further signals are ignored this long; cleaning takes a second
+NO_DOCKER: Final = (SandboxError, OSError)  # the Docker Engine does not answer, or not as expected
 ENGINE_S: Final = 20  # to wait for each of its answers
 OWNER: Final = re.compile(r"once([0-9a-f]+)s([0-9a-f]+)h([0-9a-f]+)n[0-9a-f]+")
 
@@ -39,7 +39,7 @@ _numbers = itertools.count(1)
 
 
 class Terminated(SystemExit):
-    """A signal: everything is cleaned up on the way out."""
+    """Exit after a signal; all containers are removed on the way out."""
 
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
@@ -47,8 +47,11 @@ class Terminated(SystemExit):
 
 @contextlib.contextmanager
 def tidy(screen: Console) -> Iterator[None]:
-    """Around all that starts containers, in the main thread: its exit code is 143 after SIGTERM, 129 after SIGHUP, 130
-    after Ctrl-C. A signal that this process was started to ignore (nohup) stays ignored."""
+    """Wrap all code that starts containers, in the main thread.
+
+    The exit code is 143 after SIGTERM, 129 after SIGHUP, 130 after Ctrl-C. A signal that this process was started to
+    ignore (nohup) stays ignored.
+    """
     before = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: was for number, was in before.items() if was is not signal.SIG_IGN}
     told = _Told()
@@ -63,15 +66,16 @@ def tidy(screen: Console) -> Iterator[None]:
     finally:
         for number, was in before.items():
             signal.signal(number, was)
-    if told.number is not None:  # also where the exception was dropped, or another one came of it on the way out
+    if told.number is not None:  # also if the exception was dropped, or replaced on the way out
         by = "Ctrl-C" if told.number == signal.SIGINT else told.number.name
         screen.print(f"Ended by {by} before it was done.", markup=False, highlight=False)
         raise Terminated(told.number)
 
 
 class _Told:
-    """Raises at a signal, and not again at once: `timeout` sends its signal twice, and the second one must not cut the
-    cleaning short. Later again: the first may have come where Python drops exceptions, such as in a destructor."""
+    """Handler that raises at a signal, but not again at once: `timeout` sends its signal twice, and the second must not
+    cut the cleaning short. It raises again later: the first signal may have come where Python drops exceptions, as in a
+    destructor."""
 
     def __init__(self) -> None:
         self._last_s = -float("inf")
@@ -90,8 +94,8 @@ class _Told:
 
 @contextlib.contextmanager
 def cleared(owner: str) -> Iterator[None]:
-    """Around what starts containers of this owner. Contexts close most of them; not one that the Docker Engine had made
-    but not named yet when the signal came, nor one whose closing it cut short."""
+    """Wrap the start of this owner's containers. Contexts close most of them; this removes a container that the Docker
+    Engine had made but not named yet when the signal came, and a container whose closing the signal cut short."""
     try:
         yield
     except (SystemExit, KeyboardInterrupt):
@@ -101,15 +105,15 @@ def cleared(owner: str) -> Iterator[None]:
 
 
 def new_owner() -> str:
-    """A label for containers of this process, another at each call: pid, when it started, and where both hold."""
+    """Return a label for containers of this process, new at each call: pid, its start time, and their host."""
     pid = os.getpid()
     return f"once{pid:x}s{_started(pid):x}h{_here()}n{next(_numbers):x}"
 
 
 def reap_of_the_dead() -> int:
-    """Remove the containers of killed processes as far as this one can know that they are dead; how many there were.
+    """Remove the containers of killed processes that are certainly dead; return their number.
 
-    Without a Docker Engine there is nothing to do: who needs it will say so.
+    Without a Docker Engine it does nothing: a later use of the engine reports that.
     """
     gone = 0
     with contextlib.suppress(*NO_DOCKER), contextlib.closing(container.connect(ENGINE_S)) as client:
@@ -120,13 +124,14 @@ def reap_of_the_dead() -> int:
 
 
 def is_of_the_dead(owner: str) -> bool:
-    """Is the process that made this label here gone for certain? One of another boot, host or PID namespace is not."""
+    """Return whether the process that made this label here is certainly gone. A process of another boot, host or PID
+    namespace is not."""
     made = OWNER.fullmatch(owner)
     if made is None or made[3] != _here():
         return False
     pid = int(made[1], 16)
     try:
-        os.kill(pid, 0)  # also of others' processes, which /proc may hide
+        os.kill(pid, 0)  # also for foreign processes, which /proc may hide
         return _started(pid) != int(made[2], 16)
     except ProcessLookupError:
         return True
@@ -135,11 +140,11 @@ def is_of_the_dead(owner: str) -> bool:
 
 
 def _started(pid: int) -> int:
-    """Clock ticks after the boot (proc_pid_stat(5), field 22): two processes with one pid differ in it."""
+    """Return clock ticks after the boot (proc_pid_stat(5), field 22): two processes with one pid differ in it."""
     return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19])
 
 
 def _here() -> str:
-    """This boot and this PID namespace: elsewhere the same pid is another process."""
+    """Return a hash of this boot and this PID namespace: elsewhere the same pid is another process."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return hashlib.sha256(f"{boot} {os.readlink('/proc/self/ns/pid')}".encode()).hexdigest()[:8]

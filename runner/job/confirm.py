@@ -1,9 +1,9 @@
-"""A confirmation: would the candidate take first place? k independent runs, one after the other, and one report.
+"""Confirmation of a candidate for first place: k independent runs in sequence, and one report.
 
 Each run is a job of its own with containers and seeds of its own, and the incumbent in the blocks. An incumbent that
 fails or voids its blocks is left out of the rest and timed alone, right after the run that it disturbed; records.py
 decides over all of them. The report is that of the candidate's median run, with the record beside it and the evidence
-of every run in it, so that it can be replayed, as far as it fits the wire (fit.py).
+of every run in it, which allows a replay, as far as it fits the wire (shrink_report.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JSON = dict[str, Any]
 
 
 def confirm(job: Job, settings: config.JudgeSettings, on_event: OnEvent, judge: Judge = execute) -> Report:
-    """The one report of a job with an incumbent; `judge` makes each run. Raises only what it raises."""
+    """Return the report of a job with an incumbent; `judge` makes each run. Raises only the exceptions of `judge`."""
     confirmation = _Confirmation(job, settings, judge, _Renumbered(on_event, job.runs))
     return confirmation.run()
 
@@ -56,7 +56,7 @@ class _Confirmation:
         return self._report()
 
     def _one(self) -> Report:
-        """A run with the incumbent; without it where it fails in company."""
+        """Make a run with the incumbent; without it after it failed in a shared run."""
         if not self.failures:
             made = self._judge(replace(self.job, runs=1))
             if made.reason != INCUMBENT_FAILED:
@@ -65,7 +65,7 @@ class _Confirmation:
         return self._judge(replace(self.job, runs=1, incumbent=None))
 
     def _alone(self) -> JSON:
-        """The evidence of the incumbent as a candidate; of what it says of itself nothing, for a rival reads this."""
+        """Return the evidence of the incumbent as a candidate, without its own messages, for a rival reads it."""
         assert self.job.incumbent is not None
         held = self.job.incumbent
         made = self._judge(replace(self.job, runs=1, incumbent=None, source=held.source, filename=held.filename))
@@ -79,7 +79,7 @@ class _Confirmation:
         evidence = [made.evidence for made in self.reports]
         last = self.reports[-1]
         if any(_is_no_evidence(one) for one in (*evidence, *filter(None, self.alone))):
-            return last  # the host failed before there was anything to decide from
+            return last  # the host failed before there was evidence for a decision
         record = records.decide_record(evidence, self.alone)
         shown = _median_run(self.reports) if last.outcome == "passed" else last
         whole = replace(
@@ -99,7 +99,7 @@ class _Confirmation:
 
 
 def _is_disturbed(run: JSON) -> bool:
-    """Was the incumbent in too few of a case's blocks?"""
+    """Return whether the incumbent was in too few of a case's blocks."""
     return any(not records.is_shared(timing) for timing in run["timing"])
 
 
@@ -114,7 +114,7 @@ def _median_run(passed: list[Report]) -> Report:
 
 @dataclass
 class _Renumbered:
-    """One stream of events over all runs: a state is announced once, progress says which run it is."""
+    """Merge the events of all runs into one stream: a state is announced once, progress names its run."""
 
     on_event: OnEvent
     runs: int

@@ -1,5 +1,6 @@
-"""One job in order: building, checking, timing, verdict, report. Without the site; a process of its own for a daemon's
-jobs (runner/job/judge_main.py), inside the caller's for `runner once`.
+"""Course of a job: building, checking, timing, verdict, report, without the site.
+
+A daemon's jobs run in a process of their own (runner/job/judge_main.py), `runner once` in the caller's.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SAID_CHARS: Final = 300
 OPERATOR_CHARS: Final = 8_000
 PROBLEM_FAILED: Final = "The problem's own code failed; its organiser has been told."
 TIMED_MODES: Final = ("benchmark", "ranked")
-SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that a device's memory may have
+SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that may be due to a device's memory
 
 OnEvent = Callable[[Event], None]
 
@@ -45,9 +46,9 @@ OnEvent = Callable[[Event], None]
 def execute(
     job: Job, settings: config.JudgeSettings, on_event: OnEvent, ready: prepare.Prepared | None = None
 ) -> Report:
-    """The report of this job; infra_error where the fault is ours or the problem's. Raises only bugs.
+    """Return the report of this job; infra_error if the fault is ours or the problem's. Raises only bugs.
 
-    Without a prepared set of containers one is made for this job and cleared away before the report is returned.
+    Without a prepared set of containers, it makes a set for this job and removes it before it returns the report.
     """
     emit = _Emitter(on_event)
     began = time.monotonic()
@@ -82,7 +83,7 @@ def execute(
 
 
 def sides_of(job: Job) -> tuple[str, ...]:
-    """The containers that a job needs, beside the oracle's."""
+    """Return the containers that a job needs, beside the oracle's."""
     if job.task == ADMISSION:
         return (B, A)
     if job.mode not in TIMED_MODES:
@@ -158,7 +159,7 @@ def _judge(
     phases.add("inputs", trial.calls.oracle.asked.seconds)
     phases.add("problem", trial.calls.oracle.problem_s)
     phases.add("comparing", trial.calls.comparing.seconds)
-    evidence["findings"] += rules.findings(evidence)  # after those of the comparing
+    evidence["findings"] += rules.findings(evidence)  # after the findings of the comparison
     return report_of(blank, evidence, sides[B].logs())
 
 
@@ -168,7 +169,8 @@ def _keep_fault(evidence: dict[str, Any], outcome: str, reason: str, message: st
 
 
 def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> None:
-    """No submission pays for what others hold of a device's memory. Raises SandboxError."""
+    """Blame the host if foreign processes occupy the device's memory: no submission pays for that. Raises
+    SandboxError."""
     pids = company(job.hardware, own=ready.pids, gpu=ready.settings.runner_gpu) if reason in SHORT_OF_MEMORY else None
     if pids:
         raise SandboxError(
@@ -177,7 +179,7 @@ def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> Non
 
 
 def _end(sides: dict[str, Tenant], evidence: dict[str, Any]) -> None:
-    """No code of others runs from here on, or that is what decides."""
+    """End all foreign code. A side that cannot be ended decides the verdict."""
     for name in sorted(set(sides) - {A}):
         sides[name].container.kill()
         if sides[name].container.wait_dead() or evidence["fault"] is not None:
@@ -191,7 +193,8 @@ def _end(sides: dict[str, Tenant], evidence: dict[str, Any]) -> None:
 
 
 def _load(trial: Trial, source: str) -> None:
-    """Raises Fault; OracleFailed where the problem cannot be imported either, of which the submission imports."""
+    """Load the submission. Raises Fault; OracleFailed if the problem, from which the submission imports, cannot be
+    imported either."""
     try:
         trial.load(source)
     except Fault as fault:
@@ -220,9 +223,9 @@ def _admit(
     evidence: dict[str, Any],
     blank: Report,
 ) -> Report:
-    """The problem itself is tested: no submission, no times."""
+    """Test the problem itself: no submission, no times."""
     hardware = ready.hardware
-    asked = in_python(problem)  # its own reference answers
+    asked = in_python(problem)  # the problem's own reference answers
     trial = Trial(asked, job.mode, ready.oracle, ready.sides, hardware.memory, profile=hardware.profile, emit=emit)
     evidence.update(_circumstances(job, ready))
     with phases("checking"):
@@ -261,7 +264,7 @@ def _starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Ite
 
 
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
-    """What a later reader must know to compare this run with another."""
+    """Return the circumstances that a later comparison of this run needs."""
     return {
         "epoch": accelerators.epoch(ready.fingerprint),
         "hardware": job.hardware,
@@ -275,7 +278,7 @@ def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
 
 
 def _bounds(job: Job, problem: Problem, ready: prepare.Prepared, evidence: dict[str, Any]) -> dict[str, Any]:
-    """What times are held against: is the baseline somebody's best, and what can this hardware do?"""
+    """Return the bounds on times: whether the baseline is tuned for this hardware, and the hardware's limits."""
     ceilings = epochs.ceilings_for(ready.settings, job.hardware, evidence["epoch"], evidence["fingerprint"])
     return {
         "tuned": problem.is_tuned_on(job.hardware),
@@ -284,7 +287,7 @@ def _bounds(job: Job, problem: Problem, ready: prepare.Prepared, evidence: dict[
 
 
 def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> Report:
-    """What the wire carries of this evidence; the verdict is verdict.py's."""
+    """Return the report of this evidence; verdict.py decides."""
     decided = verdict.decide(evidence)
     return replace(
         blank,
@@ -306,12 +309,13 @@ def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> 
 
 
 def _infra(blank: Report, reason: str, message: str, detail: str, evidence: dict[str, Any]) -> Report:
-    """`detail` is for operators and organisers: it may hold data of secret cases and is shown to no competitor."""
+    """Return a report of infra_error. `detail` is for operators and organisers: it may hold data of secret cases and is
+    shown to no competitor."""
     return replace(blank, reason=reason, message=message, evidence={**evidence, "operator": detail[-OPERATOR_CHARS:]})
 
 
 class _Emitter:
-    """Numbers the events; a state is announced when it begins."""
+    """Numbering of the events; a state is announced when it begins."""
 
     def __init__(self, on_event: OnEvent) -> None:
         self._on_event = on_event
@@ -331,10 +335,10 @@ class _Emitter:
 
 
 class _Phases:
-    """Seconds by phase, also of one that failed.
+    """Seconds by phase, including failed phases.
 
-    Beside the phases, parts of them: `steps` (all sides' calls, each with everything that is done before and after its
-    clock), of which `calls` (device time: from the clock's start until nothing runs any more); `inputs` (asking the
+    Besides the phases it has parts of them: `steps` (all sides' calls, each with all work before and after its clock),
+    of which `calls` (device time: from the clock's start until no code runs any more); `inputs` (requests to the
     oracle), of which `problem` in the problem's own code; `comparing`.
     """
 

@@ -1,12 +1,12 @@
-"""The judge's end of runner/daemon/judge_handle.py: prepare containers, wait for a job, judge it, say so, clear away.
+"""Judge process of runner/daemon/judge_handle.py: prepare containers, wait for a job, judge it, report, clear away.
 
     python -m runner.job.judge_main         prepares, prints {"ready": {"fingerprint", "epoch"}}; takes a Job as JSON
                                             on stdin, up to its end; prints JSON lines {"event": …}, at last
                                             {"report": …}; only then removes its containers
     python -m runner.job.judge_main --reap  removes the containers that an earlier judge of this runner left behind
 
-Holds no token and no secret but the seeds of the cases. Exit codes: 0 after a report or when no job came, 75 where what
-was prepared was no longer fit before a job was begun, 143 after SIGTERM. In each case its containers are gone.
+Holds no token and no secret but the seeds of the cases. Exit codes: 0 after a report or when no job came, 75 if the
+containers were no longer fit before a job was begun, 143 after SIGTERM. In each case its containers are gone.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from sandbox.errors import SandboxError
 
 log = logging.getLogger("runner.job.judge_main")
 
-LOOK_S: Final = 5.0  # while waiting, look so often whether what is prepared is still fit
+LOOK_S: Final = 5.0  # while waiting, interval of the checks whether the containers are still fit
 PR_SET_DUMPABLE: Final = 4
 
 
 def stand_by(settings: config.JudgeSettings) -> None:
-    """One job's life, or none's. Raises SandboxError, ConfigError, OSError where nothing can be prepared; SystemExit as
-    above."""
+    """Prepare, and judge one job or none. Raises SandboxError, ConfigError, OSError if the preparation fails;
+    SystemExit as above."""
     with ExitStack() as stack:
         ready = stack.enter_context(prepared(settings))
         _say("ready", {"fingerprint": ready.fingerprint, "epoch": accelerators.epoch(ready.fingerprint)})
@@ -52,12 +52,12 @@ def stand_by(settings: config.JudgeSettings) -> None:
         else:
             stack.close()  # each run of a confirmation has containers of its own
             report = confirm(job, settings, _say_event)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to be done but what it asks for
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only the work that SIGTERM demands is left
         _say("report", report.to_json())
 
 
 def _await_job(ready: Prepared) -> Job | None:
-    """The job; None where the daemon ended without one."""
+    """Return the job; None if the daemon ended without a job."""
     while not select.select([sys.stdin], [], [], LOOK_S)[0]:
         _leave_if_unfit(ready)
     data = sys.stdin.buffer.read()
@@ -88,17 +88,19 @@ def _say(kind: str, value: object) -> None:
 
 
 def _on_term(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the service manager's, then the daemon's: the first one cleans up
+    # The service manager sends SIGTERM, then the daemon does: the first signal cleans up.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise Terminated(number)
 
 
 def _hide() -> None:
-    """Not dumpable: no process of another user may trace this one or read its memory, which holds the seeds."""
+    """Make this process not dumpable: no process of another user may trace it or read its memory, which holds the
+    seeds."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def main() -> None:
-    """See the module's text."""
+    """Run the judge process; see the module's text."""
     _hide()
     signal.signal(signal.SIGTERM, _on_term)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")

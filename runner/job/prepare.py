@@ -1,7 +1,7 @@
-"""What a job needs before anybody knows the job: hardware, cores, containers with torch imported, connected, frozen.
+"""Preparation before a job is known: hardware, cores, containers with torch imported, connected, frozen.
 
-Owns the containers of one job: one a side, and the oracle's. Always true: they are used for one job at most, and
-nothing of any user or problem is in them when `prepared` yields.
+Owns the containers of one job: one per side, and the oracle's. Always true: they are used for one job at most, and they
+hold no file of a user or a problem when `prepared` yields.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from runner.judge.sides.tenant import Tenant
 from sandbox import container, policy
 from sandbox.errors import SandboxError
 
-ARENA_BYTES: Final = sizes.CPU_INPUT_BYTES  # inputs and outputs each; only what is used is ever touched
-COMPARED_S: Final = 60.0  # so long what containers differ by is known to stay; of longer nobody has measured it
-GPU_INPUTS: Final = (
-    sizes.GPU_INPUT_SHARE
-)  # a sixteenth of a device's memory, three times: both tenants' and the oracle's
-GPU_OUTPUTS: Final = 17  # four times, and once more up to 4 GiB. Beside them and the judge's own 24 GiB a third of an
-# H200's memory is left for what all code needs; a quarter where an incumbent runs along
+ARENA_BYTES: Final = sizes.CPU_INPUT_BYTES  # inputs and outputs each; only used pages are ever touched
+COMPARED_S: Final = 60.0  # how long the offsets between containers are known to stay; longer is not measured
+# A sixteenth of a device's memory, three times: both tenants' and the oracle's.
+GPU_INPUTS: Final = sizes.GPU_INPUT_SHARE
+# Four times, and once more up to 4 GiB. Beside them and the judge's own 24 GiB a third of an H200's memory is left for
+# the needs of all code; a quarter with an incumbent.
+GPU_OUTPUTS: Final = 17
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """What differs between one kind of hardware and another: where tensors lie, how to time, what containers get."""
+    """Differences between kinds of hardware: place of tensors, timing, equipment of containers."""
 
     memory: Memory
     profile: schedule.Profile
@@ -56,7 +56,8 @@ class Hardware:
 
     @classmethod
     def of(cls, settings: config.JudgeSettings) -> Hardware:
-        """Raises ConfigError, and SandboxError where the GPU is not fit for a job."""
+        """Return the hardware of these settings. Raises ConfigError, and SandboxError if the GPU is not fit for a
+        job."""
         steps = _steps(settings)
         if settings.runner_hardware == "cpu":
             return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
@@ -78,13 +79,13 @@ def _steps(settings: config.JudgeSettings) -> Steps:
 
 
 def _wrong_with(gpu: int) -> str:
-    """Why this GPU may not begin a job and what to do, "" where it may."""
+    """Return why this GPU may not begin a job, with a remedy; "" if it may."""
     wrong = [f"{fit.name}: {fit.found}. {fit.remedy}" for fit in fitness.job_fit(gpu) if not fit.ok]
     return f"GPU {gpu} is not fit to judge: {' '.join(wrong)}" if wrong else ""
 
 
 class Prepared:
-    """Containers without a job. `sides` by name; another side can be started while the job is known already."""
+    """Containers without a job. `sides` by name; a further side can be started after the job is known."""
 
     def __init__(
         self,
@@ -94,8 +95,10 @@ class Prepared:
         cores: hosts.Cores,
         sides: Sequence[str],
     ) -> None:
-        """All are started before anything is waited for: they import torch side by side. In an order that is drawn: of
-        two allocations the judge copies faster into one, and a kernel reads it faster, by what lies where on a device.
+        """Start all containers before the first wait: they import torch side by side.
+
+        The order is random: of two allocations the judge copies faster into one, and a kernel reads it faster, by its
+        place on a device.
         """
         self.cores = cores
         self.hardware = hardware
@@ -117,44 +120,48 @@ class Prepared:
         self.fingerprint = self._read | self._versions()
 
     def _fingerprint(self) -> dict[str, str | int]:
-        """This process itself has one core."""
+        """Return the fingerprint; this process itself has a single core."""
         settings = self.settings
         host = accelerators.fingerprint(settings.runner_hardware, settings.runner_gpu)
         return {**host, "cpus": len(self.cores.oracle)}
 
     def _versions(self) -> dict[str, str | int]:
-        """Asked while the containers import torch."""
+        """Return the versions in containers, while the containers import torch."""
         driver = str(self._read.get("driver", ""))
         cpus = self._cpus("oracle")
         return {**versions_inside(self._client, self.settings, gpu=self.hardware.gpu, cpus=cpus, driver=driver)}
 
     def connect(self) -> None:
-        """Wait until torch is imported everywhere. In an order that is drawn: on a device the same kernel takes up to
-        6 % longer in one context than in another, and no side is to have the better one by rule."""
+        """Wait until torch is imported everywhere.
+
+        The order is random: on a device the same kernel takes up to 6 % longer in one context than in another, and no
+        side may have the better context by rule.
+        """
         for side in random.SystemRandom().sample(list(self.sides.values()), len(self.sides)):
             side.connect()
         self.oracle.connect()
         self._compare()
 
     def add_side(self, name: str) -> None:
-        """One more, while the job is known already but nothing of it is in any container."""
+        """Add a side while the job is known already but no file of it is in any container."""
         self.start_side(name).connect()
         self._compare()
 
     def _compare(self) -> None:
-        """What the containers themselves differ by, where one is to be timed beside another."""
+        """Measure the offsets between the containers, if more than one is timed."""
         if len(self.sides) > 1:
             self.own_calls = own_calls.own_calls(self.sides)
             self._compared_at = time.monotonic()
 
     def compared(self) -> own_calls.Samples:
-        """`own_calls`, made anew where they are old: nothing of a job may be in any container. Raises SandboxError."""
+        """Return `own_calls`, repeated if they are old: no container may hold any file of a job yet. Raises
+        SandboxError."""
         if time.monotonic() - self._compared_at > COMPARED_S:
             self._compare()
         return self.own_calls
 
     def start_side(self, name: str) -> Tenant:
-        """A tenant's container, which imports torch from now on; `connect` waits for it."""
+        """Start a tenant's container, which imports torch from now on; `connect` waits for it."""
         made = self._start(policy.tenant(self.settings.sandbox_image, hosts.draw_uid(), self._cpus("tenant")))
         hardware = self.hardware
         side = Tenant(
@@ -172,15 +179,15 @@ class Prepared:
         return side
 
     def another_oracle(self) -> Oracle:
-        """In the place of one whose problem failed, and of which nothing may be alive. That is closed first: no device
-        need have room for both."""
+        """Replace an oracle whose problem failed, with no process left alive. The old oracle is closed first: a device
+        need not have room for both."""
         self.oracle.close()
         self.oracle = self._start_oracle()
         self.oracle.connect()
         return self.oracle
 
     def unfit(self) -> str:
-        """Why this set must not begin a job, "" while it may: for one that has waited."""
+        """Return why this set, after a wait, must not begin a job; "" while it may."""
         settings = self.settings
         if time.monotonic() - self._born > settings.runner_prepared_s:
             return f"it is older than {settings.runner_prepared_s:g} s"
@@ -196,7 +203,7 @@ class Prepared:
         return _wrong_with(settings.runner_gpu) if self.hardware.gpu is not None else ""
 
     def pids(self) -> frozenset[int]:
-        """Of this judge and of the first program in each of its containers."""
+        """Return the pids of this judge and of the first program in each of its containers."""
         return frozenset({os.getpid(), *(one.pid for one in self._containers())})
 
     def _containers(self) -> tuple[container.Container, ...]:
@@ -222,10 +229,11 @@ class Prepared:
 
 @contextmanager
 def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> Iterator[Prepared]:
-    """A set of containers and the judge's core, until the context ends. Raises SandboxError, OSError, ConfigError."""
+    """Yield a set of containers and the judge's core, until the context ends. Raises SandboxError, OSError,
+    ConfigError."""
     with _judging_core() as cores:
         hardware = Hardware.of(settings)
-        _release(hardware)  # also what an exception of the run before held until its traceback was gone
+        _release(hardware)  # also memory that an exception of the run before held until its traceback was gone
         try:
             with ExitStack() as stack:
                 ready = Prepared(stack, settings, hardware, cores, sides)
@@ -237,7 +245,7 @@ def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> I
 
 
 def _release(hardware: Hardware) -> None:
-    """What a job kept of inputs and outputs may hang in cycles: the next job here needs the room."""
+    """Free inputs and outputs that a job kept in cycles: the next job here needs the room."""
     gc.collect()
     hardware.memory.release()
 

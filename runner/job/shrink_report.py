@@ -1,8 +1,8 @@
-"""Make the report of a confirmation fit the wire: cases are summed up, one by one, until it does.
+"""Shrink the report of a confirmation to the wire's limit: cases are summed up, one by one, until it fits.
 
-Several runs with three sides in their blocks can come to more samples than one report may carry. What decides is in
-the report in any case (records.RecordVerdict); cases that did not converge give way first, since they have the most
-samples and say the least, of those the largest. Nothing is summed up where the report fits as it is.
+Several runs with three sides in their blocks can have more samples than a report may carry. The deciding figures are in
+the report in any case (records.RecordVerdict). Cases that did not converge are summed up first, since they have the
+most samples and the least value; of those the largest first. A report that fits is left as it is.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from runner.evidence import schedule, stats
 from runner.wire import MAX_REPORT_BYTES, Report, dump
 
 LIMIT_BYTES: Final = MAX_REPORT_BYTES - 200_000
-LOG_CHARS: Final = 2_000  # of each stream, where even that is not enough
+LOG_CHARS: Final = 2_000  # of each stream, if even that is not enough
 
 JSON = dict[str, Any]
 
 
 def fit(report: Report, limit_bytes: int = LIMIT_BYTES) -> Report:
-    """The same report, of at most `limit_bytes`, with as few of its cases summed up as that takes."""
+    """Return the report in at most `limit_bytes`, with as few of its cases summed up as necessary."""
     over = len(dump(report)) - limit_bytes
     if over <= 0:
         return report
@@ -44,7 +44,8 @@ def fit(report: Report, limit_bytes: int = LIMIT_BYTES) -> Report:
 
 
 def summed_up(timing: JSON) -> JSON:
-    """One case without its samples: how many quads there were, what voided some, and the median of each valid block."""
+    """Return a case without its samples: the number of quads, the reasons of voids, and the median of each valid
+    block."""
     valid = [quad for quad in timing["quads"] if not quad["void"]]
     voids = Counter(f"{quad['charged']}: {quad['void']}" for quad in timing["quads"] if quad["void"])
     summary = {
@@ -62,14 +63,14 @@ def is_summed_up(run: JSON) -> bool:
 
 
 def _giving_way(runs: list[JSON]) -> list[tuple[JSON, int]]:
-    """Each case as its run and place, in the order in which they are summed up."""
+    """Return each case as its run and place, in the order of shrinking."""
     cases = [(run, place, timing) for run in runs for place, timing in enumerate(run["timing"])]
     cases.sort(key=lambda case: (case[2]["ended"] == schedule.CONVERGED, -_size(case[2])))
     return [(run, place) for run, place, _ in cases]
 
 
 def _copied(run: JSON) -> JSON:
-    """Its cases can be replaced without changing the run that this was copied from."""
+    """Return a copy whose cases can be replaced without a change to the original run."""
     return {**run, "timing": list(run["timing"])}
 
 

@@ -1,1 +1,1 @@
-"""The trusted side: owns the clocks, the arenas, the schedule and the verdict, and runs nobody's code."""
+"""Trusted judge: it owns the clocks, the arenas, the schedule and the verdict, and runs no foreign code."""

@@ -1,7 +1,7 @@
-"""Which cases are judged: the public ones, and fresh secret ones that nobody has seen.
+"""Choice of the judged cases: the public cases, and fresh secret cases.
 
-Every seed is drawn by itself (never derived from another). Chance comes in as an argument, so that a test can fix it;
-the judge gives `secrets.SystemRandom()`.
+Every seed is drawn independently (never derived from another seed). Chance comes in as an argument, which lets a test
+fix it; the judge passes `secrets.SystemRandom()`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 
 from problems.spec import Case, Choice, IntRange, Problem
 
-SEED_BITS: Final = 62  # torch takes 63; where a generator takes fewer, the oracle makes it 31 (problem_code.py)
-SECRET_CASES: Final = 10  # at the least, however few a problem asks for
+SEED_BITS: Final = 62  # torch takes 63; if a generator takes fewer, the oracle makes it 31 (problem_code.py)
+SECRET_CASES: Final = 10  # at least, however few a problem asks for
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One correctness case. `public`: its figures may be shown to the competitor."""
+    """Planned correctness case. `public`: its figures may be shown to the competitor."""
 
     case: Case
     seed: int
@@ -27,12 +27,12 @@ class Planned:
 
 
 def fresh_seed(chance: random.Random) -> int:
-    """So long that nobody finds it by trying: data that are a function of a short one could be made and not read."""
+    """Return a fresh seed, long enough to resist guessing: data of a short seed could be generated instead of read."""
     return chance.getrandbits(SEED_BITS)
 
 
 def plan_checks(problem: Problem, chance: random.Random) -> list[Planned]:
-    """All public cases with their own seeds, then secret ones: shapes and fuzz ranges with fresh seeds."""
+    """Return all public cases with their own seeds, then secret cases: shapes and fuzz ranges with fresh seeds."""
     public = [Planned(case, _own_seed(case, chance), public=True) for case in problem.tests]
     return public + [Planned(case, fresh_seed(chance), public=False) for case in _secret(problem, chance)]
 
@@ -56,9 +56,9 @@ def _secret(problem: Problem, chance: random.Random) -> list[Case]:
 
 
 def _timed_shapes(problem: Problem, chance: random.Random) -> list[Case]:
-    """The timed cases with everything else that may vary varied: a kernel that cuts corners on their shapes is seen.
+    """Return the timed cases with all other arguments varied, to expose a kernel that cuts corners on their shapes.
 
-    What is a choice of texts (`distribution`) is no shape: each of its values meets at least one timed shape.
+    A choice of texts (`distribution`) is no shape: each of its values meets at least one timed shape.
     """
     assert problem.fuzz is not None
     kinds = {
@@ -81,7 +81,7 @@ def _timed_shapes(problem: Problem, chance: random.Random) -> list[Case]:
 
 
 def draw(choice: Choice, chance: random.Random) -> int | float | str | bool | list[int]:
-    """One value of a fuzz range."""
+    """Draw a value of a fuzz range."""
     if not isinstance(choice, IntRange):
         return chance.choice(choice)
     if choice.log:

@@ -1,4 +1,4 @@
-"""The evidence of an attempt before anything is known; verdict.py makes a verdict of it, reports store all of it."""
+"""Empty evidence of an attempt. verdict.py derives a verdict from it, and reports store all of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def blank(problem: Problem, mode: str, profile: Profile) -> dict[str, Any]:
 
 
 def blank_check(given: Input, found: list[Figures], *, public: bool) -> dict[str, Any]:
-    """One entry of `checks`: nothing is wrong yet."""
+    """Return an entry of `checks` without an error."""
     return {
         "case": given.case,
         "seed": given.seed,

@@ -1,4 +1,4 @@
-"""A time limit over many calls, and who is to blame where it was not enough."""
+"""Time limit over many calls, and the side to blame if it was not enough."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from runner.judge.data.clock import Stopwatch
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.processor import Watch
 
-CALL_S: Final = 10.0  # the longest that one call may take
-AS_SLOW: Final = 4 / 5  # a baseline that took so much of the candidate's time leaves nobody room to be in time
-FIRST_CALL_S: Final = 60.0  # the first of a case: kernels are compiled in it, by Triton and torch.compile for one
+CALL_S: Final = 10.0  # limit of a call
+AS_SLOW: Final = 4 / 5  # a baseline that took this much of the candidate's time leaves no submission room to be in time
+FIRST_CALL_S: Final = 60.0  # limit of a case's first call, which may compile kernels (Triton, torch.compile)
 
 
 @dataclass
 class Stage:
-    """Begins when it is made. Each call gets what is left of it, at most `call_s`, the first of a case more. `asked`:
-    the time that the oracle took so far, in this stage and before. `watch` says who has the processor meanwhile."""
+    """Time limit of a stage, which begins with this object.
+
+    Each call gets the remaining time, at most `call_s`, the first of a case more. `asked`: the time that the oracle
+    took so far, in this stage and before. `watch` records the use of the processor meanwhile.
+    """
 
     name: str
     limit_s: float
@@ -34,12 +37,15 @@ class Stage:
         self._asked_before_s = self.asked.seconds
 
     def spent_by(self, side: str) -> AbstractContextManager[None]:
-        """On this side's account."""
+        """Count the time of this context on this side's account."""
         return self._spent[side].running()
 
     def left_s(self, *, is_first: bool = False) -> float:
-        """Raises, where nothing is left, by who took most of it: Fault, IncumbentFailed, or OracleFailed for the
-        problem's own code and its baseline."""
+        """Return the limit of the next call, in s.
+
+        If no time is left, raises by the side that took most of it: Fault, IncumbentFailed, or OracleFailed for the
+        problem's own code and its baseline.
+        """
         left = self._ends - time.monotonic()
         if left <= 0:
             self._over()

@@ -1,8 +1,7 @@
-"""The timed part of one case: drives the schedule (pure) with sides, telemetry and chance, and writes the evidence.
+"""Timing of a case: drives the schedule (pure) with sides, telemetry and chance, and writes the evidence.
 
 `Side`, `Telemetry`, `Clock`, `Pause` and the chance are the only sources of samples, heat, time and luck; each has a
-fake in the tests. Rules over the readings decide what becomes of a block (runner/evidence/blame.py), never this
-module.
+fake in the tests. Rules over the readings decide on a block (runner/evidence/blame.py), never this module.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from runner.judge.data.clock import Clock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.telemetry import Telemetry
 
-WARM_CALLS: Final = (2, 4)  # of a first window; how many is drawn, so that no call can tell by its number what it is
+WARM_CALLS: Final = (2, 4)  # of a first window; the number is random, to hide a call's kind from its number
 FAILURES: Final = (Fault, IncumbentFailed, OracleFailed)
 
 Evidence = dict[str, Any]
-Times = Callable[[Sample], float]  # a call's time as far as it is known while measuring goes on, in ns
-Pause = Callable[[str], None]  # until what voided a block, a reason of throttle.py, is over
+Times = Callable[[Sample], float]  # a call's time in ns, as far as it is known during measurement
+Pause = Callable[[str], None]  # wait until the cause of a void, a reason of throttle.py, is over
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What comparing a block's outputs found: the first wrong one as an entry of `checks`, and the exact repeats.
-    `seeds` of its inputs, in the order of its calls: all of them, also of those that do not count."""
+    """Result of comparing a block's outputs: the first wrong output as an entry of `checks`, and the exact repeats.
+    `seeds` of its inputs, in the order of its calls, including calls that do not count."""
 
     wrong: Evidence | None = None
     repeats: list[Evidence] = field(default_factory=list)
@@ -39,12 +38,12 @@ class Settled:
 
 
 class Side(Protocol):
-    """One container in one case. A block is made ready, run with nothing of ours in between, and settled."""
+    """Container in a case. A block is made ready, run without interruption by our code, and settled."""
 
     def make_ready(self, calls: int) -> None: ...
 
     def run_block(self) -> list[list[int]]:
-        """A sample of each call that counts."""
+        """Return a sample of each call that counts."""
         ...
 
     def settle(self) -> Settled: ...
@@ -52,7 +51,7 @@ class Side(Protocol):
 
 @dataclass
 class CaseTiming:
-    """One case. `timing` is its entry in the evidence; it is complete when `run` returns."""
+    """Timing of a case. `timing` is its entry in the evidence; it is complete when `run` returns."""
 
     plan: Schedule
     sides: Mapping[str, Side]
@@ -67,7 +66,8 @@ class CaseTiming:
     _guest: str = ""  # the side of foreign code that ran last
 
     def run(self) -> Evidence | None:
-        """The entry of a wrong output, which ends everything; else None. Raises Fault, OracleFailed."""
+        """Run the case. Returns the entry of a wrong output, which ends the attempt, else None. Raises Fault,
+        OracleFailed."""
         while not isinstance(command := self.plan.next(), End):
             if isinstance(command, Rest):
                 self.pause(command.why)
@@ -79,7 +79,8 @@ class CaseTiming:
         return None
 
     def _run(self, command: Run) -> Evidence | None:
-        """One block. What failed in it fails here, unless the device broke meanwhile: that says nothing about code."""
+        """Run a block. Its failure is raised here, unless the device broke meanwhile, which is no evidence about
+        code."""
         side, began_ns = self.sides[command.side], self.clock.now_ns()
         side.make_ready(command.calls or min(self.chance.randint(*WARM_CALLS), self.plan.most_calls))
         samples, settled, failed = list[list[int]](), Settled(), None
@@ -137,7 +138,7 @@ class CaseTiming:
 
 
 def blank(case: str, arguments: dict[str, Any]) -> Evidence:
-    """A case's entry before anything was measured."""
+    """Return a case's entry before any measurement."""
     return {
         "case": case,
         "arguments": arguments,
@@ -162,5 +163,5 @@ def blank(case: str, arguments: dict[str, Any]) -> Evidence:
 
 
 def unfit(timing: Evidence) -> str:
-    """Why the device must be set aside, if it must."""
+    """Return the reason for setting the device aside, or an empty string."""
     return str(timing["ended_why"]) if timing["ended"] == schedule.UNFIT else ""

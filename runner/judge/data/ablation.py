@@ -1,6 +1,6 @@
-"""The steps of a call that can be left out: for experiments that show what each costs and what it prevents.
+"""Steps of a call that can be left out, for experiments that show the cost of each step and the cheat that it prevents.
 
-A run that leaves one out is not certified and ranks nowhere; its evidence names what was left out.
+A run that leaves a step out is not certified and ranks nowhere; its evidence names the step.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Self
 
 @dataclass(frozen=True)
 class Steps:
-    """True: taken. docs/how-it-measures.md says what each is for."""
+    """Steps of a call; True means taken. docs/how-it-measures.md explains their purpose."""
 
     freeze: bool = True  # stop every thread of a container outside its calls
     probe: bool = True  # ask before a call whether the device is idle
     early: bool = True  # start the clock before the inputs are copied in, not after
     withhold: bool = True  # some words of the inputs come last, with the order
-    sweep: bool = True  # drive everything out of L2 before a call
-    reset: bool = True  # of what somebody made persist in L2, which no sweep would drive out
+    sweep: bool = True  # drive all data out of L2 before a call
+    reset: bool = True  # undo persistence in L2, which no sweep would drive out
     telemetry: bool = True  # look at the device before, in and after each block
     arm: bool = True  # the judge's device waits for the tenant's, and reads the output with no host in between
     queue: bool = True  # the tenant's device has a call's work before the inputs come, and waits for the judge's
-    read: bool = True  # stop the clock when the judge has the whole output, not when the tenant says that it is done
+    read: bool = True  # stop the clock when the judge has the whole output, not when the tenant reports the end
 
     @classmethod
     def without(cls, names: str) -> Self:
-        """All but those named, with commas between. Raises ValueError for a name that is none."""
+        """Return all steps but `names`, separated by commas. Raises ValueError for an unknown name."""
         left_out = [name.strip() for name in names.split(",") if name.strip()]
         known = [field.name for field in fields(cls)]
         if unknown := sorted(set(left_out) - set(known)):

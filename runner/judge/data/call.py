@@ -1,4 +1,4 @@
-"""What goes into one call of a tenant, and what it leaves behind."""
+"""Input and outcome of a tenant's call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.judge.data.memory import Buffer
 
 @dataclass(frozen=True)
 class Input:
-    """One fresh input in the judge's private memory, with what the reference made of it."""
+    """Fresh input in the judge's private memory, with the reference's outputs."""
 
     number: int  # the oracle's handle, for the problem's own check
     case: str
@@ -20,23 +20,23 @@ class Input:
     layout: Layout
     inputs: Buffer
     expected: Buffer
-    drawn_from: tuple[int, int | None] = (0, None)  # seeds of it and of what is nearly the same: makes it once more
+    drawn_from: tuple[int, int | None] = (0, None)  # seeds of the input and of its near twin, to make it again
     near: bool = False  # an earlier input with a few elements changed
     eager_ns: int = 0  # the reference's own time, in the oracle
     expected64: Buffer | None = None  # the outputs in double precision, maybe their spreads behind them: layout.py
     why_not64: str = ""  # where expected64 is None
     arguments: Case = field(default_factory=dict)  # of the case
     condition: tuple[tuple[float, float], ...] = ()  # how far elements move with inputs; the same over their usual size
-    terms: tuple[int, ...] = ()  # how many input elements stand behind an element of each output; 0: not known
+    terms: tuple[int, ...] = ()  # how many input elements stand behind an element of each output; 0: unknown
 
 
 @dataclass(frozen=True)
 class Call:
-    """What one call left behind. Times in ns; `inner_ns` is the tenant's own word, evidence at most.
+    """Outcome of a call. Times in ns; `inner_ns` is the tenant's own word, evidence at most.
 
     `put_ns` and `take_ns` are the parts of the wall time in which the judge itself copied inputs in and the output out;
-    `thaw_ns` and `freeze_ns` say how long the control group took (on a device the freeze is after the clock). `queued`:
-    a device did all of it with every host thread frozen, so that `wall_ns` holds nothing of a host.
+    `thaw_ns` and `freeze_ns` are how long the control group took (on a device the freeze is after the clock). `queued`:
+    a device did the whole call with every host thread frozen, and `wall_ns` contains no time of a host.
     """
 
     wall_ns: int
@@ -52,7 +52,7 @@ class Call:
 
     @property
     def sample(self) -> list[int]:
-        """As evidence stores it: certificate.py names the columns."""
+        """Sample as evidence stores it: certificate.py names the columns."""
         return [
             self.wall_ns,
             self.put_ns,
@@ -65,7 +65,7 @@ class Call:
 
 
 class Way(NamedTuple):
-    """What `Call` says of the times."""
+    """Times of a `Call`."""
 
     wall_ns: int
     put_ns: int

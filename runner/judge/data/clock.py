@@ -1,4 +1,4 @@
-"""The judge's wall clock: the only source of time for everything that ranks, with one seam for a fake."""
+"""The judge's wall clock: the only source of time for all ranked values, with a seam for a fake."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-# Held while a call's clock runs: meanwhile no other thread of the judge asks the device or its driver for anything. A
-# look at NVML beside it made the idle probe take 0.5 to 0.9 ms instead of 0.04.
+# Held while a call's clock runs: meanwhile no thread of the judge queries the device or its driver. An NVML query
+# beside it made the idle probe take 0.5 to 0.9 ms instead of 0.04.
 HANDS_OFF: Final = threading.Lock()
 
 
@@ -27,7 +27,7 @@ class WallClock:
 
 
 class Stopwatch:
-    """Adds up where a job's time goes, for the report; nothing that ranks."""
+    """Sum of the time that a job spends in a step, for the report; it never ranks."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -1,12 +1,13 @@
-"""Is this output right? Element by element, from bytes in the judge's private memory; nothing here runs foreign code.
+"""Comparison of an output with the reference, element by element, from bytes in the judge's private memory.
 
-Order: finite masks first (a NaN or an infinity must be where the reference has it, whatever any tolerance says), then
-every element against what it may be off by, then the output as a whole: relative L2 shows the precision really used.
-The allowed error of an element is atol + rtol · |expected| where the problem declares a tolerance, else the error
-model's around the reference in float64. Where reference and float64 disagree by more than is allowed (the reference
-rounds on purpose, or chooses between near-equal things) the element is *disputed* and may be near either.
+No foreign code runs here. Finite masks come first (a NaN or an infinity must be where the reference has it, whatever
+the tolerance), then every element against its allowed error, then the output as a whole: relative L2 shows the
+precision really used. The allowed error of an element is atol + rtol · |expected| if the problem declares a tolerance,
+else the error model's around the reference in float64. If reference and float64 disagree by more than is allowed (the
+reference rounds on purpose, or chooses between near-equal values) the element is *disputed* and may be near either.
 
-The arithmetic is written once for arrays in host memory (numpy) and on a device (torch): arrays.py, tensors.py.
+The arithmetic is written once for arrays in host memory (numpy) and on a device (torch): host_arrays.py,
+device_arrays.py.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from runner.judge.data.layout import DTYPES, Layout, Slot, values, wide_places
 Element = tuple[list[int], str, str]  # index, expected, got
 
 TINY: Final = 1e-12  # mean square of values whose errors' squares may leave the range of float32
-REFERENCES_OWN: Final = 4.0  # an output may be so many times as far off as the reference itself, as a whole
-STORED: Final = 1 / 8  # of that, for being stored: sqrt(4² + 1²) are 4.12, where the reference is off by rounding alone
+REFERENCES_OWN: Final = 4.0  # an output as a whole may be this many times as far off as the reference itself
+STORED: Final = 1 / 8  # of that, for storage: sqrt(4² + 1²) are 4.12, if the reference is off by rounding alone
 SAMPLE: Final = 1 << 16  # elements from which an output's usual size is taken
 
 
 class Given(Protocol):
-    """What a call's output is held against: the judge's Input."""
+    """Expected result that a call's output is compared with: the judge's Input."""
 
     @property
     def layout(self) -> Layout: ...
@@ -47,11 +48,11 @@ class Given(Protocol):
 
 @dataclass(frozen=True)
 class Figures:
-    """What comparing one output tensor found. `first` and `worst` are None where nothing differs.
+    """Result of comparing an output tensor. `first` and `worst` are None if no element differs.
 
-    `basis`: what it was held against: "bits", "expected" (the reference as it is) or "fp64". `worst_share`: the largest
-    error as a share of what was allowed there. `limit_l2`: what `relative_l2` may be, None where there is no limit.
-    `references_own`: the limit is not the declared one, which the reference itself comes too near to.
+    `basis` names the comparison: "bits", "expected" (the reference as it is) or "fp64". `worst_share`: the largest
+    error as a share of its allowed error. `limit_l2`: the limit of `relative_l2`, None without a limit.
+    `references_own`: the limit is not the declared limit, which the reference itself comes too near to.
     """
 
     elements: int
@@ -74,7 +75,8 @@ class Figures:
         return not self.reason
 
     def to_json(self, *, public: bool) -> dict[str, Any]:
-        """A secret case keeps counts and errors only: never an index, a value or the data."""
+        """Return the figures as JSON. A secret case keeps counts and errors only: never an index, a value or the
+        data."""
         kept = asdict(self)
         if not public:
             for key in ("first", "worst", "hints"):
@@ -83,7 +85,7 @@ class Figures:
 
 
 def compare(given: Given, got: Buffer, rule: Rule, arrays: Arrays = HOST) -> list[Figures]:
-    """Figures of every output tensor that has elements, in the order of the slots."""
+    """Return the figures of every output tensor that has elements, in the order of the slots."""
     return [
         _compare(given, number, got, rule, arrays) for number, slot in enumerate(given.layout.outputs) if slot.nbytes
     ]
@@ -112,7 +114,7 @@ def _exact(slot: Slot, expected: Array, got: Array, rule: Rule, arrays: Arrays) 
 
 
 class _Comparison:
-    """One output tensor, some rows at a time: no large temporary is made."""
+    """Comparison of an output tensor, some rows at a time: no large temporary is made."""
 
     def __init__(self, given: Given, number: int, rule: Rule, arrays: Arrays) -> None:
         slot = given.layout.outputs[number]
@@ -138,7 +140,7 @@ class _Comparison:
         self._worst: tuple[float, Element] | None = None
 
     def of(self, got: Buffer) -> tuple[Figures, Far]:
-        """And which elements are wrong: real and imaginary parts one after the other."""
+        """Return the figures, and a mask of the wrong elements: real and imaginary parts one after the other."""
         values = self._arrays.values(self._slot, got)
         with np.errstate(all="ignore"):
             for start in range(0, len(values), self._step):
@@ -159,7 +161,7 @@ class _Comparison:
             truth = xp.where(xp.isfinite(truth), truth, expected)
         limit = self._limit(expected, truth, start, end)
         from_expected = abs(got - expected)
-        error = judged = from_expected  # by its size; by which it is judged
+        error = judged = from_expected  # the actual error; the error that is judged
         if truth is not None:
             disputed = ~(abs(expected - truth) <= limit)
             self._disputed += int(xp.count_nonzero(disputed & xp.isfinite(expected)))
@@ -167,8 +169,8 @@ class _Comparison:
             judged = from_expected if self._rule.tolerance else error
         shares = judged / limit
         share = float(shares.max())
-        if not share <= 1 or math.isinf(float(limit.max())):  # else every element is near: no NaN, no infinity
-            far = ~(judged <= limit) | xp.isinf(limit)  # a NaN is far, and so is whatever an infinity would allow
+        if not share <= 1 or math.isinf(float(limit.max())):  # otherwise every element is near: no NaN, no infinity
+            far = ~(judged <= limit) | xp.isinf(limit)  # a NaN is far, and any error that an infinity would allow
             far &= ~((expected == got) | (xp.isnan(expected) & xp.isnan(got)))  # equal infinities, expected NaNs
             share = float(xp.where(judged > 0, shares, 0.0).max())
             if bool(far.any()):
@@ -179,7 +181,7 @@ class _Comparison:
             self._own += self._double_squares(expected - truth, expected)
 
     def _limit(self, expected: Array, truth: Array | None, start: int, end: int) -> Array:
-        """What each element may be off by."""
+        """Return the allowed error of each element."""
         if self._model is None:
             assert self._rule.tolerance is not None
             return abs(expected) * self._rule.tolerance.rtol + self._rule.tolerance.atol
@@ -191,7 +193,7 @@ class _Comparison:
         return limit + self._model.least
 
     def _count(self, error: Array, size: Array, limit: Array, expected: Array) -> None:
-        """Into the sums. Elements that are expected to be no number count in no sum."""
+        """Add to the sums. Elements that are expected to be no number count in no sum."""
         errors, sizes = self._squares(error), self._squares(size)
         if not (math.isfinite(float(errors.sum())) and TINY * len(error) < float(sizes.sum()) < math.inf):
             finite = self._arrays.xp.isfinite(expected)
@@ -207,7 +209,7 @@ class _Comparison:
         self._worst_abs = _larger(self._worst_abs, float(error.max()))
 
     def _double_squares(self, error: Array, expected: Array) -> float:
-        """Their sum, but for elements that are expected to be no number."""
+        """Return the sum of squares, without elements that are expected to be no number."""
         finite = self._arrays.xp.isfinite(expected)
         return float(self._squares(self._arrays.double(self._arrays.xp.where(finite, error, 0.0))).sum())
 
@@ -228,14 +230,14 @@ class _Comparison:
             self._worst = float(distance[at]), _element(self._slot, expected, got, at, start)
 
     def _usual_size(self) -> float:
-        """The 90th percentile of |true values| that are neither 0 nor infinite, from evenly spaced ones."""
+        """Return the 90th percentile of |true values| that are neither 0 nor infinite, from evenly spaced elements."""
         source = self._expected if self._truth is None else self._truth
         sample = np.abs(self._arrays.sample(source[:: len(source) // SAMPLE | 1]))
         sample = sample[np.isfinite(sample) & (sample > 0)]
         return float(np.quantile(sample, 0.9, method="lower")) if len(sample) else 0.0
 
     def _reference_share(self) -> float:
-        """The reference's own largest error as a share of what is allowed."""
+        """Return the reference's own largest error as a share of the allowed error."""
         assert self._truth is not None
         arrays, xp, most = self._arrays, self._arrays.xp, 0.0
         with np.errstate(all="ignore"):
@@ -271,8 +273,11 @@ class _Comparison:
         )
 
     def _references_l2(self) -> float:
-        """For whoever cancels as the reference does: the mean of what was centred is nothing but rounding. And what is
-        just so far off is rounded once more when it is stored, in coarse formats by as much as the reference is off."""
+        """Return the L2 limit for code that cancels as the reference does: the mean of centred data is pure rounding.
+
+        A result at that distance is rounded again when it is stored, in coarse formats by as much as the reference is
+        off.
+        """
         if not self._sizes:
             return 0.0
         own = math.sqrt(self._own / self._sizes)
@@ -288,7 +293,7 @@ class _Comparison:
 
 
 def _wide(given: Given, number: int, count: int, arrays: Arrays) -> tuple[Array | None, Array | None]:
-    """The truth of this output and its spread, None each where the oracle brought none."""
+    """Return the truth of this output and its spread, None each if the oracle sent none."""
     places, size = wide_places(given.layout)
     if given.expected64 is None:
         return None, None
@@ -307,7 +312,7 @@ def _model(given: Given, number: int, rule: Rule) -> error_model.Model:
 
 
 def _parts(slot: Slot) -> int:
-    """Numbers an element has: real and imaginary part are judged each."""
+    """Return the numbers per element: real and imaginary part are judged separately."""
     return 2 if slot.dtype.startswith("complex") else 1
 
 

@@ -1,4 +1,4 @@
-"""By which rule one case's outputs are judged, and what the oracle must bring for it. A pure value."""
+"""Rule for judging a case's outputs, and the data that the oracle must supply for it. A pure value."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from problems.spec import Case, Problem
 from problems.tolerance import Precision, Tolerance
 from runner.judge.data.faults import OracleFailed
 
-# Nothing; outputs in double precision; also how each element is conditioned; or how the case is, from an earlier input.
+# Nothing beyond the reference; outputs in double precision; also the condition of each element; or the condition of the
+# case, from an earlier input.
 Fp64 = Literal["", "values", "spread", "condition"]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """`tolerance` decides element by element where it is declared, else the error model (error_model.py).
+    """Rule for judging a case's outputs. A declared `tolerance` decides element by element, else the error model
+    (error_model.py).
 
-    `reduction`: terms behind one output element as declared, 0 where the judge finds out. `own_check`: the problem's
-    `check_implementation` decides; what is compared here is for the report, but for `precision.max_relative_l2`.
+    `reduction`: terms behind an output element as declared, 0 if the judge finds out. `own_check`: the problem's
+    `check_implementation` decides; the comparison is for the report, except for `precision.max_relative_l2`.
     """
 
     tolerance: Tolerance | None = None
@@ -29,7 +31,7 @@ class Rule:
 
     @classmethod
     def of(cls, problem: Problem, case: Case, *, own_check: bool) -> Rule:
-        """Raises OracleFailed where the declared reduction is no number for this case."""
+        """Return the rule of a case. Raises OracleFailed if the declared reduction is no number for this case."""
         declared = problem.precision.reduction if problem.precision else ""
         try:
             reduction = evaluate(declared, case, "precision.reduction") if declared else 0
@@ -44,7 +46,8 @@ class Rule:
         return self.tolerance is None and not self.own_check
 
     def fp64(self, *, timed: bool) -> Fp64:
-        """What to ask the oracle for. A check is worth several runs of the reference, a timed call is not."""
+        """Return the data to request from the oracle. A check is worth several runs of the reference, a timed call is
+        not."""
         if timed:
             return "condition" if self.by_model else ""
         return "spread" if self.by_model else "values"

@@ -1,9 +1,10 @@
-"""Memory on an NVIDIA device, behind the same operations as the host's. Loaded only where the hardware is a GPU.
+"""Memory on an NVIDIA device, behind the same operations as the host's. Loaded only on GPU hardware.
 
-Judge-owned memory is allocated before any tenant starts and is never mapped by one. Inputs reach a tenant in two
-steps inside the clock: everything but a random 1/256 of the words, then, after the L2 cache was swept, those words.
-What the device does by itself is held until the host has handed over all of it: else the clock would tell how fast a
-host launches. So nothing that is handed over may wait for the device, or allocate; what does is done before.
+Judge-owned memory is allocated before any tenant starts and is never mapped by a tenant. Inputs reach a tenant in two
+steps inside the clock: all but a random 1/256 of the words, then, after the L2 cache was swept, the withheld words. The
+device's own work is held until the host has handed over all of it: otherwise the clock would measure how fast a host
+launches. An operation that is handed over must therefore neither wait for the device nor allocate; steps that do run
+before.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from sandbox.errors import SandboxError
 from sandbox.inside import device
 
 GIB: Final = 1 << 30
-WITHHELD_SHARE: Final = 256  # one word of four bytes in so many comes last
+WITHHELD_SHARE: Final = 256  # one word of four bytes in this many comes last
 SWEEP_FACTOR: Final = 4  # of the L2 cache: written, then read
-LONGEST_HOLD_S: Final = 0.5  # to hand over what the device does by itself, which takes 0.2 ms
+LONGEST_HOLD_S: Final = 0.5  # to hand over the device's own work, which takes 0.2 ms
 CHUNK: Final = 1 << 23  # elements compared at a time; some twenty doubles each, on a device that tenants share
 
 Buffer = torch.Tensor
 
 
 class DeviceRegion:
-    """One allocation, shared by its descriptor with one container."""
+    """Device allocation, shared by its descriptor with one container."""
 
     def __init__(self, size: int) -> None:
         try:
@@ -49,7 +50,7 @@ class DeviceRegion:
             raise SandboxError(f"no {size} bytes of device memory: {err}") from None
 
     def close(self) -> None:
-        """The allocation itself goes when the container that maps it, too, is gone."""
+        """Unmap the allocation. It is freed when the container that maps it, too, is gone."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -67,8 +68,8 @@ def _allocating() -> Iterator[None]:
 class _Start:
     """A word of this host that the judge's device waits for; no tenant maps it.
 
-    A queue that is full stops the host, in the middle of handing over: then a thread lets the device go, and the clock
-    tells how fast a host launches.
+    A full queue stops the host in the middle of handing over: a thread then releases the device, and the clock measures
+    how fast a host launches.
     """
 
     def __init__(self) -> None:
@@ -79,7 +80,7 @@ class _Start:
         threading.Thread(target=self._watch, name="start", daemon=True).start()
 
     def hold(self, stream: int, nonce: int) -> None:
-        """What the stream gets from now on, until `release`, and not for long."""
+        """Hold all work that the stream gets from now on until `release`, but only for a short time."""
         self._held = nonce, time.monotonic()
         device.wait_until(stream, self._address, nonce)
 
@@ -97,7 +98,7 @@ class _Start:
 
 @cache
 def _start() -> _Start:
-    """One a process: the driver knows its page for as long."""
+    """Return the process's only start word: the driver keeps its page until the process ends."""
     return _Start()
 
 
@@ -124,8 +125,8 @@ class CudaShot:
 
 
 class CudaMemory:
-    """The device's primary context through torch; each operation ends with a synchronisation, but those of a shot and,
-    `together`, all but the last."""
+    """The device's primary context through torch. Each operation ends with a synchronisation, except in a shot and, in
+    `together`, except at the end."""
 
     device = "cuda"
     frozen_stands_still = False
@@ -143,14 +144,14 @@ class CudaMemory:
         l2 = torch.cuda.get_device_properties(0).L2_cache_size
         self._sweeper = torch.zeros(SWEEP_FACTOR * l2, dtype=torch.uint8, device="cuda")
         self._probe = torch.zeros(1, device="cuda")
-        self._alone = False  # does the device go on without the host?
+        self._alone = False  # whether the device goes on without the host
         self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
-        self._last = torch.zeros(0, dtype=torch.int64, device="cuda")  # places of the words that come last, and they
+        self._last = torch.zeros(0, dtype=torch.int64, device="cuda")  # places of the late words
         self._late = torch.zeros(0, dtype=torch.int32, device="cuda")
         self._load_kernels()
 
     def _load_kernels(self) -> None:
-        """What is used for the first time is loaded, for which the driver may wait for the device."""
+        """Load all kernels before their first use, for which the driver may wait for the device."""
         some, other = self.buffer(1024), self.buffer(1024)
         self.stage(some, 1024)
         self.put(other, some, 1024)
@@ -186,7 +187,7 @@ class CudaMemory:
         return device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(page)), mmap.PAGESIZE)
 
     def forget_page(self, page: mmap.mmap) -> None:
-        """Waits for what the device still does."""
+        """Forget the page, after the device has finished its work."""
         torch.cuda.synchronize()
         device.forget_address(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 
@@ -225,7 +226,7 @@ class CudaMemory:
 
     @_allocating()
     def stage(self, source: Buffer, count: int) -> None:
-        """Before the clock: what is to be put first, with the withheld words poisoned."""
+        """Prepare the first part of `put` before the clock, with the withheld words poisoned."""
         if len(self._staged) < count:
             self._staged = self.buffer(count)
         words = count // 4
@@ -240,7 +241,7 @@ class CudaMemory:
 
     @_allocating()
     def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
-        """Inside the clock: what was staged, a sweep of L2, the withheld words."""
+        """Copy inside the clock: the staged bytes, a sweep of L2, the withheld words."""
         target[:count].copy_(self._staged[:count])
         if not self._alone:
             self._reset()
@@ -251,7 +252,7 @@ class CudaMemory:
         self._synchronize()
 
     def probe_ns(self) -> int:
-        """How long a tiny kernel of the judge takes: far longer where somebody else's is still resident."""
+        """Return how long a tiny kernel of the judge takes, in ns: far longer if a foreign kernel is still resident."""
         if not self.steps.probe:
             return 0
         start = time.perf_counter_ns()

@@ -1,4 +1,5 @@
-"""What compare.py does, on torch tensors: where outputs lie on a device. The same functions on the CPU, for tests."""
+"""Array operations of compare.py on torch tensors, for outputs on a device. The same functions run on the CPU, for
+tests."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from runner.judge.data.host_arrays import Bytes, Far
 from runner.judge.data.layout import Slot
 
 BITS_ALONE: Final = ("float8_e8m0fnu", "float4_e2m1fn_x2")
-SIGNED: Final = ("uint16", "uint32", "uint64")  # torch compares and adds the signed ones alone
+SIGNED: Final = ("uint16", "uint32", "uint64")  # torch compares and adds only the signed types
 
 PART_BYTES: Final = 1 << 28
 
 
 class TensorArrays:
-    """Regions are one-dimensional uint8 tensors. `chunk`: elements at a time, each of which takes some dozen bytes."""
+    """Array operations on one-dimensional uint8 tensors. `chunk`: elements at a time; each takes some dozen bytes."""
 
     xp: Any = torch
 
@@ -47,7 +48,7 @@ class TensorArrays:
         return array.view(-1, width).square().sum(dim=1, dtype=torch.float64)
 
     def same(self, slot: Slot, left: torch.Tensor, right: torch.Tensor) -> bool:
-        """Some at a time: comparing takes a byte for each."""
+        """Compare in parts: a comparison takes a byte per element."""
         one, other = _bytes(slot, left), _bytes(slot, right)
         parts = (slice(at, at + PART_BYTES) for at in range(0, slot.nbytes, PART_BYTES))
         return all(torch.equal(one[part], other[part]) for part in parts)

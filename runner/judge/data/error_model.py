@@ -1,54 +1,55 @@
-"""How far an honest output may lie from the true one, where a problem declares no tolerance. Pure formulas.
+"""Allowed distance of an honest output from the true output, if a problem declares no tolerance. Pure formulas.
 
-**The bound.** A sum of n products computed with unit roundoff u, in whatever order, is off by at most γ_n Σ|x_k|,
-γ_n = n u / (1 − n u) (Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 4). That is the worst case;
-honest kernels come nowhere near it, and at n = 10⁶ it would let half precision pass for fp32. Rounding errors that are
-independent with mean zero grow like √n instead, with a probability that a constant λ buys: |error| ≤ λ √n u · size
-(Higham & Mary, A new approach to probabilistic rounding error analysis, 2019). Fewer roundings, in blocks or in a tree,
-only make it smaller: the order is free.
+**The bound.** A sum of n products computed with unit roundoff u, in whatever order, is off by at most γ_n Σ|x_k|, where
+γ_n is n u / (1 − n u) (Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 4). That is the worst
+case; honest kernels come nowhere near it, and at n = 10⁶ it would let half precision pass for fp32. Rounding errors
+that are independent with mean zero grow like √n instead, with a probability that a constant λ buys: |error| ≤ λ √n u ·
+size (Higham & Mary, A new approach to probabilistic rounding error analysis, 2019). Fewer roundings, in blocks or in a
+tree, only make it smaller: the order is free.
 
-**The size** of an element is |e| + c: e the true value (the reference in float64) and c = √Σ(x_k ∂e/∂x_k)², how far
-it moves when every input is off by a relative 1, each in its own direction. For data of one sign |e| is the larger and
-bounds every partial sum; where terms cancel e says nothing, and c is what partial sums amount to. The same c covers
-what a function does with its argument (e^x with large x, a quotient of near-equal numbers), so that one formula serves
-for more than sums. The oracle estimates it by running the reference on perturbed inputs: sandbox/inside/widen.py.
+**The size** of an element is |e| + c: e the true value (the reference in float64) and c = √Σ(x_k ∂e/∂x_k)², how far it
+moves when every input is off by a relative 1, each in its own direction. For data of one sign |e| is the larger and
+bounds every partial sum; if terms cancel, e is no measure, and c is the size of partial sums. The same c covers the
+effect of a function on its argument (e^x with large x, a quotient of near-equal numbers), and one formula serves for
+more than sums. The oracle estimates c by running the reference on perturbed inputs: sandbox/inside/widen.py.
 
-**Together**, with u_a the unit roundoff of the arithmetic and u_s that in which results are stored:
+**Together**, with u_a the unit roundoff of the arithmetic and u_s the unit roundoff of the stored format:
 
     unit = (√n u_a + √STORES u_s) (|e| + c) + STORES u_a s         an element:    |got − e| ≤ ELEMENT · unit
                                                                    all elements:  ‖got − e‖₂ ≤ WHOLE(N) · ‖unit‖₂
 
 √STORES u_s: a few roundings beside the sum, of intermediate results and of the result. s is the output's usual size
-(the 90th percentile of |e|): intermediate results are of that size even where e is not, as in the tail of
-x (1 + erf x) / 2, whose value and derivative are tiny while the 1 was rounded; honest formulas differ there. u_a is
-that of the coarsest format in `precision.legal`; by default float64's for 64-bit outputs and float32's for all others,
-since 16-bit products are added up in float32 by every library and tensor core. n is `precision.reduction` where it is
-declared, else the smallest of what the shapes allow (`additions`), what the oracle saw reach an output element, and
-LONGEST: nobody who wants to be fast adds more to one running total, and with √n for all of n = 10⁷ a sum over every
-second number would pass for a sum over all, since it strays by 1/√n as well. The second line sees a cheaper format
-everywhere although no element stands out: over N elements random errors average, so WHOLE falls from ELEMENT to
+(the 90th percentile of |e|): intermediate results are of that size even if e is not, as in the tail of x (1 + erf x) /
+2, whose value and derivative are tiny while the 1 was rounded; honest formulas differ there. u_a is that of the
+coarsest format in `precision.legal`; by default float64's for 64-bit outputs and float32's for all other dtypes, since
+16-bit products are added up in float32 by every library and tensor core. n is `precision.reduction` if it is declared,
+else the smallest of three: the number that the shapes allow (`additions`), the number that the oracle saw reach an
+output element, and LONGEST. No fast code adds more to one running total, and with √n for all of n = 10⁷ a sum over
+every second number would pass for a sum over all, since it strays by 1/√n as well. The second line detects a cheaper
+format everywhere although no element stands out: over N elements random errors average, and WHOLE falls from ELEMENT to
 EVERYWHERE.
 
-**The reference itself** keeps a margin of MARGIN: where its own error uses more than 1/MARGIN of a limit, all limits of
-that output grow with it, up to MOST_LEEWAY times. It shows what the formula leaves out, such as softmax over scores of
-thousands, whose near-ties follow the last bit. Beyond that it is not rounding any more: compare.py calls it disputed.
+**The reference itself** keeps a margin of MARGIN: if its own error uses more than 1/MARGIN of a limit, all limits of
+that output grow with it, up to MOST_LEEWAY times. It shows effects that the formula leaves out, like softmax over
+scores of thousands, whose near-ties follow the last bit. Beyond that it is not rounding any more: compare.py calls it
+disputed.
 
 **Without float64** (a reference that does not run in it, and timed calls but for a few, timed_side.STRICT_SHARE) the
 reference as it is stands for e; twice the error is allowed, since it is as far off itself, and MARGIN times that, since
-its need is not known; c is one number for all elements, from a check of the same case where there was one, else s.
+its need is not known; c is one number for all elements, from a check of the same case if there was one, else s.
 
 **Measured** (sums of normal, uniform and 24-octave data; one running total, forwards and backwards, 256 lanes,
 pairwise; n = 10 … 10⁷), in units without their last term: honest float32 sums reach 1.01. Inputs of 11 bits (TF32,
-fp16) leave 20 to 1900 at n ≤ 10⁵ and 4 to 9 at 10⁶; from there on one output element no longer tells TF32 from a
+fp16) leave 20 to 1900 at n ≤ 10⁵ and 4 to 9 at 10⁶; from there on one output element no longer separates TF32 from a
 running total in float32, and no rule on outputs can. Data of one sign hides rounding to nearest at n ≥ 10⁴ (the errors
 average out and the result is right); cutting shows. Equal numbers added one by one to a single running total are not
 within √n, since their errors have one sign: 7 at n = 1000, 220 at 10⁶; in 256 lanes they are. A single running total of
 10⁷ uniform numbers reaches 1.6 of a limit with LONGEST in place of n, in 256 lanes 0.06. The tests hold these figures
-to account; docs/lab-notebook has those of other kernels.
+to account; docs/lab-notebook has the figures of other kernels.
 
-**What it may never allow.** An element is not let off by more than the share CAP of |e| + s, whatever n and c say:
-zeros, a constant or half of every value stay wrong. What s costs: elements a million times smaller than the usual one
-are not looked at closely, those a thousand times smaller may be computed in half precision.
+**The cap.** The allowed error of an element never exceeds the share CAP of |e| + s, whatever n and c are: zeros, a
+constant or half of every value stay wrong. The cost of s: elements a million times smaller than the usual element are
+not examined closely, elements a thousand times smaller may be computed in half precision.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ MARGIN: Final = 4.0  # of the reference inside its own limits
 MOST_LEEWAY: Final = 8.0
 STORES: Final = 4
 CAP: Final = 1 / 16
-LONGEST: Final = 1 << 16  # terms that count, where a problem does not say how many
+LONGEST: Final = 1 << 16  # terms that count, if a problem does not declare how many
 
 # Unit roundoff: half the distance from 1 to the next number.
 UNIT: Final = {
@@ -82,7 +83,7 @@ UNIT: Final = {
     "complex128": 2.0**-53,
 }
 
-# What is lost below the range of normal numbers: a whole small number where devices flush it to zero, else a rounding.
+# Loss below the range of normal numbers: a whole small number if devices flush it to zero, else a rounding.
 SMALLEST: Final = {
     "float64": 2.0**-1022,
     "float32": 2.0**-126,
@@ -97,7 +98,7 @@ SMALLEST: Final = {
     "complex128": 2.0**-1022,
 }
 
-# The names that a problem's `precision.legal` uses: unit roundoff of one rounding to that format.
+# Names in a problem's `precision.legal`: unit roundoff of one rounding to that format.
 FORMATS: Final = {
     "fp64": 2.0**-53,
     "fp32": 2.0**-24,
@@ -113,7 +114,7 @@ FORMATS: Final = {
 
 @dataclass(frozen=True)
 class Model:
-    """Allowed errors of one output tensor: min(`share` · (|e| + c) + `floor` · s, `cap` · (|e| + s)) + `least`."""
+    """Allowed errors of an output tensor: min(`share` · (|e| + c) + `floor` · s, `cap` · (|e| + s)) + `least`."""
 
     share: float
     floor: float
@@ -121,15 +122,16 @@ class Model:
     least: float
 
     def whole(self, elements: int) -> float:
-        """How much of the allowed errors' L2 norm the errors' may reach, over so many elements."""
+        """Return the share of the allowed errors' L2 norm that the actual errors' norm may reach, over this many
+        elements."""
         return (EVERYWHERE + (ELEMENT - EVERYWHERE) / math.sqrt(max(elements, 1))) / ELEMENT
 
 
 def model(dtype: str, additions: int, precision: Precision | None = None, *, true_is_computed: bool = False) -> Model:
-    """For outputs of this dtype, each with about so many additions behind it.
+    """Return the model for outputs of this dtype, each with about this many additions behind it.
 
-    `true_is_computed`: what is compared with is a computed value of the same precision, and so as far off itself:
-    float64 outputs, and those of a reference that does not run in float64.
+    `true_is_computed`: the comparison uses a computed value of the same precision, which is as far off itself: float64
+    outputs, and outputs of a reference that does not run in float64.
     """
     stored = UNIT[dtype]
     arithmetic = _coarsest(precision) or (stored if stored < FORMATS["fp32"] else FORMATS["fp32"])
@@ -144,29 +146,29 @@ def model(dtype: str, additions: int, precision: Precision | None = None, *, tru
 
 
 def leeway(reference_share: float) -> float:
-    """By how much limits grow where the reference's largest error is this share of one."""
+    """Return the factor by which limits grow if the reference's largest error is this share of a limit."""
     return min(max(MARGIN * reference_share, 1.0), MOST_LEEWAY)
 
 
 def _coarsest(precision: Precision | None) -> float | None:
-    """Unit roundoff of the coarsest legal format; None where none is named that is known here."""
+    """Return the unit roundoff of the coarsest legal format; None if no known format is named."""
     known = [FORMATS[name] for name in precision.legal if name in FORMATS] if precision else []
     return max(known, default=None)
 
 
 def additions(inputs: list[tuple[int, ...]], output: tuple[int, ...]) -> int:
-    """At most about how many terms stand behind one output element, as far as shapes tell.
+    """Return the approximate number of terms behind an output element, at most, as far as the shapes show it.
 
-    What an input has beside the output's dimensions is summed over (a matrix's rows, a filter), and a sum along one of
-    the output's own dimensions (softmax, a norm, a square product) is as long as that. A problem that sums over more,
-    such as several of its output's dimensions at once, says so in `precision.reduction`.
+    An input's dimensions beyond the output's are summed over (a matrix's rows, a filter), and a sum along one of the
+    output's own dimensions (softmax, a norm, a square product) is as long as that. A problem that sums over more, for
+    example over several of its output's dimensions at once, declares it in `precision.reduction`.
     """
     longest = max((size for shape in (*inputs, output) for size in shape), default=1)
     return max(longest, *(_beside(shape, output) for shape in inputs), 1)
 
 
 def _beside(shape: tuple[int, ...], output: tuple[int, ...]) -> int:
-    """The product of the dimensions that the output does not have."""
+    """Return the product of the dimensions that the output does not have."""
     left = list(output)
     product = 1
     for size in shape:
@@ -178,10 +180,11 @@ def _beside(shape: tuple[int, ...], output: tuple[int, ...]) -> int:
 
 
 def cheaper(precision: Precision | None) -> tuple[str, float] | None:
-    """The next format below the coarsest legal one, and the relative L2 error from which on it was probably used.
+    """Return the next format below the coarsest legal format, and the relative L2 error from which it was probably
+    used.
 
     Rounding to nearest in a format of unit roundoff u is off by about 0.4 u in the root mean square, cutting by 0.8 u;
-    a quarter of u is thus less than either leaves, and far more than what the legal format does: 16 units and above.
+    a quarter of u is less than either leaves, and far more than the legal format's error: 16 units and above.
     """
     legal = _coarsest(precision)
     if legal is None:

@@ -1,6 +1,6 @@
-"""What comparing found (compare.py), in words: for the author of a submission, and for a reviewer. Pure.
+"""Results of a comparison (compare.py) in words: for the author of a submission, and for a reviewer. Pure.
 
-Of a public case everything may be said; of a secret one our own figures and its size class, nothing of the data.
+For a public case all details may be shown; for a secret case only our own figures and its size class, never the data.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from runner.judge.data.layout import DTYPES, Layout
 
 
 def explain(case: str, found: Figures, output: int, of: int) -> str:
-    """For the author of a submission, about a public case: what differs, where first, where most, and its pattern."""
+    """Explain a public case to the author of a submission: which elements differ, the first, the worst, and their
+    pattern."""
     which = "" if of == 1 else f", output {output}"
     if found.reason == "precision":
         return " ".join([f"Case {case}{which}: {_imprecise(found)}", *found.hints])
@@ -29,7 +30,7 @@ def explain(case: str, found: Figures, output: int, of: int) -> str:
 
 
 def explain_secret(found: Figures) -> str:
-    """About a secret case: our own figures and the size class, nothing that tells the data."""
+    """Explain a secret case: our own figures and the size class, without any hint of the data."""
     text = f"A secret case with about {_about(found.elements)} output elements: "
     if found.reason == "precision":
         return text + _imprecise(found)
@@ -49,7 +50,7 @@ def _imprecise(found: Figures) -> str:
 
 
 def size_class(layout: Layout) -> int:
-    """Output elements to the nearest power of two: what may be said of a secret case."""
+    """Return the output elements to the nearest power of two, the only size that may be shown of a secret case."""
     return _about(sum(slot.nbytes // DTYPES[slot.dtype][0] for slot in layout.outputs))
 
 
@@ -58,10 +59,11 @@ def _about(elements: int) -> int:
 
 
 def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Rule) -> list[dict[str, Any]]:
-    """For a reviewer: right outputs whose error is that of a cheaper format than the problem's `precision.legal`.
+    """Return findings for a reviewer: right outputs with the error of a cheaper format than the problem's
+    `precision.legal`.
 
-    It rejects nothing by itself: an unstable algorithm in a legal format can be as far off. An author who wants it
-    rejected declares `max_relative_l2`; without a tolerance the error model has the legal formats in its bound.
+    A finding does not reject by itself: an unstable algorithm in a legal format can be as far off. An author who wants
+    it rejected declares `max_relative_l2`; without a tolerance the error model has the legal formats in its bound.
     """
     cheaper = error_model.cheaper(rule.precision)
     outputs = [slot for slot in layout.outputs if slot.nbytes]
@@ -69,7 +71,7 @@ def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Ru
     for slot, figures in zip(outputs, found, strict=True):
         if cheaper is None or slot.dtype not in error_model.UNIT or not figures.good or figures.relative_l2 is None:
             continue
-        if figures.references_own:  # of rounding alone no format can be told
+        if figures.references_own:  # rounding alone identifies no format
             continue
         name, least = cheaper[0], max(cheaper[1], error_model.UNIT[slot.dtype])
         if figures.relative_l2 >= least:

@@ -1,4 +1,4 @@
-"""How a submission fails before anything is compared. Each fault is an outcome, a reason code and a sentence."""
+"""Failures of a submission before any comparison. Each fault is an outcome, a reason code and a sentence."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sandbox.container import Exit
 
 @dataclass
 class Fault(Exception):
-    """The submission's fault: ends the job with this verdict."""
+    """Fault of the submission: it ends the job with this verdict."""
 
     outcome: str
     reason: str
     message: str
     told_by_tenant: bool = False  # the message was written inside the container and may hold data of the case
-    share: Share | None = None  # of the processor, where a time limit ran out
+    share: Share | None = None  # of the processor, if a time limit ran out
 
     def about(self, case: str) -> Fault:
-        """The same, with the public case that it happened in."""
+        """Return the fault with the public case that it happened in."""
         return replace(self, message=f"Case {case}: {self.message}")
 
     def without_data(self, elements: int) -> Fault:
-        """The same about a secret case: what happened and the size class, nothing that the container wrote."""
+        """Return the fault for a secret case: event and size class, without text from the container."""
         if not self.told_by_tenant:
             return self
         return Fault(
@@ -40,9 +40,9 @@ class Fault(Exception):
 
 
 class IncumbentFailed(Exception):
-    """In a confirmation, what holds first place failed: never the candidate's fault, a person's to look at.
+    """Failure of the incumbent in a confirmation: never the candidate's fault, for a person to look at.
 
-    Says outcome and reason alone: the rest may show the incumbent's code to its rival.
+    Carries outcome and reason alone: any more may show the incumbent's code to its rival.
     """
 
     def __init__(self, outcome: str, reason: str, share: Share | None = None) -> None:
@@ -52,8 +52,8 @@ class IncumbentFailed(Exception):
 
 
 class OracleFailed(Exception):
-    """The problem's own code failed: never the competitor's fault. The text is for the organiser. `share` of the
-    processor, where a time limit ran out."""
+    """Failure of the problem's own code: never the competitor's fault. The text is for the organiser. `share` is the
+    use of the processor, if a time limit ran out."""
 
     def __init__(self, text: str, share: Share | None = None) -> None:
         super().__init__(text)
@@ -61,7 +61,7 @@ class OracleFailed(Exception):
 
 
 class ProblemRaised(OracleFailed):
-    """The problem's own code raised and said so: its container answers the next request."""
+    """Exception in the problem's own code, reported by its container, which answers the next request."""
 
 
 BUILD, CALL = "while it was being imported", "in a call of the kernel"
@@ -94,7 +94,7 @@ SENTENCES: Final = {
 
 
 def from_answer(order: int, status: int, text: str) -> Fault:
-    """What the harness reported; a status that does not exist for this order was not written by our harness."""
+    """Return the fault that the harness reported. A status that does not exist for this order is a forgery."""
     possible = {
         protocol.LOAD: (protocol.SYNTAX, protocol.COMPILE, protocol.IMPORT, protocol.MISSING, protocol.MEMORY),
         protocol.LAYOUT: (protocol.LAYOUT_FAILED, protocol.MEMORY),
@@ -106,12 +106,13 @@ def from_answer(order: int, status: int, text: str) -> Fault:
 
 
 def obeys_after(err: BaseException) -> bool:
-    """Did a tenant itself say that an order failed? Its container lives, then, and waits for the next one."""
+    """Return whether a tenant itself reported that an order failed. Its container lives, and waits for the next
+    order."""
     return isinstance(err, Fault) and err.told_by_tenant and err.reason in ANSWERED
 
 
 def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:
-    """A container that died by itself (or was killed by a limit) `when`."""
+    """Return the fault of a container that died by itself (or was killed by a limit) `when`."""
     if end.flooded:
         return Fault("policy", "output_limit", "Your code printed more than 16 MB; print less, or nothing.")
     if end.oom_killed:
@@ -130,7 +131,7 @@ def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:
 
 
 def end_of_problem(end: Exit, memory_bytes: int, where: str) -> str:
-    """How the problem's container ended by itself, as what its code did: for the organiser."""
+    """Describe for the organiser how the problem's container ended by itself, as an act of its code."""
     if end.oom_killed:
         return (
             f"used more than its {memory_bytes >> 20} MiB of memory{where}; choose smaller sizes for this hardware, or "

@@ -1,7 +1,7 @@
-"""What the wrong elements of an output have in common: sentences for the author of a submission. Pure.
+"""Common patterns of an output's wrong elements: sentences for the author of a submission. Pure.
 
-Every sentence is computed from all elements and true of them as it stands; where nothing fits nothing is said. Values
-and places are in it, so it is for public cases only.
+Every sentence is computed from all elements and true of them as it stands; without a matching pattern there is no
+sentence. Sentences contain values and places, and are for public cases only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runner.judge.data.layout import Slot
 Array = np.ndarray[Any, Any]
 
 MOST: Final = 3  # sentences
-MOST_ELEMENTS: Final = 6 << 20  # beyond it, looking would take seconds, for each variant of the admission test, too
+MOST_ELEMENTS: Final = 6 << 20  # beyond it the search would take seconds, for each variant of the admission test, too
 CLOSE: Final = 1e-3  # relative: "the same factor", "the same offset"
 ENOUGH: Final = 4  # elements that a pattern of values must show in
 # Low bits of a float32 that are 0 after rounding to a narrower format.
@@ -26,7 +26,7 @@ ROUNDED: Final = (("bfloat16", 0xFFFF), ("float16 or TF32", 0x1FFF))
 
 @dataclass(frozen=True)
 class View:
-    """An output as its author indexes it. `wrong`: which elements are; the rest is what was expected and what came."""
+    """An output as its author indexes it: expected values, received values, and a mask of the wrong elements."""
 
     expected: Array
     got: Array
@@ -34,14 +34,15 @@ class View:
 
     @property
     def pairs(self) -> tuple[Array, Array]:
-        """Expected and got of the wrong elements that are finite in both."""
+        """Expected and received values of the wrong elements that are finite in both."""
         expected, got = self.expected[self.wrong], self.got[self.wrong]
         finite = np.isfinite(expected) & np.isfinite(got)
         return expected[finite], got[finite]
 
 
 def of(slot: Slot, expected: Array, got: Array, wrong: Array, raw: Array) -> tuple[str, ...]:
-    """`expected`, `got`, `wrong`: flat and in memory order (complex numbers as two); `raw`: the bytes that came."""
+    """Return hints, at most MOST. `expected`, `got`, `wrong`: flat and in memory order (complex numbers as two); `raw`:
+    the received bytes."""
     if not 0 < len(expected) <= MOST_ELEMENTS:
         return ()
     if slot.dtype.startswith("complex"):
@@ -57,16 +58,16 @@ def of(slot: Slot, expected: Array, got: Array, wrong: Array, raw: Array) -> tup
 
 
 def _indexed(slot: Slot, flat: Array) -> Array:
-    """In the order of indices, whatever the order in memory."""
+    """Return the elements in the order of indices, whatever the order in memory."""
     strides = [step * flat.dtype.itemsize for step in slot.stride]
     return np.lib.stride_tricks.as_strided(flat, slot.shape, strides, writeable=False)
 
 
 def _unwritten(wrong: Array, raw: Array) -> Iterator[str]:
-    """Before a call the output is filled with one random word of eight bytes, again and again."""
+    """Yield a hint on elements that were never written. Before a call a random word of eight bytes fills the output."""
     size = len(raw) // len(wrong)
     if size >= 8:
-        return  # one number as often as one likes is a pattern of values: see _one_value
+        return  # a repeated number is a pattern of values: see _one_value
     each = 8 // size
     words = raw[: len(raw) // 8 * 8].view(np.uint64)
     left = words[wrong[: len(words) * each].reshape(-1, each).all(axis=1)]
@@ -81,11 +82,11 @@ def _unwritten(wrong: Array, raw: Array) -> Iterator[str]:
         )
 
 
-# -- where -------------------------------------------------------------------------------------------------------------
+# -- places -----------------------------------------------------------------------------------------------------------
 
 
 def _where(view: View) -> Iterator[str]:
-    """One sentence on the places of the wrong elements, the simplest that holds."""
+    """Yield a sentence on the places of the wrong elements, the simplest that holds."""
     wrong = view.wrong
     if wrong.all():
         yield "Every element is wrong." if wrong.size > 1 else "It is the only element."
@@ -113,7 +114,7 @@ def _run(index: list[int], first: int, last: int, count: int, size: int) -> str:
 
 
 def _along_axes(wrong: Array) -> str:
-    """The axis along which the fewest indices are touched, where that is at most half of them."""
+    """Return a sentence on the axis along which the fewest indices are touched, if that is at most half of them."""
     touched = {
         axis: np.flatnonzero(wrong.any(axis=tuple(other for other in range(wrong.ndim) if other != axis)))
         for axis in range(wrong.ndim)
@@ -136,11 +137,11 @@ def _along_axes(wrong: Array) -> str:
     return f"Only {count} of {size} {names} are wrong, the first is {first}."
 
 
-# -- what --------------------------------------------------------------------------------------------------------------
+# -- values -----------------------------------------------------------------------------------------------------------
 
 
 def _what(view: View) -> Iterator[str]:
-    """Sentences on the values of the wrong elements."""
+    """Yield sentences on the values of the wrong elements."""
     yield from _no_numbers(view)
     expected, got = view.pairs
     if len(expected) < ENOUGH:
@@ -161,7 +162,7 @@ def _what(view: View) -> Iterator[str]:
 
 
 def _no_numbers(view: View) -> Iterator[str]:
-    """NaNs that lie in rows of equal values only: a quotient by a range or variance of 0."""
+    """Yield a hint on NaNs that lie in rows of equal values only: a quotient by a range or variance of 0."""
     bad = np.isnan(view.got) & ~np.isnan(view.expected)
     if view.got.ndim < 2 or not bad.any():
         return
@@ -177,7 +178,7 @@ def _one_value(expected: Array, got: Array) -> Iterator[str]:
 
 
 def _moved(view: View) -> Iterator[str]:
-    """Right values in wrong places."""
+    """Yield a hint on right values in wrong places."""
     expected, got = view.expected, view.got
     if got.ndim > 1:
         turned = expected.swapaxes(-1, -2)
@@ -192,7 +193,7 @@ def _moved(view: View) -> Iterator[str]:
 
 
 def _is(got: Array, other: Array, expected: Array) -> bool:
-    """`got` is `other`, which is not just `expected`."""
+    """Return whether `got` is `other`, and `other` differs from `expected`."""
     near = np.allclose(got, other, rtol=CLOSE, atol=0, equal_nan=True)
     return near and not np.allclose(other, expected, rtol=CLOSE, atol=0, equal_nan=True)
 
@@ -220,7 +221,7 @@ def _offset(expected: Array, got: Array) -> Iterator[str]:
 
 
 def _rounded(expected: Array, got: Array) -> Iterator[str]:
-    """Only where what was expected is not of that kind itself."""
+    """Yield a hint on rounded values, unless the expected values are rounded in the same way."""
     if got.dtype != np.float32 or got.size < ENOUGH:
         return
     for name, low in ROUNDED:
@@ -234,7 +235,7 @@ def _bits(array: Array) -> Array:
 
 
 def _by_size(view: View) -> Iterator[str]:
-    """All wrong elements are larger, or all are smaller, than any right one."""
+    """Yield a hint if all wrong elements are larger, or all are smaller, than any right element."""
     size = np.abs(view.expected)
     wrong, right = size[view.wrong], size[~view.wrong]
     if not len(right) or not np.isfinite(wrong).all() or not np.isfinite(right).all():

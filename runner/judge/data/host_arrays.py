@@ -1,4 +1,4 @@
-"""What comparing needs of arrays, whether they lie in host memory (here, numpy) or on a device (tensors.py, torch)."""
+"""Array operations for comparisons, in host memory (here, numpy) or on a device (device_arrays.py, torch)."""
 
 from __future__ import annotations
 
@@ -8,56 +8,56 @@ import numpy as np
 
 from runner.judge.data.layout import Slot, values
 
-Array = Any  # of numpy or torch, as the Arrays at hand make them
+Array = Any  # of numpy or torch, as the Arrays in use make them
 Buffer = Any
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Far = np.ndarray[Any, np.dtype[np.bool_]]  # which elements are wrong
 
 
 class Arrays(Protocol):
-    """Where the arrays lie. `xp`: the module with the functions that numpy and torch both have, by the same name."""
+    """Array operations for one kind of memory. `xp`: the module of the functions that numpy and torch share by name."""
 
     xp: Any
     chunk: int  # elements at a time
 
     def values(self, slot: Slot, region: Buffer) -> Array:
-        """Flat, in memory order; parts of complex numbers one after the other; float8 widened."""
+        """Return the values flat, in memory order; parts of complex numbers one after the other; float8 widened."""
         ...
 
     def doubles(self, region: Buffer, offset: int, count: int) -> Array: ...
 
     def single(self, array: Array) -> Array:
-        """At least float32: narrower numbers widened."""
+        """Return at least float32: narrower numbers widened."""
         ...
 
     def double(self, array: Array) -> Array: ...
 
     def row_squares(self, array: Array, width: int) -> Array:
-        """Sum of squares of each row, in float64."""
+        """Return the sum of squares of each row, in float64."""
         ...
 
     def same(self, slot: Slot, left: Buffer, right: Buffer) -> bool:
-        """The same bytes?"""
+        """Return whether the bytes are the same."""
         ...
 
     def mask(self, array: Array) -> Far:
-        """In host memory."""
+        """Return the mask in host memory."""
         ...
 
     def sample(self, array: Array) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """In host memory and float64."""
+        """Return the array in host memory and float64."""
         ...
 
     def host(self, slot: Slot, region: Buffer) -> tuple[Slot, Bytes]:
-        """This output alone in host memory: where it lies there, and the bytes."""
+        """Return this output alone in host memory: its slot there, and the bytes."""
         ...
 
 
 class HostArrays:
-    """Host memory."""
+    """Arrays in host memory."""
 
     xp: Any = np
-    chunk: int = 1 << 16  # what stays in a core's cache
+    chunk: int = 1 << 16  # fits in a core's cache
 
     def values(self, slot: Slot, region: Buffer) -> Array:
         return values(slot, region)
@@ -93,7 +93,7 @@ HOST: Final = HostArrays()
 
 
 def nans(slot: Slot, region: Buffer, arrays: Arrays = HOST) -> int:
-    """How many numbers of this output are none; parts of complex ones count each."""
+    """Return how many numbers of this output are NaN; parts of complex numbers count each."""
     values, xp = arrays.values(slot, region), arrays.xp
     starts = range(0, len(values), arrays.chunk)
     return sum(int(xp.count_nonzero(xp.isnan(values[start : start + arrays.chunk]))) for start in starts)

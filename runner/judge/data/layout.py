@@ -1,7 +1,7 @@
-"""Where a case's tensors lie in the two regions: the oracle's JSON, parsed once into frozen, bounded values.
+"""Places of a case's tensors in the two regions: the oracle's JSON, parsed once into frozen, bounded values.
 
-The oracle is trusted with the problem alone, so nothing here is believed: sizes, offsets and types are checked against
-the regions before a byte is copied.
+The oracle is trusted with the problem alone, and its layout is not trusted: sizes, offsets and types are checked
+against the regions before a byte is copied.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ ALIGN: Final = 256  # bytes; offsets and sizes of regions are multiples of it
 MAX_LAYOUT_BYTES: Final = 500_000
 MOST: Final = 1 << 62  # of any number in a layout
 
-# All that reading a stranger's JSON can raise: each is the fault of the one who sent it.
+# All exceptions that reading untrusted JSON can raise: each is the sender's fault.
 MALFORMED: Final = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
 
-WIDE_FACTOR: Final = 2  # bytes for outputs in double precision, against those for outputs
-WIDE_MOST_BYTES: Final = 4 << 30  # larger outputs are held against the reference alone
-# Bytes of one element in double precision, of the formats that an error model knows. As in sandbox/inside/slots.py.
+WIDE_FACTOR: Final = 2  # bytes for outputs in double precision, over the bytes for outputs
+WIDE_MOST_BYTES: Final = 4 << 30  # larger outputs are compared with the reference alone
+# Bytes of an element in double precision, of the formats that an error model knows. As in sandbox/inside/slots.py.
 WIDE_BYTES: Final = {
     **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),
     **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 8),
     **dict.fromkeys(("complex32", "complex64", "complex128"), 16),
 }
 
-# dtype → (bytes, how the judge looks at it). bfloat16 has no numpy type: its bits are widened to float32. Exponents
-# alone (e8m0) and two numbers in a byte (e2m1 x2) are bits to the judge, as packed integers are.
+# dtype → (bytes, the judge's view of it). bfloat16 has no numpy type: its bits are widened to float32. Exponents alone
+# (e8m0) and two numbers in a byte (e2m1 x2) are bits to the judge, as packed integers are.
 DTYPES: Final[dict[str, tuple[int, str]]] = {
     "float64": (8, "<f8"),
     "float32": (4, "<f4"),
@@ -53,7 +53,7 @@ DTYPES: Final[dict[str, tuple[int, str]]] = {
 
 
 def _float8(exponent_bits: int, mantissa_bits: int, special: str) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The value of each of the 256 patterns (OCP 8-bit Floating Point Specification, 2023).
+    """Return the value of each of the 256 patterns (OCP 8-bit Floating Point Specification, 2023).
 
     `special`: `ieee` has infinities and NaNs; `fn` no infinity and one NaN of either sign; `fnuz` a bias larger by one,
     and minus zero is its only NaN (Noune et al., 8-bit numerical formats for deep neural networks, 2022).
@@ -84,9 +84,10 @@ FLOAT8: Final = {
 
 @dataclass(frozen=True)
 class Slot:
-    """One tensor. Offsets in bytes into the region, -1 where it does not lie there; strides in elements.
+    """Place of a tensor. Offsets in bytes into the region, -1 if it does not lie there; strides in elements.
 
-    One with an offset has memory of its own and is dense; one that looks at another's (role "view") has no bytes here.
+    A tensor with an offset has memory of its own and is dense; a view of another tensor (role "view") has no bytes
+    here.
     """
 
     role: str
@@ -98,11 +99,11 @@ class Slot:
     output: int
 
     def at(self, output: int) -> Slot:
-        """The same tensor at another place."""
+        """Return the same tensor at another place."""
         return replace(self, output=output)
 
     def index_of(self, position: int) -> list[int]:
-        """The index, as its author writes it, of the element at `position` in memory order."""
+        """Return the index, as its author writes it, of the element at `position` in memory order."""
         index = [0] * len(self.shape)
         for axis in sorted(range(len(self.shape)), key=lambda axis: -self.stride[axis]):
             if self.shape[axis] > 1:
@@ -112,7 +113,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layout:
-    """All slots of one case; `text` is what the harness gets, byte for byte."""
+    """All slots of a case; `text` is the JSON for the harness, byte for byte."""
 
     slots: tuple[Slot, ...]
     input_bytes: int
@@ -125,7 +126,7 @@ class Layout:
 
 
 def wide_places(layout: Layout) -> tuple[dict[int, int], int]:
-    """Where each output lies in double precision, by its number among `outputs`; the bytes of all of them.
+    """Return the place of each output in double precision, by its number among `outputs`, and the bytes of all of them.
 
     Behind these bytes the spreads of the same elements have the same places.
     """
@@ -140,7 +141,7 @@ def wide_places(layout: Layout) -> tuple[dict[int, int], int]:
 
 
 def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
-    """Raises OracleFailed where a slot is malformed or leaves its region."""
+    """Parse a layout. Raises OracleFailed if a slot is malformed or leaves its region."""
     try:
         given = data["slots"][: MAX_SLOTS + 1]
         slots = tuple(_view(item, given) if item["role"] == "view" else _slot(item) for item in given)
@@ -162,8 +163,10 @@ def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
 
 
 def returned(layout: Layout) -> list[Slot]:
-    """What the reference's result holds, in its order, each as a dense tensor among the outputs' bytes. For a view with
-    gaps stands all that it looks at. Raises OracleFailed."""
+    """Return the tensors of the reference's result, in its order, each as a dense tensor among the outputs' bytes.
+
+    A view with gaps is replaced by the whole tensor that it looks at. Raises OracleFailed.
+    """
     try:
         data = json.loads(layout.text)
         numbers = dict.fromkeys(slots_of(data["result"]))
@@ -194,7 +197,7 @@ def _dense(layout: Layout, number: int, told: dict[str, Any]) -> Slot:
 
 
 def slots_of(node: dict[str, Any]) -> Iterator[int]:
-    """Of a node as sandbox/inside/tree.py has them."""
+    """Yield the slots of a node in the format of sandbox/inside/tree.py."""
     if "slot" in node:
         yield node["slot"]
     for part in node.get("of", ()):
@@ -214,7 +217,8 @@ def _slot(data: Any) -> Slot:
 
 
 def _view(data: Any, slots: list[Any]) -> Slot:
-    """A tensor in the memory of another slot. Its strides may repeat elements or skip some, but never leave it."""
+    """Parse a tensor in the memory of another slot. Its strides may repeat elements or skip some, but never leave
+    it."""
     slot = _formed(data, 0, -1, -1)
     of, at, each = data["of"], data["at"], DTYPES[slot.dtype][0]
     if type(of) is not int or not 0 <= of < len(slots) or slots[of]["role"] == "view" or type(at) is not int:
@@ -247,13 +251,14 @@ def _bounded(value: Any, key: str) -> int:
 
 
 def values(slot: Slot, region: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, Any]:
-    """The slot's elements in memory order, widened where numpy has no such type. `region` holds the outputs' bytes."""
+    """Return the slot's elements in memory order, widened if numpy has no matching type. `region` holds the outputs'
+    bytes."""
     raw = region[slot.output : slot.output + slot.nbytes]
     if slot.dtype == "bfloat16":
         return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
     if slot.dtype in FLOAT8:
         return FLOAT8[slot.dtype][raw]
-    if slot.dtype.startswith("complex"):  # real and imaginary part are compared each
+    if slot.dtype.startswith("complex"):  # real and imaginary part are compared separately
         parts = raw.view({"complex32": "<f2", "complex64": "<f4", "complex128": "<f8"}[slot.dtype])
         return parts.astype(np.float32) if slot.dtype == "complex32" else parts
     return raw.view(DTYPES[slot.dtype][1])

@@ -1,4 +1,5 @@
-"""Where tensors lie, behind one set of operations: host memory here, a device's elsewhere. The judge cannot tell.
+"""Memory for tensors behind one set of operations: host memory here, a device's elsewhere. The judge sees no
+difference.
 
 A Region is shared with one container by its descriptor; a buffer is the judge's own. Every operation is complete when
 it returns.
@@ -25,14 +26,14 @@ SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
 class NoMemory(Exception):
-    """No memory is left for the judge. While a tenant lives it is the tenant that took it."""
+    """No memory is left for the judge. While a tenant lives, the tenant has taken it."""
 
 
 Buffer = Any  # one-dimensional bytes: a numpy array on the host, a torch tensor on a device
 
 
 class Region(Protocol):
-    """Memory that one container maps too. `bytes` is this side's view, `size` its length, `fd` what travels."""
+    """Memory that one container maps too. `bytes` is this side's view, `size` its length, `fd` its descriptor."""
 
     fd: int
     size: int
@@ -42,12 +43,13 @@ class Region(Protocol):
 
 
 class Memory(Protocol):
-    """Counts are in bytes, always of a layout: multiples of 256. Any operation may raise NoMemory."""
+    """Operations on memory. Counts are in bytes, always of a layout: multiples of 256. Any operation may raise
+    NoMemory."""
 
     device: str  # as torch names it
-    frozen_stands_still: bool  # does nothing of a frozen container work on this memory? A device may
-    sweeps: bool  # does a call find the cache empty, unless told otherwise?
-    moves: bool  # do data lie now here, now there in a region? Every place that was used once stays taken
+    frozen_stands_still: bool  # whether a frozen container never works on this memory; a device may
+    sweeps: bool  # whether a call finds the cache empty, unless it is `hot`
+    moves: bool  # whether data change places in a region; every place that was used once stays taken
     snapshot_bytes: int  # of the judge's memory for the inputs and outputs of one block
 
     def region(self, name: str, size: int) -> Region: ...
@@ -57,19 +59,20 @@ class Memory(Protocol):
     def copy(self, target: Buffer, source: Buffer, count: int) -> None: ...
 
     def together(self) -> AbstractContextManager[None]:
-        """What is copied, filled or staged in here is complete when it ends."""
+        """Defer completion: copies, fills and stagings in this context are complete when it ends."""
         ...
 
     def stage(self, source: Buffer, count: int) -> None:
-        """What can be done before the clock for a `put` of the same bytes."""
+        """Do the work of a `put` of the same bytes that can be done before the clock."""
         ...
 
     def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
-        """Inside the clock: inputs into a container's region. `hot`: whatever is in the cache may stay there."""
+        """Copy inputs into a container's region, inside the clock. `hot`: the cache may keep its contents."""
         ...
 
     def probe_ns(self) -> int:
-        """Is the device idle? How long a tiny piece of the judge's own work took; 0 where the question has no sense."""
+        """Return how long a tiny piece of the judge's own work took, in ns, to test whether the device is idle; 0 if
+        the test makes no sense."""
         ...
 
     def fill(self, target: Buffer, count: int, pattern: int) -> None: ...
@@ -81,13 +84,13 @@ class Memory(Protocol):
     def nans(self, slot: Slot, region: Buffer) -> int: ...
 
     def release(self) -> None:
-        """What is kept for later goes back to the device: there may be no later."""
+        """Give kept memory back to the device: it may never be needed again."""
         ...
 
 
 @dataclass(frozen=True)
 class Words:
-    """Where the judge's device sees two words of a container's answers. `gate` 0: nobody waits for it."""
+    """Addresses of two words of a container's answers for the judge's device. `gate` 0: no device waits for it."""
 
     gate: int
     echo: int
@@ -97,33 +100,34 @@ class Shot(Protocol):
     """Work that a device does by itself: put, open the gate, wait for the echo, take."""
 
     def is_put(self) -> bool:
-        """Have the inputs come?"""
+        """Return whether the inputs have arrived."""
         ...
 
     def is_done(self) -> bool: ...
 
     def times_ns(self) -> tuple[int, int, int]:
-        """When it is done, by the device's own clock: all of it, putting, taking."""
+        """Return the times of a finished shot, by the device's own clock: total, putting, taking."""
         ...
 
 
 @runtime_checkable
 class WaitingMemory(Protocol):
-    """Of a device that waits for words, with no host in between."""
+    """Memory of a device that waits for words, with no host in between."""
 
     def host_page(self, page: mmap.mmap) -> int:
-        """Where the device sees a page of the host, until `forget_page`."""
+        """Return the device's address of a page of the host, valid until `forget_page`."""
         ...
 
     def forget_page(self, page: mmap.mmap) -> None: ...
 
     def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> Shot:
-        """`put` and `take` ask this memory for copies; nothing else may be asked of it before the shot is done."""
+        """Start a shot. `put` and `take` request copies from this memory; it takes no other request until the shot is
+        done."""
         ...
 
 
 class SharedPages:
-    """One sealed memfd, mapped here. `for_reading_only`: later mappings, the container's, cannot write."""
+    """Sealed memfd, mapped here. `for_reading_only`: later mappings, the container's, cannot write."""
 
     def __init__(self, name: str, size: int, *, for_reading_only: bool = False) -> None:
         self.size = size
@@ -135,18 +139,18 @@ class SharedPages:
         self.bytes: Buffer = np.frombuffer(self.map, dtype=np.uint8)
 
     def close(self) -> None:
-        """The memory itself goes when the last view of it does."""
+        """Close the descriptor. The memory itself is freed with its last view."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
 
 
 class HostMemory:
-    """Sealed memfds, and numpy."""
+    """Host memory: sealed memfds, and numpy."""
 
     device = "cpu"
     frozen_stands_still = True
-    sweeps = False  # what the judge has just written may lie in any cache
+    sweeps = False  # data that the judge has just written may lie in any cache
     moves = False
     snapshot_bytes = 2 << 30
 
@@ -154,7 +158,7 @@ class HostMemory:
         return SharedPages(name, size)
 
     def buffer(self, size: int) -> Buffer:
-        """Touched, so that no page fault of ours falls inside a clock. Raises NoMemory."""
+        """Return touched memory, to keep page faults of ours out of every clock. Raises NoMemory."""
         try:
             return np.ones(size, dtype=np.uint8)
         except MemoryError:
@@ -167,7 +171,7 @@ class HostMemory:
         return nullcontext()
 
     def stage(self, source: Buffer, count: int) -> None:
-        """Nothing: no thread of a frozen container sees inputs while they are copied."""
+        """Do not stage: no thread of a frozen container sees inputs while they are copied."""
 
     def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
         self.copy(target, source, count)
@@ -188,4 +192,4 @@ class HostMemory:
         return host_arrays.nans(slot, region)
 
     def release(self) -> None:
-        """Nothing is kept."""
+        """Do not release: no memory is kept."""

@@ -1,6 +1,6 @@
-"""A CPU's telemetry: what others took of the cores (foreign.py), and whether heat lowered their clocks.
+"""Telemetry of a CPU: foreign load on the cores (foreign_load.py), and whether heat lowered their clocks.
 
-A virtual machine has steal time instead of a clock frequency and a temperature: those belong to the machine under it.
+A virtual machine has steal time instead of a clock frequency and a temperature, which belong to the machine under it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Clock = Callable[[], int]
 
 
 class CpuTelemetry:
-    """See telemetry.Telemetry. `own` names a process of each container; its whole control group counts as ours."""
+    """CPU reader of telemetry.Telemetry. `own` names a process of each container; its whole control group counts as
+    ours."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class CpuTelemetry:
 
 
 def ticks_by_core(stat: bytes) -> dict[int, list[int]]:
-    """The columns of /proc/stat. Empty where there are none with steal time."""
+    """Return the columns of /proc/stat by core. Empty without a column of steal time."""
     lines = (line.split() for line in stat.splitlines() if line.startswith(b"cpu"))
     return {
         int(name[3:]): [int(one) for one in columns]
@@ -104,7 +105,7 @@ def ticks_by_core(stat: bytes) -> dict[int, list[int]]:
 
 
 def _zones(sys: Path) -> list[Path]:
-    """Temperatures of the processor; a machine has zones of batteries and radios too."""
+    """Return the temperature files of the processor; a machine has zones of batteries and radios too."""
     found = []
     for kind in sorted(sys.glob("class/thermal/thermal_zone*/type")):
         with suppress(OSError):

@@ -1,6 +1,6 @@
-"""Is the device itself set up for judging? What `runner doctor` tells, and what of it no job begins without (P0).
+"""Set-up of the device for judging: the lines of `runner doctor`, and the requirements of every job (P0).
 
-Each line is a name, whether it is right, what was found, and what to do where it is not. Nothing is changed.
+Each line is a name, whether it is right, the state found, and a remedy if it is wrong. No setting is changed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from runner.judge.device.gpu import UNCORRECTED, VOLATILE, Device, Own, Stranger
 from runner.judge.device.kernel_files import HostFolders
 
 GRAPHICS: Final = ("nvmlDeviceGetGraphicsRunningProcesses",)
-MPS: Final = "nvidia-cuda-mps"  # how the names of its daemons begin
+MPS: Final = "nvidia-cuda-mps"  # prefix of its daemons' names
 COMPUTE_MODES: Final = ("Default", "Exclusive_Thread", "Prohibited", "Exclusive_Process")
 MOST_STEAL: Final = 0.02  # of all time since the host started: as much as a ranked time on a CPU may be unsure
 
 
 class Fit(NamedTuple):
-    """One line; `remedy` where it is not ok."""
+    """Result of a check; `remedy` if it is not ok."""
 
     name: str
     ok: bool
@@ -31,12 +31,13 @@ class Fit(NamedTuple):
 
 
 def host_fit(hardware: str, gpu: int = 0) -> list[Fit]:
-    """All of it, of this host's device, on a GPU host the one that NVML numbers so. Asks; never raises."""
+    """Return all checks of this host's device, on a GPU host of the GPU with this NVML number. Queries; never
+    raises."""
     return cpu_fit() if hardware == "cpu" else _by_nvml(lambda nvml: gpu_fit(nvml, index=gpu))
 
 
 def job_fit(gpu: int) -> list[Fit]:
-    """What no job on this GPU begins without: in a few milliseconds. Asks; never raises."""
+    """Return the checks that every job on this GPU requires, in a few milliseconds. Queries; never raises."""
     return _by_nvml(lambda nvml: gpu_needs(nvml, index=gpu))
 
 
@@ -53,7 +54,8 @@ def nobody() -> frozenset[int]:
 
 
 def gpu_fit(nvml: Any, *, own: Own = nobody, index: int = 0, proc: Path = Path("/proc")) -> list[Fit]:
-    """`nvml`: the library, ready (nvml.load_nvml). `own`: processes that may be on the device beside this one."""
+    """Return all checks of a GPU. `nvml`: the library, ready (load_nvml). `own`: processes that may be on the device
+    beside this process."""
     device = Device(nvml, index)
     return [
         *gpu_needs(nvml, index=index, proc=proc),
@@ -66,8 +68,8 @@ def gpu_fit(nvml: Any, *, own: Own = nobody, index: int = 0, proc: Path = Path("
 
 
 def gpu_needs(nvml: Any, *, index: int = 0, proc: Path = Path("/proc")) -> list[Fit]:
-    """Where one of these is wrong, other work runs beside a kernel, containers cannot share the device, or its memory
-    may make right code wrong. Nothing else sees that while a job runs."""
+    """Return the checks without which no job may run. If one fails, foreign work runs beside a kernel, containers
+    cannot share the device, or its memory may make right code wrong. No later check detects that while a job runs."""
     device = Device(nvml, index)
     return [_compute_mode(device), _mig(device), _mps(proc), _ecc_errors(device)]
 
@@ -96,7 +98,7 @@ def cpu_fit(folders: HostFolders | None = None) -> list[Fit]:
 
 
 def _steal(proc: Path) -> Fit:
-    """Since the host was started."""
+    """Check the steal time since the host was started."""
     try:
         spent = [int(one) for one in (proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     except (OSError, ValueError):
@@ -144,7 +146,7 @@ def _ecc(device: Device) -> Fit:
 
 
 def _ecc_errors(device: Device) -> Fit:
-    """Since the driver was loaded; a reset clears them."""
+    """Check the memory errors since the driver was loaded; a reset clears them."""
     errors = device.ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE)
     remedy = "Reset the device (`nvidia-smi -r`); replace it if they come back." if errors else ""
     return Fit("memory errors", not errors, f"{errors} uncorrected" if errors else "none", remedy)

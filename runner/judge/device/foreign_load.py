@@ -1,9 +1,9 @@
-"""CPU time that others took, all of it less that of the judge and its containers; and how long ours waited for a core.
+"""Foreign CPU time: all of it less that of the judge and its containers; and how long ours waited for a core.
 
-Load of our own is no disturbance, however much it is. The account of others comes from the first source that is there:
-cpuacct of cgroup v1 (ns, by core), the top-level groups of cgroup v2 (µs, all cores together), /proc/stat (ticks, so
-it carries a grain). That of waiting comes from the judge's schedstat and the containers' own PSI, or else from the
-host's PSI, which also counts those who wait for each other.
+Load of our own is no disturbance, however much it is. Foreign time comes from the first available source: cpuacct of
+cgroup v1 (ns, by core), the top-level groups of cgroup v2 (µs, all cores together), /proc/stat (ticks, and hence with a
+grain). Waiting time comes from the judge's schedstat and the containers' own PSI, or else from the host's PSI, which
+also counts programs that wait for each other.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ TICK_NS: Final = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 BUSY_COLUMNS: Final = (0, 1, 2, 5, 6)  # of /proc/stat: user, nice, system, irq, softirq
 
 Pids = Callable[[], frozenset[int]]
-Ticks = Mapping[int, Sequence[int]]  # by core, the columns of /proc/stat
+Ticks = Mapping[int, Sequence[int]]  # columns of /proc/stat by core
 
 
 class Foreign(Protocol):
     def ns(self, ticks: Ticks) -> tuple[tuple[int, ...], int]:
-        """CPU time of others, by core or in one sum, empty where nothing tells; and how exactly that is known."""
+        """Return foreign CPU time, by core or in one sum, empty if unknown; and its resolution. Both in ns."""
 
     def close(self) -> None: ...
 
 
 class _Groups:
-    """The control groups of our containers, by one file of each; those that ended keep what they had used.
+    """Control groups of our containers, by one file of each; ended groups keep the time that they had used.
 
-    `processes` are ours too but share the judge's own group, or their group cannot be seen from here: each is counted
-    by its own clock.
+    `processes` are ours too but share the judge's own group, or their group is not visible here: each is counted by its
+    own clock.
     """
 
     def __init__(self, pids: Pids, folders: HostFolders, name: str) -> None:
@@ -58,7 +58,7 @@ class _Groups:
         return [file.read() for file in self._files.values()]
 
     def complete(self) -> bool:
-        """Whether every container known so far has its file."""
+        """Return whether every container known so far has its file."""
         return bool(self.read()) and not self._processes
 
     def processes_ns(self) -> int:
@@ -83,9 +83,9 @@ class _Groups:
 
 
 class _ByCore:
-    """From cgroup v1, where the judge keeps to one core: ns on each core that counts.
+    """Foreign time from cgroup v1, where the judge keeps to one core: ns on each core that counts.
 
-    Our own time is read before the total: asking for it is what brings the account of a running process up to date.
+    Our own time is read before the total: reading it brings the account of a running process up to date.
     """
 
     def __init__(self, total: KernelFile, own: _Groups, judge: int, cores: Sequence[int]) -> None:
@@ -109,7 +109,7 @@ class _ByCore:
 
 
 class _Summed:
-    """From cgroup v2, or from ticks where there are no groups to sum: one figure for all cores."""
+    """Foreign time from cgroup v2, or from ticks without groups to sum: one figure for all cores."""
 
     def __init__(self, groups: list[KernelFile], own: _Groups, cores: Sequence[int]) -> None:
         self._groups = groups
@@ -134,20 +134,20 @@ class _Summed:
 
 
 def open_foreign(pids: Pids, folders: HostFolders, cores: Sequence[int]) -> Foreign:
-    """The most exact account that this host offers."""
+    """Return the most exact account that this host offers."""
     judge, total = os.sched_getaffinity(0), open_file(folders.cgroup / "cpuacct" / PER_CORE)
     if total is not None and len(judge) == 1 and len(total.read().split()) > max(cores, default=0):
         return _ByCore(total, _Groups(pids, folders, PER_CORE), min(judge), cores)
     if total is not None:
         total.close()
     groups = []
-    if folders.cgroup not in groups_of("self", folders, SUM):  # else there is work outside all groups, ours
+    if folders.cgroup not in groups_of("self", folders, SUM):  # otherwise there is work outside all groups, ours
         groups = open_all(sorted(folders.cgroup.glob("*/cpu.stat")))
     return _Summed(groups, _Groups(pids, folders, SUM), cores)
 
 
 class OwnWaiting:
-    """Of the judge's measuring thread, which must be the one that makes this, and of the containers."""
+    """Waiting time of the judge's measuring thread, which must create this object, and of the containers."""
 
     def __init__(self, thread: KernelFile, containers: _Groups) -> None:
         self._thread = thread
@@ -163,7 +163,8 @@ class OwnWaiting:
 
 
 class HostWaiting:
-    """Of anybody. PSI is weighed over the cores that are not idle: one core's waiting is at most `cores` times it."""
+    """Waiting time of all programs. PSI is weighed over the cores that are not idle: the waiting of one core is at most
+    `cores` times it."""
 
     def __init__(self, pressure: KernelFile | None, cores: int) -> None:
         self._pressure = pressure
@@ -178,7 +179,7 @@ class HostWaiting:
 
 
 def open_waiting(pids: Pids, folders: HostFolders, cores: int) -> OwnWaiting | HostWaiting:
-    """The most exact account that this host offers of the containers that are there now."""
+    """Return the most exact account that this host offers of the containers that exist now."""
     containers = _Groups(pids, folders, PRESSURE)
     thread = open_file(folders.proc / "self/task" / str(threading.get_native_id()) / "schedstat")
     if thread is not None and len(thread.read().split()) == 3 and containers.complete():
@@ -190,7 +191,7 @@ def open_waiting(pids: Pids, folders: HostFolders, cores: int) -> OwnWaiting | H
 
 
 def groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:
-    """Folders that may be the process's control group: of version 1 for PER_CORE, else of version 2."""
+    """Return folders that may be the process's control group: of version 1 for PER_CORE, else of version 2."""
     try:
         lines = (folders.proc / pid / "cgroup").read_text().splitlines()
     except OSError:
@@ -206,15 +207,15 @@ def groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:
 
 
 def _clock_of(pid: int) -> int:
-    """The kernel's number for the CPU-time clock of a whole process (what clock_getcpuclockid answers)."""
+    """Return the kernel's number for the CPU-time clock of a whole process (the result of clock_getcpuclockid)."""
     return (~pid << 3) | 2
 
 
 def usage_ns(text: bytes) -> int:
-    """Of cpu.stat, whose first line is "usage_usec N"."""
+    """Parse cpu.stat, whose first line is "usage_usec N". Returns ns."""
     return 1000 * int(text.split(b"\n", 1)[0].rpartition(b" ")[2] or 0)
 
 
 def _stalled_ns(text: bytes) -> int:
-    """Of a PSI file: "some avg10=… avg60=… avg300=… total=MICROSECONDS"."""
+    """Parse a PSI file: "some avg10=… avg60=… avg300=… total=MICROSECONDS". Returns ns."""
     return 1000 * int(text.split(b"\n", 1)[0].rpartition(b"total=")[2] or 0)

@@ -1,10 +1,11 @@
-"""An NVIDIA GPU's telemetry, through NVML.
+"""Telemetry of an NVIDIA GPU, through NVML.
 
-Quick things (mask, clocks, heat) are read at both ends of a block; slow ones (ECC, processes, XIDs) at its end, and
-what the end of the block before said is taken for the beginning. So are the counters, which take 0.9 ms, until one of
-them moves. What hardly ever changes (limits, PCIe) is read five times a second at the most. A thread of the judge's own
-core reads mask and processes every POLL_S between them. What NVML does not support is not asked twice; whatever it
-throws, the reading has None there. Field ids, units (ns, MHz, mW, °C) and codes are NVML's own.
+Quick values (mask, clocks, heat) are read at both ends of a block. Slow values (ECC, processes, XIDs) are read at its
+end, and the end of a block serves as the beginning of the next. The same holds for the counters, which take 0.9 ms,
+until one of them moves. Values that hardly ever change (limits, PCIe) are read five times a second at most. A thread on
+the judge's own core reads mask and processes every POLL_S between them. A query that NVML does not support is not
+repeated; after any exception of NVML, the reading has None there. Field ids, units (ns, MHz, mW, °C) and codes are
+NVML's own.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from runner.evidence.throttle import COUNTERS, least, level_of
 from runner.judge.data.clock import HANDS_OFF
 
 POLL_S: Final = 0.1
-FRESH_NS: Final = 200_000_000  # slow things younger than this are not read again at the beginning of a block, and
-# what hardly ever changes not at the end either: it takes 1.5 ms
-MOST_XIDS: Final = 16  # a reading; a broken device can send them without end
+# Slow values younger than this are not read again at the beginning of a block. Values that hardly ever change are not
+# read at the end either: it takes 1.5 ms.
+FRESH_NS: Final = 200_000_000
+MOST_XIDS: Final = 16  # per reading; a broken device can send them without end
 
 NOT_SUPPORTED, FUNCTION_NOT_FOUND = 3, 13
 LOST: Final = (15, 16)  # GPU is lost; reset required
@@ -46,7 +48,7 @@ Own = Callable[[], frozenset[int]]
 
 
 def load_nvml() -> Any:
-    """The library, ready. Raises what it likes where there is no driver."""
+    """Return the library, ready. Raises any exception if there is no driver."""
     import pynvml
 
     pynvml.nvmlInit()
@@ -54,7 +56,7 @@ def load_nvml() -> Any:
 
 
 class Device:
-    """One GPU behind NVML's functions: asking never raises."""
+    """GPU behind NVML's functions; queries never raise."""
 
     def __init__(self, nvml: Any, index: int = 0) -> None:
         self._nvml = nvml
@@ -63,14 +65,14 @@ class Device:
         self.handle = nvml.nvmlDeviceGetHandleByIndex(index)
 
     def ask(self, name: str, *arguments: object) -> Any:
-        """None where it does not tell."""
+        """Query NVML. Returns None if the device does not report the value."""
         if name in self._unsupported:
             return None
         try:
             return getattr(self._nvml, name)(self.handle, *arguments)
         except AttributeError:  # this version of the library has no such function
             self._unsupported.add(name)
-        except Exception as err:  # NVML's tree, and whatever its binding makes of a driver's odd answer
+        except Exception as err:  # NVML's tree, and any error of its binding on a driver's odd answer
             code = getattr(err, "value", None)
             self.lost = self.lost or code in LOST
             if code in (NOT_SUPPORTED, FUNCTION_NOT_FOUND):
@@ -78,7 +80,7 @@ class Device:
         return None
 
     def counters(self) -> dict[int, int]:
-        """By field id, those that this device keeps."""
+        """Return the counters that this device keeps, by field id."""
         found = self.ask("nvmlDeviceGetFieldValues", list(COUNTERS)) or ()
         return {
             int(one.fieldId): int(getattr(one.value, VALUE_NAMES[one.valueType]))
@@ -87,7 +89,7 @@ class Device:
         }
 
     def mask(self) -> int | None:
-        """Under its present name, or the one that older drivers know."""
+        """Return the mask, under its present name or the name in older drivers."""
         mask = self.ask("nvmlDeviceGetCurrentClocksEventReasons")
         if mask is None:
             mask = self.ask("nvmlDeviceGetCurrentClocksThrottleReasons")
@@ -98,13 +100,13 @@ class Device:
         return {name: value for name, value in asked.items() if value is not None}
 
     def pids(self, lists: tuple[str, ...] = PROCESS_LISTS) -> set[int] | None:
-        """Of processes with a context on the device; None where no list is to be had."""
+        """Return the pids of processes with a context on the device; None if no list is available."""
         found = [processes for name in lists if (processes := self.ask(name)) is not None]
         return {int(process.pid) for processes in found for process in processes} if found else None
 
 
 class Strangers:
-    """Who is on the device and neither in `own` nor in the control group of one of them."""
+    """Processes on the device that are neither in `own` nor in the control group of an own process."""
 
     def __init__(self, device: Device, own: Own, proc: Path = Path("/proc")) -> None:
         self._device = device
@@ -112,10 +114,10 @@ class Strangers:
         self._proc = proc
 
     def pids(self) -> set[int] | None:
-        """None where it cannot be known: no list, or it holds pids of another namespace than ours."""
+        """Return the pids; None if they cannot be known: no list, or it holds pids of another namespace than ours."""
         unknown = self._unknown()
         if unknown and not self._are_here(unknown):
-            unknown = self._unknown()  # one that ended just now is gone from the second list
+            unknown = self._unknown()  # a process that ended just now is gone from the second list
             if unknown and not self._are_here(unknown):
                 return None
         return unknown
@@ -155,7 +157,7 @@ class _Xids:
     def new(self) -> tuple[int, ...]:
         found: list[int] = []
         if self._set is not None:
-            with suppress(Exception):  # NVML says "timeout" when there is none
+            with suppress(Exception):  # NVML raises "timeout" if there is none
                 while len(found) < MOST_XIDS:
                     found.append(int(self._nvml.nvmlEventSetWait_v2(self._set, 0).eventData))
         return tuple(found)
@@ -168,7 +170,7 @@ class _Xids:
 
 
 class NvmlTelemetry:
-    """See telemetry.Telemetry. `nvml` is the library or anything with its functions."""
+    """NVML reader of telemetry.Telemetry. `nvml` is the library or any object with its functions."""
 
     def __init__(
         self,
@@ -189,8 +191,8 @@ class NvmlTelemetry:
         self._rare_ns = 0
         self._slow = self._read_slow()
         self._before = self._after = replace(self._slow, **self._quick(), counters=self._device.counters())
-        self._moves = False  # did a counter ever?
-        self._inherits = False  # are the last window's first counters those of the one before?
+        self._moves = False  # whether a counter ever moved
+        self._inherits = False  # whether the last window's first counters come from the window before
         self._poller = _Poller(self._poll, poll_s)
         self.level = level_of(self._before)
 
@@ -199,9 +201,9 @@ class NvmlTelemetry:
         is_old = self._now_ns() - last.at_ns > FRESH_NS
         if is_old:
             self._slow = self._read_slow()
-            slow = replace(self._slow, ecc_errors=last.ecc_errors, limits=last.limits)  # what changed since is told now
+            slow = replace(self._slow, ecc_errors=last.ecc_errors, limits=last.limits)  # report changes since then
         else:
-            slow = replace(last, xids=())  # the last window has told them
+            slow = replace(last, xids=())  # the last window has reported them
         self._inherits = not (is_old or self._moves)
         if not self._inherits:
             counters = self._device.counters()
@@ -229,7 +231,7 @@ class NvmlTelemetry:
             self._nvml.nvmlShutdown()
 
     def _quick(self) -> dict[str, Any]:
-        """Fields of a Reading."""
+        """Read the quick fields of a Reading."""
         ask = self._device.ask
         power_mw = ask("nvmlDeviceGetPowerUsage")
         return {
@@ -255,7 +257,7 @@ class NvmlTelemetry:
         )
 
     def _read_rare(self) -> dict[str, Any]:
-        """Fields of a Reading."""
+        """Read the fields of a Reading that hardly ever change."""
         ask = self._device.ask
         return {
             "limits": self._device.limits(),
@@ -268,7 +270,7 @@ class NvmlTelemetry:
 
 
 class _Poller:
-    """A thread that takes a look every `every_s`, but only between `begin` and `end`, and never while a clock runs."""
+    """Thread that polls every `every_s`, but only between `begin` and `end`, and never while a clock runs."""
 
     def __init__(self, look: Callable[[], Poll], every_s: float) -> None:
         self._look = look
@@ -295,14 +297,14 @@ class _Poller:
         self._ended.set()
         self._begun.set()
         self._thread.join(timeout=2)
-        del self._look  # holds its owner, and with it a job's containers and gigabytes of its data
+        del self._look  # it holds its owner, and thereby a job's containers and gigabytes of its data
 
     def _run(self) -> None:
         while True:
             self._begun.wait()
             if self._closed:
                 return
-            found = self._found  # a look that comes too late goes nowhere
+            found = self._found  # a late look is discarded
             if not self._ended.wait(self._every_s):
                 with HANDS_OFF:
                     found.append(self._look())

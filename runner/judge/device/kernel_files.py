@@ -14,7 +14,7 @@ MOST_BYTES: Final = 1 << 16
 
 @dataclass(frozen=True)
 class HostFolders:
-    """Where the kernel's files are; a test has its own."""
+    """Folders of the kernel's files; a test has its own."""
 
     proc: Path = Path("/proc")
     sys: Path = Path("/sys")
@@ -22,7 +22,7 @@ class HostFolders:
 
 
 class KernelFile:
-    """An open file of the kernel's that is read again and again; a vanished one keeps its last text."""
+    """Open file of the kernel's that is read again and again; a vanished file keeps its last text."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -35,7 +35,7 @@ class KernelFile:
         return self._last
 
     def whole(self) -> int:
-        """Of a file that is one number; where it says something else for once, what it said before."""
+        """Return the number in the file; if its text is no number for once, the last number."""
         with suppress(ValueError):
             self._number = int(self.read())
         return self._number
@@ -45,7 +45,7 @@ class KernelFile:
 
 
 def open_file(path: Path) -> KernelFile | None:
-    """None where the kernel does not offer it or not to us."""
+    """Open a file; None if the kernel does not offer it or not to us."""
     try:
         file = KernelFile(path)
     except OSError:
@@ -61,7 +61,7 @@ def open_all(paths: Iterable[Path]) -> list[KernelFile]:
 
 
 def open_numbers(paths: Iterable[Path]) -> list[KernelFile]:
-    """Those that say a number: a frequency may be "<unknown>"."""
+    """Open the files that contain a number: a frequency may be "<unknown>"."""
     found = open_all(paths)
     good = [file for file in found if file.read().strip().isdigit()]
     for file in found:

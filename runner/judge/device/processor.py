@@ -1,4 +1,4 @@
-"""Readings of the kernel's accounts: who had the processor while a time limit ran out (evidence/starved.py)."""
+"""Use of the processor while a time limit ran out, from the kernel's accounts (evidence/starved.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runner.judge.device.cpu import ticks_by_core
 from runner.judge.device.foreign_load import PER_CORE, SUM, Pids, groups_of, open_foreign, usage_ns
 from runner.judge.device.kernel_files import HostFolders, open_file
 
-WATCHED_S: Final = 1.0  # a wait that is longer is watched; a shorter one costs nothing
+WATCHED_S: Final = 1.0  # a longer wait is watched; a shorter wait costs no reading
 
 
 class Others:
@@ -25,7 +25,7 @@ class Others:
         self._foreign = open_foreign(pids, folders, cores)
 
     def ns(self) -> tuple[int, ...]:
-        """By core, or in one sum; empty where the host does not tell."""
+        """Return the time by core, or in one sum, in ns; empty if the host does not report it."""
         return self._foreign.ns(ticks_by_core(self._stat.read()) if self._stat is not None else {})[0]
 
     def close(self) -> None:
@@ -35,7 +35,7 @@ class Others:
 
 
 class Meter:
-    """The accounts of one container. On a host that does not show its control group nobody ever counts as starved."""
+    """Accounts of one container. On a host that does not show its control group no container ever counts as starved."""
 
     def __init__(self, pid: int, others: Callable[[], tuple[int, ...]], folders: HostFolders | None = None) -> None:
         self._others = others
@@ -43,7 +43,7 @@ class Meter:
         self._usage, self._threads = self._find(str(pid))
 
     def _find(self, pid: str) -> tuple[Path, Path]:
-        """The files of its control group that say how long it ran, and which threads are in it."""
+        """Return the files of its control group with its running time and with its threads."""
         for name, threads in ((PER_CORE, "tasks"), (SUM, "cgroup.threads")):
             judges = groups_of("self", self._folders, name)
             for group in groups_of(pid, self._folders, name):
@@ -62,7 +62,8 @@ class Meter:
         return sum(map(int, text.split())) if self._usage.name == PER_CORE else usage_ns(text)
 
     def _waits(self) -> dict[int, int]:
-        """Of its threads that are alive. One that ended meanwhile is left out, which excuses nothing."""
+        """Return the waits of its live threads, in ns. A thread that ended meanwhile is left out, which excuses no
+        timeout."""
         waits: dict[int, int] = {}
         with suppress(OSError):
             for thread in self._threads.read_text().split():
@@ -72,7 +73,7 @@ class Meter:
 
 
 def judge_waited_ns() -> int:
-    """How long this thread was ready and had no core; 0 where the host does not tell."""
+    """Return how long this thread was ready and had no core, in ns; 0 if the host does not report it."""
     try:
         return int(Path("/proc/thread-self/schedstat").read_text().split()[1])
     except (OSError, IndexError):
@@ -80,11 +81,11 @@ def judge_waited_ns() -> int:
 
 
 class Watch:
-    """Who has the processor in a stage, from when this is made. One container at a time works, and the judge works for
-    all; `polled_ns` says how long the judge has waited for answers of the sides.
+    """Use of the processor in a stage, from the creation of this object.
 
-    The judge looks for an answer again and again and so waits for a core itself. That must excuse no side that sleeps:
-    while an answer is awaited, only the sides' own waiting counts.
+    One container at a time works, and the judge works for all; `polled_ns` returns how long the judge has waited for
+    answers of the sides. The judge polls for an answer and therefore waits for a core itself. That must not excuse a
+    side that sleeps: while an answer is awaited, only the sides' own waiting counts.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Watch:
         self._judge_before = judge_waited_ns()
 
     def share(self) -> Share:
-        """Until now."""
+        """Return the share until now."""
         shares = [Share.between(before, meter.read()) for before, meter in zip(self._before, self._meters, strict=True)]
         wall_ns, polled_ns = shares[-1].wall_ns, self._polled_ns() - self._polled_before
         sides_ns = sum(one.waited_ns for one in shares[:-1])

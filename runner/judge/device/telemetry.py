@@ -1,8 +1,8 @@
-"""What the judge asks a device about its health, around each block: the seam between measuring and hardware.
+"""Telemetry around each block: the seam between measuring and hardware.
 
-`begin` and `end` are called outside the clocks, from the judge's own core, and raise nothing: what a device does not
-tell is None in the readings and lowers `level`, which never rises again in one run. throttle.py rules on the windows.
-The readers are load.py (a CPU) and nvml.py (an NVIDIA GPU); another make of device is one more class here.
+`begin` and `end` are called outside the clocks, from the judge's own core, and never raise. A value that a device does
+not report is None in the readings and lowers `level`, which never rises again in a run. throttle.py rules on the
+windows. The readers are cpu.py (a CPU) and gpu.py (an NVIDIA GPU); another make of device is one more class here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runner.judge.device.cpu import CpuTelemetry
 
 log = logging.getLogger("runner.judge.device.telemetry")
 
-Own = Callable[[], frozenset[int]]  # pids that may be on the device: the judge's and those of its containers
+Own = Callable[[], frozenset[int]]  # pids that may be on the device: the judge's and its containers'
 
 
 class Telemetry(Protocol):
@@ -27,10 +27,10 @@ class Telemetry(Protocol):
         """FULL, MASK_ONLY or NONE (throttle.py): the least of all readings so far."""
 
     def begin(self) -> None:
-        """Right before a block."""
+        """Begin a window, right before a block."""
 
     def end(self) -> Window:
-        """Right after it."""
+        """End the window, right after the block."""
 
     def temperature_c(self) -> float | None: ...
 
@@ -38,7 +38,7 @@ class Telemetry(Protocol):
 
 
 class Blind:
-    """Of a device that tells nothing: such a run does not rank."""
+    """Telemetry of a device that reports no value: its runs do not rank."""
 
     level = NONE
 
@@ -59,8 +59,11 @@ class Blind:
 
 
 def open_telemetry(hardware: str, *, own: Own, cores: Sequence[int] | None = None, gpu: int = 0) -> Telemetry:
-    """`cores`: those whose load counts on a CPU, the judge's and the tenants'; all of the host's where not said.
-    `gpu`: as NVML numbers them."""
+    """Open the telemetry of this host's device.
+
+    `cores`: the cores whose load counts on a CPU, the judge's and the tenants'; by default all of the host's. `gpu`:
+    NVML's number.
+    """
     if hardware == "cpu":
         return CpuTelemetry(own=own, cores=cores)
     from runner.judge.device.gpu import NvmlTelemetry, load_nvml  # needs a driver, which a cpu host has not
@@ -73,7 +76,7 @@ def open_telemetry(hardware: str, *, own: Own, cores: Sequence[int] | None = Non
 
 
 def company(hardware: str, *, own: Own, gpu: int = 0) -> frozenset[int]:
-    """Processes on this GPU that are not ours; none on a CPU, and where it cannot be known."""
+    """Return processes on this GPU that are not ours; none on a CPU, and none if they cannot be known."""
     if hardware == "cpu":
         return frozenset()
     from runner.judge.device.gpu import Device, Strangers, load_nvml  # needs a driver

@@ -1,1 +1,1 @@
-"""The processes that a judge talks to: tenant, oracle and the memory that they share."""
+"""Counterparts of the judge: tenant, oracle and the memory that they share."""

@@ -1,7 +1,7 @@
 """Orders to a tenant and its answers, over the two control pages of its arena.
 
-Owns no memory and freezes nothing (tenant.py does). Always true: every wait has a deadline and notices that the
-container died; what an answer says is bounded, and believed only as far as a tenant's word goes.
+This module owns no memory and freezes no container (tenant.py does). Always true: every wait has a deadline and notices
+that the container died; an answer is bounded, and believed only as far as a tenant's word goes.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from runner.judge.sides.arena import Arena
 from sandbox import protocol
 from sandbox.container import Container
 
-POLL_ALIVE_NS: Final = 20_000_000  # while waiting, look this often whether the container lives
-MOST_TOLD_NS: Final = 1 << 50  # a fortnight: whole nanoseconds are told apart up to there, also as floats
+POLL_ALIVE_NS: Final = 20_000_000  # while waiting, check at this interval whether the container lives
+MOST_TOLD_NS: Final = 1 << 50  # a fortnight: up to there whole nanoseconds are distinct, also as floats
 
 
 class Orders:
-    """`give` one and have its answer, or `write`, `wait` and `answer` by themselves. All raise Fault."""
+    """Orders to a tenant: `give`, or `write`, `wait` and `answer` separately. All raise Fault."""
 
     def __init__(self, container: Container, arena: Arena, clock: Clock, meter: Meter | None = None) -> None:
         self._container = container
         self._arena = arena
         self._clock = clock
         self._meter = meter
-        self.polled_ns = 0  # of waiting for answers, in all
-        self._watched: Reading | None = None  # since when the wait under way is watched
+        self.polled_ns = 0  # total wait for answers
+        self._watched: Reading | None = None  # start of the watch over the current wait
 
     def give(self, kind: int, text: bytes, limit_s: float, when: str) -> int:
-        """Write an order, wait for the echo of its nonce; the tenant's number. The rest of the answer is a fault."""
+        """Write an order, wait for the echo of its nonce, and return the tenant's number. Any failure in the answer is
+        a fault."""
         nonce = secrets.randbits(64) | 1
         self.write(kind, text, nonce)
         return self.answer((kind, nonce), limit_s, when)
@@ -51,13 +52,13 @@ class Orders:
         return min(inner_ns, MOST_TOLD_NS)
 
     def wait(self, nonce: int, limit_s: float, when: str, *, by_device: bool = False) -> None:
-        """Until the tenant answered with the nonce; `by_device`: or its device did."""
+        """Wait until the tenant answered with the nonce; with `by_device`, or its device did."""
         if not self.echoed(nonce, int(limit_s * 1e9), when, by_device=by_device):
             share = Share.between(self._watched, self._meter.read()) if self._watched and self._meter else None
             raise faults.from_timeout(limit_s, when, share)
 
     def echoed(self, nonce: int, limit_ns: int, when: str = faults.CALL, *, by_device: bool = False) -> bool:
-        """The same, within that time?"""
+        """Return whether the answer came within the limit, in ns."""
         answers, now = self._arena.answers.map, self._clock.now_ns
         began = now()
         deadline = began + limit_ns
@@ -71,7 +72,7 @@ class Orders:
                 spins += 1
                 if spins % 64:
                     continue
-                time.sleep(0)  # yields where judge and tenant share a core
+                time.sleep(0)  # yields if judge and tenant share a core
                 moment = now()
                 if moment > deadline:
                     return False
@@ -87,5 +88,5 @@ class Orders:
 
 
 def died(container: Container, when: str) -> faults.Fault:
-    """How it ended by itself."""
+    """Return the fault of a container that ended by itself."""
     return faults.from_exit(container.wait_exit(), container.policy.memory_bytes, when)

@@ -1,9 +1,9 @@
-"""What the judge's own copying of a case's inputs and outputs costs at each side.
+"""Time that the judge's own copying of a case's inputs and outputs takes at each side.
 
-It lies in every call's wall time, and two containers' allocations differ: on an H200 by half a per cent of it, which is
-8 µs where a call brings 2.7 GB (docs/lab-notebook). What a candidate's device did while its inputs came lies in the
-same time. So the same copies are timed once more when no code of others runs any more, and that is taken off both
-sides' gaps, as far as gap.py believes it.
+The copying lies in every call's wall time, and two containers' allocations differ: on an H200 by half a per cent of it,
+which is 8 µs if a call brings 2.7 GB (docs/lab-notebook). Work of a candidate's device during the copying lies in
+the same time. The same copies are therefore timed again when no foreign code runs any more, and that time is taken off
+both sides' gaps, as far as gap.py believes it.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ from runner.judge.sides.tenant import Tenant
 
 LEAST_BYTES: Final = gap.LARGE_BYTES
 ROUNDS: Final = 8  # at the least; every place has its turn
-WARM_ROUNDS: Final = 1  # before them, which counts for nothing
+WARM_ROUNDS: Final = 1  # before them, not counted
 
 Times = dict[str, list[list[int]]]  # [putting, taking] in ns, by side
 
 
 @dataclass(frozen=True)
 class Copies:
-    """Of one case: between which places its data went, by side. When no code of others runs any more, `time`."""
+    """Places of a case's data by side, for a later timing of the copies. Call `time` when foreign code has ended."""
 
     case: Case
     places: dict[str, list[tuple[int, int]]]
 
     @classmethod
     def of(cls, case: Case, layout: Layout, sides: Mapping[str, Tenant]) -> Copies | None:
-        """As it is now; None where they need not be timed, or cannot."""
+        """Return the current places; None if the copies need not be timed, or cannot."""
         if layout.input_bytes + layout.output_bytes < LEAST_BYTES or not all(side.queues for side in sides.values()):
             return None
         return cls(case, {name: side.whereabouts for name, side in sides.items()})
 
     def time(self, sides: Mapping[str, Tenant], given: Input, into: Buffer) -> Times:
-        """Of a fresh input of the case, the same for all; nothing where it is too large for the places that others had.
-        Sides in turn, what comes first changing with each round."""
+        """Time the copies of a fresh input of the case, the same for all sides.
+
+        Sides in turn; the first side changes with each round. Returns {} if the input is too large for the old places.
+        """
         places = {
             name: [place for place in self.places[name] if side.holds(place, given.layout)]
             for name, side in sides.items()

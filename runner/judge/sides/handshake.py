@@ -1,6 +1,6 @@
-"""The first thing that judge and container say to each other: both of one making, and what they share is mapped.
+"""First exchange of judge and container: it checks that both are of one build, and maps the shared memory.
 
-The same for a tenant and the oracle. Nothing of any user or problem is in the container yet.
+The same for a tenant and the oracle. No file of a user or a problem is in the container yet.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ START_S: Final = 120  # container started → harness connected; torch is import
 def connect(
     container: Container, memory: Memory, input_bytes: int, output_bytes: int, descriptors: tuple[int, ...]
 ) -> socket.socket:
-    """The connection of a container that has mapped what it shares with the judge. Raises SandboxError, OSError."""
+    """Return the connection of a container that has mapped the memory shared with the judge. Raises SandboxError,
+    OSError."""
     deadline = time.monotonic_ns() + START_S * 1_000_000_000
     connection = container.accept(deadline)
     try:
@@ -38,7 +39,7 @@ def connect(
 
 
 def check_version(ready: dict[str, Any]) -> None:
-    """Judge and image are built together; raises SandboxError where they are not of one making."""
+    """Check that judge and image were built together. Raises SandboxError if not."""
     if ready.get("ready") != protocol.VERSION:
         raise SandboxError(
             f"the image's harness speaks protocol {ready.get('ready')!r}, this judge {protocol.VERSION}: "

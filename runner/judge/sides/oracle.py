@@ -1,7 +1,7 @@
-"""Asks the problem's container for inputs, expected outputs and checks. It runs the problem's code; the judge does not.
+"""Requests to the problem's container for inputs, expected outputs and checks. It runs the problem's code; the judge
+does not.
 
-The oracle is frozen but for the moments in which it is asked. Its answers are bounded; its failures are never the
-competitor's fault.
+The oracle is frozen except during requests. Its answers are bounded; its failures are never the competitor's fault.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from sandbox.container import Container
 
 log = logging.getLogger("runner.oracle")
 
-ANSWER_S: Final = 120  # for one request
+ANSWER_S: Final = 120  # for a request
 AT_ONCE_NS: Final = 500_000_000  # of the problem's own code, in a request for several inputs
 MOST_AT_ONCE: Final = 32
-KEPT_BYTES: Final = 1 << 30  # of buffers, when another case begins: its own are of other lengths, and code needs room
+KEPT_BYTES: Final = 1 << 30  # of buffers, when the next case begins: its buffers differ in length, and code needs room
 
-Seeds = tuple[int, int | None]  # of an input; of one that is nearly the same as the first's
+Seeds = tuple[int, int | None]  # of an input; of its near twin
 
 
 class Oracle:
-    """Use: connect, load, then `make` and `check`."""
+    """Connection to the problem's container. Use: connect, load, then `make` and `check`."""
 
     def __init__(
         self,
@@ -52,27 +52,27 @@ class Oracle:
         self.container = container
         self.meter = meter
         self._memory = memory
-        self.checks = False  # does the problem bring its own check?
+        self.checks = False  # whether the problem brings its own check
         self._inputs = memory.region("oracle-inputs", input_bytes)
         self._expected = memory.region("oracle-expected", output_bytes)
         self._answer = memory.region("oracle-answer", output_bytes)
         self._wide = memory.region("oracle-wide", min(WIDE_FACTOR * self._expected.size, WIDE_MOST_BYTES))
         self._connection: socket.socket | None = None
         self._number = 0
-        self._free: dict[int, list[Buffer]] = {}  # by length: asking a device's memory for it takes a microsecond
+        self._free: dict[int, list[Buffer]] = {}  # by length: allocation on a device takes a microsecond
         self._free_bytes = 0
-        self._done: list[int] = []  # numbers of inputs that no check will be asked of any more
-        self._awake = 0  # how many `awake` are open
-        self._ended = False  # is there nothing left to freeze?
-        self.asked = Stopwatch()  # in all: waiting for the oracle, and copying what it made
-        self.problem_s = 0.0  # in all: the problem's own code, as its container tells
+        self._done: list[int] = []  # numbers of inputs that need no further check
+        self._awake = 0  # open `awake` contexts
+        self._ended = False  # whether there is no container left to freeze
+        self.asked = Stopwatch()  # total: waiting for the oracle, and copying its results
+        self.problem_s = 0.0  # total: the problem's own code, as its container reports
         self.took_ns = 0  # the last request
-        self._known: tuple[Case, Fp64] = {}, ""  # what inputs were asked for last, and how long one of them took
+        self._known: tuple[Case, Fp64] = {}, ""  # case and fp64 of the last request, and the time per input
         self._each_ns = 0.0
-        self.eager_ns = 0  # the reference alone, where it was timed last
+        self.eager_ns = 0  # the last timing of the reference alone
 
     def connect(self) -> None:
-        """Wait until its program is there: torch imported, the regions mapped, nothing of any problem in it."""
+        """Wait until its program is ready: torch imported, the regions mapped, no file of a problem in it."""
         regions = self._inputs, self._expected, self._answer, self._wide
         self._connection = connect(
             self.container,
@@ -84,12 +84,13 @@ class Oracle:
         self.container.freeze()
 
     def load(self, files: dict[str, str], init_seed: int | None = None) -> None:
-        """`init_seed`: reference.py defines a Model, which is constructed with this seed on every side."""
+        """Load the problem. `init_seed`: reference.py defines a Model, which is constructed with this seed on every
+        side."""
         self.checks = bool(self._ask({"do": "load", "files": files, "init_seed": init_seed}).get("checks"))
 
     @contextmanager
     def awake(self) -> Iterator[None]:
-        """Ask several things in one thaw: freezing costs more than some inputs. Only while no side is timed."""
+        """Make several requests in one thaw: freezing costs more than some inputs. Only while no side is timed."""
         if not self._awake:
             self.container.thaw()
         self._awake += 1
@@ -101,21 +102,23 @@ class Oracle:
                 self.container.freeze()
 
     def follow(self, before: Oracle) -> None:
-        """In the place of one that is closed: its accounts go on, and no number comes twice."""
+        """Take the place of a closed oracle: its accounts go on, and no number comes twice."""
         self.asked, self.problem_s, self._number = before.asked, self.problem_s + before.problem_s, before._number
 
     def make(self, case: Case, seed: int, near: int | None = None, *, fp64: Fp64 = "") -> Input:
-        """One input of this case, copied to private memory before the oracle is asked again.
+        """Return an input of this case, copied to private memory before the next request.
 
-        `near`: a seed; the data of (case, seed) with 1 to 8 floating-point elements changed. Where nothing of it can be
-        changed, fresh data of the seed `near`; `Input.near` says which, `Input.seed` is the seed that counted.
-        `fp64`: what is wanted in `expected64`; `Rule.fp64` says what a rule needs. `values` cost a run of the reference
-        in double precision, `spread` three to nine, `condition` as much once a case and nothing from then on.
+        `near`: a seed; the data of (case, seed) with 1 to 8 floating-point elements changed. If no element can be
+        changed, fresh data of the seed `near`; `Input.near` shows which, `Input.seed` is the seed that counted.
+
+        `fp64`: the contents of `expected64`; `Rule.fp64` returns the needs of a rule. `values` cost a run of the
+        reference in double precision, `spread` three to nine, `condition` as much once per case and no run from then
+        on.
         """
         return self.make_all(case, [(seed, near)], fp64=fp64)[0]
 
     def make_all(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64 = "") -> list[Input]:
-        """The same for several (seed, near) at once: asking costs as much as making a small input."""
+        """Return inputs for several (seed, near) at once: a request costs as much as making a small input."""
         if case != self._known[0] and self._free_bytes > KEPT_BYTES:
             self._give_back()
         made: list[Input] = []
@@ -125,13 +128,13 @@ class Oracle:
         return made
 
     def _at_once(self, case: Case, fp64: Fp64) -> int:
-        """How many of a case may be asked for in one request: one until it is known how long that takes."""
+        """Return how many inputs of a case fit in a request: 1 until their time is known."""
         if (case, fp64) != self._known or self._each_ns <= 0:
             return 1
         return int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE))
 
     def _make(self, case: Case, seeds: Sequence[Seeds], fp64: Fp64) -> list[Input]:
-        """Of the first of these, as many as there was room for."""
+        """Return inputs for the first of these seeds, as many as there was room for."""
         wanted = [{"number": self._number + k, "seed": seed, "near": near} for k, (seed, near) in enumerate(seeds, 1)]
         answer = self._ask({"do": "make", "case": case, "wanted": wanted, "fp64": fp64, "done": self._done})
         self._done = []
@@ -152,7 +155,8 @@ class Oracle:
     def _made(
         self, answer: dict[str, Any], case: Case, seed: int, near: int | None, begin: tuple[int, int, int], fp64: Fp64
     ) -> Input:
-        """One of them; it begins so many bytes into the regions of inputs, expected outputs and wide ones."""
+        """Return an input from the answer. `begin`: its offsets in bytes in the regions of inputs, expected and wide
+        outputs."""
         layout = parse_layout(answer.get("layout"), self._inputs.size - begin[0], self._expected.size - begin[1])
         self.eager_ns = _whole(answer, "eager_ns")
         is_near = answer.get("near") is True
@@ -181,7 +185,8 @@ class Oracle:
         return self._copy(self._wide, begin, size) if size else None
 
     def release(self, given: Input) -> None:
-        """Its memory may be used again: fresh pages for every call would cost more than the call. Its check is over."""
+        """Release an input's memory for reuse: fresh pages for every call would cost more than the call. Its check is
+        over."""
         self._done.append(given.number)
         for buffer in (given.inputs, given.expected, given.expected64):
             if buffer is not None:
@@ -198,7 +203,8 @@ class Oracle:
         self._memory.release()
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
-        """The problem's own `check_implementation` on these bytes. Whose fault a failure is: calls.py."""
+        """Run the problem's own `check_implementation` on these bytes. own_check.py decides who is to blame for a
+        failure."""
         with self.asked.running(), _blaming_the_problem():
             self._memory.copy(self._answer.bytes, output, layout.output_bytes)
             answer = self._ask({"do": "check", "number": number})
@@ -232,7 +238,8 @@ class Oracle:
         return answer
 
     def _why_silent(self, err: Exception, request: dict[str, Any]) -> str:
-        """For the organiser: how the container ended, or that it is still at work; where; what it printed last."""
+        """Describe for the organiser how the container ended, or that it is still at work; where; and its last
+        output."""
         where = f" at case {case_name(request['case'])}" if "case" in request else ""
         if isinstance(err, TimeoutError):
             why = f"gave no answer within {ANSWER_S} s{where}"
@@ -267,7 +274,7 @@ def _clean(text: str) -> str:
 
 
 def _by_output(data: Any, layout: Layout) -> list[Any]:
-    """What was said by slot, in the order of the outputs; None where nothing was."""
+    """Return the values reported by slot, in the order of the outputs; None without a report."""
     said = data if isinstance(data, dict) else {}
     return [said.get(str(number)) for number, slot in enumerate(layout.slots) if slot.output >= 0]
 
@@ -283,7 +290,7 @@ def _pair(data: Any) -> tuple[float, float]:
 
 @contextmanager
 def _blaming_the_problem() -> Iterator[None]:
-    """A last net: whatever an answer of the problem's container breaks is the problem's fault, never the host's."""
+    """Turn any error from an answer of the problem's container into the problem's fault, never the host's."""
     try:
         yield
     except MALFORMED as err:

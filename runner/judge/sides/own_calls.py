@@ -10,7 +10,7 @@ from typing import Final
 
 from runner.judge.sides.tenant import Tenant
 
-WARM_CALLS: Final = 8  # of each side, which do not count
+WARM_CALLS: Final = 8  # of each side, not counted
 ROUNDS: Final = 16
 CALLS: Final = 8  # of each side in a round
 
@@ -18,7 +18,7 @@ Samples = dict[str, list[list[int]]]
 
 
 def own_calls(sides: Mapping[str, Tenant]) -> Samples:
-    """Queued calls of the harness's own kernel, by side; nothing where no device does calls by itself."""
+    """Return queued calls of the harness's own kernel, by side; empty if no device does calls by itself."""
     if not all(side.queues for side in sides.values()):
         return {}
     for side in sides.values():

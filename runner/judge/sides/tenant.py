@@ -1,7 +1,7 @@
-"""One tenant seen from the judge: its container, its arena, and the way of one call.
+"""A tenant as the judge sees it: its container, its arena, and the course of a call.
 
-Always true: outside a call the container is frozen (where this host allows it); every wait has a deadline; after the
-first order everything that goes wrong is the submission's fault.
+Always true: outside a call the container is frozen (if this host allows it); every wait has a deadline; after the first
+order every failure is the submission's fault.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from sandbox.errors import SandboxError
 
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
-PAUSES: Final = 8  # after one call in so many some time goes by before the output is looked at again,
-LONGEST_PAUSE_US: Final = 2_000  # up to so much of it
+PAUSES: Final = 8  # after one call in this many, some time passes before the output is compared again,
+LONGEST_PAUSE_US: Final = 2_000  # up to this much
 
 
 class Tenant:
@@ -51,8 +51,8 @@ class Tenant:
         self.name = name
         self.meter = meter
         self.container = container
-        self.certified = False  # can this host freeze it?
-        self.device_s = 0.0  # of all calls: from the clock's start until the output is read and nothing runs any more
+        self.certified = False  # whether this host can freeze it
+        self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
         self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
         self._clock = clock
         self._steps = steps
@@ -62,11 +62,11 @@ class Tenant:
         self._laid_out = b""
         self._moves = True
         self._is_due = False
-        self._sizes = (-1, -1)  # of the data that places were drawn for
-        self._is_fresh = False  # no call has been where the data begin now
+        self._sizes = (-1, -1)  # size of the data that places were drawn for
+        self._is_fresh = False  # whether no call has used the current place yet
 
     def connect(self) -> None:
-        """Wait until the harness is there: torch imported, the arena mapped, nothing of any submission in it."""
+        """Wait until the harness is ready: torch imported, the arena mapped, no file of a submission in it."""
         arena = self._arena
         self._connection = connect(
             self.container, arena.memory, arena.inputs.size, arena.outputs.size, arena.descriptors
@@ -85,11 +85,11 @@ class Tenant:
         limit_s: float,
         build: dict[str, Any] | None = None,
     ) -> None:
-        """Hand over the sources and import the submission, or compile it as `build` says. Raises Fault."""
+        """Hand over the sources and import the submission, or compile it as `build` specifies. Raises Fault."""
         assert self._connection is not None
         self.container.thaw()
         self._connection.settimeout(START_S)
-        self._moves = interface != MODEL  # which is constructed anew wherever it lies
+        self._moves = interface != MODEL  # a Model is constructed anew at every place
         job = {"files": files, "submission": submission, "entry": entry, "interface": interface, "build": build}
         protocol.send(self._connection, job, self.container.printed)
         self._connection.close()
@@ -98,8 +98,8 @@ class Tenant:
         self._freeze(faults.BUILD)
 
     def own_calls(self, count: int) -> list[Call]:
-        """Calls of the harness's own small kernel, while nothing of any submission is here: what they cost besides is
-        this context's own. Raises SandboxError."""
+        """Make calls of the harness's own small kernel, before any submission is here: their extra time is this
+        context's own. Raises SandboxError."""
         assert self._connection is not None
         memory, layout = self._arena.memory, Layout((), 2 * protocol.OWN_BYTES, protocol.OWN_BYTES, b"")
         self._spread(layout)
@@ -108,7 +108,7 @@ class Tenant:
             given = Input(0, "", 0, layout, inputs, inputs)
             protocol.send(self._connection, {"orders": 2 * count})
             made = [self.call(given, into, START_S, own=True) for _ in range(count)]
-            self.device_s = self.steps_s = 0.0  # no job's
+            self.device_s = self.steps_s = 0.0  # they belong to no job
             return made
         except faults.Fault as fault:
             raise SandboxError(f"a container failed before there was a job in it: {fault}") from None
@@ -116,7 +116,7 @@ class Tenant:
             raise SandboxError(f"before there was a job in any container: {err}") from None
 
     def lay_out(self, layout: Layout, limit_s: float) -> None:
-        """Tell the harness where the tensors lie; nothing of their contents."""
+        """Send the harness the places of the tensors, without their contents."""
         moved = self._spread(layout) or self._is_due
         if moved:
             self._arena.move()
@@ -128,7 +128,7 @@ class Tenant:
             self._laid_out = layout.text
 
     def _spread(self, layout: Layout) -> bool:
-        """Draw places, where there are none for data of this size."""
+        """Draw places, if there are none for data of this size. Returns whether it drew."""
         sizes = layout.input_bytes, layout.output_bytes
         if sizes == self._sizes:
             return False
@@ -138,29 +138,31 @@ class Tenant:
 
     @property
     def polled_ns(self) -> int:
-        """How long the judge has waited for this container's answers, in all."""
+        """Total time that the judge has waited for this container's answers."""
         return self._orders.polled_ns
 
     @property
     def whereabouts(self) -> list[tuple[int, int]]:
-        """The places that the data take in turn."""
+        """Places that the data take in turn."""
         return list(self._arena.places) if self._moves else [self._arena.place]
 
     def holds(self, place: tuple[int, int], layout: Layout) -> bool:
         return self._arena.holds(place, layout)
 
     def begin_turns(self) -> int:
-        """From the next call on each place has its turn, if calls are queued; so many calls that takes."""
+        """Start a round in which each place has its turn, if calls are queued. Returns the number of calls in the
+        round."""
         self._arena.begin_turns()
         self._is_fresh = False
         return PLACES if self._moves else 1
 
     def move(self) -> None:
-        """From the next call on the data lie elsewhere. Those of queued calls always do."""
+        """Move the data before the next call. Data of queued calls always move."""
         self._is_due = self._moves and self._arena.memory.moves
 
     def time_copies(self, given: Input, place: tuple[int, int], into: Buffer) -> list[int]:
-        """How long the judge's device puts and takes there, in ns, while nothing of this container runs."""
+        """Return how long the judge's device puts and takes at this place, in ns, while no code of this container
+        runs."""
         nonce = secrets.randbits(64) | 1
         self._arena.go_to(place)
         self._arena.stage(given.layout, given.inputs)
@@ -179,13 +181,14 @@ class Tenant:
         queue: bool = True,
         own: bool = False,
     ) -> Call:
-        """One call; `into` receives the whole output. `idle`: the same way without the call. `hot`: the cache is left
-        as it is. `queue`: a device gets its work beforehand, where it and the submission can. `own`: of the harness's
-        own kernel (own_calls).
+        """Make a call; `into` receives the whole output.
 
-        Poison the output; with everything frozen start the clock, copy the inputs in, let the tenant go, copy the whole
-        output away, stop the clock. Then look whether the inputs are unchanged and, at times after a pause, whether the
-        output still is. Which part of the time counts: certificate.py. Raises Fault.
+        `idle`: the same course without the call. `hot`: the cache is left as it is. `queue`: a device gets its work
+        beforehand, if it and the submission can. `own`: of the harness's own kernel (own_calls).
+
+        Poison the output; with all threads frozen start the clock, copy the inputs in, let the tenant go, copy the
+        whole output away, stop the clock. Then check whether the inputs are unchanged and, at times after a pause,
+        whether the output still is. certificate.py defines which part of the time counts. Raises Fault.
         """
         arena, layout = self._arena, given.layout
         queue = queue and self.queues and not idle
@@ -208,14 +211,14 @@ class Tenant:
                 way = self._by_host(given, into, limit_s, kind, hot=hot)
             self.device_s += (self._clock.now_ns() - began) / 1e9
         kept = arena.inputs_are(layout, given.inputs)
-        if secrets.randbelow(PAUSES) == 0:  # nobody knows after which calls
+        if secrets.randbelow(PAUSES) == 0:  # no code can know after which calls
             time.sleep(secrets.randbelow(LONGEST_PAUSE_US) / 1e6)
         late = not arena.outputs_are(layout, into)
         self.steps_s += (self._clock.now_ns() - entered) / 1e9
         return Call(**way._asdict(), probe_ns=probe_ns, inputs_kept=kept, late=late)
 
     def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
-        """The judge's host copies and takes the time; the tenant is let go by an order."""
+        """Copy and time a call on the judge's host; an order lets the tenant go."""
         arena, layout, now = self._arena, given.layout, self._clock.now_ns
         nonce = secrets.randbits(64) | 1
         start = now()
@@ -228,7 +231,7 @@ class Tenant:
         if arena.memory.frozen_stands_still:
             inner_ns = self._orders.answer((kind, nonce), limit_s, faults.CALL)
             freeze_ns = self._freeze(faults.CALL)
-        else:  # what is in the snapshot was there before `end`, frozen or not
+        else:  # the snapshot's contents were there before `end`, frozen or not
             self._orders.wait(nonce, limit_s, faults.CALL, by_device=True)
         seen = now()
         arena.take_outputs(layout, into)
@@ -239,7 +242,7 @@ class Tenant:
         return Way(end - start, put - start, end - seen, inner_ns, thawed - put, freeze_ns)
 
     def _by_device(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
-        """The judge's device copies and takes the time; the tenant is let go by an order, when its inputs have come."""
+        """Copy and time a call on the judge's device; an order lets the tenant go when its inputs have come."""
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
         shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False, hot=hot)
         with self._releasing(shot, nonce):
@@ -258,11 +261,11 @@ class Tenant:
         return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
 
     def _queued(self, given: Input, into: Buffer, limit_s: float, order: int, *, hot: bool) -> Way:
-        """The tenant's device gets the call's work first and waits at a gate; with every host thread frozen the judge's
-        device copies the inputs in, opens the gate, waits for the echo and reads.
+        """Queue a call: the tenant's device gets the call's work first and waits at a gate. With every host thread
+        frozen the judge's device copies the inputs in, opens the gate, waits for the echo and reads.
 
-        Code that waits for its device while it still hands out work is not ready in time, nor is work that needs the
-        host: then the gate opens with the tenant running, and the call does not count as queued.
+        Code that waits for its device while it still hands out work is not ready in time, and neither is work that
+        needs the host: the gate then opens with the tenant running, and the call does not count as queued.
         """
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
         self._orders.write(order, b"", nonce)
@@ -276,7 +279,7 @@ class Tenant:
                 self._freeze(faults.CALL)
             shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=True, hot=hot)
         except BaseException:
-            protocol.write_gate(self._arena.answers.map, nonce)  # nothing is left waiting
+            protocol.write_gate(self._arena.answers.map, nonce)  # leaves no device waiting
             raise
         with self._releasing(shot, nonce):
             queued = ready and self._is_done(shot)
@@ -299,7 +302,7 @@ class Tenant:
         return Way(wall_ns, put_ns, take_ns, inner_ns, thaw_ns, freeze_ns, queued)
 
     def _is_done(self, shot: Shot) -> bool:
-        """Within QUEUE_NS."""
+        """Return whether the shot is done within QUEUE_NS."""
         give_up = self._clock.now_ns() + QUEUE_NS
         while not shot.is_done():
             if self._clock.now_ns() > give_up:
@@ -307,7 +310,8 @@ class Tenant:
         return True
 
     def _freeze(self, when: str) -> int:
-        """How long it took, in ns. A container that will not be frozen, or died meanwhile, did that itself."""
+        """Freeze the container and return the time it took, in ns. A container that resists, or died meanwhile, is at
+        fault."""
         start = self._clock.now_ns()
         try:
             self.container.freeze()
@@ -325,13 +329,13 @@ class Tenant:
 
     @property
     def queues(self) -> bool:
-        """Can a device get a call's work beforehand?"""
+        """Whether a device can get a call's work beforehand."""
         steps = self._steps
         return self._arena.can_wait and steps.arm and steps.read and steps.queue
 
     @contextmanager
     def _frozen_after(self) -> Iterator[None]:
-        """Also who answered that the call failed."""
+        """Freeze, also after a fault that the tenant reported itself."""
         try:
             yield
         except faults.Fault as fault:
@@ -341,8 +345,7 @@ class Tenant:
 
     @contextmanager
     def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:
-        """Whatever happens, the judge's device is left waiting for nothing. Who answered that a call failed may be
-        asked again."""
+        """Never leave the judge's device waiting. A tenant that reported a failed call may get further orders."""
         try:
             yield
         except BaseException as err:
@@ -353,8 +356,8 @@ class Tenant:
             raise
 
     def _release(self, shot: Shot, nonce: int) -> None:
-        """Until the judge's device has read the output. Where no device echoed, the judge does, as often as it must: a
-        hostile tenant may write there, too, for as long as it lives. Raises SandboxError."""
+        """Wait until the judge's device has read the output. If no device echoed, the judge does, as often as
+        necessary: a hostile tenant may write there, too, for as long as it lives. Raises SandboxError."""
         give_up = self._clock.now_ns() + RELEASE_NS
         while not shot.is_done():
             if protocol.read_echo(self._arena.answers.map) != nonce:
@@ -365,7 +368,7 @@ class Tenant:
                     raise SandboxError("the device did not read an output in time")
 
     def stop_logs(self) -> None:
-        """What is printed from now on may hold data of secret cases."""
+        """Stop the logs: later output may hold data of secret cases."""
         self.container.stop_logs()
 
     def logs(self) -> dict[str, str]:
