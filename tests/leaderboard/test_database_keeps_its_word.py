@@ -1,4 +1,4 @@
-"""Constraints and triggers refuse, in the database, forbidden changes."""
+"""Database constraints and triggers refuse changes that the code must never make."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def cookies_of(user) -> dict[str, str]:
 
 @contextmanager
 def crowd(url: str, cookies: dict[str, str], count: int = AT_ONCE) -> Iterator[list[int]]:
-    """Request a page `count` times concurrently, and yield the growing list of answered statuses."""
+    """Request a page `count` times concurrently, and yield the growing list of received statuses."""
     statuses: list[int] = []
 
     def ask() -> None:

@@ -89,7 +89,7 @@ def test_a_reviewer_settles_it_and_never_their_own(stage: Stage, held: Confirmat
 
 
 def test_asking_again_drops_nobody_who_waits(stage: Stage, held: Confirmation) -> None:
-    """A manual request is no overtaking, and keeps a new leader's waiting confirmation in the queue."""
+    """A manual request does not count as overtaking, and keeps a new leader's waiting confirmation in the queue."""
     Confirmation.objects.filter(pk=held.pk).update(outcome=ERROR)
     stage.judge(stage.submit(stage.cleo), ratio=0.7)
     ask_again(asked=held, actor=stage.olga, reason=WHY, now=stage.now)

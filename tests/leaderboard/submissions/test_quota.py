@@ -1,4 +1,4 @@
-"""Limits of an owner: submissions per hour and unfinished attempts, without a race between two requests."""
+"""Limits of an owner: submissions per hour and unfinished submissions, without a race between two requests."""
 
 from __future__ import annotations
 
