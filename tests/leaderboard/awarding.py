@@ -1,4 +1,4 @@
-"""A contest that is over, and what is to be won in it."""
+"""Helpers for tests of awards: a finished contest with tracks and prizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sent(stage: Stage, owner: Any, ratio: float, **told: Any) -> Submission:
 
 
 def over(stage: Stage) -> None:
-    """The deadline has come."""
+    """Move the contest's deadline into the past."""
     competition = stage.board.competition
     competition.deadline = stage.later(1)
     competition.save()

@@ -1,4 +1,7 @@
-"""The stage as a fixture. Django's models are imported inside: this file is read before Django is set up."""
+"""The stage as a fixture.
+
+Django's models are imported inside functions, because pytest reads this file before Django is set up.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _quiet_queues() -> None:
-    """Each test hears its own doorbells only."""
+    """Empty the queues, to isolate each test's doorbell messages."""
     from leaderboard import broker
 
     broker.get_broker().flush(broker.gpu_queue("cpu"))
@@ -21,7 +24,7 @@ def _quiet_queues() -> None:
 
 @pytest.fixture
 def stage(db: None) -> Stage:
-    """Inside one transaction that is rolled back: what is done on commit does not happen."""
+    """Return a stage inside a transaction that is rolled back; on-commit hooks do not run."""
     from tests.leaderboard.stage import make_stage
 
     return make_stage()
@@ -29,7 +32,7 @@ def stage(db: None) -> Stage:
 
 @pytest.fixture
 def live_stage(transactional_db: None) -> Stage:
-    """With real commits: for doorbells and threads."""
+    """Return a stage with real commits, for doorbells and threads."""
     from tests.leaderboard.stage import make_stage
 
     return make_stage()

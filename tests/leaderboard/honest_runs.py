@@ -1,5 +1,7 @@
-"""Honest runs, stored and simulated, through the site's rules. `python -m tests.leaderboard.honest_runs 500` prints
-what share of them each rule holds."""
+"""Honest runs, stored and simulated, through the site's rules.
+
+`python -m tests.leaderboard.honest_runs 500` prints the share of them that each rule holds.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,13 @@ WHOLE: dict[str, Any] = {"mode": "ranked", "ranking_by": "geom", "set_aside": ""
 
 def stored() -> Iterator[dict[str, Any]]:
     for path in STORED:
-        evidence = WHOLE | read(path) | {"version": VERSION}  # on `cpu` nothing is decided otherwise since
+        evidence = WHOLE | read(path) | {"version": VERSION}  # decisions on `cpu` have not changed since
         evidence["profile"] = {"stop_half_width": CPU.stop_half_width}
         yield evidence
 
 
 def simulated(runs: int) -> Iterator[dict[str, Any]]:
-    """A fifth of them on a GPU's clock."""
+    """Yield simulated honest runs, a fifth of them on a GPU's clock."""
     chance = random.Random(5)
     drifts = (steady, neighbours, bursts, crowded, warming)
     for number in range(runs):
@@ -36,7 +38,7 @@ def simulated(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def reported(evidence: dict[str, Any]) -> Reported | None:
-    """As the runner reports it, its own findings included; None where it is no pass."""
+    """Return the evidence as a runner reports it, with the judge's findings, or None unless it passes."""
     evidence["findings"] = rules.findings(evidence)
     decided = verdict.decide(evidence)
     if decided.ratio is None:
@@ -51,7 +53,7 @@ def reported(evidence: dict[str, Any]) -> Reported | None:
 
 
 def shares(runs: int) -> tuple[int, Counter[str]]:
-    """How many passed; of these, how many each rule held, and "any"."""
+    """Return the number of passed runs and, by rule, the number of held runs; "any" counts runs held by any rule."""
     passed, held = 0, Counter[str]()
     for evidence in (*stored(), *simulated(runs)):
         seen = reported(evidence)

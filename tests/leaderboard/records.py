@@ -1,4 +1,4 @@
-"""What a runner reports of a confirmation."""
+"""Reports of a confirmation, as a runner sends them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FAILED = {
 
 
 def found(job: Job, *, told: dict[str, Any] | None = None, **report: Any) -> Report:
-    """A record of two percent, unless told otherwise."""
+    """Return a report of a two-percent record, with the given changes."""
     assert job.incumbent is not None
     confirmation = {
         "accepted": True,
@@ -61,7 +61,7 @@ def claim(stage: Stage, runner: Runner | None = None) -> Job:
 
 
 def confirm(stage: Stage, *, told: dict[str, Any] | None = None, **report: Any) -> Confirmation:
-    """The next confirmation in the queue is claimed and reported."""
+    """Claim and report the next confirmation in the queue."""
     job = claim(stage)
     pk = int(job.attempt_id.removeprefix("confirmation-"))
     assert pipeline.take_confirmation(

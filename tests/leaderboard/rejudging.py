@@ -1,4 +1,4 @@
-"""For tests of re-judging sets: make one, let a runner judge it, look at every table of the site."""
+"""Helpers for tests of re-judging sets: make a set, judge it, snapshot every table of the site."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leaderboard.submissions.models import Submission
 from runner.wire import Job
 from tests.leaderboard.stage import Stage
 
-MAY_CHANGE = {  # by judging in the shadow: the set, its attempts and what hangs on them, who did what, who is there
+MAY_CHANGE = {  # by shadow judging: the set, its attempts and their rows, the audit, the runners' presence
     "judging.rejudgeset",
     "judging.rejudgeitem",
     "judging.attempt",
@@ -42,7 +42,7 @@ def set_of(stage: Stage, *submissions: Submission, name: str = "new judge") -> R
 
 
 def judge_shadow(stage: Stage, submission: Submission, **told: Any) -> Job:
-    """Claim and report what must be the next in the queue, and in the shadow."""
+    """Claim and report the next attempt in the queue, which must be this submission's shadow attempt."""
     job = stage.claim()
     assert job.submission_id == str(submission.pk)
     assert Attempt.objects.get(pk=int(job.attempt_id)).is_shadow
@@ -56,12 +56,12 @@ def apply(stage: Stage, chosen: RejudgeSet, **how: bool) -> dict[str, int] | Non
 
 
 def heard(submission: Submission, after: int = 0) -> list[AttemptEvent]:
-    """What the live stream reads."""
+    """Return the events that the live stream reads."""
     return list(AttemptEvent.objects.filter(submission=submission, pk__gt=after).order_by("pk"))
 
 
 def everything() -> dict[str, list[dict[str, Any]]]:
-    """Every row of the site, but for what MAY_CHANGE."""
+    """Return every row of the site, except those of MAY_CHANGE."""
     return {
         model._meta.label_lower: list(model._base_manager.order_by("pk").values())
         for model in apps.get_models()

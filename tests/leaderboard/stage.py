@@ -1,6 +1,6 @@
 """The cast and the stage: ada (competitor), ben (team mate), cleo (stranger), olga (organiser), rex (a runner).
 
-`stage` acts as the world does: sends submissions, claims and reports as a runner would, at a time of its own.
+`stage` sends submissions, and claims and reports as a runner would, on a clock of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from problems.spec import Problem as Specification
 from runner.wire import Job, Report
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-PLENTY = {"ranked": 10_000, "benchmark": 10_000, "test": 10_000}  # for tests that are about something else
+PLENTY = {"ranked": 10_000, "benchmark": 10_000, "test": 10_000}  # for tests of unrelated behaviour
 SOURCE = b"def custom_kernel(data):\n    return data\n"
 
 
@@ -48,7 +48,7 @@ class Stage:
     def submit(
         self, owner: User | None = None, *, mode: str = "ranked", board: Board | None = None, kernel: int | None = None
     ) -> Submission:
-        """One more submission, a second after the last; of a kernel of its own unless that is given."""
+        """Send a submission a second after the last, with a kernel of its own unless `kernel` is given."""
         board = board or self.board
         self.sent += 1
         return pipeline.submit(
@@ -62,9 +62,9 @@ class Stage:
         )
 
     def claim(self, runner: Runner | None = None) -> Job:
-        """The next attempt, by rex; where rex judges one already, by another runner of its hardware.
+        """Claim the next attempt with rex or, while rex judges, with another runner of its hardware.
 
-        They measure in whichever epoch is current, unless a test gives a runner.
+        The runner measures in the current epoch, unless a test gives a runner.
         """
         chosen = runner or self._idle()
         if runner is None:
@@ -74,7 +74,7 @@ class Stage:
         return job
 
     def report(self, job: Job, *, runner: Runner | None = None, **told: Any) -> bool:
-        """By the runner that claimed it."""
+        """Send a report from the runner that claimed the job."""
         report = passing(job, **told)
         holder = runner or Attempt.objects.get(pk=int(job.attempt_id)).runner or self.rex
         return pipeline.take_report(runner=holder, report=report, now=self.later(1))
@@ -87,12 +87,12 @@ class Stage:
         return found or make_runner(f"spare-{Runner.objects.count()}", self.rex.hardware)
 
     def choose(self, epoch: str, hardware: str = "cpu") -> None:
-        """Olga makes an epoch current."""
+        """Let olga make an epoch current."""
         told = {"actor": self.olga, "reason": "the drivers were updated", "now": self.later(1)}
         choose_epoch(hardware=hardware, name=epoch, **told)
 
     def judge(self, submission: Submission, **told: Any) -> Result:
-        """Claim and report what must be the next in the queue."""
+        """Claim and report the next attempt in the queue, which must be this submission's."""
         job = self.claim()
         assert job.submission_id == str(submission.pk)
         assert self.report(job, **told)
@@ -100,7 +100,7 @@ class Stage:
 
 
 def passing(job: Job, **told: Any) -> Report:
-    """A report of a pass that is a little faster than the baseline, unless told otherwise."""
+    """Return a report of a pass slightly faster than the baseline, with the given changes."""
     outcome = told.setdefault("outcome", "passed")
     if outcome == "passed" and job.mode != "test":
         told = {"score_us": 900.0, "ratio": 0.9, "half_width": 0.01} | told
@@ -154,15 +154,15 @@ def current(submission: Submission) -> Attempt:
 
 
 def environment() -> dict[str, str]:
-    """For a process of the site: the address that we were given, with the database that pytest-django made."""
+    """Return the environment for a process of the site: the given address, with pytest-django's database."""
     name = connection.settings_dict["NAME"]
     return {**os.environ, "DATABASE_URL": urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}"))}
 
 
 def cut_connections() -> None:
-    """Let every connection of other processes to the database die, as when its server is restarted.
+    """Terminate all database connections of other processes, as a restart of the server does.
 
-    Those that wait in this process's pool are closed instead: it would try one after the other, ever more slowly.
+    The waiting connections of this process's pool are closed instead: it would try them in turn, ever more slowly.
     """
     connection.close()
     connection.close_pool()

@@ -1,4 +1,4 @@
-"""Before Django keeps a body, its size is known or counted."""
+"""The size of a request body is known or counted before Django stores it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIMIT = 1000
 def sent_to(
     body: bytes, *, chunk: int = 100, declared: bytes | None = None, accept: bytes = b"*/*"
 ) -> tuple[int, bytes, int]:
-    """Status, answer and how many bytes the application behind the limit has read of `body`."""
+    """Return status, answer and the number of bytes of `body` that the application behind the limit has read."""
     from leaderboard.asgi import LimitBody
 
     parts = [body[start : start + chunk] for start in range(0, len(body), chunk)] or [b""]

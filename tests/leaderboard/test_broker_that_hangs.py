@@ -1,4 +1,4 @@
-"""A broker that takes connections and never answers: it costs one wait, not one a submission."""
+"""A broker that accepts connections but never answers costs a single wait, not a wait per submission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints and triggers: what the code must never do, the database refuses."""
+"""Database constraints and triggers refuse changes that the code must never make."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_an_impossible_attempt_is_refused(stage: Stage, changes: dict[str, Any],
 
 @pytest.fixture
 def rows(stage: Stage) -> dict[type[models.Model], models.Model]:
-    """One row of each append-only table."""
+    """Return a row of each append-only table."""
     submission = stage.submit()
     result = stage.judge(submission, ratio=0.1, score_us=100.0)
     row = record(act="look", target=result, actor=stage.olga, reason="a test", now=NOON)

@@ -1,4 +1,4 @@
-"""`.env.example` names every setting that the site reads, with its default, and no other."""
+"""`.env.example` names exactly the settings that the site reads, with their defaults."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 TOP = Path(__file__).parents[2]
 READERS = ("text", "secret", "boolean", "whole", "seconds", "one_of", "words")
-BY_PROCESS = ("STATEMENT_TIMEOUT_S", "LOCK_TIMEOUT_S", "IDLE_IN_TRANSACTION_TIMEOUT_S")  # web and other processes
+BY_PROCESS = ("STATEMENT_TIMEOUT_S", "LOCK_TIMEOUT_S", "IDLE_IN_TRANSACTION_TIMEOUT_S")  # differ in web processes
 LINE = re.compile(r"(#?)([A-Z][A-Z0-9_]+)=(.*)")
 
 
 def settings() -> dict[str, str | None]:
-    """Variable → its default as text; None where there is none, or one that is worked out."""
+    """Return each variable with its default as text; None for a missing or computed default."""
     found: dict[str, str | None] = dict.fromkeys(BY_PROCESS)
     for path in sorted((TOP / "leaderboard").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -1,4 +1,4 @@
-"""What the operator says is read by type; a mistake is named, and a secret is never repeated."""
+"""Settings from the environment are parsed by type; errors name the variable and never repeat a secret."""
 
 from __future__ import annotations
 

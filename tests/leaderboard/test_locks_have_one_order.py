@@ -1,4 +1,4 @@
-"""Locks of acts on many rows: two of them never deadlock, and asking what one would do waits for nobody."""
+"""Lock order of acts on many rows: two acts never deadlock, and a dry run waits for no lock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HELD_ROWS = ("accounts_user", "entrants_entrant", "judging_attempt", "judging_re
 
 @contextmanager
 def held_rows() -> Iterator[None]:
-    """Another transaction has locked every row of HELD_ROWS."""
+    """Hold locks on every row of HELD_ROWS in another transaction."""
     holds, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -51,7 +51,7 @@ def held_rows() -> Iterator[None]:
 
 
 def judged_again(stage: Stage) -> RejudgeSet:
-    """A set of submissions that would be published, held, without a line, retracted, without a verdict, unfinished."""
+    """Return a set of submissions: published, held, without a line, retracted, without a verdict and unfinished."""
     verdicts: list[dict[str, Any]] = [
         {"ratio": 0.85},
         {"ratio": 0.1},
@@ -108,7 +108,7 @@ def test_stand_each_of_two_accounts_on_two_boards_does_not_deadlock(
     def slow_withdraw(*, submission: Submission) -> bool:
         done = withdraw(submission=submission)
         with contextlib.suppress(threading.BrokenBarrierError):
-            both.wait(2)  # both have taken a line off a board, where neither waits for the other
+            both.wait(2)  # both have taken a line off a board, and neither waits yet
         return done
 
     def suspend(user: User) -> None:
@@ -134,7 +134,7 @@ def test_stand_each_of_two_accounts_on_two_boards_does_not_deadlock(
 def test_unlink_login_beside_a_report_on_that_login_does_not_deadlock(
     live_stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A report holds the account and names the login at commit; unlinking holds the login and wants the account."""
+    """A report locks the account and references the login at commit; unlinking locks the login, then the account."""
     stage = live_stage
     second = User.objects.create_user("ada2")
     stage.judge(stage.submit(stage.ada))
@@ -148,7 +148,7 @@ def test_unlink_login_beside_a_report_on_that_login_does_not_deadlock(
     failed: list[Exception] = []
 
     def meet(act: Callable[..., Any]) -> Callable[..., Any]:
-        """The first call of `act` ends once both threads are there."""
+        """Delay the end of the first call of `act` until both threads arrive."""
         calls: list[Any] = []
 
         def slow(**given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The migrations make exactly the tables that the models describe."""
+"""The migrations create exactly the tables that the models describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time limits in the database: an act that takes too long is rolled back, and its sender reads a sentence."""
+"""Database time limits: an act that takes too long is rolled back, and the client gets an explanation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def door(live_stage: Stage, settings: Any) -> Door:
 
 @contextmanager
 def locked(table: str, most_s: float = 10) -> Iterator[None]:
-    """Somebody else holds the whole table, and lets go after so many seconds at the latest."""
+    """Hold a lock on the whole table in another transaction, for at most `most_s` seconds."""
     holds, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -76,7 +76,7 @@ def test_claim_whose_statements_are_slow_together_takes_nothing(live_stage: Stag
     with connection.cursor() as cursor:
         cursor.execute(SLOW_UPDATES)
     try:
-        check_nothing_was_claimed(live_stage, door)  # two updates of 0.6 s, neither of them over the limit
+        check_nothing_was_claimed(live_stage, door)  # two updates of 0.6 s, each within the limit
     finally:
         with connection.cursor() as cursor:
             cursor.execute(QUICK_AGAIN)

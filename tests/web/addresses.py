@@ -1,4 +1,4 @@
-"""Every address of the site as its URLconf has it, for tests that must not forget one."""
+"""All routes of the site from its URLconf, for tests that must cover each of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 
 def routes() -> list[str]:
-    """Such as "boards/<slug:slug>/<str:hardware>"; without a slash at the front."""
+    """Return all routes without a leading slash, for example "boards/<slug:slug>/<str:hardware>"."""
     return list(_routes(get_resolver().url_patterns, ""))
 
 

@@ -1,4 +1,4 @@
-"""The stage of tests/leaderboard, and clients that speak as one of the cast."""
+"""The stage of tests/leaderboard, and HTTP clients for its cast."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stage(db: None) -> Stage:
 
 @pytest.fixture
 def browser() -> Callable[[User | None], Client]:
-    """A browser in which this person is signed in; None: nobody."""
+    """Return a factory of browsers signed in as a given person, or anonymous for None."""
     from django.test import Client
 
     def signed_in(user: User | None = None) -> Client:
@@ -42,7 +42,7 @@ def browser() -> Callable[[User | None], Client]:
 
 @pytest.fixture
 def tool() -> Callable[..., Client]:
-    """A command line or script with a token of this person."""
+    """Return a factory of command-line clients with a token of a given person."""
     from django.test import Client
     from django.utils import timezone
 

@@ -1,4 +1,4 @@
-"""A real uvicorn on the test database: for what a test client cannot show (streams, browsers)."""
+"""A real uvicorn on the test database, for features beyond a test client (streams, browsers)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
 
-START_S = 60  # a busy machine
+START_S = 60  # long enough for a busy machine
 
 
 class LiveSite:
-    """Its requests commit, so the test needs `transactional_db`."""
+    """A running site whose requests commit; tests need `transactional_db`."""
 
     def __init__(self, application: str = "leaderboard.asgi:application") -> None:
         self._application = application

@@ -1,8 +1,8 @@
-"""One stage with everything that somebody may not see, and everybody who may or may not.
+"""A stage with every kind of hidden content, and people with and without the right to read it.
 
 Public competition `kernels-101`: ada and her team mate ben have a published, a held, a rejected and a retracted
-submission. `secret` is closed, `frozen` is frozen with a submission sent since. Each thing that no stranger may read
-has a word of PLANTED in it.
+submission. `secret` is closed, `frozen` is frozen with a submission sent since. Everything hidden from strangers
+contains a word of PLANTED.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PLANTED = (HELD, REJECTED, RETRACTED, FROZEN, SECRET)
 
 
 def _epoch(stage: Stage) -> int:
-    """A timing epoch that waits for a decision."""
+    """Create a timing epoch that waits for a decision, and return its key."""
     for name in ("first", "second"):
         propose_epoch(hardware="H200", name=name, fingerprint={}, now=stage.now)
     return Epoch.objects.get(hardware="H200", name="second").pk
@@ -55,7 +55,7 @@ def _epoch(stage: Stage) -> int:
 @dataclass
 class Everything:
     people: dict[str, User | None]
-    keys: dict[str, Any]  # what stands in addresses: {held}, {closed}, …
+    keys: dict[str, Any]  # placeholders of addresses: {held}, {closed}, …
 
 
 def build(stage: Stage) -> Everything:
@@ -101,7 +101,7 @@ def reject(stage: Stage, submission: Submission) -> None:
 
 
 def retract(stage: Stage, submission: Submission) -> None:
-    """It had a line, and has none any more."""
+    """Retract a submission that had a line."""
     retract_kernel(submission=submission, actor=stage.olga, reason=f"It is {RETRACTED}.", now=stage.later(1))
 
 
@@ -123,7 +123,7 @@ def _team(stage: Stage, people: dict[str, User | None]) -> None:
 
 
 def _sent(stage: Stage, name: str, board: Board | None = None, **told: Any) -> Submission:
-    """Judged; by somebody of this name and with it in the code, so that no page may say it."""
+    """Judge a submission of a new user; the name is also in the code, and no page may show it."""
     board = board or stage.board
     submission = pipeline.submit(
         owner=User.objects.create_user(name),
@@ -139,7 +139,7 @@ def _sent(stage: Stage, name: str, board: Board | None = None, **told: Any) -> S
 
 
 def _secret(stage: Stage) -> Competition:
-    """Closed, with a problem of its own and a published line."""
+    """Create a closed competition with a problem of its own and a published line."""
     secret = Competition.objects.create(slug=SECRET, name=SECRET, description=SECRET)
     board = _board(secret, SECRET)
     _sent(stage, f"{SECRET}-entrant", board)
@@ -170,7 +170,7 @@ def _board(competition: Competition, slug: str) -> Board:
 
 
 def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
-    """One row of each kind that an address names."""
+    """Create a row of each kind that an address names."""
     competition, now = stage.board.competition, stage.now
     test = ask_test(version=stage.board.version, hardware="cpu", actor=stage.olga, now=now)
     upload = SetUpload.objects.create(
@@ -197,7 +197,7 @@ def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
 
 
 def _confirmation(stage: Stage, candidate: Submission, incumbent: Submission) -> int:
-    """That waits for a person, with a runner's report."""
+    """Create a confirmation that waits for a person, with a runner's report."""
     asked = Confirmation.objects.create(
         board=stage.board,
         candidate=candidate,
@@ -216,13 +216,13 @@ def _confirmation(stage: Stage, candidate: Submission, incumbent: Submission) ->
 
 
 def _invite(stage: Stage) -> TeamInvite:
-    """Of the stranger, into ada's team."""
+    """Invite the stranger into ada's team."""
     team = stage.ada.memberships.get().entrant
     return TeamInvite.objects.create(entrant=team, user=stage.cleo, invited_by=stage.ada, created_at=stage.now)
 
 
 def _rejudge(stage: Stage, competition: Competition) -> int:
-    """A set of what is published, in the shadow."""
+    """Create a set of published results, in the shadow."""
     attempts = list(Attempt.objects.current().filter(submission__board__competition=competition, state="done")[:1])
     selection = Selection(kind="list", ids=tuple(one.submission_id for one in attempts))
     return make_set(

@@ -1,12 +1,12 @@
-"""Who gets what from every address of the site: a line an address, read by test_permission_matrix.py.
+"""Expected permissions of every address of the site, in a line per address, read by test_permission_matrix.py.
 
-A line says what GET and POST answer, one letter for each of WHO (one letter alone: for all of them):
+A line gives the answers to GET and POST, with a letter for each of WHO (a single letter applies to all of them):
 
-    A  allowed        200, 3xx to another page, or a complaint about what was sent (400, 409, 429)
+    A  allowed        200, 3xx to another page, or a complaint about the data sent (400, 409, 429)
     I  asked to sign in   302 to /sign-in on pages, 401 over the API
     F  forbidden      403
-    N  not there      404
-    M  not that way   405
+    N  not found      404
+    M  wrong method   405
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ WHO = ("anonymous", "competitor", "mate", "stranger", "viewer", "reviewer", "own
 # letters:  anonymous competitor mate stranger viewer reviewer owner administrator
 
 ALL = "A"
-NOT_SENT = "M"  # nothing is sent there
+NOT_SENT = "M"  # the address takes no POST
 SIGNED_IN = "IAAAAAAA"
-SENT_TO_NOBODY = "IMMMMMMM"  # a page for those who are signed in that takes no form
+SENT_TO_NOBODY = "IMMMMMMM"  # a page for signed-in people without a form
 ANY_ROLE = "INNNAAAA"
 REVIEWERS = "INNNFAAA"
 OWNERS = "INNNFFAA"
@@ -25,7 +25,7 @@ READ_ONLY = "IMMMMMMM"
 OWNERS_OR_NONE = "INNNNNAA"
 STAFF = "INNNNNNA"
 OWN = "IAANAAAA"  # of ada and her team
-RUNNERS = "I"  # a runner's token, and nobody's session
+RUNNERS = "I"  # a runner's token; a session never suffices
 
 # route → (address, GET, POST)
 TABLE: dict[str, list[tuple[str, str, str]]] = {
@@ -238,7 +238,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         for act, letters in {
             **dict.fromkeys(("create", "leave", "rename", "invite", "withdraw", "remove", "hand-over"), SIGNED_IN),
             **dict.fromkeys(("division", "affiliation", "pseudonym", "declare"), SIGNED_IN),
-            "reveal": "IAFAAAAA",  # what the others lack is told before who may
+            "reveal": "IAFAAAAA",  # the acts above report missing fields before permissions
         }.items()
     },
     "api/v1/entrants": [("/api/v1/entrants", SIGNED_IN, READ_ONLY)],
@@ -320,7 +320,7 @@ PUBLIC_AS_WELL = (
 )
 
 
-HIDDEN = ("held", "rejected", "retracted", "frozen", "secret_held")  # submissions that no stranger reads anything of
+HIDDEN = ("held", "rejected", "retracted", "frozen", "secret_held")  # submissions hidden from strangers
 OF_ONE = (
     *("/submissions/{pk}", "/entries/{pk}", "/entries/{pk}/code", "/api/v1/entries/{pk}"),
     *("/api/v1/submissions/{pk}", "/api/v1/submissions/{pk}/events", "/api/v1/submissions/{pk}/review"),

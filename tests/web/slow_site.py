@@ -1,7 +1,7 @@
-"""The site with pages of submissions that take long: `uvicorn tests.web.slow_site:application`.
+"""The site with slow submission pages: `uvicorn tests.web.slow_site:application`.
 
-PHOTOFINISH_TEST_SLOW says how: `waits` sleeps with the request's thread and database connection held; `computes` keeps
-the interpreter busy as well.
+PHOTOFINISH_TEST_SLOW selects the kind of delay: `waits` sleeps with the request's thread and database connection held;
+`computes` keeps the interpreter busy as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ETags, and which answers a public cache may keep: only where nothing was said about who asks."""
+"""ETags and caching: public caches may keep an answer only if the request identifies no reader."""
 
 from __future__ import annotations
 

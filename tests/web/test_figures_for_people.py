@@ -1,4 +1,4 @@
-"""Times, speedups, intervals and spans are rounded for reading, in one place."""
+"""Times, speedups, intervals and spans are rounded for reading, in a single place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every page answers, carries the policy, and has nothing in it that the policy would block."""
+"""Every page answers, carries the content security policy, and contains no markup that the policy would block."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_form_without_csrf_is_refused_in_our_own_style(stage) -> None:
 def test_a_bug_shows_no_traceback(stage, browser, settings) -> None:
     from leaderboard.competitions.models import ProblemVersion
 
-    # a version never changes, so a broken bundle comes in as a new one
+    # a version never changes, hence a new version with a broken bundle
     broken = ProblemVersion.objects.create(problem=stage.board.problem, digest="sha256:" + "0" * 64, bundle={})
     type(stage.board).objects.filter(pk=stage.board.pk).update(version=broken)
     client = browser(None)
@@ -148,7 +148,7 @@ def test_readyz_and_robots(stage, browser) -> None:
 
 
 def test_cases_that_only_agree_are_folded_away(stage, browser) -> None:
-    """The shape of the judge's own report: checks first, then timings."""
+    """The report has the shape of the judge's own: checks first, then timings."""
     agree = [{"stage": "check", "name": f"secret {n}", "public": False, "good": True, "reason": ""} for n in (1, 2)]
     times = {"measured_us": 4.0, "baseline_us": 8.0}
     timed = {"stage": "time", "name": "size=8", "public": True, "good": True} | times

@@ -1,7 +1,7 @@
-"""Who gets what from every address of the site: anybody, in every role, reading and sending.
+"""Permissions of every address of the site: all roles, reading and sending.
 
-permission_table.py has a line for each address of the URLconf; one that is missing fails the first test.
-The second test reads every public address for the words that matrix_stage.py planted in what strangers may not see.
+permission_table.py has a line for each address of the URLconf; a missing line fails the first test. The last test reads
+every public address for the words that matrix_stage.py planted in content hidden from strangers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def everything(stage) -> Everything:
 
 @pytest.fixture(autouse=True)
 def _refusals_are_expected() -> Iterator[None]:
-    """A thousand of them: writing each into a log takes longer than all requests."""
+    """Disable logging: a thousand logged refusals take longer than all requests."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -56,7 +56,7 @@ def test_everybody_gets_what_the_table_says(everything, browser) -> None:
 
 
 def test_what_is_hidden_could_be_found(everything, browser) -> None:
-    """Else the next test could not fail: who may read everything finds each word."""
+    """The administrator finds each planted word, which proves that the next test can fail."""
     from tests.web.matrix_stage import PLANTED
 
     client = browser(everything.people["administrator"])
@@ -81,7 +81,7 @@ def test_nothing_hidden_is_in_any_public_answer(everything, browser) -> None:
 
 
 def _asked(client, place: int, everything: Everything) -> Iterator[tuple[str, str, str, str]]:
-    """Each address once by GET and once by POST, with nothing in it; what that does is taken back."""
+    """Request each address by GET and by POST with an empty body, and roll back the effects."""
     from leaderboard.web import limits
 
     client.raise_request_exception = False
@@ -93,18 +93,18 @@ def _asked(client, place: int, everything: Everything) -> Iterator[tuple[str, st
             with transaction.atomic():
                 answer = client.get(path) if method == "GET" else client.post(path, **_nothing(path))
                 transaction.set_rollback(True)
-            if client.cookies.output() != signed_in:  # signing out took them
+            if client.cookies.output() != signed_in:  # signing out cleared the cookies
                 client.cookies.load(signed_in.replace("Set-Cookie: ", ""))
             yield method, path, _letter_of(letters, place), _said(answer)
 
 
 def _nothing(path: str) -> dict[str, str]:
-    """As it is sent there: what the API cannot read would be refused before it is asked who may."""
+    """Return the content type for the path: the API refuses unreadable bodies before it checks permissions."""
     return {"content_type": "application/json"} if path.startswith("/api/") else {}
 
 
 def _letter_of(letters: str, place: int) -> str:
-    """ "IN": I for the first and N for all others."""
+    """Return the letter at this place; in "IN", I is for the first person and N for all others."""
     return letters[min(place, len(letters) - 1)]
 
 

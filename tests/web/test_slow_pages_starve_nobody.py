@@ -1,4 +1,4 @@
-"""Pages that take long, or many requests at once: health, home, sign-in and the runners' door go on answering."""
+"""Under slow pages or many requests, health, home, sign-in and the runners' API go on answering."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def cookies_of(user) -> dict[str, str]:
 
 @contextmanager
 def crowd(url: str, cookies: dict[str, str], count: int = AT_ONCE) -> Iterator[list[int]]:
-    """That many requests of one page at once; statuses of those that have answers by now."""
+    """Request a page `count` times concurrently, and yield the growing list of received statuses."""
     statuses: list[int] = []
 
     def ask() -> None:
@@ -142,7 +142,10 @@ def test_places_never_outnumber_the_connections_of_the_pool() -> None:
 
 
 def test_entrance_keeps_the_place_of_a_client_that_went_away(stage, monkeypatch) -> None:
-    """Its thread goes on. Else whoever hangs up at once has as many threads as they like."""
+    """The thread of a closed connection keeps running and occupies its place.
+
+    Otherwise, a client that hangs up at once could occupy unlimited threads.
+    """
     from django.http import HttpRequest, HttpResponse
 
     from leaderboard.web import places
@@ -173,7 +176,7 @@ def test_entrance_keeps_the_place_of_a_client_that_went_away(stage, monkeypatch)
 
 @pytest.mark.parametrize("size", [16_000, 1_000_000])
 def test_hostile_submission_page_leaves_health_and_home_quick(stage, size: int) -> None:
-    """What highlighting does with it is not looked at here; how long others wait is."""
+    """The test measures only the latency of other requests, not the highlighting itself."""
     from leaderboard.submissions.models import Submission
 
     submission = stage.submit()

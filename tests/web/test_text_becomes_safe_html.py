@@ -1,4 +1,4 @@
-"""Descriptions: markdown and math are drawn, everything else is shown as text."""
+"""Descriptions: Markdown and maths are rendered, all other input is shown as text."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_code_gives_each_kind_of_word_its_class() -> None:
         assert f'<span class="{kind}">{text}</span>' in python
     assert '<span class="sd">    &quot;&quot;&quot;Doc.&quot;&quot;&quot;</span>' in python
     assert '<span class="s">&quot;&quot;&quot;Text.&quot;&quot;&quot;</span>' in python
-    assert python.count(">max<") == 1  # an attribute is no builtin
+    assert python.count(">max<") == 1  # an attribute is not a builtin
     again = code("from torch import nn\n    import numpy as np\n    raise KeyError from None", "a.py")
     assert re.findall('class="nn">([^<]*)', again) == ["torch", "numpy"]
     assert '<span class="k">None</span>' in again

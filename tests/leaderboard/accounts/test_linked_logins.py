@@ -1,4 +1,4 @@
-"""Two logins of one person are one account: what they sent, their teams and quotas count as one."""
+"""Linked logins count as a single account: submissions, teams and quotas are shared."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _quick_passwords(settings: Settings) -> None:
 
 @pytest.fixture
 def ada2(stage: Stage) -> User:
-    """Ada's second login, a day younger than her first."""
+    """Return Ada's second login, a day younger than her first."""
     stage.ada.set_password(PASSWORD)
     stage.ada.save()
     return User.objects.create_user(

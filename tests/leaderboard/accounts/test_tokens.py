@@ -1,4 +1,4 @@
-"""Tokens: shown once, kept as a digest, found while alive, dead when revoked."""
+"""API tokens: shown once, stored as a digest, accepted while active, refused after revocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An admission test: asked for, claimed under a lease, reported once; and whether submissions are taken meanwhile."""
+"""Admission tests: request, claim under a lease, single report, and whether the board takes submissions meanwhile."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def claim(stage: Stage) -> Job:
 
 
 def work_off(stage: Stage) -> str:
-    """Rex claims the next piece of work and reports it; which task it was."""
+    """Let Rex claim and report the next piece of work, and return the task's name."""
     job = claim(stage)
     if job.task == "admission":
         pk = int(job.attempt_id.removeprefix("admission-"))
@@ -96,7 +96,7 @@ def test_attempts_come_first_but_a_test_does_not_starve(stage: Stage) -> None:
 
 
 def test_what_is_sent_before_the_first_runner_says_hello_is_judged_before_tests(stage: Stage) -> None:
-    """As `make up` does: the samples are queued while the runner prepares itself."""
+    """With `make up`, the samples are queued while the runner prepares itself."""
     ask(stage)
     submission = stage.submit()
     greet(runner=stage.rex, fingerprint={}, epoch="driver-1", now=stage.now)
@@ -105,7 +105,7 @@ def test_what_is_sent_before_the_first_runner_says_hello_is_judged_before_tests(
 
 
 def test_tests_that_have_waited_take_turns_with_attempts(stage: Stage) -> None:
-    """A set of forty problems was imported: nobody's submission waits for all of them."""
+    """After an import of forty problems, a submission does not wait for all admission tests."""
     boards = [stage.board, *(make_board(f"other-{number}") for number in range(2))]
     for board in boards:
         ask_test(version=board.version, hardware="cpu", actor=stage.olga, now=stage.now)
@@ -141,7 +141,7 @@ def test_a_lost_test_goes_back_and_a_late_report_is_refused(stage: Stage) -> Non
     test = ask(stage)
     job = claim(stage)
     renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.later(30))
-    renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.later(61))  # nothing swept it yet
+    renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.later(61))  # no sweep ran yet
     assert expire_leases(now=stage.later(61)) == 1
     with pytest.raises(StaleLease):
         renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.now)

@@ -1,4 +1,4 @@
-"""Append-only tables hold against TRUNCATE, and against the rights of the site's own database role."""
+"""Append-only tables are protected against TRUNCATE and against the site's own database role."""
 
 from __future__ import annotations
 

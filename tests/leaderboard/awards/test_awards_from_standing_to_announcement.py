@@ -1,4 +1,4 @@
-"""An award: proposed from the final standing, confirmed by runs, approved, announced; stale as soon as that changes."""
+"""Awards are proposed from the final standing, confirmed, approved and announced; they go stale when it changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WHY = "read the code of all three"
 
 
 def race(stage: Stage) -> dict[str, Submission]:
-    """Ada before Ben by 20 %, Ben before Cleo by 2 %; the record that Ada took is decided."""
+    """Create a finished contest: Ada leads Ben by 20 %, Ben leads Cleo by 2 %, and Ada's record is confirmed."""
     lines = {
         "ben": sent(stage, stage.ben, 0.8),
         "ada": sent(stage, stage.ada, 0.6),
@@ -198,7 +198,7 @@ def test_the_order_of_steps_is_kept_and_two_at_once_do_one(stage: Stage) -> None
     award = propose_award(track=made, actor=stage.olga, now=stage.now)
     with pytest.raises(UserError, match="it is proposed"):
         announce_award(award=award, actor=stage.olga, now=stage.now)
-    other = Award.objects.get(pk=award.pk)  # as another organiser's page has it
+    other = Award.objects.get(pk=award.pk)  # the award as loaded by a second organiser's page
     assert confirm_award(award=award, actor=stage.olga, now=stage.now) == 0
     approve_award(award=award, actor=stage.olga, reason=WHY, now=stage.now)
     with pytest.raises(UserError, match="it is approved"):

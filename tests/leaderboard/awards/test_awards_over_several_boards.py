@@ -1,4 +1,4 @@
-"""A track over several boards: one standing, and what of it is confirmed by runs before anybody is awarded."""
+"""A track over several boards has a single standing; runs confirm the wins on its boards before an award."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may not win whatever they did, and what has to be settled before an award is approved."""
+"""Entrants barred from winning, and open questions that must be settled before an award is approved."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_who_is_suspended_by_another_login_wins_nothing(stage: Stage) -> None:
 
 
 def test_what_nobody_competes_as_any_more_wins_nothing(stage: Stage) -> None:
-    """Who left to compete by another login, or in a team, would win twice."""
+    """A person who leaves to compete by another login, or in a team, would win twice."""
     sent(stage, stage.ada, 0.6)
     sent(stage, stage.ben, 0.8)
     leave(user=stage.ada, competition=stage.board.competition, now=stage.later(1))

@@ -1,4 +1,4 @@
-"""Pure: places, ties and prizes. Whatever the order of the lines, no cent is lost and nobody wins who may not."""
+"""Pure: places, ties and prizes. In any order of the lines, no cent is lost and no barred entrant wins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def line(entrant: int, rank: int, order: int | None = None) -> Line:
 
 @st.composite
 def standings(draw: st.DrawFn) -> list[Line]:
-    """Groups of who is tied, as a board ranks them: 1, 1, 3."""
+    """Draw lines in groups of tied entrants, ranked as on a board: 1, 1, 3."""
     sizes = draw(st.lists(st.integers(1, 4), max_size=6))
     lines: list[Line] = []
     for size in sizes:
@@ -108,7 +108,7 @@ def test_nobody_wins_who_may_not(lines: list[Line], offers: list[Offer], rule: s
 def test_who_is_retracted_was_never_there(
     lines: list[Line], offers: list[Offer], rule: str, barred: dict[int, str], gone: int
 ) -> None:
-    """As far as the others go: barred or gone is the same for them."""
+    """For the remaining entrants, a barred entrant and a removed entrant are equivalent."""
     without = [one for one in lines if one.entrant_id != gone]
     retracted = propose(without, offers=offers, tie_rule=rule, barred=barred)
     passed_over = propose(lines, offers=offers, tie_rule=rule, barred=barred | {gone: "suspended"})

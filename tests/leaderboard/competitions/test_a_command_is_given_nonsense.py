@@ -1,4 +1,4 @@
-"""What an import is told on the command line is held to the limits of a set; nothing is written and none crashes."""
+"""Import options from the command line obey the limits of a set; a bad value writes no rows and causes no crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clone has the boards, tracks, prizes and rules of its original, later or without times; nobody has entered it."""
+"""A clone has its original's boards, tracks, prizes and rules, shifted or cleared times, and no entrants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ YEAR = timedelta(days=365)
 
 @pytest.fixture
 def original(stage: Stage) -> Competition:
-    """With every part that a clone copies, and what it does not: an entrant, a role, a reveal."""
+    """Create a competition with every part that a clone copies, plus an entrant, a role and a reveal to leave out."""
     stage.submit()
     made = stage.board.competition
     told = {

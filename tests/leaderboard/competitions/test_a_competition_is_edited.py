@@ -1,4 +1,4 @@
-"""An organiser creates a competition and changes it: by the owner only, in words where it is wrong, with a trace."""
+"""Creating and editing competitions: only owners may edit, errors are explained, and changes leave an audit row."""
 
 from __future__ import annotations
 

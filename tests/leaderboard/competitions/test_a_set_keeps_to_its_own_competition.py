@@ -1,4 +1,4 @@
-"""Different names may come to one address: no set takes over the competition of another, nor one made on the site."""
+"""Different names may map to the same slug: an import never takes over a competition of another set or of the site."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_it_is_filled_once_it_goes_by_the_name_of_the_set(stage: Stage) -> None:
 def test_a_set_is_imported_again_after_its_competition_was_renamed(stage: Stage, remembers_its_set: bool) -> None:
     bring_in(make_set(OTHER, name="Kernels 日本"))
     made = Competition.objects.get(slug="kernels")
-    if not remembers_its_set:  # as before imports noted the name
+    if not remembers_its_set:  # as before imports recorded the set's name
         imported = Row.objects.filter(act="import_set")
         assert [row.after["name"] for row in imported] == ["Kernels 日本"]
         _forget_imports(made)
@@ -82,7 +82,7 @@ def test_a_set_is_imported_again_after_its_competition_was_renamed(stage: Stage,
 
 
 def _forget_imports(competition: Competition) -> None:
-    """The audit cannot be edited, so the competition gets a row number that no import is noted for."""
+    """Give the competition a new primary key without recorded imports, because audit rows cannot be edited."""
     boards = list(Board.objects.filter(competition=competition).values_list("pk", flat=True))
     fresh = Competition.objects.create(slug="fresh", name=competition.name, description=competition.description)
     Board.objects.filter(pk__in=boards).update(competition=fresh)

@@ -1,4 +1,4 @@
-"""An owner announces and withdraws; it is news for 14 days, to those who may see the competition."""
+"""Owners publish and withdraw announcements; readers of the competition see them as news for 14 days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boards that an organiser adds, changes, closes and removes; one with submissions is never removed."""
+"""Organisers add, change, close and remove boards; a board with submissions is never removed."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_nobody_below_an_owner_touches_boards(stage: Stage, role: str | None) ->
 
 
 def test_two_who_want_a_name_at_once_get_two(live_stage: Stage) -> None:
-    """On other hardware, where no constraint would tell; and neither breaks."""
+    """The boards are on different hardware, where no constraint would refuse equal names; neither act fails."""
     spring, summer = make_competition(live_stage, "spring"), make_competition(live_stage, "summer")
     version = make_board("scan").version
     Board.objects.filter(slug="scan").delete()

@@ -1,4 +1,4 @@
-"""Phases follow each other, stages share all submissions out by their time, and a freeze hides what it says."""
+"""Phases are in order, each submission belongs to a stage by its time, and a freeze hides the submissions it covers."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def day(number: float) -> datetime:
     return START + timedelta(days=number)
 
 
-MOMENTS = st.integers(-1, 13).map(lambda half: day(half / 2))  # few, so that they often fall on a schedule's times
+MOMENTS = st.integers(-1, 13).map(lambda half: day(half / 2))  # few values, to hit a schedule's times often
 OPTIONAL = st.none() | MOMENTS
 
 
 @st.composite
 def schedules(draw: st.DrawFn, *, ends: bool = False) -> Schedule:
-    """What the database admits: times in their order, each of them set or not."""
+    """Draw a schedule that the database admits: times in order, each optional."""
     times = [day(number / 2) for number in sorted(draw(st.lists(st.integers(0, 12), min_size=5, max_size=5)))]
     practice, contest, freeze, deadline, final = (time if draw(st.booleans()) else None for time in times)
     return Schedule(

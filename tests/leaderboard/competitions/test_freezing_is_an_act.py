@@ -1,4 +1,4 @@
-"""Freeze, unfreeze, reveal, finalise and reopen: by an owner, with a reason, on the record, and safe to repeat."""
+"""Freeze, unfreeze, reveal, finalise and reopen: for owners only, with a reason, audited and idempotent."""
 
 from __future__ import annotations
 

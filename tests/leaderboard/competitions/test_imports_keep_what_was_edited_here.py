@@ -1,4 +1,4 @@
-"""The next import of a set fills what nobody edited on the site, leaves the rest as it is, and says so."""
+"""A new import of a set updates fields that were not edited on the site, keeps edited fields and reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An invite code opens what it names, to one person, once; nobody learns from a wrong one what there is."""
+"""An invite code opens its competition or boards once, for a single person; a wrong code reveals no information."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_used_one_and_a_revoked_one_answer_as_none_does(stage: Stage, closed: 
 
 def test_revoking_a_used_one_takes_back_what_it_opened(stage: Stage, closed: Competition) -> None:
     code = redeem(stage.ada, issue(stage, closed)[0])
-    stage.submit(stage.ada)  # now ada competes, too
+    stage.submit(stage.ada)  # ada now competes as well
     revoke_code(code=code, actor=stage.olga, reason="not theirs", now=NOON)
     assert not may_see(stage.ada, closed)
     assert not boards_seen_by(stage.ada).exists()

@@ -1,4 +1,4 @@
-"""A KernelBench checkout becomes a competition with a board a problem; a dry run leaves nothing behind."""
+"""Import of a KernelBench checkout as a competition with a board per problem; a dry run writes no rows."""
 
 from __future__ import annotations
 

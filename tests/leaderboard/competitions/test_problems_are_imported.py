@@ -1,5 +1,4 @@
-"""Sets become competitions, boards and problem versions; importing again changes only what changed, and each problem
-is told what became of it."""
+"""Sets become competitions, boards and problem versions; a new import writes only changes and reports each problem."""
 
 from __future__ import annotations
 
@@ -263,7 +262,7 @@ def test_what_is_refused_fails_the_command_after_the_rest_came_in(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (LIBRARY / "kernels101.yaml").read_text()
-    (tmp_path / "kernels101").symlink_to(LIBRARY / "kernels101")  # out of the set's folder
+    (tmp_path / "kernels101").symlink_to(LIBRARY / "kernels101")  # points outside the set's folder
     (tmp_path / "set.yaml").write_text(text)
     with pytest.raises(CommandError, match=r"[1-9]\d* refused"):
         call_command("import_problems", tmp_path)

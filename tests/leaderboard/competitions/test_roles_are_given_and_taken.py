@@ -1,4 +1,4 @@
-"""Roles of a competition: an owner gives, changes and takes them; the last owner stays."""
+"""Competition roles: an owner grants, changes and removes them, and the last owner stays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.leaderboard.stage import NOON, Stage
 
 @pytest.fixture
 def spring(stage: Stage) -> Competition:
-    """Owned by ada alone, who is no staff."""
+    """Create a competition owned by ada alone, who is not staff."""
     made = create_competition(actor=stage.olga, slug="spring", settings={"name": "Spring"}, now=NOON)
     made.roles.update(user=stage.ada)
     return made

@@ -1,4 +1,4 @@
-"""Tracks and prizes: what each kind of track needs, what a prize may be, and who may set them."""
+"""Tracks and prizes: required parameters per kind of track, limits of a prize, and permission to edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A confirmation whose runner is restarted, or whose answer was lost, costs no loss either."""
+"""A confirmation counts no loss when its runner restarts or an answer is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What five more runs could not decide waits for a reviewer, who has them made again or closes it with a reason."""
+"""An undecided confirmation waits for a reviewer, who requests new runs or closes it with a reason."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_reviewer_settles_it_and_never_their_own(stage: Stage, held: Confirmat
     people = {
         reviewer(stage, stage.cleo, Role.VIEWER): "only a reviewer",
         reviewer(stage, stage.ada): "their own",
-        reviewer(stage, stage.ben): "their own",  # the incumbent's
+        reviewer(stage, stage.ben): "their own",  # the incumbent is ben's
     }
     for actor, said in people.items():
         for act in (ask_again, close_confirmation):
@@ -89,7 +89,7 @@ def test_a_reviewer_settles_it_and_never_their_own(stage: Stage, held: Confirmat
 
 
 def test_asking_again_drops_nobody_who_waits(stage: Stage, held: Confirmation) -> None:
-    """A new leader's confirmation waits already: what is asked by hand is no overtaking."""
+    """A manual request does not count as overtaking, and keeps a new leader's waiting confirmation in the queue."""
     Confirmation.objects.filter(pk=held.pk).update(outcome=ERROR)
     stage.judge(stage.submit(stage.cleo), ratio=0.7)
     ask_again(asked=held, actor=stage.olga, reason=WHY, now=stage.now)

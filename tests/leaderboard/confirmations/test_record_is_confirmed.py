@@ -1,4 +1,4 @@
-"""Taking first place of a contest from another is confirmed: asked for, claimed under a lease, decided, kept once."""
+"""First place taken from another entrant in a contest is confirmed: requested, claimed, decided and stored once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tests.leaderboard.stage import Stage, make_problem, make_runner
 
 
 def overtake(stage: Stage, by: float = 0.8) -> tuple[Submission, Submission]:
-    """Ben leads; ada takes first place."""
+    """Let ben lead and ada take first place."""
     incumbent, candidate = stage.submit(stage.ben), stage.submit(stage.ada)
     stage.judge(incumbent, ratio=0.9)
     stage.judge(candidate, ratio=by)
@@ -62,7 +62,7 @@ def first(stage: Stage) -> int:
 
 
 def mark(stage: Stage) -> str:
-    """What everybody reads beside who stands first, on the board's page and over the API."""
+    """Return the public record mark of the first place, after comparing the board's page with the API."""
     [line, *others] = Client().get("/api/v1/boards/softmax/cpu/entries").json()
     assert not any(other["record"] for other in others)
     assert not line["record"] or line["record"] in Client().get("/boards/softmax/cpu").content.decode()

@@ -1,4 +1,4 @@
-"""What an entrant says of itself: division, affiliation, pseudonym, eligibility."""
+"""An entrant's profile: division, affiliation, pseudonym, eligibility."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.leaderboard.stage import Stage
 
 @pytest.fixture
 def ada_s(stage: Stage) -> Entrant:
-    """Ada's entrant, in the practice of a contest that begins tomorrow."""
+    """Return Ada's entrant, in the practice of a contest that begins tomorrow."""
     competition = stage.board.competition
     competition.contest_at, competition.deadline = stage.now + timedelta(days=1), stage.now + timedelta(days=9)
     competition.practice_at = stage.now - timedelta(days=1)

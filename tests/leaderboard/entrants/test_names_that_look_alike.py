@@ -1,4 +1,4 @@
-"""Names of teams: what cannot be seen is refused, and what looks the same is the same."""
+"""Team names: invisible characters are refused, and lookalike names count as the same name."""
 
 from __future__ import annotations
 

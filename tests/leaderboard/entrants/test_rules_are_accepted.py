@@ -1,4 +1,4 @@
-"""Where a competition has rules, nobody submits who has not accepted them as they are now."""
+"""In a competition with rules, submitting requires acceptance of the current rules."""
 
 from __future__ import annotations
 

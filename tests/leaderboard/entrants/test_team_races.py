@@ -1,4 +1,4 @@
-"""Two at once: the second finds what the first did."""
+"""Concurrent team acts: the second act sees the result of the first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def competition(live_stage: Stage) -> Competition:
 
 
 def while_first_is_open(first: Callable[[], Any], second: Callable[[], Any]) -> list[str]:
-    """Do the second while the first has not committed; answers what the second was refused with."""
+    """Run `second` while `first` is uncommitted, and return the refusal messages of `second`."""
     refused: list[str] = []
 
     def act() -> None:

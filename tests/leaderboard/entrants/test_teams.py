@@ -1,4 +1,4 @@
-"""A team: made, joined, left, handed over. What somebody sent stays with the entrant that it was sent for."""
+"""Teams: creation, joining, leaving, handover. A submission stays with the entrant that it was sent for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.leaderboard.stage import Stage
 
 @pytest.fixture
 def competition(stage: Stage) -> Competition:
-    """Teams of two, for a week."""
+    """Return a competition with teams of two and a week until the merge deadline."""
     found = stage.board.competition
     found.max_team_size, found.merge_deadline = 2, stage.now + timedelta(days=7)
     found.deadline = stage.now + timedelta(days=30)

@@ -1,4 +1,4 @@
-"""Who gets the next attempt, and that nobody else does."""
+"""Order and exclusivity of claims: a fair queue, and a single runner per attempt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.leaderboard.stage import Stage, current, make_board, make_runner
 
 
 def claimed_owners(stage: Stage, count: int) -> list[str]:
-    """Claim and finish `count` in a row, as a single runner does."""
+    """Claim and finish `count` attempts in a row, as a single runner does, and return their owners."""
     owners = []
     for _ in range(count):
         job = stage.claim()
@@ -148,7 +148,7 @@ def test_owners_take_turns_by_device_seconds_not_by_attempts(stage: Stage) -> No
         stage.submit(stage.ada)
     for _ in range(4):
         stage.submit(stage.ben)
-    job = stage.claim()  # ada's takes five minutes
+    job = stage.claim()  # ada's attempt takes five minutes
     stage.later(300)
     stage.report(job)
     assert claimed_owners(stage, 5) == ["ben", "ben", "ben", "ben", "ada"]

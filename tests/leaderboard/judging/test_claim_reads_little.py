@@ -1,4 +1,4 @@
-"""What a claim reads in the database: the rows that wait, and nothing of what their owners ever sent."""
+"""A claim reads the waiting rows in the database, and no history of their owners."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def rows_read() -> int:
-    """By this connection, in tables of the site, since the last commit."""
+    """Return the rows that this connection has read from the site's tables since the last commit."""
     with connection.cursor() as cursor:
         cursor.execute(ROWS_READ)
         return int(cursor.fetchone()[0])
@@ -33,7 +33,7 @@ def rows_of_a_claim() -> int:
 
 
 def scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All nodes of a plan that read attempts."""
+    """Yield all nodes of a plan that read attempts."""
     if plan.get("Relation Name") == "judging_attempt" and "Scan" in plan["Node Type"]:
         yield plan
     for child in plan.get("Plans", ()):
@@ -41,7 +41,7 @@ def scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_claim_does_not_read_the_history_of_owners() -> None:
-    figures = fill_history(2_000, 20, every_s=60)  # each owner sent 100, nearly all of them before the fair window
+    figures = fill_history(2_000, 20, every_s=60)  # each owner sent 100, nearly all before the fair window
     fill_queue(figures, open_=300, shadows=0)
     assert rows_of_a_claim() < 1_000
 

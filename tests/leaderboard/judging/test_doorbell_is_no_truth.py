@@ -1,4 +1,4 @@
-"""The broker may be there, be gone or forget: nothing is lost, and nobody sees an error."""
+"""A missing or forgetful broker loses no work and causes no visible error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rings(hardware: str = "cpu") -> list[dict[str, Any]]:
 
 @pytest.fixture
 def broken_broker(settings: Settings) -> Any:
-    """A broker that does not answer, for this test only."""
+    """Replace the broker with an unreachable broker during this test."""
     settings.BROKER_URL = "unix:///nowhere/at/all.sock"
     broker.get_broker.cache_clear()
     yield

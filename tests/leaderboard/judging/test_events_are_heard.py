@@ -1,4 +1,4 @@
-"""Each event is announced to whoever listens when its transaction commits, and never otherwise."""
+"""Events reach LISTEN connections when their transaction commits, and never after a rollback."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_the_old_line_stands_until_there_is_a_new_verdict(stage: Stage, ranked: 
 
 @pytest.mark.parametrize("told", [{"outcome": "wrong"}, {"ratio": 0.4}])
 def test_a_line_falls_with_a_failure_or_a_hold(stage: Stage, ranked: Submission, told: dict[str, object]) -> None:
-    """Held against the baseline: its own old line is no incumbent that would make it look less fast."""
+    """The hold compares with the baseline: the submission's own old line is no incumbent that would hide its speed."""
     stage.judge(ranked, **told)
     assert not Entry.objects.exists()
 

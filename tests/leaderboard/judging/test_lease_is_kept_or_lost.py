@@ -1,4 +1,4 @@
-"""Renewal, expiry, replacement: a runner that dies costs time and nothing else."""
+"""Lease renewal, expiry and replacement: a dead runner costs only time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new timing epoch is proposed by a runner and decided by a person: no host empties a board by saying hello."""
+"""A runner proposes a new timing epoch and a person decides it: a runner's hello never empties a board."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ranked_lines(stage: Stage, calendar_stage: CalendarStage = CONTEST) -> int:
 
 
 def fill(stage: Stage, lines: int, runner: Runner) -> None:
-    """Some ranked lines, of a competitor each."""
+    """Create `lines` ranked lines, each of a different competitor."""
     from leaderboard.accounts.models import User
 
     for number in range(lines):
@@ -54,7 +54,7 @@ def state(name: str) -> str:
 
 
 def test_ranked_lines_stay_ranked_when_a_runner_of_another_epoch_says_hello_and_reports(stage: Stage) -> None:
-    """The fault: 29 ranked lines became 1 by one report of a second host."""
+    """Regression: a single report of a second host reduced 29 ranked lines to 1."""
     old = hello(stage, "old", OLD)
     fill(stage, MANY, old)
     assert ranked_lines(stage) == MANY
@@ -63,7 +63,7 @@ def test_ranked_lines_stay_ranked_when_a_runner_of_another_epoch_says_hello_and_
     stage.submit(stage.cleo)
     job = claim_work(runner=old, now=stage.now)
     assert job is not None
-    assert stage.report(job, runner=old, ratio=0.8, epoch=NEW)  # its driver changed while it measured
+    assert stage.report(job, runner=old, ratio=0.8, epoch=NEW)  # its driver changed during the measurement
     assert ranked_lines(stage) == MANY
     assert [line.entry.owner.username for line in board_entries(stage.board, NEW, stage=CONTEST, now=stage.now)] == [
         "cleo"
@@ -230,7 +230,7 @@ def test_commands_choose_dismiss_and_pin_say_what_is_wrong(stage: Stage) -> None
 
 
 def test_migrations_keep_the_epoch_that_boards_ranked_and_pin_contests_to_it(stage: Stage) -> None:
-    """Before, the epoch that opened last was the newest, though no line was of it yet."""
+    """Previously, the epoch that opened last was the newest, even without any line."""
     competition = stage.board.competition
     competition.deadline = NOON + timedelta(days=9)
     competition.save()

@@ -1,4 +1,4 @@
-"""Outages, restarts and lost answers: what a runner holds survives them, and no host is blamed for the site."""
+"""A runner's work survives outages, restarts and lost answers, and no host is blamed for a fault of the site."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUILDING = Event(1, "state", "building")
 
 @pytest.fixture
 def sweep(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The sweep command's one round, at the stage's time: (lost, rung)."""
+    """Return a single round of the sweep command at the stage's time: (lost, rung)."""
     monkeypatch.setattr(command.timezone, "now", lambda: stage.now)
     return command._sweep
 
@@ -105,7 +105,7 @@ def test_sweep_prolongs_admission_tests_as_well(stage: Stage, sweep: Any) -> Non
 
 
 def test_suspension_forgives_losses_right_after_a_pause(stage: Stage, sweep: Any) -> None:
-    """Both leases run out although they were prolonged: the runner finds its way back later than others."""
+    """Both leases expire despite the extension, because the runner reconnects late."""
     stage.submit(stage.ada)
     stage.submit(stage.ben)
     stage.claim(stage.rex)
@@ -226,7 +226,7 @@ def test_claim_whose_answer_was_lost_gets_the_same_attempt_under_a_new_token(sta
 
 
 def test_claim_of_a_restarted_runner_loses_what_its_dead_process_held(stage: Stage) -> None:
-    """At once rather than after a lease; and it counts, or what kills a runner would be handed to it for ever."""
+    """The work is lost at once, not after a lease. The loss counts, to stop a submission that kills its runner."""
     submission = stage.submit()
     old = work(stage)
     told(stage, old, stage.rex)

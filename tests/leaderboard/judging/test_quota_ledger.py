@@ -1,4 +1,4 @@
-"""What a submission costs is written down once; it comes back only where the fault is ours."""
+"""The ledger records a submission's cost once, and refunds it only for a fault of the site."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPOILED: dict[str, Any] = {"outcome": "unmeasurable", "reason": "voids"}
 
 @pytest.fixture
 def stage(stage: Stage) -> Stage:
-    """Two ranked submissions at once, and two a day."""
+    """Return a stage that admits two ranked submissions at once, and two a day."""
     Competition.objects.update(quotas={"ranked": 2})
     stage.board.refresh_from_db()
     return stage

@@ -1,4 +1,4 @@
-"""A report ends its attempt; a replay changes nothing; what breaks the contract is named and leaves no result."""
+"""A report ends its attempt; a replay changes no row; a contract violation is named and leaves no result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/api/runner/v1` as a runner sees it: who it is, what it gets, how it is told that something is wrong."""
+"""`/api/runner/v1` from a runner's side: identity, jobs and error messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = "/api/runner/v1"
 
 
 class Door:
-    """A runner's side of the door."""
+    """Client for the runner API with a runner's token."""
 
     def __init__(self, token: str) -> None:
         self._client = Client(headers={"authorization": f"Bearer {token}"})
@@ -46,7 +46,7 @@ def door(stage: Stage) -> Door:
 
 
 def told(answer: HttpResponse) -> dict[str, Any]:
-    """The body, which is of the promised shape when it is an error."""
+    """Return the decoded body, after checking the shape of errors."""
     body: dict[str, Any] = json.loads(answer.content)
     if answer.status_code >= 400:
         assert isinstance(body["detail"], str)

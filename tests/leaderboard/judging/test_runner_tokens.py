@@ -1,4 +1,4 @@
-"""A runner's token: rotated, revoked, counted, and refused with a sentence where it is no longer good."""
+"""Runner tokens: rotation, revocation, rate limits, and a clear refusal of an invalid token."""
 
 from __future__ import annotations
 

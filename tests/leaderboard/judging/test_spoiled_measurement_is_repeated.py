@@ -1,4 +1,4 @@
-"""A machine that was disturbed or unfit: measured again, later and elsewhere, three times more, at nobody's cost."""
+"""A disturbed or unfit machine: the measurement is repeated later, elsewhere, at most three times, free of charge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of moves: forward only, ends are ends, and the database knows the same states."""
+"""Attempt states: moves go forward only, end states are final, and the database knows the same states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sweep --forever` as a process: it expires leases, survives the database's restart and ends when it is told to."""
+"""`sweep --forever` as a process: it expires leases, survives the database's restart and ends on a signal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SWEEP = [sys.executable, "-m", "leaderboard.manage", "sweep", "--forever"]
 
 
 def lost(submission: Submission, attempts: int) -> bool:
-    """Whether the submission comes to have so many attempts, soon."""
+    """Return whether the submission reaches `attempts` attempts within 20 seconds."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         if submission.attempts.count() == attempts:

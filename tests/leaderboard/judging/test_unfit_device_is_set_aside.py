@@ -1,4 +1,4 @@
-"""A runner whose judge found its device unfit gets no work until it says hello again; operators see why."""
+"""A runner with an unfit device gets no work until its next hello; operators see the reason."""
 
 from __future__ import annotations
 

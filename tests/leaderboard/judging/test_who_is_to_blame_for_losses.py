@@ -1,4 +1,4 @@
-"""Losses point at a host or at a submission; either is taken out of the way, on the record, and can come back."""
+"""Losses implicate a host or a submission; the culprit is set aside, with an audit row, and can come back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.leaderboard.stage import Stage, current, make_runner
 
 
 def lose(stage: Stage, runner: Runner | None = None) -> Attempt:
-    """The runner claims the next and dies."""
+    """Let the runner claim the next attempt and die."""
     job = stage.claim(runner)
     assert expire_leases(now=stage.later(61)) == 1
     return Attempt.objects.get(pk=int(job.attempt_id))

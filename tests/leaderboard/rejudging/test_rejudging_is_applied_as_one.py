@@ -1,4 +1,4 @@
-"""A set out of the shadow: all of it at once, or nothing; never what was judged anew since; the same in any order."""
+"""A re-judging set is applied all at once or not at all, skips newer verdicts, and is independent of order."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from tests.leaderboard.rejudging import apply, everything, heard, judge_shadow, 
 from tests.leaderboard.stage import NOON, Stage, current, make_runner
 
 ROW = {"id", "submission_id", "attempt_id", "entrant_id", "published_at"}
-VERDICTS = [  # none is held in one order and not in another: nobody is twice as fast as the best
+VERDICTS = [  # no hold depends on the order: no ratio is twice as fast as the best
     {"ratio": 0.9, "score_us": 900.0},
     {"ratio": 0.7, "score_us": 700.0},
     {"ratio": 0.6, "score_us": 600.0, "telemetry": "full", "forgeable": 0.01},
-    {"ratio": 0.05, "score_us": 50.0},  # held whatever the board is
+    {"ratio": 0.05, "score_us": 50.0},  # held on every board
     {"ratio": 0.8, "score_us": 800.0, "telemetry": "none"},
     {"outcome": "wrong", "reason": "mismatch"},
     {"outcome": "timeout"},
@@ -50,7 +50,7 @@ VERDICTS = [  # none is held in one order and not in another: nobody is twice as
 
 
 def judged(stage: Stage, *ratios: float) -> list[Submission]:
-    """One submission of each of ada, ben, cleo and on, with these ratios."""
+    """Judge a submission for each ratio, owned by ada, ben and cleo in turn."""
     owners = [stage.ada, stage.ben, stage.cleo]
     found = []
     for number, ratio in enumerate(ratios):
@@ -60,7 +60,7 @@ def judged(stage: Stage, *ratios: float) -> list[Submission]:
 
 
 def seen_of(submissions: Sequence[Submission]) -> list[Any]:
-    """Line and status of each, but for what names rows or says when they were written."""
+    """Return line and status of each submission, without row ids and times of writing."""
     lines = {line["submission_id"]: line for line in Entry.objects.values()}
     seen: list[Any] = []
     for submission in submissions:
@@ -192,7 +192,7 @@ def test_what_was_judged_anew_since_stands(stage: Stage) -> None:
     chosen = set_of(stage, newer, other)
     rejudge(submission=newer, actor=stage.olga, reason="once more", now=stage.now)
     stage.judge(newer, ratio=0.85)
-    judge_shadow(stage, other, ratio=0.75)  # whose owner was served less
+    judge_shadow(stage, other, ratio=0.75)  # its owner was served less
     judge_shadow(stage, newer, ratio=0.7)
     assert apply(stage, chosen) == {"newer": 1, "applied": 1, "published": 1}
     assert [status_of(one, now=stage.now).ratio for one in (newer, other)] == [0.85, 0.75]
@@ -264,7 +264,7 @@ def test_owners_of_the_competition_only(stage: Stage, role: str | None) -> None:
 
 
 def at_once(*acts: Any) -> list[Any]:
-    """What each answers or raises, begun together in threads of their own."""
+    """Run the acts concurrently, each in its own thread, and return their answers or errors."""
     start, told = threading.Barrier(len(acts)), [None] * len(acts)
 
     def run(number: int) -> None:
@@ -285,7 +285,7 @@ def at_once(*acts: Any) -> list[Any]:
 
 
 def test_two_organisers_and_late_reports_at_once(live_stage: Stage) -> None:
-    """Whatever comes first: one applies, one finds it settled; a report is in it or refused, and nothing deadlocks."""
+    """In any order, apply or discard wins, a late report is included or refused, and no deadlock occurs."""
     stage = live_stage
     submissions = judged(stage, 0.9, 0.8, 0.7)
     chosen = set_of(stage, *submissions)
@@ -354,7 +354,7 @@ def test_what_has_no_line_gets_none_and_is_told_to_get_none(stage: Stage, why: s
 
 
 def test_a_large_set_takes_no_more_queries_than_a_small_one(stage: Stage) -> None:
-    stage.judge(stage.submit(), ratio=0.7, score_us=700.0)  # leads all along, so that nothing else happens
+    stage.judge(stage.submit(), ratio=0.7, score_us=700.0)  # leads throughout, to keep the rest constant
     counted = []
     for size in (3, 8):
         submissions = judged(stage, *[0.9 + number / 100 for number in range(size)])

@@ -1,4 +1,4 @@
-"""What is judged in the shadow is judged like anything else, last of all, and nobody sees that it is."""
+"""Shadow attempts are judged like any other attempt, last in the queue, and invisible on every page."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_it_comes_last_and_costs_its_owner_no_turn(stage: Stage, judged: Submiss
     judge_shadow(stage, judged)
     first, second = stage.submit(stage.ben), stage.submit(stage.ada)
     cleo = stage.submit(stage.cleo)
-    order = [second, first, cleo]  # ada was served nothing in the open this hour
+    order = [second, first, cleo]  # ada was served no open attempt this hour
     assert [stage.claim().submission_id for _ in order] == [str(one.pk) for one in order]
     assert stage.claim().submission_id == str(again.pk)
 

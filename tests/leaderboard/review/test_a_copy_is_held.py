@@ -1,4 +1,4 @@
-"""Somebody else's code, renamed, waits for a person; one's own, a team mate's, a starter and what came later do not."""
+"""A renamed copy of another entrant's code is held; own or team code, starters and later submissions are no copies."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_code_in_a_literal_waits(stage: Stage) -> None:
 
 @pytest.fixture
 def crowd(stage: Stage) -> Submission:
-    """Many earlier submissions by others, each sharing a few fingerprints with ben's."""
+    """Create earlier submissions that share a few fingerprints with ben's, and return ben's submission."""
     stage.judge(send(stage, stage.ada, TRITON))
     return send(stage, stage.ben, renamed(TRITON, 7))
 

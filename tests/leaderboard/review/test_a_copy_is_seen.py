@@ -1,4 +1,4 @@
-"""Winnowing: what hides nothing (names, layout, comments, order, junk), and that independent solutions differ."""
+"""Winnowing sees copies despite new names, layout, comments, order or junk; independent solutions differ."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def share(one: str, other: str) -> float:
 
 
 def renamed(text: str, seed: int) -> str:
-    """Every word that is none of Python's another, in code and in the sources inside of literals."""
+    """Rename every word outside Python's own, in code and in the sources inside literals."""
     chance = random.Random(seed)
     names: dict[str, str] = {}
 
@@ -98,7 +98,7 @@ def renamed(text: str, seed: int) -> str:
 
 
 def test_the_guarantee_of_winnowing() -> None:
-    """What two streams share in K + W - 1 tokens in a row is seen; what is shorter than K is not."""
+    """A run of K + W - 1 common tokens is always detected; a run shorter than K never is."""
     chance = random.Random(3)
     for length, seen in ((K + W - 1, True), (K - 1, False)):
         for _ in range(50):
@@ -152,7 +152,7 @@ def test_a_copy_with_as_much_again_around_it_is_seen(text: str, other: str) -> N
 
 
 def test_junk_between_every_two_statements_is_seen() -> None:
-    """Grams are all broken; the statements are not."""
+    """The junk breaks all grams, but the statements survive."""
     junk = '    for (int z = 0; z < 1; ++z) asm volatile("");\n'
     mixed = re.sub(r";\n", lambda _: ";\n" + junk, CUDA)
     assert share(mixed, CUDA) > HELD

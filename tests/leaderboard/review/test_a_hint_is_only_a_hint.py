@@ -1,5 +1,4 @@
-"""A static checker of somebody else says what it thinks of a held source: a process with limits, whose words hold
-nothing."""
+"""A third-party static checker comments on a held source as a limited process; its hints hold no result."""
 
 from __future__ import annotations
 
@@ -61,7 +60,7 @@ def test_it_sees_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_its_limits_hold(lines: list[str], said: str) -> None:
-    """A busy machine may take seconds to start it: only what sleeps has a short limit."""
+    """A busy machine may take seconds to start the checker, hence only sleeping checkers get a short limit."""
     began = time.monotonic()
     with pytest.raises(HintError, match=said):
         run_limited(command(*lines), "x", most_s=1.5 if "time" in lines[0] else 20)

@@ -1,4 +1,4 @@
-"""Where a case stands is a pure function of its log: for any acts that were possible one after the other."""
+"""The state of a case is a pure function of its log, for any sequence of possible acts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = st.lists(
 
 
 def play(steps: list[tuple[str, int, bool, int]], *, by_itself: bool) -> list[Row]:
-    """What of these steps was possible, as acts would write it."""
+    """Return the log rows of the possible steps, as acts would write them."""
     rows: list[Row] = []
     at = NOON
     for act, reviewer, flag, minutes in steps:

@@ -1,4 +1,4 @@
-"""What screening a result reads of the results on its board: each at most once, and of a long board the newest."""
+"""Screening reads each result of its board at most once, and only the newest results of a long board."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows_of(result: Result, incumbent_ratio: float | None) -> tuple[int, Known]:
 
 
 def rows_of_a_minimum(result: Result) -> int:
-    """Rows that reading the ratio of each result on the board takes."""
+    """Return the number of rows read to find the minimum ratio of the board's results."""
     with connection.cursor() as cursor:
         cursor.execute(ROWS_READ)
         [before] = cursor.fetchone()

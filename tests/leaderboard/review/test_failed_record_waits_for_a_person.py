@@ -1,4 +1,4 @@
-"""A kernel that failed on fresh seeds waits for a person: all its runs, however often it is judged, sent, cleared."""
+"""All runs of a kernel that failed on fresh seeds wait for a person, also after new judging, submission or clearing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lines() -> set[str]:
 
 
 def led(stage: Stage, ratio: float = 0.8) -> Submission:
-    """Ben leads; ada takes first place with kernel 7."""
+    """Let ben lead and ada take first place with kernel 7."""
     stage.judge(stage.submit(stage.ben), ratio=0.9)
     candidate = stage.submit(stage.ada, kernel=7)
     stage.judge(candidate, ratio=ratio)

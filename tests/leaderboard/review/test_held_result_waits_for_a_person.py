@@ -1,4 +1,4 @@
-"""What is too good to be true is invisible to all but its owner until an organiser decides, once and on the record."""
+"""An implausibly fast result is visible only to its owner until an organiser decides, once and on the record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def hold(stage: Stage) -> Result:
         (0.46, 0.9, False),
         (0.44, 0.9, True),
         (0.6, 3.0, False),
-        (0.49, 3.0, True),  # a slow incumbent does not excuse what beats the baseline by more
+        (0.49, 3.0, True),  # a slow incumbent does not excuse a higher speed against the baseline
         (5.0, None, False),
     ],
 )

@@ -1,4 +1,4 @@
-"""At most one honest run in a hundred waits for a person: real runs of the library's samples, and simulated ones."""
+"""At most 1 % of honest runs are held: real runs of the library's samples, and simulated runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public reads how much was held and why, and on which places people decided; never who, nor before it is safe."""
+"""The integrity page shows counts, reasons and decided places, never names, and no figure before it is safe."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_what_rejects_by_itself_is_counted_apart(stage: Stage, overturned: bool)
 
 
 def test_a_place_that_was_found_in_the_freeze_is_not_told_before_the_reveal(stage: Stage) -> None:
-    """It counts what nobody sees yet: a second place where the public board knows no first."""
+    """The podium count would reveal hidden results: a second place where the public board knows no first."""
     result = held(stage, "ada")
     stage.judge(stage.submit(stage.ben), ratio=0.9)
     Competition.objects.update(freeze_at=stage.later(1), deadline=SOON)

@@ -1,4 +1,4 @@
-"""Rejecting one run holds the other published runs of its kernel; undoing it brings them back as they were."""
+"""Rejecting a run holds the kernel's remaining published runs; undoing the rejection restores them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHY = "it keeps what it computed"
 
 @pytest.fixture
 def runs(stage: Stage) -> list[Result]:
-    """Two published runs of a kernel, a held one of the same, and a published one of another."""
+    """Judge two published runs of a kernel, a held run of the same kernel, and a published run of another kernel."""
     return [
         stage.judge(stage.submit(kernel=kernel), ratio=ratio, score_us=1000 * ratio)
         for kernel, ratio in ((1, 0.8), (1, 0.79), (1, 0.3), (2, 0.85))
@@ -131,7 +131,7 @@ def test_what_nobody_holds_any_more_is_held_by_hand(stage: Stage, runs: list[Res
 
 
 def test_what_nobody_holds_any_more_was_cleared_by_nobody(stage: Stage, runs: list[Result]) -> None:
-    """So it gives its owner no cover; alone as among many."""
+    """Without a person's clearance, the result gives its owner no cover, judged alone or among many."""
     first, _, held, _ = runs
     reject(stage, held)
     undo(stage, held)

@@ -1,4 +1,4 @@
-"""What an entrant sent before is no cover for going faster, unless a person cleared it; what others reached is."""
+"""An entrant's own earlier results justify no faster result unless a person cleared them; those of others do."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_a_person_cleared_is_cover_for_its_owner_and_for_all(stage: Stage) 
 
 @pytest.mark.parametrize("everywhere", [True, False])
 def test_what_a_suspended_account_reached_is_cover_for_nobody(stage: Stage, everywhere: bool) -> None:
-    """By whichever of its logins; reinstated, it is again."""
+    """The suspension covers all logins of the account, and reinstatement restores the cover."""
     cat = User.objects.create_user("cat", linked_to=stage.cleo)
     assert not is_held(stage.judge(stage.submit(stage.ben), **told(0.6)))
     assert not is_held(stage.judge(stage.submit(stage.cleo), **told(0.4)))

@@ -1,4 +1,4 @@
-"""A case from claim to appeal: who may do what, what follows, and that two who act at once do not both win."""
+"""A case from claim to appeal: permissions and consequences; two simultaneous acts never both succeed."""
 
 from __future__ import annotations
 

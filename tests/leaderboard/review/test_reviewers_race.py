@@ -1,4 +1,4 @@
-"""Two who decide in the same moment: the lock puts them in order, and one of them is told what the other did."""
+"""Two simultaneous decisions: the lock orders them, and the second reviewer learns of the first decision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.leaderboard.stage import Stage
 
 
 def at_once(*acts: Callable[[], Any]) -> list[str]:
-    """What each was refused for; "": it was done."""
+    """Run the acts concurrently and return the refusal message of each, empty on success."""
     start, said = threading.Barrier(len(acts)), [""] * len(acts)
 
     def run(place: int) -> None:

@@ -1,5 +1,7 @@
-"""Each rule finds what it is for in the samples of a report, whatever the judge concluded, and lets pass what lies
-just within. The judge's own findings count as well."""
+"""Rules find suspect results in a report's samples.
+
+They ignore the judge's conclusion, pass values just within the limits, and count the judge's own findings.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def test_a_finding_has_figures_threshold_samples_and_a_sentence_to_act_on() -> N
 
 
 def test_a_finding_says_what_it_compares_with() -> None:
-    """Where the reference was not timed by itself, a baseline that is nobody's best stands for it."""
+    """If the reference was not timed by itself, the untuned baseline replaces it."""
     (found,) = held(evidence(case(candidate=0.09e6), tuned=False))
     assert "as fast as the baseline, which is" in found.sentence
     (found,) = held(evidence(case(0.9e6, eager_ns=11e6)))
@@ -247,7 +249,7 @@ def test_nothing_is_measured_where_a_rule_is_off() -> None:
 
 
 def test_our_reading_agrees_with_the_judges() -> None:
-    """Two programs that share nothing but the schema: intervals, ratios and what is added to forged events."""
+    """Two programs share only the schema, yet agree on intervals, ratios and the allowance for forged events."""
     honest = case(candidate=0.8e6)
     forged = case(times=noisy({A: 20e3, B: 20e3}))
     for one in (block for four in forged["quads"] for block in four["blocks"] if block["side"] == B):

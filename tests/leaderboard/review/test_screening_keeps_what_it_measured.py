@@ -1,4 +1,4 @@
-"""Screening keeps what every rule measured, goes by its competition's thresholds, and costs little."""
+"""Screening stores every rule's measure, applies its competition's thresholds, and costs little."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from runner.wire import MAX_REPORT_BYTES
 from tests.leaderboard.stage import Stage
 from tests.runner.judge.suspects import case, evidence
 
-AFFORDED = (
-    6.0  # times what reading the report as JSON takes in the same process; 1.2 were measured (docs/review-rules.md)
-)
+AFFORDED = 6.0  # times the cost of reading the report as JSON in this process; measured: 1.2 (docs/review-rules.md)
 
 
 def set_thresholds(stage: Stage, **thresholds: Any) -> None:

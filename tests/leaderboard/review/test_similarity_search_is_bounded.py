@@ -1,4 +1,4 @@
-"""most_similar visits a bounded number of pairs, however many submissions share however many fingerprints."""
+"""most_similar visits a bounded number of pairs, for any number of submissions that share fingerprints."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_most_similar_finds_the_copied_source_beside_500_that_share_a_little(sta
 
 
 def search(stage: Stage, own: list[int], others: Sequence[list[int]]) -> tuple[Likeness | None, int]:
-    """The answer for a submission with these prints, and the most rows that a step of the query's plan went through."""
+    """Return the likeness found for these prints, and the largest row count of any step of the query's plan."""
     suspect = stage.submit(stage.cleo)
     with connection.cursor() as cursor:
         cursor.execute("CREATE TEMPORARY TABLE review_fingerprint (LIKE public.review_fingerprint) ON COMMIT DROP")

@@ -1,4 +1,7 @@
-"""A competition's thresholds: what is unknown, out of range or never off is refused by name; the rest is as usual."""
+"""Thresholds: an unknown rule, a value out of range or a mandatory rule turned off is refused by name.
+
+Rules without a value keep the default threshold.
+"""
 
 from __future__ import annotations
 

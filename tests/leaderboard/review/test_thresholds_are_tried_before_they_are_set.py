@@ -1,5 +1,7 @@
-"""A dry run says what other thresholds would have held or released, from stored measures; an owner sets them on the
-record, for what is reported from then on."""
+"""A dry run applies candidate thresholds to stored measures and lists holds and releases.
+
+An owner sets thresholds on the record, for later reports.
+"""
 
 from __future__ import annotations
 

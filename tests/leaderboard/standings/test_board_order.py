@@ -1,4 +1,4 @@
-"""The order of a board: the best kernel of each owner, best first; who is tied shares a rank, the earlier one first."""
+"""Board order: each owner's best kernel, best first; ties share a rank, the earlier submission first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first look after a change reads the lines that changed and ranks what they move: the same as ranking all anew."""
+"""An incremental read after a change ranks only the affected lines, with the same result as a full ranking."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_after_every_change_it_is_what_the_ranking_says(
 
 
 def anew(board: int, window: Window = ALWAYS) -> Tables:
-    """As a process sees it that has just begun."""
+    """Read the board as a newly started process does."""
     kept, table._shelf = table._shelf, table._Shelf()
     try:
         return read({board: window})[board]
@@ -57,7 +57,7 @@ def anew(board: int, window: Window = ALWAYS) -> Tables:
 
 
 def caught_up(board: int, window: Window = ALWAYS) -> bool:
-    """Looks, and whether that took less than reading all of the board; what is seen is right in any case."""
+    """Check that a read is correct, and return whether it avoided reading the whole board."""
     with CaptureQueriesContext(connection) as queries:
         seen = read({board: window})[board]
     assert seen == anew(board, window)
@@ -121,7 +121,7 @@ def test_whoever_writes_beside_a_look_nothing_is_missed(live_stage: Stage) -> No
     entries = list(Entry.objects.values_list("pk", flat=True))
 
     def write(seed: int) -> None:
-        chance, own = Random(seed), entries[seed::2]  # who writes a line has locked its entrant
+        chance, own = Random(seed), entries[seed::2]  # the writer of a line holds its entrant's lock
         try:
             for _ in range(20):
                 with transaction.atomic():

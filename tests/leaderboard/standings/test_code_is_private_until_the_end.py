@@ -1,4 +1,4 @@
-"""From when on code is public: by the deadline, not while frozen, never afterwards; earlier if its owner asks."""
+"""Code is public from the deadline on, unless frozen or sent afterwards; its owner may publish it earlier."""
 
 from __future__ import annotations
 

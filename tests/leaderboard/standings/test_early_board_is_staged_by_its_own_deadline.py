@@ -1,4 +1,4 @@
-"""A board that closes before its competition: what came later is no part of its contest, whoever asks."""
+"""On a board that closes before its competition, later submissions never belong to its contest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.leaderboard.stage import NOON, Stage
 
 @pytest.fixture
 def early(stage: Stage) -> tuple[Board, Result, Result]:
-    """Its deadline was moved before ben's faster submission; its competition goes on. Results of ada and ben."""
+    """Move the board's deadline before ben's faster submission while the competition goes on; return both results."""
     ada, ben = (
         stage.judge(stage.submit(who), ratio=ratio, score_us=1000 * ratio)
         for who, ratio in ((stage.ada, 0.9), (stage.ben, 0.6))

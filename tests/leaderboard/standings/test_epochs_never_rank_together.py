@@ -1,4 +1,4 @@
-"""A changed driver, power limit or judge opens a timing epoch; no ranking mixes two; the old ones stay to be seen."""
+"""A changed driver, power limit or judge opens a timing epoch; rankings never mix epochs; old epochs stay visible."""
 
 from __future__ import annotations
 

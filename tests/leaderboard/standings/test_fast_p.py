@@ -1,4 +1,4 @@
-"""fast_p: the share of all problems that are solved and surely more than p times as fast as the baseline."""
+"""fast_p: the share of all problems that are solved and certainly more than p times as fast as the baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who leads a board is read from its front: the same leader as the whole ranking has, at a cost of the front alone."""
+"""A board's leader is read from its front: the same leader as in the full ranking, at the cost of the front alone."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ SELECT submission.board_id, submission.owner_id, (SELECT max(id) FROM entrants_e
 
 
 def fill(stage: Stage, lines: int) -> Submission:
-    """So many lines on the board, and one submission that has none."""
+    """Write `lines` lines to the board, and return a submission without a line."""
     first = stage.submit()
     figures = {
         "lines": lines,

@@ -1,4 +1,4 @@
-"""The migration to measured times: stored results and lines of before have the times that their reports say."""
+"""The migration to measured times gives older results and lines the times of their reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The standing over several boards: points, geometric mean and fast_p, as properties and by hand."""
+"""The standing over several boards: points, geometric mean and fast_p, by properties and by examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who stood first from when on: at every moment exactly what the ranking says of the runs until then."""
+"""The history of first places equals, at every moment, the ranking of the runs until then."""
 
 from __future__ import annotations
 

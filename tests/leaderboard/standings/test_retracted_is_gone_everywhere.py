@@ -1,4 +1,4 @@
-"""A retracted kernel has no line anywhere, whatever is judged or decided later, until an organiser restores it."""
+"""A retracted kernel has no line anywhere, despite later judging or decisions, until an organiser restores it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_what_has_no_line_cannot_be_retracted(stage: Stage) -> None:
 
 @pytest.mark.parametrize("told", [{"outcome": "infra_error"}, {}])
 def test_what_an_earlier_verdict_earned_is_restored_too(stage: Stage, told: dict[str, str]) -> None:
-    """Our own failure took nothing away, nor does waiting for another verdict."""
+    """A failure of the site, or a wait for another verdict, takes no line away."""
     submission = sent(stage, 1, 0.9)
     rejudge(submission=submission, actor=stage.olga, reason="a bug in the judge", now=stage.now)
     if told:
@@ -123,7 +123,7 @@ def test_what_an_earlier_verdict_earned_is_restored_too(stage: Stage, told: dict
 
 
 def test_restoring_locks_in_the_order_of_a_report(stage: Stage) -> None:
-    """People, then entrants: else it and a report of the same person could wait for one another."""
+    """Lock people before entrants, to avoid a deadlock with a report of the same person."""
     submission = sent(stage, 1, 0.9)
     take_back(stage, submission)
     with CaptureQueriesContext(connection) as seen:

@@ -1,4 +1,4 @@
-"""A line tells which share of the speed of light its run reached, where the report says both time and bound."""
+"""A line shows the share of the speed of light that its run reached, if the report has both time and bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board ranks practice, contest and afterwards apart, by time of submission; frozen, it stands until the reveal."""
+"""A board ranks practice, contest and afterwards apart, by time of submission; a freeze lasts until the reveal."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ with_stage = settings(max_examples=15, suppress_health_check=[HealthCheck.functi
 
 
 def put(stage: Stage, sent: list[Sent]) -> None:
-    """Lines without their judging: what ranks is what is in the table."""
+    """Write lines directly, without judging, because the ranking reads only the table."""
     Entry.objects.all().delete()
     for number, one in enumerate(sent):
         submission = stage.submit((stage.ada, stage.ben, stage.cleo)[one.owner], kernel=one.kernel + 1)

@@ -1,4 +1,4 @@
-"""Who cannot be told apart from the leader shares its rank, and the earlier one stands first: as properties."""
+"""Properties of ties: values indistinguishable from the leader share its rank, the earlier submission first."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_much_slower_kernel_of_a_ranked_owner_changes_nothing(board: list[Run]
 def test_who_comes_later_stands_last_of_its_group_and_moves_nobody_who_is_faster(
     board: list[Run], ratio: float
 ) -> None:
-    """Of those who are slower an order may change: as a leader it parts or ties others than the one before did."""
+    """The order of slower values may change: a new leader splits or ties different values than the previous leader."""
     late = Run(ratio, 0.001, None, NOON + timedelta(hours=9), 10**7, 99, "late")
     before, after = rank(board), rank([*board, late])
     [group] = [group for group in groups(after) if 99 in [value.entrant_id for value in group]]
@@ -123,10 +123,10 @@ def order(*board: Run) -> list[tuple[int, int]]:
         (line(1.01, 2, 0, half_width=0.009), False),
         (line(1.01, 2, 0, forgeable=0.011), True),
         (line(1.01, 2, 0, forgeable=0.009), False),
-        (line(2.4, 2, 0, forgeable=0.6), True),  # at 1.0 it would have taken 2.5 in truth
+        (line(2.4, 2, 0, forgeable=0.6), True),  # at 1.0 its true time would be 2.5
         (line(2.6, 2, 0, forgeable=0.6), False),
         (line(900.0, 2, 0, forgeable=1.0), True),
-        (line(1.0 + 1.1 * WIDEST, 2, 0, half_width=0.3), False),  # else an unsteady kernel would tie with everybody
+        (line(1.0 + 1.1 * WIDEST, 2, 0, half_width=0.3), False),  # limits the ties of an unsteady kernel
     ],
 )
 def test_what_ties(slower: Run, tied: bool) -> None:

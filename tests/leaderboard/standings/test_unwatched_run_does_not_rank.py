@@ -1,4 +1,4 @@
-"""Where nobody watched the device's clocks there is no line, whatever the time; its owner is told why."""
+"""A run without a watch on the device's clocks gets no line, at any speed, and its owner reads the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ranks is the mean over all runs of near-identical code: no new draw is to be had by sending it again."""
+"""The ranked value is the mean over all runs of near-identical code: resubmitting buys no new draw."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_which_side_is_divided_by_which_does_not_matter(ratios: list[float]) -> 
 
 @given(st.integers(0, 10**6), st.integers(1, 30))
 def test_sending_it_again_narrows_the_interval_and_pays_nothing(seed: int, more: int) -> None:
-    """Noise of 0.5 %, as a competitor would have who sends one kernel many times and hopes."""
+    """Runs have noise of 0.5 %, as for a competitor who resubmits a kernel many times and hopes."""
     random = Random(seed)
     board = [Run(random.gauss(1, 0.005), 0.01, 0.1, NOON, number, entrant_id=1, code="a") for number in range(1 + more)]
     (value,) = pool(board)

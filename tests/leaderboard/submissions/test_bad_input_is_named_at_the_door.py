@@ -1,4 +1,4 @@
-"""Everything that is wrong with a submission is said by field, with the way out, and leaves no row."""
+"""Every error of a submission names its field and a remedy, and leaves no row."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_is_plainly_not_python_is_refused(stage: Stage, data: bytes, status
 @pytest.mark.parametrize(
     "data",
     [
-        b"def custom_kernel(:\n",  # a syntax error is the judge's to explain
+        b"def custom_kernel(:\n",  # the judge explains syntax errors
         b"MZ = 1\n",
         b"PK = {}\n",
         b"#" * 999_999 + b"\n",

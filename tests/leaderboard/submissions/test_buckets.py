@@ -1,4 +1,4 @@
-"""A quota is a bucket of tokens: what is left follows from the lines of its ledger, whatever their order."""
+"""A quota is a token bucket: its level follows from the ledger lines, in any order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ END = NOON + timedelta(days=3)
 
 
 def admitted(bucket: Bucket, asked: list[datetime]) -> list[datetime]:
-    """Which of these a door with this bucket lets in."""
+    """Return the requests that this bucket admits."""
     lines: list[Line] = []
     for at in sorted(asked):
         if level_at(bucket, lines, at).left:

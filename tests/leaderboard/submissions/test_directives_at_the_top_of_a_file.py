@@ -1,4 +1,4 @@
-"""`#!POPCORN` and `#!PHOTOFINISH` lines: read where nothing else says it, overruled by what the sender says."""
+"""`#!POPCORN` and `#!PHOTOFINISH` lines are used as defaults; fields of the request override them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The licence of a submission: what its sender says, else its file, else the competition; one of a short list."""
+"""A submission's licence: the sender's choice, then the file's, then the competition's, from a short list."""
 
 from __future__ import annotations
 

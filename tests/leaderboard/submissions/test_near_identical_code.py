@@ -1,4 +1,4 @@
-"""What is one kernel and what is another: comments, names and spelling make none, everything else does."""
+"""Kernel identity: changes of comments, names and spelling make no new kernel; any other change does."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ RENAMED = [
     (r"\bi\b", "at"),
     (r"\bn\b", "length"),
     (r"(?<=custom_kernel\(data\):\n    )x, out = data\n    scale = helper\(x", "a, out = data\n    scale = helper(a"),
-    (r"(?<=def helper\()x(?P<rest>.*?)return x\.", r"tensor\g<rest>return tensor."),  # in one function of two
+    (r"(?<=def helper\()x(?P<rest>.*?)return x\.", r"tensor\g<rest>return tensor."),  # in a single function of two
 ]
 
 
@@ -168,7 +168,7 @@ def test_the_depth_of_indentation_makes_no_other_kernel(name: str, width: int) -
     spaced = re.sub(
         r"^( {4})+", lambda found: " " * width * (len(found[0]) // 4), tokenize.untokenize(tokens), flags=re.M
     )
-    if '"""' not in SAMPLES[name] and "'''" not in SAMPLES[name]:  # there, indentation would change what a string says
+    if '"""' not in SAMPLES[name] and "'''" not in SAMPLES[name]:  # in these strings, indentation is part of the value
         assert code_digest(spaced) == code_digest(SAMPLES[name])
     assert code_digest(SAMPLES[name].replace("\n", "\r\n")) == code_digest(SAMPLES[name])
 
@@ -190,7 +190,7 @@ def test_a_format_string_is_one_token_in_every_python() -> None:
     one = "def f(width):\n    return f'float{width} {width!r:>{width}}'\n"
     assert code_digest(one) == code_digest(one.replace("width", "w"))
     assert code_digest(one) != code_digest(one.replace("float", "half"))
-    digest = "tokens1:93e4"  # of this in Python 3.11, 3.12 and 3.13
+    digest = "tokens1:93e4"  # in Python 3.11, 3.12 and 3.13
     assert code_digest(one).startswith(digest)
 
 
@@ -202,4 +202,4 @@ def test_a_hostile_file_takes_bounded_time(piece: str) -> None:
     began = time.process_time()
     code_digest(piece * (MAX_SOURCE_BYTES // len(piece)))
     code_digest("x = '''(;" + piece * (MAX_SOURCE_BYTES // len(piece)))
-    assert time.process_time() - began < 30  # two where nothing else runs; hours if it grew as a square
+    assert time.process_time() - began < 30  # two on an idle machine; hours with quadratic growth

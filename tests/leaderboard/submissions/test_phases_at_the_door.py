@@ -1,4 +1,4 @@
-"""Whether a submission is taken goes by its phase, to the microsecond; what it counts for goes by the same times."""
+"""Phase times decide, to the microsecond, whether a submission is taken and which stage it counts for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much one owner may send: so many an hour, so many unfinished, with no gap between two requests at once."""
+"""Limits of an owner: submissions per hour and unfinished submissions, without a race between two requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_too_many_unfinished_wait_for_one_to_finish(stage: Stage, settings: Sett
     stage.submit()
     with pytest.raises(RateLimited, match="at most 2"):
         stage.submit()
-    stage.submit(stage.ben)  # another owner's own
+    stage.submit(stage.ben)  # ben has a limit of his own
     stage.judge(first)
     stage.submit()
 
@@ -49,7 +49,7 @@ def test_what_organisers_have_judged_again_takes_no_place(stage: Stage, settings
     assert lost.submission_id != str(first.pk)
     stage.report(lost)
     stage.claim()
-    expire_leases(now=stage.later(61))  # what takes the place of a lost re-judging is ours, too
+    expire_leases(now=stage.later(61))  # the replacement of a lost re-judging does not count either
     stage.submit()
 
 

@@ -1,4 +1,4 @@
-"""What reading a submission's source may cost: nothing without a quota, once, and some megabytes for each megabyte."""
+"""Cost of reading a source: none after a used-up quota, a single read, and limited memory per megabyte of source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOSTILE = {
 
 @pytest.fixture
 def sources_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows by one whenever Python's tokenizer starts on a source."""
+    """Return a list that grows by an item whenever Python's tokenizer starts on a source."""
     read, original = [], tokenize.generate_tokens
 
     def counted(readline: Any) -> Iterator[tokenize.TokenInfo]:
@@ -54,7 +54,7 @@ def test_a_used_up_quota_is_refused_before_the_source_is_read(
 
 
 def test_a_submitted_source_is_read_once(stage: Stage, sources_read: list[int]) -> None:
-    stage.submit()  # and whatever the problem gives to everybody, which is kept
+    stage.submit()  # also reads the sources that the problem provides, which are kept
     sources_read.clear()
     stage.submit()
     assert len(sources_read) == 1
@@ -77,7 +77,7 @@ def test_read_source_names_the_line_with_too_many_backslashes() -> None:
 def test_reading_a_megabyte_of_source_takes_less_than_150_megabytes(name: str) -> None:
     tracemalloc.start()
     try:
-        with suppress(UserError):  # refused, which costs less still
+        with suppress(UserError):  # a refusal costs even less
             code_digest(read_source(HOSTILE[name].encode()))
     finally:
         peak = tracemalloc.get_traced_memory()[1]

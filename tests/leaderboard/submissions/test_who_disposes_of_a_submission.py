@@ -1,4 +1,4 @@
-"""A line and its code are disposed of by who sent it, while they are in its team; nobody judges what is their own."""
+"""The sender disposes of a line and its code while a member of the team; reviewers never decide on their own work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHY = "it reads the clock"
 
 @pytest.fixture
 def by_ben(stage: Stage) -> Submission:
-    """Sent by ben for the team of ada, with a line."""
+    """Return ben's submission for ada's team, with a line."""
     competition = stage.board.competition
     Competition.objects.update(max_team_size=2)
     team = Entrant.objects.create(competition=competition, name="Fast", is_team=True, created_at=stage.now)

@@ -1,4 +1,4 @@
-"""The account page: other logins are linked there, and signing in with any of them is signing in as the account."""
+"""The account page links further logins; signing in with any of them signs in to the account."""
 
 from __future__ import annotations
 

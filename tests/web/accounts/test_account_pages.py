@@ -1,4 +1,4 @@
-"""Sign up, sign in, sign out, tokens: what works, what is refused, and how often one may try."""
+"""Sign-up, sign-in, sign-out and tokens: success, refusals and rate limits."""
 
 from __future__ import annotations
 

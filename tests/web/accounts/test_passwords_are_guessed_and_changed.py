@@ -1,4 +1,4 @@
-"""Guesses at a password lock nobody else out; addresses count as networks; a password can be changed."""
+"""Password guesses lock out no other person; addresses count as networks; a password can be changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sign_in(client, password: str = PASSWORD, address: str = ATTACKER, name: str
 
 
 def besiege(browser, name: str = "ada") -> None:
-    """From so many addresses that the name's own limit is used up."""
+    """Use up the name's own limit, as guesses from many addresses do."""
     from leaderboard.web import limits
 
     for _ in range(limits.SIGN_IN_NAME.most):

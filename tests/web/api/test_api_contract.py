@@ -1,4 +1,4 @@
-"""/api/v1 answers what docs/http.md promises, field by field."""
+"""/api/v1 answers as docs/http.md promises, field by field."""
 
 from __future__ import annotations
 

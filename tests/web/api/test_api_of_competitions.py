@@ -1,4 +1,7 @@
-"""/api/v1 tells of a competition what its pages tell: tracks, phases, quota, news, awards, integrity, who led."""
+"""/api/v1 shows the same facts of a competition as its pages.
+
+These are tracks, phases, quota, news, awards, integrity and past leaders.
+"""
 
 from __future__ import annotations
 

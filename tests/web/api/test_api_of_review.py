@@ -1,4 +1,4 @@
-"""/api/v1 lets reviewers read and decide, and owners answer, by the acts of the pages and as far as those go."""
+"""/api/v1 lets reviewers read and decide, and owners answer, with the same acts and limits as the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/api/v1 makes and changes teams by the acts that the pages call, for the same people."""
+"""/api/v1 creates and changes teams by the acts that the pages call, with the same permissions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _teams(stage) -> None:
 
 @pytest.fixture
 def act(tool):
-    """What somebody's script does, and what it is answered."""
+    """Return a function that sends an act as a person's script and returns the decoded answer."""
 
     def send(user, act: str, status: int = 200, /, **body: object):
         answer = tool(user).post(f"{AT}/{act}", body, content_type="application/json")
@@ -31,7 +31,7 @@ def act(tool):
 
 @pytest.fixture
 def team(stage, act, tool) -> None:
-    """Ada's team, with ben in it."""
+    """Create Ada's team with ben as a member."""
     act(stage.ada, "create", name="Fast")
     act(stage.ada, "invite", username="ben")
     (invite,) = tool(stage.ben).get("/api/v1/invites").json()

@@ -1,4 +1,4 @@
-"""Whatever arrives at the API, the answer is a sentence with a fitting status: never a 500, never a row."""
+"""The API answers any input with a fitting status and a sentence: never a 500, never a row."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_body_that_is_no_request(stage, tool, body) -> None:
     client = tool(stage.ada)
     for address in ("submissions", "competitions/kernels-101/enter"):
         answer = client.post(f"/api/v1/{address}", body, content_type="application/json")
-        if address == "submissions" or answer.status_code != 200:  # nothing said is enough to enter
+        if address == "submissions" or answer.status_code != 200:  # an empty body is enough to enter
             is_a_sentence(answer)
     assert not stage.ada.submissions.exists()
 
@@ -97,7 +97,7 @@ def test_a_strange_credential(stage, browser, header) -> None:
 @QUIET
 @given(name=st.text(min_size=1, max_size=30).filter(lambda text: not set(text) & set("/?#\\")))
 def test_any_address(stage, browser, name) -> None:
-    limits.floods.clear()  # of the examples before
+    limits.floods.clear()  # of the previous examples
     for path in (
         "/boards/{}",
         "/boards/softmax/{}",

@@ -1,4 +1,4 @@
-"""The time of a run is what was measured, wherever it stands, and nobody else's run changes it."""
+"""A run's time is its measured time on every page, and no run of another entrant changes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ API_RANKING = "/api/v1/boards/softmax/cpu/entries"
 
 
 def reported(*measured_ns: float, baseline_ns: float = 3e6, reference_ns: float | None = 4e6) -> dict[str, Any]:
-    """What the judge reports of these measured times, in an epoch whose frozen reference time is another."""
+    """Return the judge's report for these measured times, in an epoch with a different frozen reference time."""
     timings = [
         timing(name, measured / baseline_ns, baseline=baseline_ns, spread=0) | {"reference_ns": reference_ns}
         for name, measured in zip("ab", measured_ns, strict=False)
@@ -61,7 +61,7 @@ def test_the_value_of_a_kernel_has_the_mean_time_of_its_own_runs(stage, browser)
 
 
 def test_another_entrants_run_leaves_every_shown_figure_of_the_others_byte_for_byte(stage, browser) -> None:
-    """The machine becomes slower from run to run, before there is a frozen reference time."""
+    """The machine becomes slower from run to run, before a frozen reference time exists."""
     sent = []
     runs = ((stage.ada, 1, 1.641e6, 3e6), (stage.ada, 1, 1.8e6, 3.3e6), (stage.cleo, 2, 3.4e6, 3.6e6))
     for owner, kernel, measured_ns, baseline_ns in runs:

@@ -1,4 +1,4 @@
-"""Awards on pages and in exports: tracks and prizes to everybody, winners once announced, the desk to owners alone."""
+"""Awards on pages and in exports: public tracks and prizes, winners after the announcement, a desk for owners alone."""
 
 from __future__ import annotations
 

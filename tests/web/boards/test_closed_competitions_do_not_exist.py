@@ -1,4 +1,4 @@
-"""For who is not in it, nothing of a closed competition is anywhere: every public address is asked."""
+"""Outsiders find no trace of a closed competition at any public address."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from leaderboard.submissions.models import Submission
 from leaderboard.web.urls import urlpatterns
 from tests.leaderboard.stage import NOON, Stage, make_board
 
-WORD = "hushhush"  # in everything that the closed competition is called
+WORD = "hushhush"  # in all names of the closed competition
 NO_SUCH = "nosuchthing"
 
 
 @pytest.fixture
 def closed(stage: Stage) -> Board:
-    """A closed competition with all that one can have: ada competes in it by a code, and has a line on its board."""
+    """Create a closed competition with every part; ada competes in it by a code, and has a line on its board."""
     competition = Competition.objects.create(slug=f"{WORD}-cup", name=f"{WORD} Cup", description=f"About {WORD}.")
     board = make_board(f"{WORD}-gemm")
     Board.objects.filter(pk=board.pk).update(competition=competition)
@@ -55,7 +55,7 @@ def give_code(stage: Stage, competition: Competition, user: Any, *boards: Board)
 
 
 def addresses(slugs: tuple[str, ...], numbers: tuple[int, ...]) -> Iterator[str]:
-    """Every address of the site, with these names wherever it takes one; not those of runners."""
+    """Yield every address of the site except the runners', with these names in all parameters."""
     for route, kinds in routes(urlpatterns, ""):
         if not route.startswith("api/runner/"):
             known = {"int": numbers, "slug": slugs, "str": (*slugs, "cpu", "ada", "reference.py")}
@@ -65,7 +65,7 @@ def addresses(slugs: tuple[str, ...], numbers: tuple[int, ...]) -> Iterator[str]
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str) -> Iterator[tuple[str, list[str]]]:
-    """Each route with {} where it takes something, and of which kind that is."""
+    """Yield each route, with {} for its parameters, and the parameters' kinds."""
     for one in patterns:
         if isinstance(one, URLResolver):
             yield from routes(one.url_patterns, prefix + str(one.pattern))
@@ -99,7 +99,7 @@ def test_no_address_tells_a_stranger_of_it(stage, browser, asked, who) -> None:
 
 
 def test_no_address_tells_of_it_after_it_is_over(stage, browser, closed, asked) -> None:
-    """When code, decisions and winners of an open one are published."""
+    """By then, an open competition's code, decisions and winners are published."""
     over = {"deadline": NOON + timedelta(minutes=1), "revealed_at": NOON + timedelta(minutes=2)}
     Competition.objects.filter(pk=closed.competition_id).update(**over, final_at=NOON + timedelta(minutes=3))
     client = browser(None)
@@ -131,7 +131,7 @@ def changed() -> list[int]:
 
 
 def test_those_who_are_in_it_are_told(stage, browser, asked) -> None:
-    """Else the tests above could not fail."""
+    """This check proves that the tests above can fail."""
     board, cup = f"{WORD}-gemm", f"{WORD}-cup"
     pages = {"/", "/boards", f"/boards/{board}", f"/boards/{board}/cpu", "/competitions", f"/competitions/{cup}"}
     calls = {"/api/v1/boards", f"/api/v1/boards/{board}", "/api/v1/competitions", f"/api/v1/competitions/{cup}"}

@@ -48,7 +48,7 @@ def _board(competition: Competition, level: int, filename: str) -> Board:
 
 
 def race(stage, board: Board, *ratios: float) -> None:
-    """Kernels of ada's; what is held for being so fast is cleared."""
+    """Judge kernels of ada's, and clear results held for their speed."""
     for ratio in ratios:
         result = stage.judge(stage.submit(stage.ada, board=board), ratio=ratio, half_width=0.01)
         if held_results().filter(pk=result.pk).exists():

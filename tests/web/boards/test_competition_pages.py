@@ -1,4 +1,4 @@
-"""Competitions in a browser: listed by phase, told with all that they are, entered with rules and codes."""
+"""Competition pages: the list by phase, all details of a competition, and entry with rules and codes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_its_page_takes_as_many_queries_for_much(stage, browser, cup, django_ass
         track = Track.objects.create(competition=cup, slug=f"track-{number}", name=f"Track {number}", kind="overall")
         Prize.objects.create(track=track, place=1, text="a mug")
         publish_announcement(competition=cup, title="News", text="", actor=stage.olga, now=timezone.now())
-    with django_assert_max_num_queries(len(few) + 1):  # the prizes, once there is a track
+    with django_assert_max_num_queries(len(few) + 1):  # the prizes, once a track exists
         assert "Track 3" in page(client, address)
 
 

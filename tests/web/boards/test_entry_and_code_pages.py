@@ -1,4 +1,4 @@
-"""A published line has a page; its code is there for everybody once that is public, and for nobody else before."""
+"""A published line has a page; its code is hidden until public, except from its entrant and organisers."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_tool_retracts(stage, tool, sent) -> None:
 
 
 def test_a_tool_of_an_organiser_says_why(stage, tool, sent) -> None:
-    """Else the record would say that its owner did it."""
+    """Without a reason, the record would name the owner as the actor."""
     address = f"/api/v1/submissions/{sent.pk}/retract"
     answer = tool(stage.olga).post(address, {}, content_type="application/json")
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "reason")

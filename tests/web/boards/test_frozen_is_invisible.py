@@ -1,4 +1,4 @@
-"""While a board is frozen nobody but its owner and those with a role learns anything of what was sent since."""
+"""While a board is frozen, only its owner and people with a role learn of a submission sent since."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PUBLIC = (
 
 @pytest.fixture
 def frozen(stage):
-    """ada's was sent before the freeze, ben's faster one after it."""
+    """Send ada's submission before the freeze and ben's faster submission after it, and return ben's."""
     stage.now = timezone.now() - timedelta(hours=2)
     stage.judge(stage.submit(stage.ada), ratio=0.9, score_us=900.0)
     Competition.objects.update(freeze_at=stage.later(60), deadline=timezone.now() + timedelta(days=1))
@@ -59,7 +59,7 @@ def test_no_page_tells_of_it(stage, browser, frozen, who) -> None:
     client = browser(getattr(stage, who) if who else None)
     for address, text in texts(client).items():
         assert not re.search(r"\bben\b", text), address
-        assert not re.search(r"\b610\b", text), address  # a moment may hold these digits
+        assert not re.search(r"\b610\b", text), address  # a timestamp may hold these digits
         assert "1.639×" not in text, address
     board = client.get("/api/v1/boards/softmax/cpu/entries")
     assert (len(board.json()), board.headers["X-Total-Count"]) == (1, "1")
@@ -161,7 +161,7 @@ def test_a_board_asks_as_many_questions_however_long_it_is(stage, browser) -> No
 
 
 def test_a_confirmation_that_was_asked_for_since_marks_nothing(stage, browser, frozen) -> None:
-    """Organisers have prizes confirmed while the standing is hidden; a mark would tell who is ahead."""
+    """Organisers confirm prizes while the standing is hidden, and a mark would reveal the leader."""
     address = "/api/v1/boards/softmax/cpu/entries"
     before = browser(None).get(address).json()
     ask_confirmation(

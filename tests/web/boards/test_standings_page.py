@@ -1,4 +1,4 @@
-"""The standing over a competition's boards: how it is counted, what of it is shown to whom, and the acts on it."""
+"""The standing over a competition's boards: its calculation, its visibility and the acts on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ API = "/api/v1/competitions/kernels-101/standings"
 
 @pytest.fixture
 def raced(stage):
-    """ada is first on one board of two; ben is second there, and first on the other, sent while frozen."""
+    """Ada leads the first board, ahead of ben; ben leads the second board with a submission sent while frozen."""
     stage.now = timezone.now() - timedelta(hours=2)
     other = make_board("other", "H200")
     stage.judge(stage.submit(stage.ada), ratio=0.6)

@@ -1,4 +1,4 @@
-"""How far a number can be trusted is said in words: ties, runs, what can be forged, what was watched, epochs."""
+"""Pages explain in words how far a number can be trusted: ties, runs, forgeable share, telemetry, epochs."""
 
 from __future__ import annotations
 

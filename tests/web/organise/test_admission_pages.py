@@ -1,4 +1,4 @@
-"""What organisers see of admission tests, on pages and over the API, and that nobody else does."""
+"""Admission tests on pages and over the API, visible to organisers only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Organisers issue invite codes and announce on their pages; texts of codes are shown once."""
+"""Organisers issue invite codes and publish announcements on their pages; a code's text is shown once."""
 
 from __future__ import annotations
 

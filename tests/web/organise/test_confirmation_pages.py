@@ -1,4 +1,4 @@
-"""Organisers read what became of each confirmation, and settle on the page what decided nothing."""
+"""Organisers read the outcome of each confirmation, and settle undecided confirmations on the page."""
 
 from __future__ import annotations
 

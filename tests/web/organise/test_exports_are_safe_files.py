@@ -1,4 +1,4 @@
-"""Exports hold every row once, are the same as CSV and JSON, and no cell of them is a formula."""
+"""Exports hold every row once, agree between CSV and JSON, and contain no formula in any cell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def joined(pieces) -> str:
 
 @pytest.fixture
 def fetch(stage, browser) -> Callable[[str], str]:
-    """As somebody with the role of a viewer."""
+    """Return a function that downloads an export as a person with the role of a viewer."""
     Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.VIEWER)
     client = browser(stage.ben)
 

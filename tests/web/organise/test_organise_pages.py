@@ -1,4 +1,4 @@
-"""An organiser creates, edits and clones a competition on its pages; errors stand at their fields."""
+"""An organiser creates, edits and clones a competition on its pages; errors appear beside their fields."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PAGES = (
 
 @pytest.fixture
 def owner(stage, browser):
-    """ada's browser: she owns the stage's competition and is no staff."""
+    """Return the browser of ada, who owns the stage's competition and is not staff."""
     Role.objects.create(competition=stage.board.competition, user=stage.ada, role=Role.OWNER)
     return browser(stage.ada)
 

@@ -1,4 +1,4 @@
-"""A preview shows the real pages with a lesser person's rights, for a while, and sends nothing."""
+"""A preview shows the real pages with lesser rights, for a limited time, and sends no forms."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_it_ends_by_itself(stage, browser) -> None:
 
 
 def test_it_never_raises_rights(stage, browser) -> None:
-    """What a stranger could put into a session is one of two lesser people, or nothing."""
+    """A session value that a stranger could plant grants lesser rights or none."""
     client = browser(stage.cleo)
     assert client.post("/organise/kernels-101/preview", {"viewer": "stranger"}).status_code == 404
     for told in (
@@ -105,7 +105,7 @@ def test_a_closed_competition_is_there_for_a_competitor_and_not_for_a_stranger(s
 
 
 def test_it_ends_with_the_role(stage, browser) -> None:
-    """Else who had one would go on reading a closed competition."""
+    """Without this rule, a former role holder would continue to read a closed competition."""
     role = Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.VIEWER)
     client = browser(stage.ben)
     begin(client, "competitor")

@@ -1,4 +1,4 @@
-"""An owner sets how much may be sent; who only reads sees it."""
+"""Owners set the quotas of a competition; people with read access see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Organisers make a set, see what it would change and settle it; nobody else sees anything of it."""
+"""Organisers create a re-judging set, see its effects and settle it; other people see no trace of it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_each_way_chooses(stage, browser, choice: dict[str, str], expected:
     ranked, wrong, test = stage.submit(), stage.submit(stage.ben), stage.submit(mode="test")
     for submission, told in ((ranked, {}), (wrong, {"outcome": "wrong"}), (test, {})):
         stage.judge(submission, **told)
-    stage.submit(stage.cleo)  # waits still
+    stage.submit(stage.cleo)  # still waits
     names = {"THIS": stage.board.version.digest, "TEST": str(test.pk)}
     sent = {key: names.get(value, value) for key, value in choice.items()}
     where = {"where": f"competition-{stage.board.competition_id}", "go": "make"}

@@ -1,4 +1,4 @@
-"""Organisers send sets as a zip file, see what importing would do, and import exactly that."""
+"""Organisers upload sets as a zip file, see a preview of the import, and import exactly the preview."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_it_is_not_imported_twice(stage, browser) -> None:
 def test_what_would_now_do_something_else_is_shown_again(stage, browser) -> None:
     client = browser(stage.olga)
     send(client, packed())
-    Competition.objects.create(slug="course", name="Course")  # somebody else was quicker
+    Competition.objects.create(slug="course", name="Course")  # created by another organiser meanwhile
     upload = SetUpload.objects.get()
     answer = client.post(f"/sets/{upload.pk}/apply", follow=True)
     assert b"the site has changed since" in answer.content

@@ -1,4 +1,4 @@
-"""An owner freezes, reveals and ends a standing on its page, which offers what is possible and refuses the rest."""
+"""Owners freeze, reveal and end a standing on its page, which offers the possible acts and refuses the rest."""
 
 from __future__ import annotations
 

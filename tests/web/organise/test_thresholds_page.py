@@ -1,4 +1,4 @@
-"""An organiser sees what is held, tries other thresholds without changing anything, and an owner applies them."""
+"""Organisers see the held results and try thresholds without side effects; owners apply them."""
 
 from __future__ import annotations
 

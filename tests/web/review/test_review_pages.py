@@ -1,4 +1,4 @@
-"""Reviewers find a case in the queue, read its evidence on one page and act there; owners answer on their own page."""
+"""Reviewers find, read and decide cases on pages; owners answer on their own page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def block(side: str, wall_us: int, inner_us: int, place: int) -> dict[str, Any]:
 
 
 def told(**changes: Any) -> dict[str, Any]:
-    """A report with evidence of one case, as a runner sends it."""
+    """Return a report with evidence of a single case, as a runner sends it."""
     order = ["baseline", "candidate", "candidate", "baseline"]
     times = {"baseline": (1000, 900), "candidate": (300, 200)}
     quads = [
@@ -134,7 +134,7 @@ def test_what_a_competitor_wrote_stays_text(stage, browser) -> None:
 
 
 def test_the_case_of_a_padded_source_opens(stage, browser) -> None:
-    """Each of the two paddings kept Pygments busy for minutes; the page shows the source and the diff with another."""
+    """Each of the two paddings kept Pygments busy for minutes; the page uses a different highlighter."""
     padded = "".join(["x = 1\n", "\n " * 100_000, "\n#/**//**/" + "/**/" * 50_000, "\ny = 2  # the end\n"])
     stage.judge(stage.submit(stage.ben))
     submission = pipeline.submit(
@@ -149,7 +149,7 @@ def test_the_case_of_a_padded_source_opens(stage, browser) -> None:
     result = stage.judge(submission, **HELD)
     began = time.thread_time()
     seen = page(browser(stage.olga), f"/review/{result.pk}")
-    assert time.thread_time() - began < 5  # half a second where nothing else runs
+    assert time.thread_time() - began < 5  # half a second on an idle machine
     assert '<span class="c"># the end</span>' in seen
     assert '<span class="c"># the end</span>' in page(browser(stage.ada), f"/submissions/{submission.pk}")
 

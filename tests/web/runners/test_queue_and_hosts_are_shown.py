@@ -1,4 +1,4 @@
-"""The live page says what waits, what runs and what each runner does; its JSON says the same."""
+"""The live page shows the queue, the running attempts and each runner's work; its JSON shows the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runners' page: an organiser drains a runner, gives it another token, or takes its tokens away."""
+"""The runners' page: an organiser drains a runner, rotates its token, or revokes its tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission's page whose event stream is refused asks for the submission itself, and shows the verdict."""
+"""Without its event stream, a submission's page polls the submission itself and shows the verdict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stage(transactional_db: None):
 
 
 def judge_elsewhere(stage, submission) -> None:
-    """In a thread of its own: Playwright's event loop runs in this one, where Django would open another connection."""
+    """Judge in a separate thread: beside Playwright's event loop, Django would open another connection."""
     from django.db import connection
 
     def judge() -> None:

@@ -50,7 +50,7 @@ def announce(stage, job, seq: int, **told: Any) -> None:
 
 
 def stream(site: str, pk: int, headers: dict[str, str], most: int = 100) -> list[ServerSentEvent]:
-    """Events until the server ends the stream, or so many."""
+    """Return the events until the server ends the stream, or the first `most` events."""
     found: list[ServerSentEvent] = []
     with (
         httpx.Client(timeout=30, trust_env=False) as client,
@@ -141,7 +141,7 @@ def test_one_user_has_a_limited_number_of_streams(stage, site) -> None:
 
 
 def test_a_dropped_listener_comes_back(stage, site) -> None:
-    """Kill the one LISTEN connection in the middle of a stream: the stream goes on."""
+    """The stream goes on after its process's only LISTEN connection dies."""
     from django.db import connection
 
     submission, headers, heard = stage.submit(), token_of(stage.ada), []

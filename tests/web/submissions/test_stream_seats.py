@@ -1,4 +1,4 @@
-"""Places of event streams: taken when asked for, and shared fairly between users and addresses."""
+"""Seats for event streams: taken on request, and shared fairly between users and addresses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fill(hub, addresses: int, users: int) -> list:
 
 @pytest.mark.parametrize("addresses", [5, 250, 500])
 def test_seat_of_a_newcomer_comes_from_the_heaviest_holder(hub, addresses: int) -> None:
-    """25 accounts with 20 streams each, from few addresses or from many."""
+    """The hub holds 25 accounts with 20 streams each, from few addresses or from many."""
     seats = fill(hub, addresses, 25)
     newcomers = [hub.reserve(2, 1000 + number, f"192.0.2.{number}") for number in range(100)]
     assert None not in newcomers

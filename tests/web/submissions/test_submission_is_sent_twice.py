@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: sent again, a submission is taken once."""
+"""`Idempotency-Key`: a repeated submission is taken once."""
 
 from __future__ import annotations
 

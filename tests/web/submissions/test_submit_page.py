@@ -1,4 +1,4 @@
-"""The submit page: by file or pasted, and errors beside the field with what was typed still there."""
+"""The submit page: file or pasted code, with errors beside the field and the input preserved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of one's own entrant: what each may do there, and who sees the submissions of a team."""
+"""The page of a person's own entrant: permitted acts, and visibility of a team's submissions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def post(client, act: str, **sent: object):
 
 @pytest.fixture
 def team(stage, browser):
-    """Ada's team, with ben in it."""
+    """Create Ada's team with ben as a member."""
     post(browser(stage.ada), "create", name="Fast")
     post(browser(stage.ada), "invite", username="ben")
     post(browser(stage.ben), "accept", invite=stage.ben.team_invites.get().pk)
@@ -139,7 +139,7 @@ def test_a_stream_ends_for_who_left(stage, browser, team, monkeypatch) -> None:
     from leaderboard.submissions.models import Submission
     from leaderboard.web import stream
 
-    monkeypatch.setattr(stream, "_give_back", lambda: None)  # the test's one connection stays with the test
+    monkeypatch.setattr(stream, "_give_back", lambda: None)  # keeps the test's only connection open
     sent = stage.submit(stage.ada)
     assert stream._read(sent.pk, stage.ben, 0)[0]
     post(browser(stage.ben), "leave")
@@ -213,7 +213,7 @@ def test_a_pseudonym_hides_the_username_on_boards(stage, browser) -> None:
 
 
 def test_who_changes_too_much_waits(stage, browser, monkeypatch) -> None:
-    """Others go on."""
+    """The limit applies per user: ben can still act."""
     monkeypatch.setattr(limits, "TEAM_USER", limits.Limit("team user", 2, 3600))
     ada = browser(stage.ada)
     assert post(ada, "create", name="Fast").status_code == 200

@@ -1,4 +1,4 @@
-"""A submission belongs to its owner and the organisers; for anybody else it does not exist."""
+"""A submission belongs to its owner and the organisers; for other people it does not exist."""
 
 from __future__ import annotations
 
