@@ -28,8 +28,8 @@ START_S = 120.0
 
 
 class Forked:
-    """As far as tests need it, a `subprocess.Popen` of `python -c program *arguments`. `environment` is the whole of
-    it; standard error goes to `errors`, standard output, too, unless `output` says otherwise."""
+    """The part of `subprocess.Popen` of `python -c program *arguments` that tests need. `environment` is the whole
+    environment; standard error goes to `errors`, and standard output, too, unless `output` names a different file."""
 
     def __init__(
         self, program: str, arguments: Sequence[str], environment: Mapping[str, str], errors: int, output: int = -1
@@ -103,7 +103,7 @@ def _serve(path: str) -> None:
 
     assert numpy is not None
     assert torch is not None
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for programs
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for the intermediate children
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path + ".new")
     listener.listen(64)
@@ -120,7 +120,7 @@ def _serve(path: str) -> None:
 
 
 def _run(line: socket.socket) -> NoReturn:
-    """In a child: forks the program, tells its number, and how it ended."""
+    """Fork the program in a child; send its number and its exit code."""
     found, descriptors, _, _ = socket.recv_fds(line, 4, 2)
     asked = json.loads(line.recv(int.from_bytes(found, "little"), socket.MSG_WAITALL))
     pid = os.fork()
