@@ -1,4 +1,4 @@
-"""Bad input, honest or not: each kind gets its own clear verdict, and the next one runs as if nothing had happened."""
+"""Bad input, honest or not: each kind gets its own clear verdict, and the next submission runs unaffected."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_printed_text_cannot_steer_a_terminal(judge: Judge) -> None:
 
 
 def test_a_submission_sees_no_more_than_it_was_promised(judge: Judge) -> None:
-    """Its environment, its descriptors, its mounts, its rights: what an attacker looks at first."""
+    """Its environment, descriptors, mounts and rights: an attacker looks at these first."""
     source = kernel(
         "import getpass, json, stat\n"
         "status = dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)\n"
