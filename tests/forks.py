@@ -1,7 +1,7 @@
-"""Programs in processes of their own that have torch already: forked from one that imported it, once a worker.
+"""Programs in separate processes that have torch already: forked, once per worker, from a process that imported it.
 
-The import takes a second and a half of a core's time, and some hundred tests need one program or two of their own.
-A program runs as `python -c PROGRAM ARGUMENTS` would; what it imports beside torch and numpy is its own.
+The import takes a second and a half of a core's time, and some hundred tests need a program or two. A program runs as
+`python -c PROGRAM ARGUMENTS` would; it shares no imports except torch and numpy.
 
 python -m tests.forks SOCKET: the process that they are forked from, until its standard input ends.
 """
@@ -94,7 +94,7 @@ def _started() -> str:
     return path
 
 
-_SERVERS: list[subprocess.Popen[bytes]] = []  # whose standard input stays open as long as this process lives
+_SERVERS: list[subprocess.Popen[bytes]] = []  # their standard input stays open as long as this process lives
 
 
 def _serve(path: str) -> None:

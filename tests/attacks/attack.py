@@ -21,9 +21,7 @@ from sandbox.protocol import is_unseen
 
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
 HONEST_SHARE = 0.75  # of cost_ms
-HONEST_RATIO = (
-    0.97  # where there is no cost_ms: what does the baseline's work takes its time, up to the forgeable share
-)
+HONEST_RATIO = 0.97  # without cost_ms: code that does the baseline's work takes its time, up to the forgeable share
 VERDICTS = ("wrong", "rejected", "contained", "useless", "timed", "accepted")
 
 

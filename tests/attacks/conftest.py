@@ -65,7 +65,7 @@ def judge(owner: str) -> Judge:
         settings = config.load_judge().model_copy(update={"runner_id": owner})
         for _ in range(TRIES):
             report = execute(job, settings, lambda event: None)
-            if report.reason not in ("unsteady", "voids", "starved"):  # which may be the machine's doing, once
+            if report.reason not in ("unsteady", "voids", "starved"):  # a busy machine may cause these, once
                 break
         return Report.from_json(report.to_json())  # as the site would read it
 

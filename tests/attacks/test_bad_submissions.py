@@ -73,7 +73,7 @@ def test_it_gets_its_own_verdict(source: str, outcome: str, reason: str, says: s
     assert says in report.message
     assert "/opt/photofinish" not in report.message
     assert report.score_us is None
-    if reason in ("exited", "crashed", "limit", "output_limit", "call"):  # the next one must not notice
+    if reason in ("exited", "crashed", "limit", "output_limit", "call"):  # the next submission must not notice
         after = judge(HONEST)
         assert after.outcome == "passed", (after.outcome, after.message, after.evidence.get("operator"))
 

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
-NEIGHBOURLY = 0.25  # by so much may the honest control's ratio move after a contained attack, on cpu
+NEIGHBOURLY = 0.25  # allowed change of the honest control's ratio after a contained attack, on cpu
 
 
 def measured_ms(report: Report) -> list[float]:

@@ -1,4 +1,4 @@
-"""An expression that fails for a case is refused at import by the author, not after a test run."""
+"""An expression that fails for a case is refused when its author imports the problem, not after a test run."""
 
 from __future__ import annotations
 

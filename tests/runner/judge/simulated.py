@@ -180,8 +180,8 @@ def window(race: Race, before: dict[str, Any] | None = None, masks: tuple[int, .
 
 
 def at_block(number: int, **told: Any) -> Heat:
-    """Telemetry with an event in one block, counted from 0 over all blocks; in all different blocks the device is
-    well."""
+    """Telemetry with an event in one block, counted from 0 over all blocks; the device is well in the remaining
+    blocks."""
 
     def heat(race: Race) -> Window:
         return window(race, **told) if len(race.blocks) - 1 == number else healthy(race)
