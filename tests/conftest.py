@@ -1,8 +1,8 @@
 """One PostgreSQL for the test run and a Valkey for each of its processes, started before Django reads its settings.
 
 Workers of pytest-xdist inherit PostgreSQL's address, where pytest-django gives each a database. Queues have the same
-names in all of them, so that each starts a Valkey of its own.
-Both die with this process, whatever ends it.
+names in all workers, so each worker starts its own Valkey.
+Both die with this process, however it ends.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _start_queue(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_flood() -> None:
-    """Requests of other tests do not count; only where the test's process has the site's web layer."""
+    """Requests of other tests do not count; this matters only where the test's process has the site's web layer."""
     if limits := sys.modules.get("leaderboard.web.limits"):
         limits.floods.clear()
 
@@ -109,8 +109,7 @@ def docker_problem() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home.
 
-    What is `timed` comes last, when nothing else runs any more, and one at a time: two judges would share the cores
-    that each of them measures.
+    A `timed` test runs last, alone on the machine: two judges would share the cores that each of them measures.
     """
     for item in items:
         if item.get_closest_marker("docker"):

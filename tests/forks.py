@@ -1,7 +1,7 @@
-"""Programs in processes of their own that have torch already: forked from one that imported it, once a worker.
+"""Programs in separate processes that have torch already: forked, once per worker, from a process that imported it.
 
-The import takes a second and a half of a core's time, and some hundred tests need one program or two of their own.
-A program runs as `python -c PROGRAM ARGUMENTS` would; what it imports beside torch and numpy is its own.
+The import takes a second and a half of a core's time, and some hundred tests need a program or two. A program runs as
+`python -c PROGRAM ARGUMENTS` would; it shares no imports except torch and numpy.
 
 python -m tests.forks SOCKET: the process that they are forked from, until its standard input ends.
 """
@@ -28,8 +28,8 @@ START_S = 120.0
 
 
 class Forked:
-    """As far as tests need it, a `subprocess.Popen` of `python -c program *arguments`. `environment` is the whole of
-    it; standard error goes to `errors`, standard output, too, unless `output` says otherwise."""
+    """The part of `subprocess.Popen` of `python -c program *arguments` that tests need. `environment` is the whole
+    environment; standard error goes to `errors`, and standard output, too, unless `output` names a different file."""
 
     def __init__(
         self, program: str, arguments: Sequence[str], environment: Mapping[str, str], errors: int, output: int = -1
@@ -94,7 +94,7 @@ def _started() -> str:
     return path
 
 
-_SERVERS: list[subprocess.Popen[bytes]] = []  # whose standard input stays open as long as this process lives
+_SERVERS: list[subprocess.Popen[bytes]] = []  # their standard input stays open as long as this process lives
 
 
 def _serve(path: str) -> None:
@@ -103,7 +103,7 @@ def _serve(path: str) -> None:
 
     assert numpy is not None
     assert torch is not None
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for programs
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for the intermediate children
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path + ".new")
     listener.listen(64)
@@ -120,7 +120,7 @@ def _serve(path: str) -> None:
 
 
 def _run(line: socket.socket) -> NoReturn:
-    """In a child: forks the program, tells its number, and how it ended."""
+    """Fork the program in a child; send its number and its exit code."""
     found, descriptors, _, _ = socket.recv_fds(line, 4, 2)
     asked = json.loads(line.recv(int.from_bytes(found, "little"), socket.MSG_WAITALL))
     pid = os.fork()

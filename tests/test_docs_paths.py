@@ -1,4 +1,4 @@
-"""Documents name files and headings that exist, and the picture in docs/architecture.md is that of the code."""
+"""Documents name existing files and headings, and the picture in docs/architecture.md matches the code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def broken_links(document: Path, text: str) -> Iterator[str]:
 
 
 def imported_packages(package: str) -> set[str]:
-    """Packages of this repository that one of them imports, functions included."""
+    """Packages of this repository that one package imports, functions included."""
     found: set[str] = set()
     for path in (TOP / package).rglob("*.py"):
         if LIBRARY in path.parents:

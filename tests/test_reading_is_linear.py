@@ -1,7 +1,7 @@
 """Every reader of strangers' text is linear: twice the text takes at most 2.5 times as long.
 
-Processor time is compared, not the time on the wall. A reader that looks slow is measured again, and the shortest times
-count: other work on the machine makes a run longer and never shorter.
+Processor time is compared, not wall time. A reader that looks slow is measured again, and the shortest times count:
+foreign work on the machine makes a run longer and never shorter.
 """
 
 from __future__ import annotations

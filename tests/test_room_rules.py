@@ -1,4 +1,4 @@
-"""What the import contracts cannot say: who reads the environment, which modules are pure, who may know a library.
+"""Rules of the packages beyond the import contracts: environment access, pure modules, places of libraries.
 
 The import contracts are in pyproject.toml, and lint-imports checks them. These rules read the syntax tree, so that an
 import inside a function counts as well.
@@ -16,7 +16,7 @@ import pytest
 
 TOP = Path(__file__).resolve().parent.parent
 ROOMS = ("leaderboard", "runner", "sandbox", "problems")
-LIBRARY = "problems/library/"  # code of problems and submissions, not ours to judge here
+LIBRARY = "problems/library/"  # code of problems and submissions, not judged here
 
 # Documents that this repository does not have.
 ELSEWHERE = re.compile(r"\bMEASUREMENT\b|\bDESIGN\b|\bFORMATS\.md|\bSTYLE\.md|\bHOUSE\.md")
@@ -44,13 +44,13 @@ def modules() -> list[str]:
 
 
 def pure_modules() -> list[str]:
-    """Every module whose docstring says so: there is no list to forget one in."""
+    """Every module whose docstring contains the word: there is no list in which to forget a module."""
     said = {name: ast.get_docstring(ast.parse((TOP / name).read_text())) or "" for name in modules()}
     return [name for name, docstring in said.items() if re.search(r"\bPure\b", docstring)]
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Dotted names of everything imported, absolute imports only (relative ones stay in their room)."""
+    """Dotted names of all imports, absolute imports only (relative imports stay in their package)."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -63,7 +63,7 @@ def is_within(name: str, package: str) -> bool:
 
 
 def foreign_imports(name: str, source: str) -> list[str]:
-    """Libraries that `name` imports and may not."""
+    """Libraries that `name` imports without permission."""
     known = {
         library
         for imported in imports(ast.parse(source))
@@ -81,7 +81,7 @@ def reads_environment(source: str) -> bool:
 
 
 def impurities(source: str) -> list[str]:
-    """Imports that no pure module has, and impure calls in its functions (a constant may be read when it is loaded)."""
+    """Imports that no pure module has, and impure calls in its functions (a constant may be read at import time)."""
     tree = ast.parse(source)
     found = {imported for imported in imports(tree) if any(is_within(imported, impure) for impure in IMPURE)}
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
@@ -120,12 +120,12 @@ def test_pure_modules_have_no_clock_io_or_randomness(name: str) -> None:
 
 
 def dotted(name: str) -> str:
-    """The module of a file."""
+    """Dotted module name of a file."""
     return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def import_graph() -> dict[str, set[str]]:
-    """Module → modules of this repository that it imports, also inside functions and for types alone."""
+    """Module → modules of this repository that it imports, including imports inside functions and for types alone."""
     files = {dotted(name): name for name in modules()}
     graph: dict[str, set[str]] = {}
     for module, name in files.items():

@@ -21,9 +21,7 @@ from sandbox.protocol import is_unseen
 
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
 HONEST_SHARE = 0.75  # of cost_ms
-HONEST_RATIO = (
-    0.97  # where there is no cost_ms: what does the baseline's work takes its time, up to the forgeable share
-)
+HONEST_RATIO = 0.97  # without cost_ms: code that does the baseline's work takes its time, up to the forgeable share
 VERDICTS = ("wrong", "rejected", "contained", "useless", "timed", "accepted")
 
 
@@ -65,7 +63,7 @@ class Attack:
         )
 
     def gained(self, report: Report) -> str:
-        """What the attack got that it should not have; empty when nothing."""
+        """The attack's undue gain; empty if it has none."""
         said = [line for line in report.logs["stderr"].splitlines() if line.startswith("ATTACK-EFFECT")]
         effects = [line for line in said if "fork refused" not in line]  # the limit holds
         rejected = report.outcome in REJECTED and report.score_us is None
@@ -96,12 +94,13 @@ class Attack:
 
 
 def fooled_the_clock(report: Report, cost_ms: float) -> bool:
-    """Is it ranked by less time than it really takes? What a busy machine could not time is not ranked at all."""
+    """Whether it ranks by less time than it really takes. A kernel that a busy machine could not time does not rank at
+    all."""
     times = [case["measured_us"] for case in report.cases if case["stage"] == "time"]
     return report.score_us is not None and not (times and min(times) >= HONEST_SHARE * cost_ms * 1e3)
 
 
 def steering(report: Report) -> set[str]:
-    """Characters that `clean_text` should have replaced, in anything that people are shown."""
+    """Characters that `clean_text` should have replaced, in any text for people."""
     shown = report.message + report.logs["stdout"] + report.logs["stderr"]
     return set(filter(is_unseen, shown))

@@ -19,22 +19,23 @@ from sandbox import container
 
 Judge = Callable[..., Report]
 TRIES = 5  # a disturbed machine may be quiet next time
-# Than the timed case is. Samples that treat timed shapes otherwise know them; one does so with powers of two.
+# Limits relative to the timed case. Samples that treat timed shapes differently know them; one sample does so with
+# powers of two.
 SMALLER = {"softmax": {"rows": 512, "cols": 2048}, "vectoradd": {"size": 1_000_003}}
 
-os.environ.setdefault("ATTACK_CORPUS_DISARM", "0")  # armed: containers are where these belong
+os.environ.setdefault("ATTACK_CORPUS_DISARM", "0")  # armed: containers are the right place for attacks
 
 
 @cache
 def problem_named(name: str) -> Problem:
-    """A problem of the library with one timed case: as good for a verdict, and half the time."""
+    """A problem of the library with one timed case: enough for a verdict, in half the time."""
     found = find_problem(name).on("cpu")
     return replace(found, benchmarks=({**found.benchmarks[-1], **SMALLER.get(name, {})},))
 
 
 @pytest.fixture(scope="session")
 def owner() -> Iterator[str]:
-    """The label of this run's containers, so that no other run's are counted or removed."""
+    """The label of this run's containers, so that no other run's containers are counted or removed."""
     label = f"attacks{secrets.token_hex(6)}"
     yield label
     client = container.connect()
@@ -64,7 +65,7 @@ def judge(owner: str) -> Judge:
         settings = config.load_judge().model_copy(update={"runner_id": owner})
         for _ in range(TRIES):
             report = execute(job, settings, lambda event: None)
-            if report.reason not in ("unsteady", "voids", "starved"):  # which may be the machine's doing, once
+            if report.reason not in ("unsteady", "voids", "starved"):  # a busy machine may cause these, once
                 break
         return Report.from_json(report.to_json())  # as the site would read it
 

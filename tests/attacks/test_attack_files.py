@@ -1,4 +1,4 @@
-"""What the docstrings of attacks promise can be kept: verdicts, steps and cases exist, and a gain is seen as one."""
+"""Promises in the docstrings of attacks can be kept: verdicts, steps and cases exist, and a gain is detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input, honest or not: each kind gets its own clear verdict, and the next one runs as if nothing had happened."""
+"""Bad input, honest or not: each kind gets its own clear verdict, and the next submission runs unaffected."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_it_gets_its_own_verdict(source: str, outcome: str, reason: str, says: s
     assert says in report.message
     assert "/opt/photofinish" not in report.message
     assert report.score_us is None
-    if reason in ("exited", "crashed", "limit", "output_limit", "call"):  # the next one must not notice
+    if reason in ("exited", "crashed", "limit", "output_limit", "call"):  # the next submission must not notice
         after = judge(HONEST)
         assert after.outcome == "passed", (after.outcome, after.message, after.evidence.get("operator"))
 
@@ -128,7 +128,7 @@ def test_printed_text_cannot_steer_a_terminal(judge: Judge) -> None:
 
 
 def test_a_submission_sees_no_more_than_it_was_promised(judge: Judge) -> None:
-    """Its environment, its descriptors, its mounts, its rights: what an attacker looks at first."""
+    """Its environment, descriptors, mounts and rights: an attacker looks at these first."""
     source = kernel(
         "import getpass, json, stat\n"
         "status = dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)\n"

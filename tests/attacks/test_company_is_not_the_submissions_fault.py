@@ -1,4 +1,4 @@
-"""Where memory ran out and others are on the device, the submission is not blamed; where nobody else is, it is."""
+"""Memory exhaustion beside foreign programs on the device is not the submission's fault; alone on the device it is."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ def test_company_is_who_is_on_the_device_and_none_of_ours(monkeypatch: pytest.Mo
     assert telemetry.company("H200", own=lambda: frozenset({1})) == set()
     assert telemetry.company("cpu", own=frozenset) == set()
     fake.compute = [NOBODY]
-    assert telemetry.company("H200", own=frozenset) == set()  # of another namespace: it cannot be known
+    assert telemetry.company("H200", own=frozenset) == set()  # a foreign namespace: unknown
     fake.broken["nvmlDeviceGetHandleByIndex"] = RuntimeError("no such GPU")
     assert telemetry.company("H200", own=frozenset) == set()

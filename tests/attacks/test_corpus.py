@@ -1,8 +1,8 @@
 """Every submission of the attack corpus gets the verdict of its table; the controls are accepted at honest times.
 
 wrong and rejected are interchangeable; `flagged` may rank only at an honest time, and gains nothing where a busy
-machine could not time it at all; after a `contained` one the honest control must pass as if nothing had happened, as
-far as the two runs' intervals can tell.
+machine could not time it at all; after a `contained` submission the honest control must pass unaffected, as far as the
+two runs' intervals can tell.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
-NEIGHBOURLY = 0.25  # by so much may the honest control's ratio move after a contained attack, on cpu
+NEIGHBOURLY = 0.25  # allowed change of the honest control's ratio after a contained attack, on cpu
 
 
 def measured_ms(report: Report) -> list[float]:
@@ -48,7 +48,7 @@ def field(source: str, name: str) -> str:
 
 
 def tried() -> Iterator[ParameterSet]:
-    """All on softmax, and the honest control on vector add as well. What is timed wants a quiet machine."""
+    """All on softmax, and the honest control on vector add as well. Timed submissions need a quiet machine."""
     for problem in ("softmax", "vectoradd"):
         for path in CORPUS:
             fails = field(path.read_text(), "expect") in ("wrong", "rejected")

@@ -1,4 +1,4 @@
-"""Attacks of our own on this judge in particular: each was tried, those that worked were answered, all stay here."""
+"""Our own attacks on this particular judge: each was tried, each success got a defence, and all stay here."""
 
 from __future__ import annotations
 

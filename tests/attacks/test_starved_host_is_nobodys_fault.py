@@ -1,4 +1,4 @@
-"""Real judging where a time limit runs out: the kernel's accounts of the host decide whose fault that is."""
+"""Real judging with an expired time limit: the kernel's accounts of the host decide whose fault it is."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def test_a_limit_that_runs_out_on_a_quiet_host_is_the_programs_own(
 
 
 def test_kernel_tells_of_a_real_container_whether_it_runs_or_sleeps(judge: Judge) -> None:
-    """However busy this host is: who sleeps waits for no core, and who spins runs or waits for one."""
+    """This holds however busy the host is: a sleeping container waits for no core, and a spinning one runs or waits for
+    a core."""
     slept = judge(SLEEPS, problem())
     assert (slept.outcome, slept.reason) == ("timeout", "import")
     share = slept.evidence["processor_share"]

@@ -71,7 +71,7 @@ def kernel(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def terminal(home: Path) -> Terminal:
-    """The command on a real terminal of that many columns: its exit code, and all that it wrote."""
+    """Run the command on a real terminal of that many columns; return its exit code and all its output."""
 
     def call(columns: int, *arguments: str) -> tuple[int, str]:
         ours, theirs = pty.openpty()
@@ -87,7 +87,7 @@ def terminal(home: Path) -> Terminal:
         while True:
             try:
                 chunk = os.read(ours, 65_536)
-            except OSError:  # how a pty says that the other end is closed
+            except OSError:  # a pty reports the closed end this way
                 break
             if not chunk:
                 break

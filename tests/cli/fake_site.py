@@ -1,4 +1,4 @@
-"""A small site for the command line's tests: a real HTTP server that answers /api/v1 as docs/http.md says."""
+"""A small site for the command line's tests: a real HTTP server that follows /api/v1 in docs/http.md."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ STEPS = [
 
 
 class FakeSite:
-    """What a test sets: the verdict, and how the stream of events behaves."""
+    """Fake site: a test sets the verdict and the behaviour of the stream of events."""
 
     def __init__(self) -> None:
         self.boards: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Reading: boards, rankings, one's own submissions; for people and for scripts."""
+"""Reading commands: boards, rankings, own submissions; for people and for scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`photofinish enter`: rules are shown and accepted, a code opens what is closed."""
+"""`photofinish enter`: rules are shown and accepted, a code opens a closed competition."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.cli.fake_site import TOKEN, FakeSite
 
 
 class Keyboard(io.StringIO):
-    """Stdin of a terminal, as far as anybody asks."""
+    """Stdin of a terminal, as far as the command uses it."""
 
     def isatty(self) -> bool:
         return True

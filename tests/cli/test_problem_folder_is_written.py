@@ -1,4 +1,4 @@
-"""`photofinish problem new` writes a folder that the judge can read; `check` hands it to the judge, or says how."""
+"""`photofinish problem new` writes a folder that the judge can read; `check` hands it to the judge, or explains how."""
 
 from __future__ import annotations
 

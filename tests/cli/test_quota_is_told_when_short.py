@@ -1,4 +1,4 @@
-"""A word about the quota where little of it is left, on stderr; never in the way of what was asked for."""
+"""A notice about a nearly spent quota, on stderr; never in the way of the requested output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line says the same words and figures as the site's pages, though it imports nothing of them."""
+"""The command line shows the same words and figures as the site's pages, though it imports no code of the site."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from deploy import backup
 from deploy.backup import Place, connection_environment, dump, kept_databases, load, main, swap
 from deploy.parties import SetupError
 
-EARLIER = (("standings", "0004"), ("review", "0004"))  # with all that these depend on
+EARLIER = (("standings", "0004"), ("review", "0004"))  # with all their dependencies
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def migrated(place: Place, template: Place) -> Place:
     return place
 
 
-# Some value of a column, by the beginning of its type; of other types an empty text.
+# A value for a column, by the beginning of its type; an empty text for unknown types.
 EMPTY = {"timestamp": "now()", "boolean": "false", "integer": "0", "bigint": "0"}
 
 

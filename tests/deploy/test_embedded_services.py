@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL and Valkey: password needed, no TCP, restart-safe, closed to other users."""
+"""The embedded PostgreSQL and Valkey: password needed, no TCP, restart-safe, closed to foreign users."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_runner_reaches_gpu_queues_only(valkey: Valkey) -> None:
 
 
 def test_dramatiq_works_for_both_accounts(valkey: Valkey) -> None:
-    """Also where a worker of the site died with a message in hand: a runner's account may not touch that."""
+    """This holds even if a worker of the site died with a message in hand: a runner's account may not touch that."""
     from dramatiq import Message, Worker, actor
     from dramatiq.brokers.redis import RedisBroker
 

@@ -1,4 +1,4 @@
-"""What decides that the sandbox image must be built again, and how its parts are fetched."""
+"""Inputs that decide whether the sandbox image must be built again, and the download of its parts."""
 
 from __future__ import annotations
 

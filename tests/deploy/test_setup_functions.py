@@ -1,4 +1,4 @@
-"""The pure parts of set-up: addresses, environment files, commands, what is sent as a sample."""
+"""The pure parts of set-up: addresses, environment files, commands, files sent as samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the supervisor is told: as whom each process runs, in which order, and nothing secret."""
+"""Instructions of the supervisor: the account of each process, the order, and no secret."""
 
 from __future__ import annotations
 

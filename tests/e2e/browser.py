@@ -43,7 +43,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Watched:
-    """A page that remembers what it asked for and what it complained about."""
+    """A page that records its requests and its errors."""
 
     def __init__(self, page: Page, site: str) -> None:
         self.page = page
@@ -58,22 +58,22 @@ class Watched:
             self.elsewhere.append(url)
 
     def is_calm(self) -> None:
-        """Nothing was asked of another host, nothing was blocked by the policy, no script failed."""
+        """The page asked no foreign host, its policy blocked no request, and no script failed."""
         assert (self.elsewhere, self.complaints) == ([], [])
 
     def fits(self) -> None:
-        """Nothing scrolls sideways."""
+        """The page does not scroll sideways."""
         over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert self.page.evaluate(over) <= 0, f"{self.page.url} is wider than its window"
 
     def holds(self, cells: str) -> None:
-        """What stands in these cells of a row ends inside them, and each says what it is."""
+        """The contents of these cells of a row end inside them, and each cell has its label."""
         over = "cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth || !cell.dataset.label).length"
         assert self.page.locator(cells).evaluate_all(over) == 0
 
 
 class Rex:
-    """A runner that judges by what it is told, over the real HTTP API."""
+    """A runner with scripted results that speaks the real HTTP API."""
 
     def __init__(self, site: str, token: str) -> None:
         headers = {"Authorization": f"Bearer {token}"}

@@ -1,4 +1,4 @@
-"""A live site of its own, from real processes: database, queue, web server, sweeper; runners as a test asks."""
+"""A complete live site from real processes: database, queue, web server, sweeper; runners as a test asks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def await_that(true: Callable[[], Any], within_s: float = 30.0, every_s: float =
 
 @dataclass
 class Stage:
-    """A live site of its own: database, queue, web server, sweeper; and the runners that a test starts."""
+    """A separate live site: database, queue, web server, sweeper; and the runners that a test starts."""
 
     folder: Path
     url: str
@@ -113,7 +113,8 @@ def url_of(database: str) -> str:
 
 @dataclass(frozen=True)
 class Founded:
-    """A database with the library's first competition and its sample accounts, to be copied; what these are told."""
+    """A database with the library's first competition and its sample accounts, to be copied; and the accounts'
+    credentials."""
 
     database: str
     accounts: str
@@ -146,7 +147,7 @@ def stage(tmp_path: Path, database: str, founded: Founded) -> Iterator[Stage]:
     environment = {
         **os.environ,
         "DATABASE_URL": database,
-        "BROKER_URL": f"{broker}{'&' if '?' in broker else '?'}db=3",  # a queue of our own
+        "BROKER_URL": f"{broker}{'&' if '?' in broker else '?'}db=3",  # a separate queue
         "SITE_URL": url,
         "LEASE_S": str(LEASE_S),
         "RENEW_S": "0.5",

@@ -1,4 +1,4 @@
-"""Somebody at a browser without scripts: reads pages, fills in forms as they stand, follows redirects."""
+"""A person at a browser without scripts: reads pages, fills in forms, follows redirects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 
 
 class _Forms(HTMLParser):
-    """Every form of a page: its action and what it would send if nothing was touched."""
+    """Every form of a page: its action and its fields' default values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,8 +65,8 @@ class Person:
         return answer.text
 
     def fill(self, address: str, form: str | None = None, **changes: Any) -> str:
-        """Send the form of the page at `address` whose action ends in `form` ("": without one; None: the only one),
-        with these fields changed; the page that came of it. Of several forms to the same address: the first."""
+        """Send the form of the page at `address` whose action ends in `form` ("": without an action; None: the only
+        form), with these fields changed; return the resulting page. Of several forms to the same address: the first."""
         page = self.read(address)
         parser = _Forms()
         parser.feed(page)
@@ -83,7 +83,7 @@ class Person:
 
 
 def text_of(page: str) -> str:
-    """What of a page is to be read."""
+    """The readable text of a page."""
     body = page.partition("<main")[2] or page
     body = re.sub(r"<(script|style).*?</\1>", " ", body, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", body).split())

@@ -1,9 +1,9 @@
 """`make pictures`: the pictures of docs/img, of a scratch site with sample data.
 
-    python -m tests.e2e.pictures
+python -m tests.e2e.pictures
 
 Needs chromium. Everything is sent, claimed and reported through the code of the site; the times are made up, and the
-pages follow from them. One result is too good to be plausible, so that a review case is there to be shown.
+pages follow from them. One result is implausibly good, so that there is a review case to show.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SOURCES: Final = Path("problems/library/kernels101/softmax")
 BASELINE_US: Final = 2_860.0
 CASES: Final = (("rows=1531, cols=2047", 0.97), ("rows=1024, cols=4096", 1 / 0.97))  # and a share of the ratio
 WIDTH: Final = 1400
-# Who sends which kind of kernel, its time beside the baseline's, and the half-width of that ratio's interval.
+# Entrants with the kind of their kernel, its time beside the baseline's, and the half-width of that ratio's interval.
 SENT: Final = (
     ("dora", "template.py", 1.004, 0.011),
     ("finn", "template_c.py", 1.322, 0.019),
@@ -115,7 +115,7 @@ def _judge(name: str, source: str, ratio: float, half_width: float, now: datetim
 
 
 def _confirm(runner: Any, now: datetime) -> None:
-    """Confirm a first place that was taken just now, with the gain that the two results have."""
+    """Confirm a new first place with the gain of the two results."""
     from leaderboard import pipeline
     from leaderboard.judging.models import Result
     from tests.leaderboard.records import found

@@ -1,4 +1,4 @@
-"""The stage of a competition with its cast, what it is played with at pages and at the API, and what the public sees.
+"""The stage of a competition with its cast, its moves at pages and at the API, and the public's view.
 
 test_contest.py plays it with a scripted judge, real_contest.py with the real one.
 """
@@ -54,11 +54,11 @@ def now() -> datetime:
 
 
 class Play:
-    """The stage with its cast: olga organises, with rosa, who reviews as sven does, and everybody else competes."""
+    """The stage with its cast: olga organises with rosa, rosa and sven review, and all further people compete."""
 
     board_slug = "spring-softmax"
-    problem = "softmax"  # of whichever version has it in its name
-    patience_s = 240.0  # for all that was sent to be judged
+    problem = "softmax"  # the only version with this word in its name
+    patience_s = 240.0  # for all submissions to be judged
     look_every_s = 0.05
 
     def __init__(self, stage: Stage) -> None:
@@ -76,7 +76,7 @@ class Play:
         self.begin_runner("rex")
 
     def begin_runner(self, name: str, **changes: str) -> None:
-        """From now on this host judges, and no other."""
+        """From now on only this host judges."""
         if self.runner is not None:
             self.runner.terminate()
             self.runner.wait(20)
@@ -96,7 +96,7 @@ class Play:
         return answer.json()
 
     def now(self, time: str, **changes: str) -> None:
-        """Let this time of the schedule be now: the next second, so that nothing was sent in it."""
+        """Set this time of the schedule to the next second, in which no submission was sent."""
         moment = now() + timedelta(seconds=1)
         self.olga.fill(f"/organise/{SLUG}/settings", "", **{time: at(moment)}, **changes, reason="as announced")
         await_that(lambda: datetime.now(UTC) > moment)
@@ -110,22 +110,22 @@ class Play:
         return int(self.ask(name, "POST", "/api/v1/submissions", status=status, json=told).get("id", 0))
 
     def judged(self) -> None:
-        """All that was sent."""
+        """Wait until all submissions are judged."""
         waiting = "SELECT count(*) FROM judging_attempt WHERE state NOT IN ('done', 'lost')"
         self.settled(waiting)
 
     def settled(self, waiting: str) -> None:
-        """Until this query counts nothing any more."""
+        """Wait until this query counts 0."""
         await_that(lambda: self.stage.rows(waiting) == [(0,)], self.patience_s, every_s=self.look_every_s)
 
     def hidden(self, *words: str) -> None:
-        """At no public address is any of these to be read."""
+        """Check that no public address shows any of these words."""
         shown = self.shown(*words)
         self.looks += 1
         assert not shown, f"to be read in public: {shown}"
 
     def shown(self, *words: str) -> dict[str, list[str]]:
-        """Which of these are to be read at which public address."""
+        """Words that each public address shows."""
         people = ", ".join(f"'{word}'" for word in words)
         sent = self.stage.rows(f"{SENT_BY} WHERE person.username IN ({people})")
         read = {}
@@ -137,7 +137,7 @@ class Play:
         return {address: found for address, found in read.items() if found}
 
     def look(self, address: str) -> httpx.Response:
-        """As anybody sees it. Where the site refuses us for too many requests, we come from another IP address."""
+        """Read a page as the public. If the site refuses us for too many requests, we come from a new IP address."""
         while (answer := self.looker.get(address, headers={"Accept": "*/*"})).status_code == 429:
             self.looker.close()
             self.looker = self.next_looker()
@@ -150,13 +150,13 @@ class Play:
         return httpx.Client(base_url=self.stage.url, timeout=30, transport=from_there)
 
     def board(self, name: str = "", **query: str) -> list[tuple[int, str]]:
-        """As this one sees it; "": the public."""
+        """The board as this person sees it; "": the public."""
         rows = self.ask(name, "GET", f"/api/v1/boards/{self.board_slug}/cpu/entries", params=query)
         return [(row["rank"], row["user"]) for row in rows]
 
 
 def public_addresses(board: str, numbers: list[int]) -> list[str]:
-    """Every address that anybody may try: all that there are, with what there is put into them."""
+    """Every address that a visitor may try: all routes, with these values in their fields."""
     filled = {"slug": (SLUG, board), "hardware": ("cpu",), "pk": numbers, "name": ("reference.py",)}
     found = []
     for route in routes(get_resolver().url_patterns):
@@ -177,7 +177,7 @@ def routes(patterns: list[Any], before: str = "") -> Iterator[str]:
 
 
 def set_up(play: Play, codes: int) -> list[str]:
-    """A closed competition with a board, tracks and prizes, reviewers, and invite codes, which are returned."""
+    """Create a closed competition with a board, tracks, prizes and reviewers; return its invite codes."""
     olga = play.olga
     olga.fill(
         "/organise/new",
@@ -218,7 +218,8 @@ def track_page(play: Play, name: str) -> str:
 
 
 def decide(play: Play, leaper: str, copier: str, *unseen: str) -> None:
-    """Two people clear what would lead; one rejects the copy, its owner appeals, and another one answers."""
+    """Two people clear the would-be leader; one reviewer rejects the copy, its owner appeals, and a second reviewer
+    answers."""
     cases = dict(play.stage.rows(CASES))
     leap, copy = f"/review/{cases[leaper]}", f"/review/{cases[copier]}"
     play.rosa.fill(leap, "/clear", reason="One pass instead of three.", public_reason="One pass instead of three.")
@@ -235,7 +236,7 @@ def decide(play: Play, leaper: str, copier: str, *unseen: str) -> None:
 
 
 def make_again(play: Play) -> str:
-    """Everything that is published, judged anew in the shadow; the page of the set, which is not applied yet."""
+    """Judge everything published anew in the shadow; return the page of the set, which is not applied yet."""
     place = re.findall(r'value="(board-\d+)"[^>]*>[^<]*spring', play.olga.read("/rejudge/new"))[0]
     told = {"where": place, "name": "newer judge", "why": "It counts copies.", "kind": "published", "go": "make"}
     page = play.olga.fill("/rejudge/new", "", **told)
@@ -250,7 +251,8 @@ def reveal(play: Play) -> None:
 
 
 def award(play: Play, confirmed_within_s: float = 60) -> list[tuple[str, int, str, str]]:
-    """Proposed, confirmed by runs, approved, announced; who won what, as the public reads it."""
+    """Propose, confirm by runs, approve and announce the awards; return the winners and prizes that the public
+    reads."""
     page = f"/competitions/{SLUG}/awards"
     for track in ("overall", "twice"):
         play.olga.fill(page, f"/propose/{track}")

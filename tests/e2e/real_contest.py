@@ -1,12 +1,12 @@
 """The competition of test_contest.py with the real judge in real containers, played by hand: a quarter of an hour.
 
-    make contest [ARGS="--rehearse --ceilings FOLDER"]          or: python -m tests.e2e.real_contest …
+make contest [ARGS="--rehearse --ceilings FOLDER"]          or: python -m tests.e2e.real_contest …
 
-Wants the machine for itself, and Docker. Site, queue, sweeper, daemon and
-judge are real; the kernels are of known speed (contest/kernels.py), on a problem of which a job is short. What must
-hold does not hang on noise: every verdict, who is held for what, that no held or rejected entry is to be read anywhere,
-and the board by classes of speed. `--ceilings`: what `runner bench` measured on this host in this timing epoch, a
-runner's RUNNER_STATE/ceilings; without it that is measured first. `--rehearse`: one honest entrant a class.
+Wants the machine for itself, and Docker. Site, queue, sweeper, daemon and judge are real; the kernels are of known
+speed (contest/kernels.py), on a problem with short jobs. The checks do not hang on noise: every verdict, the reason of
+every hold, the absence of held and rejected entries from all public pages, and the board by classes of speed.
+`--ceilings`: figures of `runner bench` on this host in this timing epoch, a runner's RUNNER_STATE/ceilings; by default
+the ceilings are measured first. `--rehearse`: one honest entrant a class.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ SET = "tests/e2e/contest/set.yaml"
 CEILINGS, REHEARSE = "PHOTOFINISH_CONTEST_CEILINGS", "PHOTOFINISH_CONTEST_REHEARSE"  # how main() tells the test
 LEAPER, COPIER = "emil", "ben"
 LEAD, LATE_BEST = "entrant-00", "entrant-03"
-TWIN, FORGER = "twin", "trudy"  # the same code as another one's but for its names; clocks that run slow
+TWIN, FORGER = "twin", "trudy"  # a copy of entrant-01's code with new names; clocks that run slow
 PER_CLASS = (8, 8, 7, 4, 3)  # of kernels.CLASSES, after LEAD
-# Who gains nothing: what they send, and with which outcome and reason that may end.
+# Entrants that gain no place: their sources, and the permitted outcome and reason.
 BAD = {
     "mallory": (kernels.IMPOSSIBLE, {("policy", "impossible")}),
     "oscar": (kernels.LATE, {("wrong", "mismatch"), ("wrong", "nan"), ("policy", "late_write")}),
@@ -85,7 +85,7 @@ class RealPlay(Play):
     look_every_s = 0.5
 
     def begin_runner(self, name: str, **changes: str) -> None:
-        """With the real judge, which knows what this host can do."""
+        """Start a runner with the real judge, which knows this host's ceilings."""
         state = self.stage.folder / name
         state.mkdir()
         if known := os.environ.get(CEILINGS):
@@ -102,9 +102,9 @@ class RealPlay(Play):
 
 @dataclass
 class Story:
-    """What happened, for the table at the end."""
+    """Record of events, for the table at the end."""
 
-    classes: dict[str, str]  # of everybody who competes
+    classes: dict[str, str]  # of all competitors
     phases: list[tuple[str, float]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
@@ -125,7 +125,7 @@ def say(text: str) -> None:
 
 
 def honest() -> dict[str, tuple[str, str]]:
-    """Who competes honestly: their class and their source, in the order in which they send."""
+    """Honest entrants: class and source, in the order of sending."""
     found = {LEAD: ("a fifth in C", kernels.LEAD)}
     for speed, count in enumerate([1] * 5 if REHEARSE in os.environ else PER_CLASS):
         for _ in range(count):
@@ -195,7 +195,7 @@ def practise(play: RealPlay, code: str) -> None:
 
 
 def contest(play: RealPlay, story: Story) -> None:
-    """The fastest honest one first, so that first place does not change hands by chance."""
+    """The fastest honest entrant sends first, so that first place does not change hands by chance."""
     entrants = honest()
     others = [name for name in (*entrants, *BAD) if name not in play.tokens]
     with story.phase(f"contest: {len(entrants) + len(BAD) + 2} enter"):
@@ -229,7 +229,7 @@ def contest(play: RealPlay, story: Story) -> None:
 
 
 def timed_at_last(play: RealPlay, story: Story, sources: dict[str, str]) -> None:
-    """A machine that is not as quiet as it should be leaves some without a time: these are sent again."""
+    """A noisy machine leaves some kernels without a time: these are sent again."""
     for _ in range(TRIES - 1):
         again = [name for name in sources if last_verdict(play, name)[0] == "unmeasurable"]
         for name in again:
@@ -246,7 +246,7 @@ def last_verdict(play: RealPlay, name: str) -> tuple[str, str]:
 
 
 def clear_honest(play: RealPlay, story: Story, names: set[str]) -> None:
-    """Held though honest: told, and cleared by both reviewers as in life."""
+    """Held honest entrants are notified, and both reviewers clear them as in life."""
     cases = dict(play.stage.rows(CASES))
     rules = dict(play.stage.rows(HELD))
     for name in sorted(names):
@@ -261,7 +261,7 @@ def clear(play: RealPlay, address: str, result: str) -> None:
 
 
 def frozen(play: RealPlay) -> list[str]:
-    """The figures of the new leader, which nobody may read before all is revealed."""
+    """The figures of the new leader, which stay hidden until the reveal."""
     play.now("freeze_at")
     before = play.board()
     for _ in range(TRIES):
@@ -278,14 +278,14 @@ def frozen(play: RealPlay) -> list[str]:
 
 
 def figures(play: RealPlay) -> list[str]:
-    """Of what was sent while frozen, as who organises reads them."""
+    """Figures of the kernel sent while frozen, as organisers read them."""
     rows = play.ask("olga", "GET", f"/api/v1/boards/{play.board_slug}/cpu/entries", params={"full": "true"})
     (own,) = [row for row in rows if row["user"] == LATE_BEST]
     return [str(own[figure]) for figure in ("ratio", "score_us")]
 
 
 def judge_again(play: RealPlay, story: Story) -> None:
-    """Fresh seeds, fresh containers, the same judge: nobody sees a figure of it before all of it is applied."""
+    """Fresh seeds, fresh containers, the same judge: the public sees no figure before all of the set is applied."""
     before = play.board("olga", full="true")
     made = make_again(play)
     assert play.board("olga", full="true") == before
@@ -306,8 +306,8 @@ def judge_again(play: RealPlay, story: Story) -> None:
 
 
 def in_order(play: RealPlay, story: Story, ranked: list[tuple[int, str]]) -> list[str]:
-    """Who stands behind somebody of a class two or more slower than theirs, and which class is slower than the next one
-    in the median: neighbours differ by little, and whoever ties stands in the order of sending."""
+    """Entrants that stand behind an entrant of a class two or more slower, and classes slower than the next class in
+    the median: neighbours differ by little, and ties stand in the order of sending."""
     speeds = ["jump", "three tenths in C", "a fifth in C", *kernels.CLASSES]
     assert [rank for rank, _ in ranked] == sorted(rank for rank, _ in ranked)
     classes = story.classes | {LEAPER: "jump"}
@@ -330,7 +330,7 @@ def in_order(play: RealPlay, story: Story, ranked: list[tuple[int, str]]) -> lis
 
 
 def told(play: RealPlay, story: Story) -> None:
-    """The table, also where something did not hold."""
+    """The table, even if a check failed."""
     rows = play.stage.rows(SENT)
     held, ranks = dict(play.stage.rows(HELD)), {name: rank for rank, name in play.board("olga", full="true")}
     first: dict[str, tuple[str, float | None, float | None, int]] = {}

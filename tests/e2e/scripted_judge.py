@@ -1,8 +1,8 @@
-"""A judge for test_contest.py that reports what the submission itself says: `# REPORT {"ratio": 0.8}`.
+"""A judge for test_contest.py that reports the values in the submission itself: `# REPORT {"ratio": 0.8}`.
 
-What a source does not say is an honest pass. Admission tests pass; a confirmation says what the candidate's
-`"record"` says, confirmed by five equal gains unless it is false. Started with `--again` it is a newer judge: where a
-source says `"again"`, that is the ratio.
+Missing values mean an honest pass. Admission tests pass; a confirmation follows the candidate's `"record"`, confirmed
+by five equal gains unless it is false. With `--again` it is a newer judge: a source's `"again"`, if given, is the
+ratio.
 """
 
 from __future__ import annotations

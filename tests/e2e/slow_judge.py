@@ -1,4 +1,4 @@
-"""A judge for test_runner_killed.py: `slow_judge.py SECONDS` takes so long, then passes the submission.
+"""A judge for test_runner_killed.py: `slow_judge.py SECONDS` waits this long, then passes the submission.
 
 It leaves the job and its pid in RUNNER_STATE, so that a test can play the runner that came back from the dead.
 """

@@ -69,7 +69,7 @@ def rex(stage, site) -> Iterator[Rex]:
 
 @pytest.fixture
 def chrome(rex: Rex) -> Iterator[Browser]:
-    """Last, because Playwright's loop runs in this thread from here on and Django's ORM then refuses to."""
+    """The browser comes last, because Playwright's loop then runs in this thread and Django's ORM refuses to."""
     with chromium() as browser:
         yield browser
 

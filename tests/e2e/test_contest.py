@@ -1,8 +1,8 @@
 """A whole competition, from its announcement to the award, played by people at pages and scripts at the API.
 
 Real processes all round: database, queue, site, sweeper and a runner's daemon; only the judge is scripted
-(scripted_judge.py), so that who is how fast is known. What must not be seen is looked for at every public address,
-each time that something happened.
+(scripted_judge.py), so that each entrant's speed is known. After each event, every public address is searched for
+hidden figures.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tests.e2e.play import CASES, SLUG, Play, award, decide, make_again, reveal,
 pytestmark = pytest.mark.slow
 
 LEAPER, COPIER, CORRECTED = "emil", "ben", "entrant-02"
-FROZEN = ("0.55", "1.818")  # what was sent while frozen: its ratio in the API, its speed-up on a page
+FROZEN = ("0.55", "1.818")  # sent while frozen: its ratio in the API, its speed-up on a page
 HONEST = 36  # entrants whose kernels are from 0.60 to 0.95 of the baseline's time
 JUDGE = [sys.executable, str(Path(__file__).with_name("scripted_judge.py"))]
 AGAIN = "rex-again"  # the host of a newer judge
 
 
 class Scripted(Play):
-    """What a kernel is told to be, its judge finds."""
+    """A kernel whose scripted report the judge finds."""
 
     def begin_runner(self, name: str, **changes: str) -> None:
         arguments = ["--again"] if name == AGAIN else []
@@ -40,7 +40,7 @@ class Scripted(Play):
 
 
 def kernel(number: int) -> str:
-    """A source of which no long part is in another one's: random expressions, some of them in loops and branches."""
+    """A source that shares no long part with a second source: random expressions, some in loops and branches."""
     chance = random.Random(number)
 
     def term(depth: int) -> str:
@@ -82,7 +82,7 @@ def test_a_competition_from_its_announcement_to_the_award(play: Scripted) -> Non
 
 
 def practise(play: Scripted, code: str) -> None:
-    """Closed: who has a code sees it, nobody else does; practice counts for nothing later."""
+    """The competition is closed: only people with a code see it; practice counts for nothing later."""
     play.stranger.read(f"/competitions/{SLUG}", status=404)
     play.enter("ada", code)
     play.send("ada", kernel(1), ratio=0.58)
@@ -92,7 +92,7 @@ def practise(play: Scripted, code: str) -> None:
 
 
 def contest(play: Scripted) -> None:
-    """Honest entrants, two that are all but equal, one too good, one impossible, one who copied."""
+    """Honest entrants, two nearly equal entrants, an implausibly good kernel, an impossible kernel, and a copy."""
     names = [f"entrant-{number:02}" for number in range(HONEST)]
     play.more_people([*names, "liar", "twin"])
     for name in [*names, "liar", "twin", LEAPER, COPIER]:
@@ -115,7 +115,7 @@ def contest(play: Scripted) -> None:
 
 
 def rank_of(number: int) -> int:
-    """Of an honest entrant. The sixth shares its rank with the twin."""
+    """Rank of an honest entrant. The sixth shares its rank with the twin."""
     return number + 1 + (number > 5)
 
 
@@ -136,14 +136,15 @@ def review(play: Scripted) -> None:
 
 
 def judge_again(play: Scripted) -> None:
-    """A newer judge measures one kernel otherwise: nobody sees it before all of it is applied."""
+    """A newer judge measures a single kernel differently: the public sees no new time before all of the set is
+    applied."""
     play.begin_runner(AGAIN)
     before = play.board("olga", full="true")
     made = make_again(play)
     assert play.board("olga", full="true") == before
     play.olga.fill(made, "/apply", reason="One kernel was flattered.")
     leap = f"/review/{dict(play.stage.rows(CASES))[LEAPER]}"
-    for person in (play.rosa, play.sven):  # a new measurement that is too good is looked at anew
+    for person in (play.rosa, play.sven):  # a new implausibly good measurement is reviewed anew
         person.fill(leap, "/clear", reason="The same code.")
     names = [name for _, name in play.board("olga", full="true")]
     assert names[0] == LEAPER
@@ -151,14 +152,14 @@ def judge_again(play: Scripted) -> None:
 
 
 def final(play: Scripted) -> None:
-    """Revealed, then final: what the public sees now is what it should be, line by line."""
+    """Revealed, then final: the public standing is correct, line by line."""
     reveal(play)
     honest = [f"entrant-{number:02}" for number in range(HONEST)]
     order = [LEAPER, "entrant-30", *(name for name in honest if name not in ("entrant-30", CORRECTED))]
     order.insert(order.index("entrant-05") + 1, "twin")
     order.insert(order.index("entrant-10"), CORRECTED)
     ranks = list(range(1, len(order) + 1))
-    for name in ("twin", "entrant-10"):  # each is tied with the one before it
+    for name in ("twin", "entrant-10"):  # each is tied with the entrant before it
         ranks[order.index(name)] -= 1
     assert play.board() == play.board("olga") == list(zip(ranks, order, strict=True))
     play.hidden("liar", COPIER)

@@ -1,4 +1,4 @@
-"""The whole way of a submission through real parts only: command line, site, queue, runner, judge, Docker, board."""
+"""The whole path of a submission through real parts only: command line, site, queue, runner, judge, Docker, board."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.e2e.test_browser_first_race import sign_up
 pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(480)]
 
 SAMPLES = Path("problems/library/kernels101/softmax/submissions")
-TRIES = 2  # the site itself times again what a disturbed machine could not time, up to three times each
+TRIES = 2  # the site itself repeats a run that a disturbed machine could not time, up to three times each
 
 
 def test_a_kernel_is_submitted_judged_and_ranked(stage: Stage, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_kernel_is_submitted_judged_and_ranked(stage: Stage, tmp_path: Path) -
 
 @pytest.mark.browser
 def test_a_newcomer_in_the_browser_is_judged_and_ranked(stage: Stage) -> None:
-    """From signing up to the board, nothing stood in for: browser, site, runner, judge, containers."""
+    """All parts from sign-up to the board are real: browser, site, runner, judge, containers."""
     stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
     with chromium() as chrome:
         page = chrome.new_context(base_url=stage.url).new_page()

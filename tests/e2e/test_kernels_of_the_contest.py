@@ -1,5 +1,5 @@
-"""What real_contest.py sends, by hand and rarely: honest kernels are right with room to spare in whatever case is
-drawn, the others are not; and the play itself can be imported."""
+"""Kernels of real_contest.py, tested by hand and rarely: honest kernels are right with room to spare in every drawn
+case, the rest are not; and the play itself can be imported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def reference() -> Any:
 
 
 def errors(kernel: Callable[[Any], torch.Tensor], reference: Any) -> list[float]:
-    """Relative L2 of one case after the other, drawn from what the problem draws its secret cases from."""
+    """Relative L2 error of each case, drawn from the ranges of the problem's secret cases."""
     chance, found = random.Random(8), []
     sizes, degrees = TASK["fuzz"]["size"]["int"], TASK["fuzz"]["degree"]["int"]
     for seed in range(DRAWS):

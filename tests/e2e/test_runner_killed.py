@@ -44,7 +44,7 @@ def test_killed_runner_costs_one_attempt_and_nothing_else(stage: Stage, tmp_path
     time.sleep(LEASE_S * 1.5)
     assert stage.attempts() == [("checking", "", True)]
 
-    # When: it dies at once, without a word.
+    # When: it dies at once, without a message.
     runner.kill()
     runner.wait()
     await_that(lambda: not is_alive(zombie["pid"]), within_s=2)
@@ -59,7 +59,7 @@ def test_killed_runner_costs_one_attempt_and_nothing_else(stage: Stage, tmp_path
     entries = json.loads(stage.photofinish("board", "softmax", "--json").stdout)
     assert [(entry["rank"], entry["user"], entry["score_us"]) for entry in entries] == [(1, "ada", 800.0)]
 
-    # And: whatever the dead one still says is refused, and changes nothing.
+    # And: any later message of the dead runner is refused, and changes no state.
     client = SiteClient(stage.url, rex)
     job = Job(zombie["attempt_id"], zombie["token"], LEASE_S, "cpu", "ranked", submission, "kernel.py", "", {}, "")
     with pytest.raises(StaleLease):

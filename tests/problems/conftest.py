@@ -1,4 +1,4 @@
-"""Problem folders in GPU MODE's convention, written where a test wants them."""
+"""Problem folders in GPU MODE's convention, written where a test needs them."""
 
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
-"""Child process of test_library: judges a library problem's samples as the judge would, but for containers and clocks.
+"""Child process of test_library: judges a library problem's samples like the judge, without containers and clocks.
 
-    python judged_here.py FOLDER [compiled]
+python judged_here.py FOLDER [compiled]
 
-The real oracle program makes inputs and expected outputs, the judge's own comparison decides; only the submissions run
-in this process, so they must be trusted. Without `compiled`: all but what is built by load_inline or needs a GPU. With
-it: what is built by load_inline. Prints JSON: {side: {case: verdict}}, where a verdict is "" for right, else why not.
+The real oracle program makes inputs and expected outputs, and the judge's own comparison decides; only the submissions
+run in this process, so they must be trusted. Without `compiled`: all samples except load_inline builds and samples that
+need a GPU. With it: only load_inline builds. Prints JSON: {side: {case: verdict}}, where a verdict is "" for right,
+else the reason.
 
 Sides: `submissions/*/*`, `baseline`, `template/*`, `answer/*` (made from the reference by admission.py) and `planted`:
-the reference's own output with one element, at a random place, that is another one's. What was wrong once is not asked
-again, but for answers and planted elements.
+the reference's own output in which one element, at a random place, has the value of a different element. A sample that
+failed is not tried again, except answers and planted elements.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ from tests.runner.judge.oracle_here import oracle_of
 REGION_BYTES = 256 << 20
 COMPILER = "load_inline"  # takes its time; g++ by itself does not
 ELSEWHERE = ("triton", "cuda_sources")  # run on a GPU only
-CANDIDATES = 64  # elements among which a planted one finds its value: the farthest
+CANDIDATES = 64  # a planted element takes the value of the farthest of these elements
 ALWAYS = ("answer/", "planted")  # asked again after a failure
-ONCE = ("accepted/", "slow/", "template/", "baseline")  # not asked a second time of the same case
+ONCE = ("accepted/", "slow/", "template/", "baseline")  # tried once per case
 DOES_NOT_APPLY = "does not apply"
 Kernel = Callable[[Any], Any]
 
 
 @dataclass
 class Call:
-    """One input, laid out as in a tenant, and a kernel's output of it."""
+    """One input, laid out as in a tenant, and a kernel's output for it."""
 
     given: Input
     rule: Rule
@@ -82,12 +83,12 @@ class Call:
         farthest = int((values - values[0]).abs().nan_to_num(0.0).argmax())
         if values[farthest] != values[0]:
             flat[places[0]] = flat[places[farthest]].clone()
-        else:  # all the same: another number than they
+        else:  # all values are equal: choose a different number
             flat[places[0]] = 1 if values[0] == 0 else 0
         return self.judged(output)
 
     def judged(self, output: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
-        """As trial.py's judge_output."""
+        """Verdict in the manner of trial.py's judge_output."""
         if self.oracle.checks:
             good, message = self.oracle.check(self.given.number, self.given.layout, output)
             if not good:
@@ -130,7 +131,7 @@ def slot_count(slot: dict[str, Any]) -> int:
 
 
 def plan(problem: Problem) -> list[Case]:
-    """The public cases, ranges drawn from, then the timed cases twice: the judge's plan but for timed shapes varied."""
+    """The public cases, ranges drawn from, then the timed cases twice: the judge's plan without varied timed shapes."""
     chance = random.Random(5)
     drawn = []
     if problem.fuzz is not None:
@@ -156,7 +157,7 @@ def sides(folder: Path, problem: Problem, *, compiled: bool) -> dict[str, Kernel
 
 
 def is_built(path: Path) -> bool | None:
-    """None where it needs a GPU; a baseline runs everywhere."""
+    """Whether load_inline builds the sample; None if it needs a GPU. A baseline runs everywhere."""
     text = path.read_text()
     needs_gpu = path.name != "baseline.py" and any(mark in text for mark in ELSEWHERE)
     return None if needs_gpu else COMPILER in text

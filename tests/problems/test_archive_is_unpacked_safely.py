@@ -1,4 +1,4 @@
-"""A zip file from outside: plain files below the folder, or one sentence that names the entry."""
+"""A foreign zip file: plain files below the folder, or one sentence that names the entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from problems.formats.archive import unpack
 def packed(*entries: tuple[str | zipfile.ZipInfo, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     file = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(file, "w", method) as made:
-        warnings.simplefilter("ignore")  # zipfile's own, of a doubled name
+        warnings.simplefilter("ignore")  # zipfile's own warning about a doubled name
         for name, data in entries:
             made.writestr(name, data)
     return file.getvalue()

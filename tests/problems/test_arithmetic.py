@@ -1,4 +1,4 @@
-"""An expression is whole-number arithmetic and nothing else: Python's answer, or a refusal that says what to write."""
+"""An expression is whole-number arithmetic only: Python's answer, or a refusal that explains the correct form."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_hostile_expression_is_refused_quickly(expression: str) -> None:
     began = time.process_time()
     with pytest.raises(LimitError):
         evaluate(expression, case)
-    assert time.process_time() - began < 5  # a thousandth of a second; never where it is worked out
+    assert time.process_time() - began < 5  # a thousandth of a second; never if it is computed
 
 
 @given(st.text(alphabet="nr0123456789+-*/%(), mixsupdol.[]'\"\\", max_size=80))

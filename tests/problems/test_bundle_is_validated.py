@@ -1,4 +1,4 @@
-"""Whatever a bundle holds that is unsafe, mistyped or too large is refused with the name of the field."""
+"""Any unsafe, mistyped or too large value in a bundle is refused with the name of its field."""
 
 from __future__ import annotations
 

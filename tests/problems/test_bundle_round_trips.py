@@ -1,4 +1,4 @@
-"""A problem survives its JSON bundle unchanged, and its digest is a function of nothing else."""
+"""A problem survives its JSON bundle unchanged, and its digest depends on the bundle alone."""
 
 from __future__ import annotations
 

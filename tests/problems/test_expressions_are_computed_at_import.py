@@ -1,4 +1,4 @@
-"""An expression that cannot be worked out for a case is refused where its author reads it in, not after a test run."""
+"""An expression that fails for a case is refused when its author imports the problem, not after a test run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_key_the_case_and_the_way_out_are_named(write_problem, extra: str, f
 @pytest.mark.parametrize(
     "extra",
     [
-        TESTS + "speed_of_light: {read_bytes: size - 4}",  # nothing is timed of a public test
+        TESTS + "speed_of_light: {read_bytes: size - 4}",  # a public test is not timed
         TESTS.replace("0", "1") + "precision: {legal: [fp32], reduction: size}",
         ON_GPU + "speed_of_light: {read_bytes: 9 - size}",
     ],

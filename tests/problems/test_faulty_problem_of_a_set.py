@@ -1,4 +1,4 @@
-"""A set with faulty problems: each is told with its name, its field and the reason, and the others are read."""
+"""A set with faulty problems: each error names the problem, its field and the reason, and the rest are read."""
 
 from __future__ import annotations
 

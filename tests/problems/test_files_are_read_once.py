@@ -1,4 +1,4 @@
-"""However many problems name a file, one load reads and parses it once, and all files together have a limit."""
+"""One load reads and parses each file once, however many problems name it, and all files together have a limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from problems.formats.gpumode import read_set
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each reader of ours was asked for the same."""
+    """Count repeated calls of each of our readers."""
     counted: Counter[str] = Counter()
     read_text, parse_yaml, code = files.read_text, files.parse_yaml, inspect.code
 
@@ -93,7 +93,7 @@ def test_a_file_is_named_by_whoever_asks_for_it(tmp_path: Path) -> None:
     ],
 )
 def test_the_files_of_a_load_have_a_limit_together(tmp_path: Path, kind: str, chars: int, says: str) -> None:
-    """Eight of the largest fit."""
+    """Eight files of the largest size fit."""
     load = Files()
     for n in range(9):
         (tmp_path / str(n)).write_text("#" * chars)

@@ -1,4 +1,4 @@
-"""A folder in GPU MODE's convention becomes a Problem: what is read, what is left out, what is refused."""
+"""A folder in GPU MODE's convention becomes a Problem: fields that are read, left out or refused."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def test_an_argument_without_a_value_is_not_given(write_problem) -> None:
     problem = load_problem(write_problem(f"files: [{files}]\nbenchmarks: [{case}]\ntests: [*shape]\n"))
     assert problem.benchmarks == problem.tests == ({"size": 4},)
     assert problem.warnings == ("tests[0].seed: is empty and left out", "benchmarks[0].seed: is empty and left out")
-    assert problem.unsupported == ""  # the judge gives a seed of its own
+    assert problem.unsupported == ""  # the judge supplies its own seed
 
 
 def test_a_function_made_by_assignment_or_import_counts_as_one(write_problem) -> None:

@@ -1,4 +1,4 @@
-"""A set is read from its YAML file; its problems may share files inside the set and reach nothing outside it."""
+"""A set is read from its YAML file; its problems may share files inside the set and read no file outside it."""
 
 from __future__ import annotations
 

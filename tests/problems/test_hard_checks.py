@@ -1,4 +1,4 @@
-"""The hard set: its check of a factorisation cannot be fooled, and its selections choose what a stable sort does."""
+"""The hard set: its check of a factorisation cannot be fooled, and its selections equal those of a stable sort."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reference(slug: str) -> dict[str, Any]:
     try:
         return load(HARD / slug / "reference.py")
     finally:
-        sys.modules.pop("task", None)  # every problem has its own
+        sys.modules.pop("task", None)  # every problem has its own task module
 
 
 def distributions(slug: str) -> list[str]:
@@ -64,7 +64,7 @@ def test_an_honest_factorisation_has_a_margin(distribution: str, n: int) -> None
 def test_the_baseline_factorises_what_it_must_not_divide_by() -> None:
     kernel = load(HARD / "qr" / "baseline.py")["custom_kernel"]
     for distribution in distributions("qr"):
-        for n in (1, 2, 8, 31):  # of equal columns less and less is left, down to what has no inverse
+        for n in (1, 2, 8, 31):  # of equal columns less and less remains, down to a matrix without an inverse
             a = matrices(distribution, n=n, batch=150)
             q, r = kernel((a, torch.full_like(a, float("nan")), torch.full_like(a, float("nan"))))
             assert verdict(a, q, r) == ""

@@ -1,4 +1,4 @@
-"""A problem folder from somebody who means harm: refused with the field's name, in little time, and nothing leaks."""
+"""A hostile problem folder is refused with the field's name, in little time, without a leak."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def refusal(text: str) -> str:
 
 
 def doubling(value: str, levels: int = 16) -> str:
-    """Each level holds the one before twice: 2 to the power of `levels` of `value`."""
+    """Nested value whose levels each hold the previous level twice: 2 to the power of `levels` of `value`."""
     return f"a0: &a0 {value}\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, levels + 1))
 
 

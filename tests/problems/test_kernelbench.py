@@ -1,4 +1,4 @@
-"""KernelBench files become problems by being read; nothing of them runs, and what cannot be judged says why."""
+"""KernelBench files become problems by parsing alone; no code of them runs, and an unsuitable file gets a reason."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_file_is_the_reference_as_it_is() -> None:
 
 
 def test_a_problem_with_a_function_has_no_interface_in_its_bundle() -> None:
-    """Digests of before stay what they were."""
+    """Older digests stay the same."""
     bundle = parsed(PLAIN).to_bundle()
     function = {name: value for name, value in bundle.items() if name != "interface"}
     assert Problem.from_bundle(function).to_bundle() == function

@@ -1,4 +1,4 @@
-"""Every problem of the library is complete, its samples are what their folders say, and nothing wrong passes."""
+"""Every problem of the library is complete, its samples match their folders, and no wrong sample passes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STARTERS = {"Python", "Triton", "CUDA"}
 HONEST = ("accepted/", "slow/", "template/", "baseline", "answer/reference", "answer/margin")
 WORKLESS = ("zeros", "ones", "constant", "input", "previous")  # answers that need no work
 DOES_NOT_APPLY = "does not apply"
-SIZES = {  # what an odd size is odd in
+SIZES = {  # dimension in which an odd size is odd
     **dict.fromkeys(("vectoradd", "prefixsum", "histogram"), ("size",)),
     **dict.fromkeys(("softmax", "layernorm"), ("rows", "cols")),
     "matmul": ("m", "k", "n"),
@@ -46,7 +46,7 @@ SIZES = {  # what an odd size is odd in
     "qr": ("batch", "n"),
     "topk": ("rows", "n", "k"),
 }
-LEAST_US = {"conv_relu": 20, "moerouting": 10, "qr": 1}  # where most of the time is something else
+LEAST_US = {"conv_relu": 20, "moerouting": 10, "qr": 1}  # most of the time is spent elsewhere
 H200_BYTES_A_US, H200_FP32_A_US = 4.8e6, 67e6
 TIMEOUT_S = 300
 JUDGED = "import runpy; runpy.run_module('tests.problems.judged_here', run_name='__main__', alter_sys=True)"
@@ -62,8 +62,8 @@ def load(slug: str) -> Problem:
 
 
 def builds() -> Path:
-    """Where load_inline keeps what it built. A build that was killed leaves a lock for which all others wait forever:
-    one older than any build of ours may take is taken away."""
+    """Folder of load_inline's builds. A killed build leaves a lock on which all later builds wait forever: a lock older
+    than any build of ours may take is removed."""
     folder = Path(tempfile.gettempdir()) / f"photofinish_extensions_{os.getuid()}"
     for lock in folder.glob("**/lock"):
         if time.time() - lock.stat().st_mtime > TIMEOUT_S:
@@ -73,7 +73,7 @@ def builds() -> Path:
 
 @cache
 def judged(slug: str, *options: str) -> Verdicts:
-    """See judged_here.py. Once in a test run, whichever of its processes asks first; the others wait for it."""
+    """Verdicts from judged_here.py, made once per test run by the first of its processes; the rest wait for them."""
     kept = Path(os.environ["PHOTOFINISH_TEST_JUDGE_LOCK"]).with_name("-".join(("judged", slug, *options)) + ".json")
     with kept.open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -121,7 +121,7 @@ def elements(case: Case) -> int:
 
 
 def least_us(work: speed_of_light.Work) -> float:
-    """What an H200 needs at its datasheet's rates."""
+    """Least time of an H200 at its datasheet's rates."""
     return max((work.read_bytes + work.write_bytes) / H200_BYTES_A_US, work.flops.get("fp32", 0) / H200_FP32_A_US)
 
 
@@ -247,7 +247,7 @@ def test_wrong_samples_fail_a_public_or_secret_case(slug: str) -> None:
 def test_an_answer_that_needs_no_work_fails_every_timed_case(slug: str, answer: str) -> None:
     found = judged(slug)[f"answer/{answer}"]
     timed = list(found.items())[-2 * len(load(slug).benchmarks) :]
-    again = timed[1::2]  # the first of each is what `previous` remembers
+    again = timed[1::2]  # the first of each pair is the call that `previous` remembers
     assert [case for case, why in again if not why] == []
 
 

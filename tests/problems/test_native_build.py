@@ -1,4 +1,4 @@
-"""`lang: cu`: what a task.yml may say about compiling, and what of it each compiler hears."""
+"""`lang: cu`: build settings of a task.yml, and the options that each compiler receives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A path that is wrong is named by its key and as it was written; a path that holds no set is told what was seen."""
+"""An error about a wrong path names its key and the path as written; an error about a path without a set lists its
+contents."""
 
 from __future__ import annotations
 

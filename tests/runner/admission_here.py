@@ -48,7 +48,8 @@ def examined(
     beside: bool = False,
     hard_ns: dict[str, float] | None = None,
 ) -> Admission:
-    """With the real programs of both containers; `calls` gets one item a call. `beside`: also the baseline."""
+    """Run the admission test with the real programs of both containers. `calls` gets one item per call. `beside` adds
+    the baseline."""
     seed = 7 if asked.interface == MODEL else None
     reference = asked.files["reference.py"]
     folder.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def start(site: FakeSite, state: Path) -> Iterator[Callable[..., Daemon]]:
-    """Makes a daemon that has not begun: a test calls `judge_until_idle` or runs it in a thread."""
+    """Make a daemon that has not begun: a test calls `judge_until_idle` or runs it in a thread."""
     clients: list[SiteClient] = []
     daemons: list[Daemon] = []
 
@@ -47,7 +47,7 @@ def start(site: FakeSite, state: Path) -> Iterator[Callable[..., Daemon]]:
             "runner_token": TOKEN,
             "broker_url": os.environ["BROKER_URL"],
             "runner_state": state,
-            "runner_locks": state.parent / f"locks{len(daemons)}",  # each as on a host of its own
+            "runner_locks": state.parent / f"locks{len(daemons)}",  # each as on its own host
             "runner_judge_command": FAKE_JUDGE,
             "runner_judge_grace_s": 2.0,
         }
@@ -66,7 +66,7 @@ def start(site: FakeSite, state: Path) -> Iterator[Callable[..., Daemon]]:
 
 @pytest.fixture
 def launch(site: FakeSite, state: Path, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts the daemon as a process of its own, as an operator would."""
+    """Start the daemon as its own process, as an operator would."""
     started = []
 
     def begin(**changes: str) -> subprocess.Popen[str]:

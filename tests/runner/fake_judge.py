@@ -1,12 +1,12 @@
-"""A judge for the daemon's tests: does what the submission's text says, so that each way to fail can be had.
+"""A judge for the daemon's tests: the submission's text chooses its behaviour, including each way to fail.
 
 "pass", "die", "hang", "stubborn" (hangs, ignores SIGTERM), "orphan" (leaves a child that holds stdout), "flood",
 "nonsense", "nan", "stranger" (reports for another attempt), "slow SECONDS", "silent" (no report, exit 0), "chatty N",
 "linger SECONDS" (after the report), "linger_stubborn" (the same for ever), "stale N" (the first N judges give up),
-"aside REASON" (sets the device aside). A canary does what the next line of RUNNER_STATE/canaries says, else it passes.
-The pids of those that have a job and of those that wait for one are in RUNNER_STATE/judge.pid and waiting.pid; a line
-of RUNNER_STATE/lives is written when one begins and when one ends in peace. A file RUNNER_STATE/unprepared says how
-preparing fails: "die", "hang", or "early" (an event before there is a job).
+"aside REASON" (sets the device aside). A canary obeys the next line of RUNNER_STATE/canaries and passes without a line.
+The pids of judges with a job and of waiting judges are in RUNNER_STATE/judge.pid and waiting.pid. RUNNER_STATE/lives
+gets a line when a judge begins and when it ends in peace. A file RUNNER_STATE/unprepared chooses how preparing fails:
+"die", "hang", or "early" (an event before a job exists).
 """
 
 from __future__ import annotations

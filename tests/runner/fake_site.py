@@ -17,7 +17,7 @@ TOKEN = "pfr_rex-and-nobody-else"
 
 @dataclass
 class Attempt:
-    """What the site knows of one attempt."""
+    """The site's knowledge of one attempt."""
 
     job: Job
     stale: bool = False
@@ -30,7 +30,7 @@ class Attempt:
 
 
 class FakeSite:
-    """Jobs go in with `offer`; what the runner did is read from `attempts`."""
+    """Fake site: tests add jobs with `offer` and read the runner's calls from `attempts`."""
 
     def __init__(self) -> None:
         self.token = TOKEN
@@ -42,7 +42,7 @@ class FakeSite:
         self.set_aside = ""  # why the last report took the runner out; until the next hello it gets no work
         self.claims = 0
         self.draining = False
-        self.holds: list[str] = []  # answers to `drain`, one a call
+        self.holds: list[str] = []  # answers to `drain`, one per call
         self.attempts: dict[str, Attempt] = {}
         self._queue: list[Job] = []
         self._guard = threading.Lock()
@@ -124,7 +124,7 @@ class FakeSite:
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that dies in the middle of a call is what some tests are about."""
+        """Some tests kill a client in the middle of a call, which is no error here."""
 
 
 class _Handler(BaseHTTPRequestHandler):

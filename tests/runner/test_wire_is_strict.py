@@ -1,4 +1,4 @@
-"""What crosses between runner and site is parsed once: every field typed and bounded, and an error names it."""
+"""Messages between runner and site are parsed once: every field is typed and bounded, and an error names its field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tensor of the data that the reference ignores, and that fits its result, is a place for it: kernels may fill it."""
+"""An ignored input tensor that fits the reference's result is a place for the result: kernels may fill it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Inside = dict[str, ModuleType]
 def inside() -> Iterator[Inside]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(INSIDE)
-        patch.setitem(sys.modules, "protocol", protocol)  # beside them in the image
+        patch.setitem(sys.modules, "protocol", protocol)  # modules that lie beside it in the image
         yield {name: importlib.import_module(name) for name in NAMES}
 
 
 def solved(inside: Inside, reference: Callable[[Any], Any], *data: Any) -> tuple[Any, Any, list[torch.Tensor]]:
-    """Roles, the node of the result, and its tensors, of a run as the oracle does one."""
+    """Return roles, result node and result tensors of a run, made as the oracle makes it."""
     drawn = inside["slots"].take_apart(data)
     found = inside["roles"].find(reference, drawn)
     bases = {index: inside["slots"].clone(base) for index, base in drawn.bases.items()}
@@ -128,7 +128,7 @@ def test_numbers_and_results_that_are_filled_stay_as_they_are(inside: Inside) ->
 
 
 def test_a_place_counts_only_in_cases_where_the_result_fits(inside: Inside) -> None:
-    """It is found in one case, whose sizes may have made two tensors alike that are not alike in the next."""
+    """The place is found in a single case. Two tensors may be alike at its sizes and differ in the next case."""
 
     def reference(data: Any) -> torch.Tensor:
         return torch.as_tensor(data[0] * 2)
@@ -142,7 +142,7 @@ def test_a_place_counts_only_in_cases_where_the_result_fits(inside: Inside) -> N
 
 
 def test_one_number_is_told_its_shape_in_each_case_by_itself(inside: Inside) -> None:
-    """A place is found in one case; in another the same tensors may have one element, or no longer."""
+    """The place is found in a single case. In another case the same tensors may start or cease to have one element."""
 
     def rows(data: Any) -> torch.Tensor:
         return torch.as_tensor(data[0].sum(1).squeeze())

@@ -1,4 +1,4 @@
-"""Public references for GPUs answer on the host at times; then their checks get everybody's answers there."""
+"""Public GPU references sometimes answer on the host; their checks then get every submission's answers on the host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_implementation(data, output):
 
 
 class Far(torch.Tensor):
-    """Plays a tensor on a device."""
+    """Tensor that pretends to lie on a device."""
 
     def cpu(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         return torch.zeros(3)

@@ -1,4 +1,4 @@
-"""The life of a real container: its output, its limits, its death, and what a crashed owner leaves behind."""
+"""The life of a real container: output, limits, death, and leftovers of a crashed owner."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Start = Callable[..., container.Container]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a container that runs one line of Python instead of the harness."""
+    """Start a container that runs one line of Python instead of the harness."""
     client = container.connect()
     made: list[container.Container] = []
 
@@ -128,7 +128,7 @@ def test_frozen_means_that_nothing_runs(start: Start) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     box.freeze()
-    time.sleep(0.1)  # for what is in the pipe
+    time.sleep(0.1)  # time for the bytes in the pipe
     before = box.stdout.total
     time.sleep(0.2)
     assert box.stdout.total == before
@@ -194,13 +194,13 @@ def test_open_process_refuses_a_process_of_no_such_container(start: Start) -> No
     assert descriptor >= 0
     os.close(descriptor)
     assert container.open_process(box.pid, "f" * 64) == -1
-    assert container.open_process(os.getpid(), box._handle.id) == -1  # as where the number was given away again
+    assert container.open_process(os.getpid(), box._handle.id) == -1  # as if the number had been reused
 
 
 def test_it_counts_as_cut_off_once_its_output_comes_through_no_more(start: Start) -> None:
     box = start("import time; time.sleep(600)")
     assert box.attached()
-    box._output._sock.shutdown(socket.SHUT_RDWR)  # as when the Docker Engine ends and the container goes on
+    box._output._sock.shutdown(socket.SHUT_RDWR)  # as if the Docker Engine ended and the container went on
     deadline = time.monotonic() + 5
     while box.attached():
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""Code that names a CUDA device runs on a host without one; each snippet runs in a process of its own."""
+"""Code that names a CUDA device runs on a host without a GPU; each snippet runs in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When `freeze` has returned, nothing of the container uses a processor any more, whatever it was doing."""
+"""After `freeze` returns, no process of the container uses a processor, whatever it was doing before."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def box(request: pytest.FixtureRequest) -> Iterator[container.Container]:
 
 
 def used_ns(box: container.Container) -> int:
-    """Processor time of the whole control group."""
+    """Processor time of the whole control group in nanoseconds."""
     lines = Path(f"/proc/{box._handle.attrs['State']['Pid']}/cgroup").read_text().splitlines()
     for line in lines:
         _, controllers, path = line.split(":", 2)

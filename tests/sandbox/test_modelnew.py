@@ -1,4 +1,4 @@
-"""A ModelNew in its container: it works on the weights that it is sent, or on those that its seed drew."""
+"""A ModelNew in its container works on the weights sent to it, or on the weights drawn from its seed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Model(nn.Module):
 
 
 class Renamed(nn.Module):
-    """The same weights by the same draws, under names of its own, but for the state."""
+    """The same weights from the same draws under different names, except for the state."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ def test_it_reads_the_weights_that_are_sent_at_the_time_of_the_call(modelnew: An
     candidate = modelnew.Candidate(Model)
     sent = _copied(data["state"])
     for pack in data["state"].values():
-        pack.zero_()  # as the arena is while it is laid out
+        pack.zero_()  # the arena is zero during layout
     candidate.lay_out(data)
     for kind, pack in data["state"].items():
         pack.copy_(sent[kind])

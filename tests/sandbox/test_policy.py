@@ -1,4 +1,4 @@
-"""Each option of a container, by itself: what a policy turns into for Docker."""
+"""Each option of a container on its own: the Docker settings that a policy turns into."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_its_output_goes_to_no_log(options: dict[str, Any]) -> None:
 
 
 def test_it_leaves_no_core_and_opens_few_files(options: dict[str, Any]) -> None:
-    """A core limit of one byte: with 0 the kernel still pipes a crash into the host's helper, where it has one."""
+    """The core limit is one byte: with 0 the kernel still pipes a crash into the host's helper, if the host has one."""
     for which in ("soft", "hard"):
         limits = {limit["name"]: limit[which] for limit in options["ulimits"]}
         assert limits == {"nofile": 1024, "core": 1, "fsize": 512 << 20}
@@ -123,7 +123,8 @@ def test_it_gives_no_advice_that_others_would_work_on() -> None:
 
 
 def test_it_takes_no_record_locks_or_leases() -> None:
-    """SETLK, SETLKW, SETOWN, SETSIG, OFD_SETLK, OFD_SETLKW, SETLEASE, NOTIFY: the kernel charges locks to nobody."""
+    """SETLK, SETLKW, SETOWN, SETSIG, OFD_SETLK, OFD_SETLKW, SETLEASE, NOTIFY: the kernel charges locks to no control
+    group."""
     assert not allowed_values("fcntl") & {6, 7, 8, 10, 37, 38, 1024, 1026}
 
 

@@ -1,4 +1,4 @@
-"""Pages and messages: what one side writes the other reads; what a hostile side writes does no harm."""
+"""Pages and messages: both sides read each other's writes, and a hostile side's writes do no harm."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from runner.judge.data.layout import DTYPES, parse_layout
 
 INSIDE = Path(__file__).parents[2] / "sandbox" / "inside"
 NAMES = ("slots", "tree")
-pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning")  # torch says it once a process
+pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning")  # torch warns once per process
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ class Options:
 
 @dataclass
 class Counted:
-    """Its constructor computes: it must not run again."""
+    """Class whose constructor computes: it must not run again."""
 
     value: Any
 
@@ -61,7 +61,7 @@ SIDES = st.lists(st.integers(0, 4), max_size=3)
 
 @st.composite
 def tensors(draw: st.DrawFn) -> torch.Tensor:
-    """Of any format and random bits, dense or not."""
+    """Tensors of any format with random bits, dense or not."""
     dtype = getattr(torch, draw(st.sampled_from(KINDS)))
     shape = draw(SIDES)
     count = math.prod(shape) * dtype.itemsize
@@ -73,7 +73,7 @@ def tensors(draw: st.DrawFn) -> torch.Tensor:
 
 @st.composite
 def looks(draw: st.DrawFn, of: torch.Tensor) -> torch.Tensor:
-    """The same memory, seen otherwise."""
+    """The same memory in different views."""
     how = draw(st.sampled_from(["same", "transposed", "part", "steps", "expanded", "bytes"]))
     if of.dim() == 0 or how == "same":
         return of
@@ -90,7 +90,7 @@ def looks(draw: st.DrawFn, of: torch.Tensor) -> torch.Tensor:
 
 @st.composite
 def several(draw: st.DrawFn) -> Any:
-    """Tensors of one memory."""
+    """Tensors that share one memory."""
     base = draw(tensors())
     found = [draw(looks(base)) for _ in range(draw(st.integers(1, 3)))]
     return found if draw(st.booleans()) else found[-1]
@@ -125,7 +125,8 @@ DATA = st.recursive(
 
 
 def travelled(inside: dict[str, ModuleType], data: Any) -> tuple[Any, list[torch.Tensor]]:
-    """What a tenant has of it, and the memory behind. The judge reads the layout; bytes go through a region."""
+    """Return the tenant's copy of the structure and its memory. The judge reads the layout; bytes go through a
+    region."""
     slots, tree = inside["slots"], inside["tree"]
     drawn = slots.take_apart(data)
     placed = [*drawn.slots, slots.slot_of(torch.zeros(1), "out")]  # a layout has an output
@@ -171,7 +172,7 @@ def bits(tensor: torch.Tensor) -> list[int]:
 
 
 def memory_of(data: Any) -> list[tuple[int, int]]:
-    """Of each tensor, in the order of the walk: the address of its first element, and how many it has."""
+    """Address of the first element and number of elements for each tensor, in the order of the walk."""
     if isinstance(data, torch.Tensor):
         return [(data.data_ptr(), data.numel())]
     if isinstance(data, dict):
@@ -258,7 +259,7 @@ def test_a_class_that_submissions_do_not_have_is_refused(inside: dict[str, Modul
 
 
 class Cache(torch.nn.Module):
-    """What its constructor needs is not in it, and it holds more than tensors."""
+    """Class that lacks its constructor's arguments and holds more than tensors."""
 
     def __init__(self, rows: int) -> None:
         super().__init__()

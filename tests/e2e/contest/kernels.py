@@ -1,8 +1,8 @@
-"""What the entrants of real_contest.py send: sources of known speed for the long polynomial.
+"""Kernels of the entrants of real_contest.py: sources of known speed for the long polynomial.
 
 A degree costs torch one pass over memory as a fused multiply and add and more as two calls; double precision costs
-twice as much, and C of one's own less: how much less is another matter on each machine (a pass took 0.4 to 0.8 of
-torch's), so those who are to be ahead and not too good do a small part of their work in it.
+twice as much, and the entrant's own C less. The saving differs by machine (a pass took 0.4 to 0.8 of torch's), so
+entrants that should lead by a plausible margin do a small part of their work in C.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLASSES = ("one call a degree", "one or two", "two calls", "one in double precis
 
 
 def plain(speed: int, number: int) -> str:
-    """Of this class, fastest first. `number`: its names, its comments and the way it is written."""
+    """Kernel of this class, fastest first. `number`: selects its names, comments and style."""
     x, c, out = NAMES[number % len(NAMES)]
     k, f = ("k", "factor") if number % 2 else ("step", "add")
     sums, at = (out, x) if speed < 3 else ("sums", "wide")
@@ -51,7 +51,7 @@ def plain(speed: int, number: int) -> str:
 
 
 def in_c(source: str, call: str, flags: str = '"-O3", "-march=native"') -> str:
-    """The starter with another source, which begins where torch left off, and another custom_kernel."""
+    """The starter with a different source, which begins where torch left off, and a different custom_kernel."""
     text = re.sub(r'r""".*?"""', lambda _: f'r"""\n{source}"""', FROM_TEMPLATE, flags=re.DOTALL)
     text = text.replace('"-O2"', flags)
     return "import torch\n" + text[: text.index("def custom_kernel")] + call
@@ -82,7 +82,7 @@ def custom_kernel(data):
 """,
 )
 
-# The same with other names, other comments and brackets that do nothing.
+# The same with different names, different comments and redundant brackets.
 COPY = (
     LEAD.replace("before", "old")
     .replace("next", "add")

@@ -1,4 +1,5 @@
-"""The admission test takes one output after the other away: what only the others make wrong need not be computed."""
+"""The admission test removes each output in turn: an output that only the remaining outputs make wrong need not be
+computed."""
 
 from __future__ import annotations
 
@@ -100,7 +101,7 @@ def torch() -> None:
 
 
 def line(reference: str, folder: Path, name: str = outputs.NAME, **changes: object) -> Line | None:
-    """What is said about its outputs alone, or the line of that name; the rest of the test passes."""
+    """The line about outputs alone, or the line of that name; the rest of the test passes."""
     changes = {"tolerance": None} | changes if "def check" in reference else changes
     found = examined(problem(reference, **changes), folder)
     lines = {one.name: one for one in found.lines}

@@ -115,7 +115,7 @@ def test_data_that_no_seed_changes_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["drawn / 2", "{str(drawn): x}"])
 def test_plain_values_that_change_with_the_seed_are_refused(tmp_path: Path, value: str) -> None:
-    """They are there before the clock starts."""
+    """The values exist before the clock starts."""
     pytest.importorskip("torch")
     found = examined(problem(PLAIN % value), tmp_path)
     (line,) = [line for line in found.lines if line.good is False]
@@ -126,7 +126,7 @@ def test_plain_values_that_change_with_the_seed_are_refused(tmp_path: Path, valu
 
 
 def test_plain_values_that_stay_are_accepted(tmp_path: Path) -> None:
-    """Beside them a number in a tensor may change, and how many tensors there are."""
+    """A number in a tensor may still change, and the number of tensors as well."""
     pytest.importorskip("torch")
     found = examined(problem(PLAIN % "float('nan'), None, torch.tensor(drawn), [x] * (1 + drawn % 9)"), tmp_path)
     assert found.passed, found
@@ -164,7 +164,7 @@ def test_a_case_of_zeros_may_be_timed_beside_others(tmp_path: Path) -> None:
 
 
 def test_what_only_public_cases_refuse_is_accepted(tmp_path: Path) -> None:
-    """A submission would answer those honestly, and nothing else."""
+    """A submission would answer these honestly, and no further cases."""
     pytest.importorskip("torch")
     asked = problem(
         ONLY_LIVE,

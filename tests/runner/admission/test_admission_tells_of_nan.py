@@ -1,4 +1,4 @@
-"""NaN in a reference's answer may be meant; its author is told."""
+"""NaN in a reference's answer may be intended; its author gets a notice."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_all_of_an_output_is_counted() -> None:
 
 @pytest.mark.parametrize("check", ["", CLOSE])
 def test_the_author_is_told_of_the_first_case(tmp_path: Path, check: str) -> None:
-    """Also where the problem's own check takes no NaN for right, and so refuses the reference."""
+    """This holds even if the problem's own check rejects NaN, and therefore the reference."""
     pytest.importorskip("torch")
     (told,) = [line for line in examined(problem(LOGARITHM + check), tmp_path).lines if line.name == "admission/nan"]
     assert (told.good, told.got) == (None, "NaN in 13 of 13 cases")

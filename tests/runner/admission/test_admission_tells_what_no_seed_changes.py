@@ -1,4 +1,4 @@
-"""What follows from data that are always the same need be computed once: the admission test tells of them."""
+"""Results of constant data need be computed only once: the admission test reports constant data."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def told(oracle: Oracle, case: dict[str, Any], **changes: Any) -> list[str]:
     ],
 )
 def test_a_part_of_the_data_that_no_seed_changes_is_told(oracle: Oracle, kind: str, got: list[str]) -> None:
-    """Whole numbers first, since near-duplicates leave them; not what the result is written to."""
+    """Whole numbers come first, since near-duplicates keep them; the result's place is not listed."""
     assert told(oracle, {"kind": kind, "seed": 1}) == got
 
 

@@ -1,4 +1,4 @@
-"""The admission test sends each starter in test mode and reports what came of it; in real containers."""
+"""The admission test sends each starter in test mode and reports the outcome; in real containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`runner bench`: what is judged on which hardware, how times become rates, and what is stored for which epoch."""
+"""`runner bench`: judged cases by hardware, conversion of times into rates, and stored values by epoch."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from runner.host import accelerators, epochs
 from runner.wire import Report
 
 WHEN = "2026-11-20T12:00:00+00:00"
-WAY_NS = 200_000  # what the way of a call costs
+WAY_NS = 200_000  # cost of the way of a call
 
 
 class FakeJudge:
-    """Each case takes as long as its work at these rates, and the way of a call; one block of four is disturbed."""
+    """Each case takes as long as its work at these rates, plus the way of a call; one block of four is disturbed."""
 
     def __init__(self, fails: tuple[str, ...] = (), rate: float = 1e11, *, busy: bool = False) -> None:
         self.judged: list[str] = []
@@ -219,7 +219,7 @@ def test_where_the_kernel_tells_no_cache_memory_bounds_nothing(tmp_path: Path) -
 @pytest.mark.docker
 @pytest.mark.slow
 def test_in_real_containers_memory_and_a_launch_can_be_timed(settings: JudgeSettings) -> None:
-    """Small sizes, to be short: `runner bench` itself takes minutes."""
+    """Sizes are small to be short: `runner bench` itself takes minutes."""
     image = os.environ.get("SANDBOX_IMAGE", settings.sandbox_image)
     judge = bench.judge_of(settings.model_copy(update={"sandbox_image": image}))
     cases = {"copy": {"words": 1 << 20, "rounds": 4}, "empty": {}}

@@ -1,5 +1,5 @@
-"""`runner` and `photofinish` where their output cannot be written, and on Ctrl-C at any moment: no traceback, and a
-code that can be relied on."""
+"""`runner` and `photofinish` without a writable output, and on Ctrl-C at any moment: no traceback, and a reliable exit
+code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ run()
 
 
 def done(*arguments: str, **options: Any) -> tuple[int, str]:
-    """Exit code, and what stderr got."""
+    """Exit code and stderr."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     ended = subprocess.run([sys.executable, *arguments], text=True, timeout=60, **options)
     assert "Traceback" not in (ended.stdout or "") + (ended.stderr or "")

@@ -1,4 +1,4 @@
-"""What cannot be done ends with exit code 2 and one sentence that says why: no traceback, no verdict."""
+"""An impossible request ends with exit code 2 and one sentence with the reason: no traceback, no verdict."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_step_to_leave_out_that_is_none(arguments: tuple[str, ...], monkeypatc
 
 
 def test_nothing_else_is_said() -> None:
-    """In a process of its own, where the log goes to stderr, too."""
+    """The command runs in its own process, where the log goes to stderr, too."""
     command = [sys.executable, "-m", "runner.commands.start", *ONCE]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""What the `runner` command says beside verdicts: what is odd in a problem, its own help, and how an error ends."""
+"""Output of the `runner` command beside verdicts: oddities of a problem, its own help, and the end of an error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _nothing_is_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def misspelt(tmp_path: Path) -> str:
-    """The library's, but for its tolerance."""
+    """The library's problem with a misspelt tolerance."""
     folder = tmp_path / "vectoradd"
     shutil.copytree(SHIPPED, folder, symlinks=True)
     with (folder / "task.yml").open("a") as task:

@@ -1,4 +1,4 @@
-"""What `runner once` prints at home: figures with how far they can be trusted, and what a site would make of them."""
+"""Output of `runner once` at home: figures with their precision, and a site's likely decision about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report is decided again from what it stores: the same comes out, and whatever was changed in it is seen."""
+"""A report is decided again from its stored evidence: the verdict is the same, and every change is detected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BLANK = Report(attempt_id="1", token=0, outcome="infra_error")
 
 
 def told(evidence: dict[str, Any]) -> dict[str, Any]:
-    """The report that the judge makes of this evidence."""
+    """The judge's report of this evidence."""
     found: dict[str, Any] = json.loads(json.dumps(execute.report_of(BLANK, evidence, {}).to_json()))
     return found
 
@@ -61,7 +61,7 @@ def test_the_same_comes_out(name: str) -> None:
 
 
 def test_a_race_that_voids_is_worth_replaying() -> None:
-    """That the cases above are what they are called."""
+    """The race above must really void, as its name claims."""
     voids = [quad["void"] for quad in simulated(RACES["a hot block"]())["timing"][0]["quads"]]
     assert "hw_thermal" in voids
     assert simulated(RACES["a device that breaks"]())["set_aside"] == "xid_79"
@@ -142,7 +142,7 @@ def test_a_forged_time_is_seen_in_the_ratio() -> None:
 
 
 def test_a_finding_that_was_taken_away_is_seen() -> None:
-    """Four times as fast as a tuned baseline: held, and so it must stay."""
+    """Four times as fast as a tuned baseline: the result is held, and must stay held."""
     evidence = simulated(race(0.25)) | {"tuned": True}
     found = rules.findings(evidence)
     assert found

@@ -172,7 +172,8 @@ def test_a_test_that_could_not_be_done_is_one_bad_line() -> None:
 
 
 def variant(name: str, problem: Problem = PROBLEM) -> Any:
-    """The entry of one, as a tenant would load it. Without the problem's other files: vectoradd's need none."""
+    """The entry of one variant, as a tenant would load it. It lacks the problem's remaining files: vectoradd's variants
+    need none."""
     source = examine.source(problem, (name,))
     module: dict[str, Any] = {"__name__": "submission"}
     try:

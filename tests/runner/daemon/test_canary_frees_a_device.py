@@ -1,4 +1,4 @@
-"""A device that was set aside judges again when two canaries in a row passed, and not before."""
+"""A device that was set aside judges again only after two canaries in a row passed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def canary_report(
 
 
 class Judge:
-    """Answers what the test wants, one canary after the other; remembers the jobs."""
+    """Fake judge that answers canaries from the test's list, in order, and remembers the jobs."""
 
     def __init__(self, *answers: Callable[[Job], Report | None]) -> None:
         self._answers: Iterator[Callable[[Job], Report | None]] = iter(answers)

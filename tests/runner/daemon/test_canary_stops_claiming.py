@@ -1,4 +1,4 @@
-"""After a report that sets the device aside nothing is claimed until two canaries in a row have passed."""
+"""After a report that sets the device aside, the runner claims no job until two canaries in a row have passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The daemon as an operator sees it: signals, exit codes, one device one runner, no secret in the log."""
+"""The daemon as an operator sees it: signals, exit codes, one runner per device, no secret in the log."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_sigterm_while_the_site_is_away_still_ends_the_daemon(site: FakeSite, la
 
 
 def test_sigterm_to_the_judge_as_well_hands_the_attempt_back(site: FakeSite, launch: Launch, state: Path) -> None:
-    """As a service manager does that signals every process of a unit."""
+    """A service manager that signals every process of a unit sends both signals."""
     attempt = site.offer("a1", "hang")
     process = launch(RUNNER_DRAIN_S="600")
     site.await_that(lambda: attempt.events)

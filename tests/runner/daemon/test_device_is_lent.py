@@ -1,4 +1,4 @@
-"""A command that judges beside a running daemon: an idle one lends its device, a busy one is waited for."""
+"""A command that judges beside a running daemon: an idle daemon lends its device, a busy daemon is waited for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def locks(tmp_path: Path) -> Path:
 
 
 def is_waiting(site: FakeSite, state: Path) -> None:
-    """The daemon has a judge that waits, and the site has no work."""
+    """The daemon has a waiting judge, and the site has no work."""
     site.await_that(lambda: site.claims and (state / "waiting.pid").exists(), within_s=30)
 
 

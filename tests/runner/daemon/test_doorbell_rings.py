@@ -19,7 +19,7 @@ from tests.runner.fake_site import FakeSite
 
 @pytest.fixture
 def broker() -> Iterator[RedisBroker]:
-    """The site's end, which knows no actor of the runner's."""
+    """The site's broker, which knows no actor of the runner."""
     client = redis.Redis.from_url(os.environ["BROKER_URL"])
     broker = RedisBroker(client=client, middleware=[])
     broker.declare_queue("gpu.cpu")

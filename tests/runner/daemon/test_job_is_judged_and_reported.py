@@ -1,4 +1,4 @@
-"""What a claimed job becomes: events in order, one report, and the next job."""
+"""Life of a claimed job: events in order, one report, and the next job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A judge waits, prepared, before there is a job; a runner that cannot prepare one takes no work; nothing overlaps."""
+"""A judge waits, prepared, before a job exists; a runner that cannot prepare a judge takes no work; no judges
+overlap."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def judging(daemon: Daemon) -> Iterator[None]:
 
 
 def waiting(state: Path) -> int:
-    """The pid of the judge that waits for a job, 0 where there is none."""
+    """Pid of the judge that waits for a job, 0 if there is none."""
     path = state / "waiting.pid"
     pid = int(path.read_text() or 0) if path.exists() else 0
     return pid if pid and is_alive(pid) else 0
@@ -189,7 +190,7 @@ def test_judge_outlives_the_thread_that_prepared_it(site: FakeSite, start: Start
 def test_hello_comes_from_a_prepared_judge_and_none_is_said_where_none_can_be(
     site: FakeSite, start: Start, state: Path
 ) -> None:
-    """A device that cannot be read lets no judge be prepared: the site hears of no epoch, and nothing is claimed."""
+    """Without a readable device no judge can be prepared: the site learns no epoch, and the runner claims no job."""
     daemon = start()
     (state / "unprepared").write_text("die")
     site.offer("a1", "pass")
@@ -211,7 +212,7 @@ def test_judge_of_another_epoch_is_announced_before_it_takes_a_job(site: FakeSit
         site.await_that(lambda: waiting(state) not in (0, first))
         judge = waiting(state)
         assert judge, "a pid of 0 would be this process's group"
-        os.kill(judge, signal.SIGTERM)  # as a judge gives up whose device changed
+        os.kill(judge, signal.SIGTERM)  # a judge ends this way when its device changed
         site.await_that(lambda: len(site.hellos) == 2)
     old, new = (hello["epoch"] for hello in site.hellos)
     assert old != new

@@ -1,4 +1,4 @@
-"""Whatever a judge process does, the submission is not blamed, nothing of it lives on, and the next one is judged."""
+"""However a judge process fails, the submission is not blamed, no process survives, and the next job is judged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_confirmation_has_the_time_of_all_its_runs(site: FakeSite, start: Call
 def test_judge_is_ended_before_the_deadline_of_the_site_and_says_so(
     site: FakeSite, start: Callable[..., Daemon]
 ) -> None:
-    """A report in time, not a lost lease; and no reason for this host to slow down."""
+    """The report arrives in time, so no lease is lost; the host has no reason to slow down."""
     late, in_time = (
         site.offer("a1", "hang", deadline_s=worker.HAND_IN_S + 1.5),
         site.offer("a2", "pass", deadline_s=600),

@@ -1,4 +1,4 @@
-"""A lease is renewed while the judge works; when the site says that it is over, the judge ends, with no report."""
+"""A lease is renewed while the judge works; when the site declares it over, the judge ends without a report."""
 
 from __future__ import annotations
 

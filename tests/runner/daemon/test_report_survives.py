@@ -1,4 +1,4 @@
-"""A finished report is not lost: not when the site is away, not when the runner dies, not by a damaged file."""
+"""A finished report survives an absent site, the runner's death and a damaged file."""
 
 from __future__ import annotations
 

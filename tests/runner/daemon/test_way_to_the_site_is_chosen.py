@@ -1,4 +1,4 @@
-"""The way to the site: a private authority's certificate and a proxy count where they are named, and nothing else."""
+"""Connection to the site: a private authority's certificate and a proxy count only where settings name them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.runner.fake_site import TOKEN, FakeSite
 
 
 class _Empty(BaseHTTPRequestHandler):
-    """A site without work, and a proxy that answers for any site."""
+    """HTTP server that is a site without work, and a proxy that answers for any site."""
 
     def do_POST(self) -> None:
         self.server.asked.append(self.path)  # type: ignore[attr-defined]

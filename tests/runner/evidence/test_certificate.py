@@ -1,4 +1,4 @@
-"""The clock that counts on a GPU: events, raised to what the judge's wall clock vouches for."""
+"""The clock that counts on a GPU: events, raised to the time that the judge's wall clock vouches for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GAP_NS = 300_000.0  # between the two clocks, on a device
 def timing(
     event_b: float, *, event_a: float = 50_000.0, told_b: float | None = None, noise: float = 300.0
 ) -> dict[str, Any]:
-    """Ten quads; the candidate truly takes `event_b` and tells `told_b`. The gap between the clocks is noisy."""
+    """Ten quads; the candidate truly takes `event_b` and reports `told_b`. The gap between the clocks is noisy."""
     chance = random.Random(3)
 
     def block(side: str, true: float, told: float) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_data_that_stay_in_one_place_are_known_less_well() -> None:
 
 
 def test_one_that_spares_what_lies_around_its_kernel_gains_no_more_than_it_says() -> None:
-    """A graph of its own behind the gate, as in g16: less of a gap, and as much less told."""
+    """The candidate has its own graph behind the gate, as in g16: its gap is smaller, and its event time by as much."""
     case = timing(event_b=40_000.0 - SPARED_NS, told_b=40_000.0 - SPARED_NS - 4_000) | {"queued": True, "places": 16}
     found = certify(case, clock=EVENT, certified=True)
     assert not found.mismatch
@@ -98,8 +98,8 @@ def test_one_that_spares_what_lies_around_its_kernel_gains_no_more_than_it_says(
 
 
 def by_the_host(*, forged_ns: float = 0.0, idle_ns: float = GAP_NS) -> dict[str, Any]:
-    """A baseline that ends on the host, in whose events the device's turn back to the judge lies; the candidate hands
-    out its kernel, truly takes 40 µs and returns."""
+    """A baseline that ends on the host, so that its events include the device's turn back to the judge; the candidate
+    hands out its kernel, truly takes 40 µs and returns."""
     case = timing(event_b=40_000.0, told_b=40_000.0 - forged_ns, event_a=800_000.0)
     for block in (block for quad in case["quads"] for block in quad["blocks"] if block["side"] == "baseline"):
         for call in block["calls"]:
@@ -123,18 +123,18 @@ def test_a_baseline_that_ends_on_the_host_makes_no_honest_kernel_a_forgery() -> 
 def test_what_is_forged_beyond_that_turn_is_raised() -> None:
     found = certify(by_the_host(forged_ns=39_000.0), clock=EVENT, certified=True)
     assert min(time for quad in found.quads for time in quad[1:3]) > 30_000
-    late = certify(by_the_host(idle_ns=9e6), clock=EVENT, certified=True)  # somebody's work was in their way
+    late = certify(by_the_host(idle_ns=9e6), clock=EVENT, certified=True)  # a neighbour's work was in their way
     assert late.spread_ns <= TURN_NS[1] + LEAST_SPREAD_NS + SPARED_BY_HOST_NS + 1
     busy = by_the_host(idle_ns=GAP_NS + 60_000) | {"probe_limit_ns": 600_000.0}
     for call in busy["idle"]:
-        call[4] = 2_400_000  # a turn of the device: somebody's kernel was still there, and no idle call says anything
+        call[4] = 2_400_000  # a turn of the device: a neighbour's kernel was still there, and no idle call shows it
     assert certify(busy, clock=EVENT, certified=True).mismatch
     queued = by_the_host() | {"queued": True, "places": 16}
     assert certify(queued, clock=EVENT, certified=True).mismatch, "with every host thread frozen all end alike"
 
 
 def apart(*, told_ns: float, queued: bool = True) -> dict[str, Any]:
-    """The candidate truly takes 40 µs. Its context makes events longer by `told_ns`, as calls of our own showed."""
+    """The candidate truly takes 40 µs. Its context makes events longer by `told_ns`, as our own calls showed."""
     return timing(event_b=40_000.0 + told_ns) | {"queued": queued, "contexts": {"candidate": told_ns}}
 
 
@@ -146,7 +146,7 @@ def test_what_a_context_costs_by_itself_is_taken_off(told_ns: float) -> None:
 
 
 def test_a_candidate_that_finds_a_better_place_than_its_context_had_stays_within_the_spread() -> None:
-    """Our calls told 0.4 µs more there; the submission's do not, and hide what is left besides."""
+    """Our calls took 0.4 µs more there; the submission's do not, and hide the rest besides."""
     case = timing(event_b=40_000.0, told_b=39_000.0) | {"queued": True, "places": 16, "contexts": {"candidate": 400.0}}
     found = certify(case, clock=EVENT, certified=True)
     assert {time for quad in found.quads for time in quad[1:3]} == {38_600.0}
@@ -160,7 +160,7 @@ def test_contexts_say_nothing_of_calls_that_could_not_be_queued() -> None:
 
 
 def gaps_apart(gap_ns: float, *, told_b: float = 40_000.0, **more: Any) -> dict[str, Any]:
-    """The candidate truly takes 40 µs; its container makes the gap longer by `gap_ns`, as calls of our own showed."""
+    """The candidate truly takes 40 µs; its container makes the gap longer by `gap_ns`, as our own calls showed."""
     case = timing(event_b=40_000.0 + gap_ns, told_b=told_b)
     known = {"queued": True, "places": MANY_PLACES, "gaps": {"candidate": gap_ns}}
     return case | known | {"input_bytes": SMALL_BYTES, "output_bytes": 0} | more
@@ -212,7 +212,7 @@ def test_where_gaps_depend_on_the_kernel_nothing_is_taken_off(more: dict[str, An
 @pytest.mark.parametrize("gap_ns", [-2_400.0, 0.0, 2_400.0])
 @pytest.mark.parametrize(("hidden_ns", "mismatch"), [(4_700.0, False), (5_800.0, True)])
 def test_nobody_is_called_a_forger_by_what_own_calls_told(hidden_ns: float, mismatch: bool, gap_ns: float) -> None:
-    """But by what the job's own blocks show beyond what honest code strays by where nothing is known of gaps."""
+    """The job's own blocks decide, by their excess over the stray of honest code with unknown gaps."""
     case = gaps_apart(gap_ns, told_b=40_000.0 - hidden_ns + min(0.0, gap_ns))
     assert certify(case, clock=EVENT, certified=True).mismatch == mismatch
     found = certify(gaps_apart(gap_ns, told_b=40_000.0 - hidden_ns), clock=EVENT, certified=True)
@@ -222,7 +222,7 @@ def test_nobody_is_called_a_forger_by_what_own_calls_told(hidden_ns: float, mism
 def copied(
     a_ns: float, b_ns: float, *, told_ns: float = 4_000_000.0, after: dict[str, list[list[float]]] | None = None
 ) -> dict[str, Any]:
-    """The judge's own copying lies in every call: so long at the baseline, so long at the candidate."""
+    """The judge's own copying lies in every call, with these times for the baseline and the candidate."""
     case = timing(event_b=4_000_000.0, event_a=4_000_000.0, told_b=told_ns) | {"queued": True}
     for block in (block for quad in case["quads"] for block in quad["blocks"]):
         copies_ns = a_ns if block["side"] == "baseline" else b_ns
@@ -234,7 +234,7 @@ def copied(
 
 @pytest.mark.parametrize(("a_ns", "b_ns"), [(1_592_000.0, 1_599_700.0), (7_290_000.0, 7_220_000.0)])
 def test_copies_that_take_longer_at_one_side_are_nobodys_hidden_time(a_ns: float, b_ns: float) -> None:
-    """As seen on an H200: 2.7 GB are brought to one container 8 µs faster than to another, 12 GB 70 µs faster."""
+    """An H200 showed this: 2.7 GB reach one container 8 µs faster than a second container, 12 GB 70 µs faster."""
     found = certify(copied(a_ns, b_ns), clock=EVENT, certified=True)
     assert not found.mismatch
     assert {time for quad in found.quads for time in quad} == {4_000_000.0}
@@ -243,12 +243,12 @@ def test_copies_that_take_longer_at_one_side_are_nobodys_hidden_time(a_ns: float
 
 
 def test_work_that_is_done_while_inputs_come_is_hidden_time_all_the_same() -> None:
-    """The copies are timed when the candidate is dead: what made its calls' copies longer is not in them."""
+    """The copies are timed when the candidate is dead: they lack the cause of the longer copies in its calls."""
     after = copied(1_592_000.0, 1_592_000.0)["copies"]
     case = copied(1_592_000.0, 1_642_000.0, told_ns=3_950_000.0, after=after)
     for block in (block for quad in case["quads"] for block in quad["blocks"] if block["side"] == "candidate"):
         for sample in block["calls"]:
-            sample[0] -= 50_000  # which the kernel then did not take
+            sample[0] -= 50_000  # the kernel then saved this time
     assert certify(case, clock=EVENT, certified=True).mismatch
 
 
@@ -279,7 +279,7 @@ def test_copies_that_were_disturbed_are_known_less_well_and_refuse_nobody() -> N
 
 
 def test_what_a_device_does_elsewhere_while_inputs_come_could_be_spared() -> None:
-    """Bringing 6 GB takes longer than a time slice: it goes and looks whether the tenant's work is ready."""
+    """Bringing 6 GB takes longer than a time slice: the device looks whether the tenant's work is ready."""
     alone = copied(3_580_000.0, 3_580_000.0)
     within = copied(3_957_000.0, 3_957_000.0, after=alone["copies"])
     spread_ns = certify(alone, clock=EVENT, certified=True).spread_ns
@@ -304,7 +304,7 @@ def test_the_baselines_events_are_ours_and_never_raised() -> None:
 
 
 def test_a_noisy_gap_biases_no_honest_event() -> None:
-    """As seen on an H200: gaps of single blocks stray by 200 µs, events of 4 µs by hundredths."""
+    """An H200 showed this: gaps of single blocks stray by 200 µs, events of 4 µs by hundredths."""
     found = judged(event_b=4_000.0, event_a=4_000.0, noise=300_000.0)
     assert not found.mismatch
     assert {quad[1] for quad in found.quads} == {4_000.0}
@@ -355,7 +355,7 @@ def test_a_clock_that_misbehaves_is_seen(sample: list[float]) -> None:
 
 @pytest.mark.parametrize("left_honest", [0, 1, 4])
 def test_forging_one_block_of_most_quads_is_found(left_honest: int) -> None:
-    """Fewer than half of all blocks, and so in no median over them; but each moves its quad's ratio."""
+    """Fewer than half of all blocks are forged, so no median over them shows it; but each moves its quad's ratio."""
     case = timing(event_b=40_000.0)
     for quad in case["quads"][left_honest:]:
         for call in quad["blocks"][2]["calls"]:

@@ -1,4 +1,4 @@
-"""What one container's context costs beyond the baseline's, from calls of the harness's own kernel."""
+"""Cost of a container's context beyond the baseline's, from calls of the harness's own kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHANCE = random.Random(5)
 
 
 def samples(count: int, *, told: float, gap: float = 450_000) -> list[list[float]]:
-    """With a stray in every tenth, as the first call after a thaw is."""
+    """Samples with a stray in every tenth, like the first call after a thaw."""
     found = []
     for number in range(count):
         event = told + CHANCE.gauss(0, 40) + (900 if number % 10 == 0 else 0)
@@ -35,7 +35,7 @@ def test_it_is_the_difference_to_the_baseline() -> None:
 
 
 def test_so_is_what_lies_between_the_clocks() -> None:
-    """Whatever the kernel itself takes in either container."""
+    """The time of the kernel itself in either container does not matter."""
     found = {
         "baseline": samples(64, told=3_600),
         "candidate": samples(64, told=3_780, gap=452_000),
@@ -73,7 +73,7 @@ def test_a_difference_beyond_what_contexts_have_says_nothing() -> None:
 
 
 def test_gaps_that_scatter_too_much_say_nothing() -> None:
-    """As many calls as a job has; the error is of 64, of which half count."""
+    """The number of calls is that of a job; the error is that of 64, half of which count."""
     chance = random.Random(8)
 
     def scattered(by_ns: float) -> list[list[float]]:

@@ -1,4 +1,4 @@
-"""What the judge's clock saw beyond the events, with gaps as an H200 has them: a sharp lower edge, a long tail."""
+"""The judge's clock beyond the events, with gaps like an H200's: a sharp lower edge, a long tail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUADS, CALLS = 20, 25
 def quads(
     chance: random.Random, *, told: float = 1.0, forged_calls: float = 1.0, blocks: tuple[int, ...] = (0, 1)
 ) -> list[gap.Quad]:
-    """The candidate's blocks named by `blocks` tell the share `told` of their time in that share of their calls."""
+    """The candidate's blocks named by `blocks` report the share `told` of their time in that share of their calls."""
 
     def block(forged: float) -> list[gap.Call]:
         drift = chance.gauss(0, 10_000)  # of a whole block
@@ -75,7 +75,8 @@ def test_one_quad_says_nothing_about_its_own_error() -> None:
 
 
 def test_told_times_are_not_believed_where_the_tenant_makes_the_wall_clock_blind() -> None:
-    """It hands out its work late in two calls of five, where a host's time lies in the gap, and forges only there."""
+    """The tenant hands out its work late in two calls of five, where host time lies in the gap, and forges only
+    there."""
     chance = random.Random(4)
 
     def call(forges: bool) -> gap.Call:
@@ -93,7 +94,7 @@ def test_told_times_are_not_believed_where_the_tenant_makes_the_wall_clock_blind
 
 @pytest.mark.parametrize("told", [float(1 << 63), float(1 << 62), float(1 << 53)])
 def test_times_told_beyond_what_floats_tell_apart_end_the_search(told: float) -> None:
-    """A tenant may tell what it likes."""
+    """A tenant may report any number."""
     chance = random.Random(6)
     ours = [(DEVICE_NS + EDGE_NS + chance.gauss(0, 700), DEVICE_NS) for _ in range(CALLS)]
     theirs = [(DEVICE_NS + EDGE_NS, told - told * number / 1e15) for number in range(CALLS)]

@@ -1,4 +1,4 @@
-"""How fast a case can be at most: which resource binds, what counts as certain, and that no honest way is forgotten."""
+"""Least possible time of a case: the binding resource, the certain part, and no honest way forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two groups are found where there are two, and hardly ever where there is one, whatever its shape."""
+"""Two groups are found where they exist, and hardly ever in a single group, whatever its shape."""
 
 from __future__ import annotations
 

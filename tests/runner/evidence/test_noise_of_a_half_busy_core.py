@@ -1,8 +1,8 @@
-"""One core is busy half the time: honest kernels rank, with their interval, and nobody by luck.
+"""One core is busy half the time: honest kernels rank, with their interval, and no kernel ranks by luck.
 
-A simulation of what `python -m benchmarks.noise` does for real: another program runs for 50 ms and rests for 50 ms;
-while it runs, it and the kernel share the core in slices. Driven by the real schedule, rulings, certificate and
-verdict.
+This simulates the real measurement of `python -m benchmarks.noise`: a second program runs for 50 ms and rests for 50
+ms; while it runs, it and the kernel share the core in slices. The real schedule, rulings, certificate and verdict drive
+it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tests.runner.judge.simulated import FakeSide, Race
 PERIOD_S, BUSY_S, SLICE_S = 0.100, 0.050, 0.003
 TICK_S = 0.0001
 JUDGE_S = 0.004  # between two calls: copying, digests
-INPUTS_S = 0.2  # before a block, up to so much: no two runs see the same phase
+INPUTS_S = 0.2  # at most, before a block: no two runs see the same phase
 BEFORE: Profile = replace(CPU, unsteady=0.30, believed=0.0, noisy=0.0, noisy_quads=0, noisy_budget_s=0.0, load_voids=0)
 RUNS = 40
 
 
 class HalfBusy(Race):
-    """We wait while the slice is the other program's, and telemetry knows how long."""
+    """A core on which we wait during the second program's slice, and telemetry knows how long."""
 
     waited_s = 0.0
     window_waited_s = 0.0
@@ -45,7 +45,7 @@ class HalfBusy(Race):
         return [wall, 0, 0, work_s * 1e9, 0.0, 0, 0]
 
     def idle(self, side: FakeSide) -> list[list[float]]:
-        """As trial.py does it."""
+        """Idle calls as trial.py makes them."""
         samples: list[list[float]] = []
         for _ in range(MOST_IDLE if self.rules > 1 else 1):
             self.begin()
@@ -64,7 +64,7 @@ class HalfBusy(Race):
         return Window(self._reading(self.began_s, self.window_waited_s), self._reading(self.clock_s, self.waited_s))
 
     def _reading(self, at_s: float, waited_s: float) -> Reading:
-        """The other program took what we waited for; what it took beside us harmed nobody."""
+        """Reading of the second program's time: only the part that we waited for harms us."""
         waited = round(waited_s * 1e9)
         return Reading(at_ns=round(at_s * 1e9), cores=2, foreign_ns=(0, waited), waited_ns=waited, steal_ns=0)
 
@@ -77,7 +77,7 @@ def judged(profile: Profile, rules: int, seed: int, ratio: float = 0.8) -> tuple
 
 
 def test_twenty_of_twenty_honest_runs_rank_beside_a_half_busy_core() -> None:
-    """With the tries that a site makes. A run that fails in one of twenty tries fails all four in one of 160,000."""
+    """The site's tries count. A run that fails in one of twenty tries fails all four in one of 160,000."""
     refused = sum(outcome != "passed" for outcome, _ in (judged(CPU, 2, seed) for seed in range(RUNS)))
     before = sum(judged(BEFORE, 1, seed)[0] != "passed" for seed in range(RUNS))
     print(f"refused: {refused} of {RUNS}, by the rules of before {before}")
@@ -87,8 +87,8 @@ def test_twenty_of_twenty_honest_runs_rank_beside_a_half_busy_core() -> None:
 
 @pytest.mark.parametrize("ratio", [0.8, 1.25])
 def test_hardly_anybody_gains_by_noise_beside_a_half_busy_core(ratio: float) -> None:
-    """Shorter work meets the other program less often, so a ratio's middle is off by more than chance; standing near
-    the upper end of the interval makes up for most of it. Without that every second run would gain over 5 %."""
+    """Shorter work meets the second program less often, so a ratio's middle is off by more than chance; standing near
+    the upper end of the interval makes up for most of the error. Without that every second run would gain over 5 %."""
     gained = {}
     for profile in (CPU, replace(CPU, believed=0.0)):
         told = [judged(profile, 2, seed, ratio)[1] for seed in range(RUNS)]

@@ -1,4 +1,4 @@
-"""Each rule finds what it is for, says so in figures and a sentence, and lets pass what lies just within."""
+"""Each rule finds its target, gives figures and a sentence, and accepts values just within its limit."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ PRODUCT = {"flops": {"fp32": "2 * n ** 3"}}
 
 
 def product(candidate_us: float, legal: tuple[str, ...], checks: list[dict[str, Any]]) -> dict[str, Any]:
-    """A product of 4096³ that says fp32: 2,054 µs for an H200's fp32 units, 257 for tf32, 128 for bf16, 64 for fp8."""
+    """A product of 4096³ that declares fp32: 2,054 µs for an H200's fp32 units, 257 for tf32, 128 for bf16, 64 for
+    fp8."""
     limits = bounded(PRODUCT, {"n": 4096}, ceilings(), Precision(legal, 1e-4))
     return evidence(case(candidate_us * 1e3, candidate_us * 1e3), limits=limits, checks=checks)
 
@@ -145,7 +146,7 @@ def test_without_bounds_or_blocks_nothing_is_impossible() -> None:
 
 
 def test_a_way_of_a_call_that_was_measured_too_long_makes_no_honest_kernel_impossible() -> None:
-    """On the wall clock: idle calls met a busy machine, so the constant is nearly as long as a call."""
+    """Idle calls on the wall clock met a busy machine, so the constant is nearly as long as a call."""
     known = replace(ceilings(), hardware="cpu", device="a cpu", swept=False, copy_bytes_per_s=1e10).with_hard()
     limits = bounded({"read_bytes": "n"}, {"n": 80_000_000}, replace(known, cache_bytes=0))
     assert limits["cases"][0]["hard"]["ns"] == pytest.approx(2e6)
@@ -171,7 +172,7 @@ def test_repeats_that_are_much_faster_than_their_fresh_twins_are_held() -> None:
 
 
 def test_nearly_the_same_input_that_is_answered_much_faster_is_held_as_well() -> None:
-    """A kernel that keeps its last output and works on what changed."""
+    """The kernel keeps its last output and works only on changed values."""
     found = case(repeats=[repeat(B, 1e6, 2e5, near=True) for _ in range(6)])
     (finding,) = plausible.findings(evidence(found))
     assert finding["rule"] == "cached_results"
@@ -188,7 +189,7 @@ def test_calls_that_count_for_nothing_and_take_far_longer_are_held(near: bool) -
     honest = [
         slow[:3],  # too few
         slow + [repeat(B, 1e6, 1e6, near=near)] * 5,  # the machine was disturbed now and then
-        slow + [repeat(A, 1e6, 20e6, near=near)] * 4,  # so it was for the baseline
+        slow + [repeat(A, 1e6, 20e6, near=near)] * 4,  # the same for the baseline
         [repeat(B, 1e6, 1.9e6, near=near)] * 9,
         [repeat(A, 1e6, 30e6, near=near)] * 9,
     ]
@@ -228,7 +229,7 @@ def test_a_kernel_that_gains_nothing_from_a_warm_cache_though_the_baseline_does_
     honest: list[dict[str, Any]] = [
         case(0.8e6, repeats=hot(A, 0.3) + hot(B, 0.25)),  # gains
         case(0.8e6, repeats=hot(A, 0.03) + hot(B, 0.0)),  # the case shows no difference
-        case(1.2e6, repeats=hot(A, 0.3) + hot(B, 0.0)),  # slower: something else binds it
+        case(1.2e6, repeats=hot(A, 0.3) + hot(B, 0.0)),  # slower: a different resource binds it
         case(0.8e6, repeats=hot(A, 0.3) + hot(B, 0.0), input_bytes=1 << 30),  # larger than the cache
         case(0.8e6, repeats=hot(A, 0.3, 3) + hot(B, 0.0, 3)),  # too few
     ]
@@ -299,7 +300,7 @@ def test_two_groups_that_an_event_clock_may_make_by_its_own_steps_are_none() -> 
 def by_place(
     slow: Callable[[int, int], bool], share: float = 0.3, calls: int = 3, time: float = 0.9e6
 ) -> dict[str, Any]:
-    """16 quads whose candidate takes longer by `share` where `slow(block, place in it)` says so."""
+    """16 quads whose candidate takes longer by `share` where `slow(block, place in it)` is true."""
     found, honest = case(quads=0), noisy({A: 1e6, B: time}, noise=0.01)
     found["quads"] = [quad(honest, calls=calls) for _ in range(16)]
     ours = [one for four in found["quads"] for one in four["blocks"] if one["side"] == B]
@@ -318,7 +319,7 @@ def test_a_first_call_that_is_slow_after_the_thaw_is_no_second_speed() -> None:
 @pytest.mark.parametrize(
     ("slow", "calls"),
     [
-        (lambda block, place: place != 0, 3),  # fast where it was just thawed
+        (lambda block, place: place != 0, 3),  # fast right after a thaw
         (lambda block, place: place == 2, 3),
         (lambda block, place: (3 * block + place) % 2 == 0, 3),  # every other call
         (lambda block, place: (4 * block + place) % 2 == 0, 4),  # the same, in step with the blocks

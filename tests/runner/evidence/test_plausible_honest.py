@@ -18,17 +18,17 @@ Drift = Any
 
 
 def neighbours(at_s: float, chance: random.Random) -> float:
-    """One call in ten meets somebody: up to half as long again."""
+    """One call in ten meets a neighbour: up to half as long again."""
     return 1.0 + (chance.random() < 0.1) * chance.uniform(0, 0.5)
 
 
 def bursts(at_s: float, chance: random.Random) -> float:
-    """In one of three stretches of 0.1 s, at random, everything is a fifth slower."""
+    """In one of three random stretches of 0.1 s, all calls are a fifth slower."""
     return 1.2 if random.Random(round(at_s * 10)).random() < 1 / 3 else 1.0
 
 
 def crowded(at_s: float, chance: random.Random) -> float:
-    """Five programs on every core: a call takes from as long to four times as long, as luck has it."""
+    """Five programs on every core: a call takes from as long to four times as long, at random."""
     return chance.choice([1.0, chance.uniform(1, 2), chance.uniform(1, 4)])
 
 
@@ -37,7 +37,7 @@ def warming(at_s: float, chance: random.Random) -> float:
 
 
 def ceilings(profile: Profile) -> Ceilings:
-    """As measured by kernels that are as good as the baseline's, in a quiet hour."""
+    """Ceilings measured in a quiet hour by kernels as good as the baseline's."""
     if profile is GPU:
         found = unmeasured("H200", "NVIDIA H200")
         assert found is not None

@@ -1,6 +1,6 @@
 """Real runs of the library's own samples, as the judge measured them on a busy two-core machine: none is held.
 
-honest/*.json.gz hold what the rules read of their evidence.
+honest/*.json.gz hold the part of their evidence that the rules read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""First place changes hands only for a gain that independent runs agree on, and the verdict says by how much."""
+"""First place changes hands only for a gain that independent runs agree on; the verdict gives its size."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_gain_of_one_percent_is_found() -> None:
 @pytest.mark.parametrize("noise", list(NOISES))
 @pytest.mark.parametrize("scale", [0.006, 0.01, 0.05])
 def test_noise_buys_no_record_on_any_machine(noise: str, scale: float) -> None:
-    """Twenty tries of a kernel that gains nothing must not be worth their while."""
+    """Twenty tries of a kernel without a gain must not pay."""
     assert accepted_share(0.0, scale, NOISES[noise], trials=4_000) <= 0.05
 
 
@@ -139,7 +139,7 @@ def test_an_incumbent_that_fails_is_looked_at() -> None:
 
 
 def without_incumbent(evidence: dict[str, Any]) -> dict[str, Any]:
-    """As if the incumbent had voided every quad that it was in and the rest had gone without it."""
+    """Evidence as if the incumbent had voided all its quads and the remaining quads had gone without it."""
     timing = evidence["timing"][0]
     quads = [{**quad, "blocks": [b for b in quad["blocks"] if b["side"] != I]} for quad in timing["quads"]]
     return evidence | {"timing": [timing | {"quads": quads}]}
@@ -155,7 +155,7 @@ def test_an_incumbent_that_voids_its_blocks_is_compared_over_the_baseline_and_he
 
 
 def test_an_incumbent_that_forges_its_events_is_looked_at() -> None:
-    """Its true time is four times what it tells; the blocks of the others are as they should be."""
+    """Its true time is four times its claim; the blocks of the remaining sides are honest."""
     made = Race(order=ABIIBA, profile=GPU)
     made.sides = {A: FakeSide(made, A, 4e6), B: FakeSide(made, B, 4e6), I: FakeSide(made, I, 4e6, told=0.25)}
     made.run()

@@ -1,4 +1,4 @@
-"""Evidence is parsed before anything is decided from it: what fits passes, everything else is named."""
+"""Evidence is parsed before any decision: valid evidence passes, each invalid field is named."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CIRCUMSTANCES: dict[str, Any] = {
 
 
 def simulated(made: Race | None = None) -> dict[str, Any]:
-    """What the judge would store of a simulated race, as JSON brings it back."""
+    """The judge's stored evidence of a simulated race, as JSON brings it back."""
     made = made or race(0.5)
     made.run()
     evidence = made.evidence() | CIRCUMSTANCES
@@ -55,7 +55,7 @@ def test_a_confirmation_fits() -> None:
 
 
 def changed(evidence: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """A copy with the value at a path such as "timing.0.calls"; the value Ellipsis takes it away."""
+    """A copy with the value at a path such as "timing.0.calls"; the value Ellipsis removes it."""
     copy: Any = json.loads(json.dumps(evidence))
     *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
     at = copy

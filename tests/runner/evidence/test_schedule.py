@@ -1,4 +1,4 @@
-"""When which block runs: warm-up until windows agree, ABBA, until the interval is narrow or something is spent."""
+"""Order of blocks: warm-up until windows agree, ABBA, until the interval is narrow or a limit is reached."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_schedule_gives_noise_no_more_than_half_of_the_stage() -> None:
 
 
 def test_a_schedule_stops_voiding_for_programs_that_stay() -> None:
-    """A profile of before, which knows no such bound, voids until it gives up, so that its reports replay."""
+    """An older profile without this bound voids until it gives up, so that its reports replay."""
     load = Ruling(throttle.VOID, throttle.FOREIGN_LOAD)
     ends = {}
     for profile in (CPU, replace(CPU, load_voids=0)):
@@ -171,7 +171,7 @@ def test_a_quad_with_no_time_left_in_it_does_not_count() -> None:
 
 
 def test_a_device_whose_clock_has_steps_is_asked_for_no_more_than_it_can_tell() -> None:
-    """Two sides that differ by noise below a step of 32 ns, at 4 µs: the half-width stays over the goal for ever."""
+    """Two sides differ by noise below a step of 32 ns, at 4 µs: the half-width stays over the goal for ever."""
     plan = warm(Schedule(GPU), 4_000)
     chance = random.Random(4)
     while not isinstance(command := plan.next(), End):

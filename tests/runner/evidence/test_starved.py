@@ -1,4 +1,4 @@
-"""A time limit that runs out excuses a container that other programs starved, and nobody else."""
+"""An expired time limit excuses only a container that foreign programs starved."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ITS_OWN = [SLEEPS, SPINS, CROWDS_ITSELF, NICE_ALONE, A_QUARTER, SHARES_ONE_CORE]
 
 @dataclass
 class FakeMeter:
-    """The first reading is zero; each later one is this share further."""
+    """Meter whose first reading is zero; each later reading advances by this share."""
 
     share: Share
     readings: int = field(default=0)
@@ -73,7 +73,7 @@ def test_a_program_that_is_slow_by_itself_is_not_starved(share: Share) -> None:
 
 @pytest.fixture(params=["cgroup v1", "cgroup v2"])
 def host(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FakeHost, Callable[[float], None]]:
-    """A host with container process 50 of two threads, and a way to say how many ms each of its accounts has."""
+    """A host with container process 50 of two threads, and a setter for the ms of each of its accounts."""
     made, is_v1 = FakeHost(tmp_path), request.param == "cgroup v1"
     made.group("self", "2:cpuacct:/judge\n0::/\n" if is_v1 else "0::/judge\n")
     made.group(50, "2:cpuacct:/docker/a\n0::/\n" if is_v1 else "0::/docker/a\n")
@@ -103,7 +103,7 @@ def test_meter_reads_running_and_the_longest_waiting_of_a_container(
     meter = Meter(50, lambda: (5, 7), made.folders)
     before = meter.read()
     ran(130)
-    waits(made, t50=1100, t51=900, t52=20)  # thread 52 has begun meanwhile
+    waits(made, t50=1100, t51=900, t52=20)  # thread 52 began meanwhile
     share = Share.between(before, meter.read())
     assert (share.ran_ns, share.waited_ns, share.foreign_ns) == (30 * MS, 890 * MS, 0)
     assert share.wall_ns > 0
@@ -139,11 +139,11 @@ def test_others_leave_out_the_judge_and_its_containers(tmp_path: Path) -> None:
     others = Others(lambda: frozenset({50}), (0, 1), made.folders)
     before = others.ns()
     made.v2("docker", 900)
-    made.v2("docker/a", 900)  # all of it is the container's
+    made.v2("docker/a", 900)  # the container has all the time
     made.v2("system", 260)
     (grown,) = (now - then for then, now in zip(before, others.ns(), strict=True))
     others.close()
-    assert grown == pytest.approx(60 * MS, abs=20 * MS)  # less what this process itself has run since
+    assert grown == pytest.approx(60 * MS, abs=20 * MS)  # less the time of this process itself since then
 
 
 # -- a wait ------------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_a_check_that_was_starved_is_no_output_s_fault() -> None:
 
 
 def watch(sides: Share, oracle: Share, *, polled_s: float, judge_s: float) -> Watch:
-    """Of a stage in which the judge waited for answers of the sides, and for a core, for so long."""
+    """Watch of a stage in which the judge waited this long for answers of the sides, and for a core."""
     polled, judge = (iter((0, int(seconds * S))) for seconds in (polled_s, judge_s))
     made: tuple[Any, Any] = FakeMeter(sides), FakeMeter(oracle)
     return Watch([made[0]], made[1], lambda: next(polled), lambda: next(judge))
@@ -240,7 +240,7 @@ def test_a_stage_is_starved_by_all_that_waited_for_a_core() -> None:
 
 
 def test_a_judge_that_waits_for_a_core_excuses_no_side_that_sleeps() -> None:
-    """The judge looks for the answer all the time, and has to wait for a core whenever it looks."""
+    """The judge looks for the answer all the time, and waits for a core at each look."""
     found = watch(share(ran_s=1, waited_s=1), share(ran_s=1, waited_s=3), polled_s=50, judge_s=55).share()
     assert found == share(ran_s=2, waited_s=11)
     assert not is_starved(found.to_json())
@@ -285,7 +285,7 @@ FAULTS = [
 
 
 def cut_short(fault: tuple[str, str, str], share: Share | None) -> dict[str, Any]:
-    """Evidence of a run that this fault ended before anything was timed."""
+    """Evidence of a run that this fault ended before any timing."""
     evidence = simulated() | {"timing": [], "findings": []}
     execute._keep_fault(evidence, *fault, share)
     return evidence

@@ -1,4 +1,4 @@
-"""Estimates: the interval holds what it promises, drift cancels, order does not matter."""
+"""Estimates: the interval holds its promised coverage, drift cancels, order does not matter."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_midmean_lies_in_the_middle_half_and_is_deaf_to_a_quarter_of_strays(
 
 
 def test_a_midmean_moves_smoothly_where_a_median_jumps() -> None:
-    """Two places, of which one gets a call more: a median goes all the way, a midmean a step."""
+    """Two places, one of which gets an extra call: a median goes all the way, a midmean a step."""
     before, after = [3.5] * 13 + [3.7] * 12, [3.5] * 12 + [3.7] * 13
     assert stats.median(after) - stats.median(before) == pytest.approx(0.2)
     assert 0 < stats.midmean(after) - stats.midmean(before) < 0.02

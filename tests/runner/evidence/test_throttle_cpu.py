@@ -1,4 +1,4 @@
-"""On a CPU only what others did counts: own work, however much, is no disturbance."""
+"""On a CPU only foreign time counts: own work, however much, is no disturbance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an NVIDIA device says of itself, and what becomes of the block."""
+"""Readings of an NVIDIA device, and the ruling on the block."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_changed_limits_set_aside() -> None:
     changed = {"power_limit_mw": 500_000}
     assert rule(window(limits=changed), WARM).reason == "limits_changed"
     assert rule(window(replace(GPU, limits=changed)), WARM).reason == "limits_changed"
-    assert rule(window(limits={}), WARM).action == VALID  # not told this time is not changed
+    assert rule(window(limits={}), WARM).action == VALID  # a reading that is missing this time is not a change
 
 
 def test_narrowed_pcie_sets_aside() -> None:

@@ -1,4 +1,4 @@
-"""The verdict is a function of the evidence: what went wrong first decides, and a replay says the same."""
+"""The verdict is a function of the evidence: the first failure decides, and a replay yields the same verdict."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_cases_are_combined_as_the_problem_says(by: str, expected: float) -> Non
 
 @pytest.mark.parametrize("by", ["geom", "mean", "last"])
 def test_what_could_be_forged_is_what_it_did_to_the_ratio(by: str) -> None:
-    """Whatever the cases' lengths: a short one counts as much as a long one where boards rank."""
+    """The cases' lengths do not matter: a short case counts as much as a long case where boards rank."""
     exact = stats.Estimate(0.0, 0.0, 0.0, 0.95)
     told = (("a", 8e3, 0.5), ("b", 5e6, 0.1))
     times = [verdict.CaseTime(name, ns, ns, exact, ns, forgeable=share) for name, ns, share in told]
@@ -103,7 +103,7 @@ def test_the_inner_clock_decides_nothing() -> None:
 
 
 def test_the_judges_own_copying_counts_only_where_a_tenant_could_run_meanwhile() -> None:
-    """A thread that works while inputs arrive gains nothing: frozen it cannot, unfrozen it pays for the time."""
+    """A thread that works while inputs arrive gains no time: frozen it cannot run, unfrozen it pays for the time."""
     noisy = timing("a", 0.5)
     for quad in noisy["quads"]:
         quad["blocks"][1] = block("candidate", 3e6, put=9e6, take=1e6)
@@ -143,7 +143,7 @@ def test_what_is_hardly_known_does_not_rank_where_the_machine_was_disturbed() ->
 
 
 def test_a_time_that_varies_beside_a_steady_baseline_stands_at_the_upper_end_of_its_interval() -> None:
-    """Who sees that it goes badly cannot make it unmeasurable and try again."""
+    """An entrant that sees a bad run cannot make it unmeasurable and try again."""
     found = verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.2)]))
     assert (found.outcome, found.flags) == ("passed", ("erratic", "not_converged"))
     assert found.ratio == pytest.approx(1.5, rel=0.01)
@@ -155,7 +155,7 @@ def test_a_quad_spoilt_by_the_candidate_counts_against_it() -> None:
     given["quads"] = [dict(quad) for quad in given["quads"]]
     assert verdict.decide(evidence(timing=[given])).ratio == pytest.approx(0.5, rel=0.001)
     for charged, ratio in (("candidate", 0.505), ("", 0.5025)):
-        for quad in given["quads"][::6]:  # those in which it was fastest
+        for quad in given["quads"][::6]:  # the quads in which it was fastest
             quad |= {"void": "hw_thermal", "charged": charged}
         assert verdict.decide(evidence(timing=[given])).ratio == pytest.approx(ratio, rel=0.0005)
 
@@ -178,7 +178,7 @@ def test_a_wide_interval_is_said() -> None:
 
 @pytest.mark.parametrize(("bound_ns", "outcome"), [(4.95e6, "passed"), (5.2e6, "policy")])
 def test_a_time_below_what_any_kernel_needs_is_rejected(bound_ns: float, outcome: str) -> None:
-    """On the judge's clock the 1 ms that a call costs by itself is left in the time that is held against the bound."""
+    """On the judge's clock the 1 ms cost of a call stays in the time that is held against the bound."""
     limits = {"cases": [{"case": "a", "hard": {"resource": "memory", "ns": bound_ns}}, {"case": "b", "hard": None}]}
     found = verdict.decide(evidence(limits=limits))
     assert found.outcome == outcome
@@ -245,7 +245,7 @@ def test_who_spoils_too_much_is_told_so() -> None:
 
 
 def test_who_spoils_one_case_is_not_excused_by_a_machine_that_disturbed_another() -> None:
-    """The site repeats for nothing what the machine spoilt."""
+    """The site does not repeat the run for the case that the machine spoilt."""
     spoilt = timing("spoilt", 0.5)
     spoilt["quads"] += [{"blocks": [], "void": "cpu_throttled", "charged": "candidate"}]
     voids = timing("voids", 1.0) | {"ended": "voids", "ended_why": "foreign_load"}
@@ -263,13 +263,13 @@ def test_voids_that_the_candidate_caused_are_its_own(own: int, reason: str) -> N
 
 
 def two_ms(idle_us: tuple[int, ...]) -> dict[str, Any]:
-    """A kernel of 2 ms beside a baseline of 2.4 ms; a call costs 0.25 ms by itself, and idle calls took so long."""
+    """A kernel of 2 ms beside a baseline of 2.4 ms; a call costs 0.25 ms by itself, and idle calls took this long."""
     found = timing("a", 2.0 / 2.4, constant=0.25e6, baseline=2.4e6)
     return found | {"idle": [[us * 1e3, 0, 0, 1, 0, 0, 0] for us in idle_us]}
 
 
 def test_below_resolution_is_never_said_of_a_kernel_of_2_ms() -> None:
-    """Idle calls as they were on a busy machine: most took longer than the kernel."""
+    """Idle calls come from a busy machine: most took longer than the kernel."""
     disturbed = two_ms((3259, 7369, 7686, 8078, 12678, 12903, 10031, 9962, 8846))
     found = verdict.decide(evidence(timing=[disturbed]))
     assert (found.outcome, found.reason) == ("unmeasurable", "unsteady")
@@ -281,7 +281,7 @@ def test_below_resolution_is_never_said_of_a_kernel_of_2_ms() -> None:
 
 
 def test_a_noisy_time_stands_near_the_upper_end_of_its_interval() -> None:
-    """Nobody wins by luck: what is believed of a wide interval is little more than its upper end."""
+    """Luck does not win: the value of a wide interval lies little below its upper end."""
     noisy = scattered("a", 0.12, (1, 2, 3)) | {"ended": "budget"}
     found = verdict.decide(evidence(timing=[noisy]))
     assert (found.outcome, found.flags) == ("passed", ("noisy", "not_converged"))
@@ -311,7 +311,7 @@ def test_a_run_that_cannot_rank_shows_what_was_measured() -> None:
 def test_a_kernel_that_scatters_far_more_than_its_baseline_gets_no_excuse(
     candidate: float, baseline: float, outcome: str
 ) -> None:
-    """On a noisy machine as well: else whoever sees that it goes badly could scatter, and be measured again."""
+    """This holds on a noisy machine as well: otherwise a bad run could scatter on purpose and be measured again."""
     given = scattered("a", candidate, (1, 2))
     for number, quad in enumerate(given["quads"]):
         quad["blocks"][3] = block("baseline", 1e6 + 4e6 * math.exp(baseline * (number - 2.5)))

@@ -1,4 +1,4 @@
-"""`runner doctor` on machines that we make up: what is wrong is found, and comes with its reason and a way out."""
+"""`runner doctor` on invented machines: each fault is found and shown with its reason and a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times compare inside an epoch only: what changes them opens a new one, what does not leaves it alone."""
+"""Times compare inside an epoch only: a change that affects times opens a new epoch, any different change does not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOST: dict[str, str | int] = {"hardware": "H200", "gpu": "NVIDIA H200", "driver"
 
 
 class Driver(FakeNvml):
-    """With what a fingerprint asks once."""
+    """Driver with the values that a fingerprint reads once."""
 
     def nvmlInit(self) -> None:
         pass
@@ -83,7 +83,7 @@ def test_a_gpu_is_told_with_its_driver_and_its_link(driver: Driver) -> None:
         }
         == found
     )
-    assert len(found) + 3 <= 24  # with those of the image: as many as a reviewer is shown
+    assert len(found) + 3 <= 24  # with the image's versions: the most that a reviewer is shown
 
 
 @pytest.mark.parametrize("silent", ["nvmlDeviceGetUUID", "nvmlDeviceGetMaxPcieLinkGeneration"])
@@ -156,7 +156,7 @@ def test_version_probe_names_torch_without_importing_it() -> None:
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, str]) -> list[str]:
-    """Images whose containers were asked; each answers so."""
+    """Images whose containers were queried; each container gives this answer."""
     images: list[str] = []
 
     def ask(client: object, settings: JudgeSettings, gpu: object, cpus: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One runner a GPU: it is named by NVML's number, mounted by its minor number, seen by CUDA by its UUID."""
+"""One runner per GPU: its name has NVML's number, its mount the minor number, its CUDA device the UUID."""
 
 from __future__ import annotations
 

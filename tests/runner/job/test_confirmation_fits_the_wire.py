@@ -1,4 +1,4 @@
-"""A confirmation with more samples than the wire carries is summed up case by case, and says the same record."""
+"""A confirmation with more samples than the wire carries is reduced case by case and yields the same record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JSON = dict[str, Any]
 
 @cache
 def whole() -> Report:
-    """Five runs, the second disturbed by its incumbent, so that there is a sixth of that alone."""
+    """Five runs, the second disturbed by its incumbent, so that a sixth run has the candidate alone."""
     return confirm(JOB, SETTINGS, lambda event: None, FakeJudge(run2=disturbed))
 
 
@@ -31,7 +31,7 @@ def runs_of(report: Report) -> list[JSON]:
 
 
 def unconverged(report: Report, number: int, cases: int = 1) -> Report:
-    """The same with one run whose case did not converge, so many times."""
+    """The same confirmation with this many copies of a run whose case did not converge."""
     runs = list(report.evidence["runs"])
     timing = runs[number]["timing"][0] | {"ended": "quads"}
     runs[number] = runs[number] | {"timing": [timing] * cases}
@@ -62,7 +62,7 @@ def test_the_rest_follows_until_it_fits() -> None:
 
 
 def test_one_that_is_too_large_is_cut_to_what_the_wire_takes() -> None:
-    """The wire's own limit is sixteen times this one, and would take as much longer."""
+    """The wire's own limit is sixteen times this limit, and a test of it would take sixteen times as long."""
     one = len(json.dumps(whole().evidence["runs"][0]["timing"][0]))
     big = unconverged(whole(), 2, cases=1_500_000 // one)
     text = dump(fit(big, 1_000_000))

@@ -1,4 +1,4 @@
-"""A confirmation makes k runs with the incumbent in the blocks and answers with one report that can be replayed."""
+"""A confirmation makes k runs with the incumbent in the blocks and yields one report that can be replayed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SETTINGS = JudgeSettings()
 
 
 class FakeJudge:
-    """Simulates each run that it is asked for; `ends` says how some end otherwise."""
+    """Simulation of each requested run; `ends` gives a different ending for some runs."""
 
     def __init__(self, **ends: Callable[[dict[str, Any]], None]) -> None:
         self.ends = {int(name.removeprefix("run")): change for name, change in ends.items()}
@@ -77,7 +77,7 @@ def ended(outcome: str, reason: str, message: str = "It ended.") -> Callable[[di
 
 
 def disturbed(evidence: dict[str, Any]) -> None:
-    """The incumbent voided its blocks, and the rest went without it."""
+    """A run whose incumbent voided its blocks, so that the remaining blocks went without the incumbent."""
     for quad in evidence["timing"][0]["quads"]:
         quad["blocks"] = [block for block in quad["blocks"] if block["side"] != I]
 
@@ -215,7 +215,7 @@ def test_a_real_run_has_all_three_in_its_blocks(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
     whole, accepted = local.find_problem("vectoradd"), ADD / "accepted"
     small = {**whole.benchmarks[0], "size": 400_000}
-    fewer = replace(whole, tests=(), benchmarks=(small,), fuzz=None)  # what it shows needs no more
+    fewer = replace(whole, tests=(), benchmarks=(small,), fuzz=None)  # the command test needs no more cases
     problem = replace(fewer, untuned_on=("cpu",))
     candidate, incumbent = accepted / "torch_out.py", accepted / "torch_temporary.py"
     report = local.confirm_here(problem, candidate, incumbent, 1, settings, lambda event: None)

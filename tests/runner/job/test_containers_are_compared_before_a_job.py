@@ -1,4 +1,4 @@
-"""Containers that are to be timed side by side are compared while nothing foreign is in them; one alone is not."""
+"""Containers to be timed side by side are compared before foreign code enters them; a single container is not."""
 
 from __future__ import annotations
 

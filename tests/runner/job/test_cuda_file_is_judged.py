@@ -1,4 +1,4 @@
-"""A `lang: cu` problem whose reference speaks of cuda, judged on `cpu` hardware in real containers."""
+"""A `lang: cu` problem whose reference names cuda, judged on `cpu` hardware in real containers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_it_passes_and_is_timed_beside_the_reference(
     report = judged(PROBLEM, (FOLDER / "template.cu").read_text(), "mine.cu", "benchmark", tmp_path)
     assert (report.outcome, report.message) in (("passed", ""), ("unmeasurable", report.message))
     assert all(check["good"] for check in report.evidence["checks"])
-    assert len(report.evidence["checks"]) == 2 + SECRET_CASES  # public, and secret ones, among them what is timed
+    assert len(report.evidence["checks"]) == 2 + SECRET_CASES  # public and secret checks, timed cases included
     assert [timing["places"] for timing in report.evidence["timing"]] == [PLACES if moves else 1]
 
 

@@ -1,4 +1,4 @@
-"""The judge's own process with real containers: prepared, frozen, used once, given up when they are no longer fit."""
+"""The judge's own process with real containers: prepared, frozen, used once, dropped when they are no longer fit."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Judge:
 
 @pytest.fixture
 def begin(docker_client: docker.DockerClient) -> Iterator[Callable[..., Judge]]:
-    """A judge that waits for its job."""
+    """Start a judge that waits for its job."""
     judges: list[Judge] = []
 
     def begin(**settings: str) -> Judge:

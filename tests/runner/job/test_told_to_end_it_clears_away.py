@@ -1,5 +1,5 @@
-"""`runner once` and its like, told to end: no container is left, and the exit code says which signal it was. What a
-killed one leaves, the next one removes, and nothing of a process that may be alive."""
+"""Signals to `runner once` and similar commands: no container is left, and the exit code names the signal. The next
+command removes leftovers of a killed command, and nothing of a process that may be alive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 KERNEL = str(local.LIBRARY / "kernels101" / "vectoradd" / "submissions" / "accepted" / "torch_out.py")
 PATIENCE_S = 60
-HEEDING = ("env", "--default-signal=INT")  # what a shell starts in the background ignores Ctrl-C, and so would this
+HEEDING = ("env", "--default-signal=INT")  # background jobs of a shell ignore Ctrl-C, and so would this process
 TASK = """
 files:
   - {name: reference.py, source: reference.py}
@@ -48,7 +48,7 @@ def ref_kernel(data):
 
 @pytest.fixture
 def endless(tmp_path: Path) -> str:
-    """A problem whose inputs are never made."""
+    """Problem whose input generator never ends."""
     folder = tmp_path / "endless"
     folder.mkdir()
     for name, text in (
@@ -101,7 +101,7 @@ class Command:
             time.sleep(0.02)
 
     def spins(self) -> bool:
-        """Is it in the problem's endless loop?"""
+        """Whether the command is in the problem's endless loop."""
         if os.geteuid() != 0:
             return len(self.containers()) == 2
         pids = [one.attrs["State"]["Pid"] for one in self.containers()]
@@ -138,7 +138,7 @@ def begin(docker_client: docker.DockerClient, tmp_path: Path) -> Iterator[Callab
 def test_a_problem_that_never_ends_leaves_no_container(begin: Callable[..., Command], endless: str) -> None:
     command = begin("verify", endless, "--only", "admission/")
     command.wait_for(command.spins)
-    code, said = command.ended(signal.SIGTERM, signal.SIGTERM)  # as `timeout` does it
+    code, said = command.ended(signal.SIGTERM, signal.SIGTERM)  # as `timeout` sends it
     assert (code, command.containers()) == (143, [])
     assert said.strip() == "Ended by SIGTERM before it was done."
 
@@ -172,7 +172,7 @@ def test_what_a_killed_one_left_is_removed_by_the_next(begin: Callable[..., Comm
 
 
 def told(monkeypatch: pytest.MonkeyPatch, number: int, *arguments: str) -> Any:
-    """The command, sent this signal while it judges."""
+    """Run the command and send it this signal while it judges."""
 
     def judge(*given: Any) -> Any:
         os.kill(os.getpid(), number)
@@ -198,7 +198,7 @@ def told(monkeypatch: pytest.MonkeyPatch, number: int, *arguments: str) -> Any:
 def test_each_command_ends_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], number: int, exit_code: int
 ) -> None:
-    before = {one: signal.signal(one, signal.default_int_handler) for one in cleanup.SIGNALS}  # not to end the tests
+    before = {one: signal.signal(one, signal.default_int_handler) for one in cleanup.SIGNALS}  # lest they end the tests
     try:
         result = told(monkeypatch, number, *arguments)
         assert {signal.getsignal(one) for one in cleanup.SIGNALS} == {signal.default_int_handler}, "not restored"
@@ -211,7 +211,7 @@ def test_each_command_ends_with_a_sentence(
 
 
 def test_a_signal_that_is_ignored_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As nohup starts a command."""
+    """nohup starts a command this way."""
     screen: Any = None
     monkeypatch.setattr(cleanup, "reap_of_the_dead", lambda: 0)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""A job begins on a fit GPU or not at all: what keeps it from judging is the host's fault, named with its remedy."""
+"""A job begins only on a fit GPU: an unfit GPU is the host's fault, and the report names the cause with its remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.runner.judge.fake_nvml import FakeNvml
 
 
 class Driver(FakeNvml):
-    """The whole library, as the judge asks it before it makes a context."""
+    """The whole driver library, as the judge queries it before it makes a context."""
 
     def nvmlInit(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""A host's files below a folder: a two-core virtual machine with cgroup v1; a test takes some away or adds some."""
+"""A host's files below a folder: a two-core virtual machine with cgroup v1; a test adds or removes files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MS = 1_000_000
 
 
 class FakeHost:
-    """`folders` for the reader; the rest writes what the kernel would say."""
+    """Fake host: `folders` is for the reader; the methods write the kernel's values."""
 
     def __init__(self, root: Path) -> None:
         self.folders = HostFolders(root / "proc", root / "sys", root / "sys/fs/cgroup")
@@ -27,7 +27,7 @@ class FakeHost:
         path.write_text(text)
 
     def stat(self, core: int = 0, column: int = 0, ticks: int = 0) -> None:
-        """Adds ticks (10 ms) to a column of a core."""
+        """Add ticks (10 ms) to a column of a core."""
         self.ticks[core][column] += ticks
         lines = [f"cpu{number} {' '.join(map(str, columns))}" for number, columns in enumerate(self.ticks)]
         total = " ".join(str(sum(both)) for both in zip(*self.ticks, strict=True))
@@ -38,7 +38,7 @@ class FakeHost:
         self.write(self.folders.proc / "pressure/cpu", text)
 
     def our_waiting(self, *, judge: int, docker_a: int) -> None:
-        """In ms: of the judge's thread, by its run queue's clock, and of a container, by its own PSI."""
+        """Waiting time in ms: of the judge's thread, by its run queue's clock, and of a container, by its own PSI."""
         task = self.folders.proc / "self/task" / str(threading.get_native_id())
         self.write(task / "schedstat", f"123 {judge * MS} 4\n")
         text = f"some avg10=0.00 avg60=0.00 avg300=0.00 total={1000 * docker_a}\nfull total=0\n"
@@ -48,7 +48,7 @@ class FakeHost:
         self.write(self.folders.proc / str(pid) / "cgroup", text)
 
     def cpuacct(self, group: str, *ms: float) -> None:
-        """CPU time by core; of group "" everything on the host."""
+        """CPU time by core; group "" is the whole host."""
         text = " ".join(str(round(one * MS)) for one in ms) + " \n"
         self.write(self.folders.cgroup / "cpuacct" / group / "cpuacct.usage_percpu", text)
 

@@ -1,4 +1,4 @@
-"""NVML as far as the judge asks it: a healthy H200 that a test makes ill. Errors are like NVML's, with their code."""
+"""The judge's part of NVML: a healthy H200 that a test can make ill. Errors carry codes like NVML's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FakeError(Exception):
 
 
 class FakeNvml:
-    """`broken`: function name → what it raises. `calls` counts by name."""
+    """Fake NVML. `broken`: function name → exception that it raises. `calls` counts by name."""
 
     def __init__(self) -> None:
         self.broken: dict[str, Exception] = {}

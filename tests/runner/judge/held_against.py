@@ -1,4 +1,4 @@
-"""Outputs as the judge holds them, made from numpy arrays: for tests of comparing."""
+"""Outputs as the judge holds them, made from numpy arrays, for tests of comparing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODEL = Rule()
 
 @dataclass(frozen=True)
 class Held:
-    """What comparing needs of an input."""
+    """The part of an input that comparing needs."""
 
     layout: Layout
     expected: Any
@@ -38,7 +38,8 @@ def held(
     terms: int = 0,
     inputs: tuple[tuple[int, ...], ...] = (),
 ) -> Held:
-    """`spread` is by real number: twice as many as elements of a complex output. `inputs`: shapes of float32 inputs."""
+    """Outputs and truth as the judge holds them. `spread` is per real number: twice the elements of a complex output.
+    `inputs`: shapes of float32 inputs."""
     expected = np.ascontiguousarray(expected)
     slots = [Slot("in", "float32", shape, (0,) * len(shape), 4 * int(np.prod(shape)), 0, -1) for shape in inputs]
     stride = tuple(int(np.prod(expected.shape[axis + 1 :])) for axis in range(expected.ndim))
@@ -59,7 +60,7 @@ def held(
 
 
 def judged(given: Held, got: Array, rule: Rule = MODEL) -> compare.Figures:
-    """By the host and by torch, which must agree."""
+    """Comparison by the host and by torch, which must agree."""
     (found,) = compare.compare(given, _bytes(got), rule)
     (there,) = compare.compare(tensors(given), torch.from_numpy(_bytes(got)), rule, TensorArrays(1000))
     agree(found, there)
@@ -75,11 +76,11 @@ DENORMAL = 2e-38
 
 
 def agree(host: compare.Figures, device: compare.Figures) -> None:
-    """Verdict, counts, places and words to the letter; sums but for the order of adding up."""
+    """Check that verdict, counts, places and words are equal, and sums up to the order of addition."""
     for name, value in vars(host).items():
         other = getattr(device, name)
         if name == "relative_l2" and (host.worst_abs or 0.0) < DENORMAL:
-            continue  # a library built for speed may have told this thread's processor to flush them to zero
+            continue  # a library built for speed may have set this thread's processor to flush them to zero
         if isinstance(value, float) and isinstance(other, float):
             assert np.isclose(value, other, rtol=1e-5, atol=0), name
         else:

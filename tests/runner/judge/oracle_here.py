@@ -21,7 +21,7 @@ PROGRAM = "import sys, oracle; oracle.SOCKET, oracle.WORK = sys.argv[1:]; oracle
 
 
 class Process:
-    """What Oracle needs of a container."""
+    """The part of a container that Oracle needs."""
 
     def __init__(self, folder: Path, program: str = PROGRAM) -> None:
         path = str(folder / "socket")
@@ -40,7 +40,7 @@ class Process:
     def thaw(self) -> None: ...
 
     def freeze(self) -> None:
-        """As where there is a control group: there is none any more when the program is gone."""
+        """Behave as with a control group that is gone once the program is gone."""
         if self._program.poll() is not None:
             raise OSError(errno.ENODEV, "No such device")
 
@@ -63,7 +63,7 @@ class Process:
 def oracle_of(
     reference: str, folder: Path, region_bytes: int = 64 << 20, init_seed: int | None = None, **files: str
 ) -> Iterator[Oracle]:
-    """An oracle with this reference.py, loaded. `files`: other files, by module name; `init_seed`: of its Model."""
+    """Loaded oracle with this reference.py. `files`: further files, by module name; `init_seed`: seed of its Model."""
     container: Any = Process(folder)
     oracle = Oracle(container, HostMemory(), region_bytes, region_bytes)
     try:

@@ -1,5 +1,5 @@
-"""A simulated race: sides, telemetry and chance that do what a test says, driven by the real timing, certificate and
-verdict. Time passes only where a fake makes it pass."""
+"""A simulated race: sides, telemetry and chance set by a test, driven by the real timing, certificate and verdict. Time
+passes only where a fake makes it pass."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from runner.evidence.schedule import ABBA, CPU, A, B, Profile, Schedule
 from runner.evidence.throttle import Poll, Reading, Window
 from runner.judge import timing
 
-GAP_NS = 300_000.0  # what the way of a call costs by itself
+GAP_NS = 300_000.0  # cost of the way of a call
 
-Model = Callable[[float, random.Random], float]  # the share by which a call at this second is slower; and its chance
-Heat = Callable[["Race"], Window]  # what telemetry says of the block that just ended
+Model = Callable[[float, random.Random], float]  # share by which a call at this second is slower; and its chance
+Heat = Callable[["Race"], Window]  # telemetry of the block that just ended
 
 
 def steady(at_s: float, chance: random.Random) -> float:
@@ -29,12 +29,12 @@ class FakeSide:
     name: str
     time_ns: float
     model: Model = steady
-    told: float = 1.0  # the tenant's word, as a share of the truth
+    told: float = 1.0  # the tenant's claim, as a share of the truth
     luck: float = 1.0  # drawn anew for each block
     luck_of: Callable[[random.Random], float] = lambda chance: 1.0
-    cold: float = 0.0  # the share by which the first call of a block, right after a thaw, takes longer
+    cold: float = 0.0  # share by which the first call of a block, right after a thaw, takes longer
     calls: int = 0
-    longest: int = 0  # calls of a block so far
+    longest: int = 0  # most calls of a block so far
 
     def make_ready(self, calls: int) -> None:
         self.calls = calls
@@ -51,12 +51,12 @@ class FakeSide:
 
 @dataclass
 class Race:
-    """One case between sides of the given true times (ns). `run` answers the verdict; `timing` is the evidence."""
+    """One case between sides of the given true times (ns). `run` returns the verdict; `timing` is the evidence."""
 
     sides: dict[str, FakeSide] = field(default_factory=dict)
     profile: Profile = CPU
     noise: float = 0.003
-    drift: Model = steady  # of the device: bears on all sides alike
+    drift: Model = steady  # of the device: affects all sides alike
     heat: Heat | None = None
     seed: int = 1
     order: tuple[str, ...] = ABBA
@@ -68,7 +68,7 @@ class Race:
     blocks: list[str] = field(default_factory=list)
     level: str = "full"
     rules: int = 2
-    most_calls: int = 1 << 20  # of a block: what the judge's memory holds
+    most_calls: int = 1 << 20  # per block: the capacity of the judge's memory
     timing: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -144,14 +144,14 @@ class Race:
 
 
 def race(ratio: float = 1.0, *, baseline_ns: float = 4e6, **given: Any) -> Race:
-    """Baseline and candidate, whose true times have this ratio."""
+    """Race of baseline and candidate whose true times have this ratio."""
     made = Race(**given)
     made.sides = {A: FakeSide(made, A, baseline_ns), B: FakeSide(made, B, baseline_ns * ratio)}
     return made
 
 
 def look(race: Race, **told: Any) -> Reading:
-    """A device that is warm and well, but for what is told."""
+    """Reading of a device that is warm and well except for the given changes."""
     well: dict[str, Any] = {
         "at_ns": round(race.clock_s * 1e9),
         "mask": 0,
@@ -180,7 +180,8 @@ def window(race: Race, before: dict[str, Any] | None = None, masks: tuple[int, .
 
 
 def at_block(number: int, **told: Any) -> Heat:
-    """Something happens in one block, counted from 0 over all blocks; else the device is well."""
+    """Telemetry with an event in one block, counted from 0 over all blocks; the device is well in the remaining
+    blocks."""
 
     def heat(race: Race) -> Window:
         return window(race, **told) if len(race.blocks) - 1 == number else healthy(race)
@@ -189,5 +190,5 @@ def at_block(number: int, **told: Any) -> Heat:
 
 
 def counted(number: int, ns: int) -> dict[int, int]:
-    """Counters of which one stands at `ns`."""
+    """Counters, one of which stands at `ns`."""
     return {**dict.fromkeys(throttle.COUNTERS, 0), number: ns}

@@ -1,4 +1,4 @@
-"""Evidence of a run, made by hand: honest unless a test makes it otherwise."""
+"""Evidence of a run, made by hand: honest unless a test changes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runner.evidence import speed_of_light as limits
 from runner.evidence.ceilings import Ceilings
 from runner.evidence.schedule import ABBA, ABIIBA, A, B, I
 
-WAY_NS = 300_000  # what the way of a call costs, on the wall
+WAY_NS = 300_000  # cost of the way of a call, on the wall clock
 Times = Callable[[str], float]  # of one call of a side, in ns
 
 
@@ -20,7 +20,7 @@ def noisy(times: dict[str, float], noise: float = 0.005, seed: int = 1) -> Times
 
 
 def sample(ns: float, probe_ns: float = 15_000) -> list[int]:
-    """The same on either clock."""
+    """Sample with the same time on both clocks."""
     return [round(ns) + WAY_NS + 70_000, 40_000, 30_000, round(ns), round(probe_ns), 0, 0]
 
 
@@ -30,7 +30,8 @@ def quad(times: Times, order: Sequence[str] = ABBA, calls: int = 5, **told: Any)
 
 
 def case(candidate: float = 1e6, baseline: float = 1e6, name: str = "n=8", **told: Any) -> dict[str, Any]:
-    """One timed case; times in ns. `incumbent`: that of one; `times`: instead of all of these; `quads`: how many."""
+    """One timed case; times in ns. `incumbent`: time of an incumbent; `times`: replaces all of these; `quads`: number
+    of quads."""
     incumbent = told.pop("incumbent", None)
     times = told.pop("times", None) or noisy({A: baseline, B: candidate, I: incumbent or 0.0})
     order = ABBA if incumbent is None else ABIIBA
@@ -70,6 +71,6 @@ def evidence(*cases: dict[str, Any], **told: Any) -> dict[str, Any]:
 def bounded(
     speed_of_light: dict[str, Any], arguments: dict[str, Any], ceilings: Ceilings | None, precision: Any = None
 ) -> dict[str, Any]:
-    """evidence["limits"] of the one case called n=8."""
+    """evidence["limits"] of a single case named n=8."""
     found = limits.evidence(speed_of_light, [arguments], ceilings, precision)
     return {**found, "cases": [{**found["cases"][0], "case": "n=8"}]}

@@ -22,13 +22,13 @@ LIMIT_S = 60
 
 
 class Moving(HostMemory):
-    """Data lie now here, now there, as on a device."""
+    """Memory whose data move between calls, as on a device."""
 
     moves = True
 
 
 class Container(Process):
-    """What Tenant needs of one that cannot be frozen."""
+    """The part of a container that Tenant needs; it cannot be frozen."""
 
     freezer = None
     policy = SimpleNamespace(memory_bytes=1 << 30, cpus="0")
@@ -54,7 +54,7 @@ class Container(Process):
 def tenant_of(
     folder: Path, region_bytes: int = 2 << 20, memory: Memory | None = None, program: str = PROGRAM
 ) -> Iterator[Tenant]:
-    """A tenant that is connected and waits for its job."""
+    """Tenant that is connected and waits for its job."""
     folder.mkdir(parents=True, exist_ok=True)
     container: Any = Container(folder, program)
     tenant = Tenant("here", container, WallClock(), memory or HostMemory(), region_bytes, region_bytes)
@@ -66,7 +66,7 @@ def tenant_of(
 
 
 def output_of(tenant: Tenant, given: Input) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """What one call leaves in the output region."""
+    """Output region after one call."""
     into = np.empty(given.layout.output_bytes, np.uint8)
     tenant.move()
     tenant.lay_out(given.layout, LIMIT_S)
@@ -76,7 +76,7 @@ def output_of(tenant: Tenant, given: Input) -> np.ndarray[Any, np.dtype[np.uint8
 
 
 def agrees(given: Input, output: np.ndarray[Any, np.dtype[np.uint8]]) -> bool:
-    """Bit for bit, in every output tensor."""
+    """Whether every output tensor agrees bit for bit."""
     return all(
         np.array_equal(output[slot.output :][: slot.nbytes], given.expected[slot.output :][: slot.nbytes])
         for slot in given.layout.outputs

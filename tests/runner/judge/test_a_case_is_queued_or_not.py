@@ -1,4 +1,4 @@
-"""All sides of a case go the same way: where most calls of a block could not be queued, none is from then on."""
+"""All sides of a case go the same way: once most calls of a block could not be queued, no later call is queued."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runner.judge.timed_side import FIRST_VISITS, LONG_NS, TimedSide
 
 
 class Judged:
-    """What a TimedSide needs of a trial; `queued` says of one call after the other whether it was."""
+    """The part of a trial that a TimedSide needs; `queued` gives for each call whether it was queued."""
 
     def __init__(self, queued: list[bool], wall_ns: int = 9) -> None:
         self._wall_ns = wall_ns
@@ -55,7 +55,7 @@ def test_most_calls_of_a_block_decide(queued: list[bool], stays: bool) -> None:
 
 
 def test_a_visit_of_every_place_decides_nothing() -> None:
-    """A graph is captured for each of them."""
+    """The judge captures a graph for each place."""
     trial: Any = Judged([False] * 99)
     side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
     assert side.visit(5) is None

@@ -1,4 +1,4 @@
-"""Shared memory: sizes are sealed, orders cannot be written by the other side, nothing old passes for a result."""
+"""Shared memory: sizes are sealed, a tenant cannot write orders, and old bytes never pass for a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A quad whose baseline ran slow, and the candidate not, counts for nothing; sides that waver anyway are not meant."""
+"""A quad with a slow baseline and a normal candidate does not count; sides that waver by themselves are exempt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.runner.judge.simulated import FakeSide, race
 
 
 def test_a_baseline_slowed_in_some_quads_does_not_pay() -> None:
-    """A candidate that leaves work behind for its neighbour every so often."""
+    """The candidate leaves work behind for its neighbour now and then."""
 
     def harmed(at_s: float, chance: random.Random) -> float:
         return 1.05 if int(at_s / 0.05) % 4 == 0 else 1.0
@@ -28,8 +28,8 @@ def test_a_baseline_slowed_in_some_quads_does_not_pay() -> None:
 
 
 def test_sides_that_waver_by_themselves_are_no_slowed_baseline() -> None:
-    """Both wander by 8 %, each in its own way, and stay there for a dozen blocks: as an H200's calls do that end with a
-    copy to the host's memory."""
+    """Both sides wander by 8 % independently, and each level lasts for a dozen blocks, like calls on an H200 that end
+    with a copy to the host's memory."""
 
     def wandering(side: FakeSide) -> Callable[[random.Random], float]:
         at = 0.0
@@ -42,7 +42,7 @@ def test_sides_that_waver_by_themselves_are_no_slowed_baseline() -> None:
 
         return luck
 
-    voids = dict.fromkeys((0.0, GPU.wavering), 0)  # without and with a look at how the difference itself wavers
+    voids = dict.fromkeys((0.0, GPU.wavering), 0)  # without and with the check of how the difference itself wavers
     for wavering in voids:
         for seed in range(40):
             timed = race(seed=seed, baseline_ns=8e5, profile=replace(GPU, wavering=wavering))

@@ -1,4 +1,4 @@
-"""Whose fault it is: what is left on the device is the last guest's, and a device that breaks is nobody's."""
+"""Assignment of blame: work left on the device belongs to its last guest, and a broken device is no side's fault."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def three(probe: Callable[[Race], float]) -> Race:
 
 
 def left_by(one: str, *, seen_by: str) -> Callable[[Race], float]:
-    """The first probe of each block of `seen_by` that comes right after one of `one` meets work."""
+    """The first probe of each block of `seen_by` that comes right after a block of `one` meets work."""
     blocks = [0]
 
     def probe(race: Race) -> float:

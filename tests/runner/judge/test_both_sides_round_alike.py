@@ -1,4 +1,4 @@
-"""A reference that is sent as a submission computes in the formats that it computed the expected outputs in."""
+"""A reference sent as a submission computes in the same formats as the expected outputs."""
 
 from __future__ import annotations
 

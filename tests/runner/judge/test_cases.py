@@ -1,4 +1,4 @@
-"""Which cases are judged: all public ones, and fresh secret ones inside the declared ranges."""
+"""Choice of judged cases: all public cases, and fresh secret cases inside the declared ranges."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_hardwares_own_timed_shapes_are_checked_there_and_those_of_others_are_
         fuzz=Fuzz(args={"n": IntRange(1, 9), "kind": ("a", "b", "c")}, cases=5),
     )
     shapes = [plan.case["n"] for plan in plan_checks(asked.on("H200"), random.Random(1)) if not plan.public]
-    assert sorted(shapes)[-4:] == [4096] * 4  # as it is, and with each kind of data
+    assert sorted(shapes)[-4:] == [4096] * 4  # unchanged, and with each kind of data
     assert not {100, 200} & set(shapes)
 
 

@@ -1,4 +1,5 @@
-"""Comparing: every element counts, non-finite ones first, and the message lets an honest person find the bug."""
+"""Comparing: every element counts, non-finite elements come first, and the message helps an honest person find the
+bug."""
 
 from __future__ import annotations
 
@@ -186,7 +187,7 @@ def test_what_cancels_to_nothing_may_be_as_far_off_as_the_reference_is() -> None
 
 @pytest.mark.parametrize("seed", range(40))
 def test_whoever_is_just_as_far_off_as_is_allowed_is_not_refused_for_being_stored(seed: int) -> None:
-    """One number: four times the reference's error, as the admission test has it, rounded to the output's format."""
+    """The number is four times the reference's error, as in the admission test, rounded to the output's format."""
     chance = np.random.default_rng(seed)
     truth = chance.normal(size=1)
     expected = (truth * (1 + 1e-5 * (1 + chance.random()))).astype(np.float32)
@@ -234,7 +235,7 @@ def test_nans_that_a_check_overlooks_are_less_precise_than_they_must_be() -> Non
 def test_an_element_on_which_reference_and_double_precision_disagree_may_be_either() -> None:
     truth = np.arange(1.0, 101)
     expected = truth.astype(np.float32)
-    expected[7] = 9  # rounded the other way
+    expected[7] = 9  # rounded the opposite way
     either, neither = expected.copy(), expected.copy()
     either[7], neither[7] = 8, 8.5
     given = held(expected, truth=truth, spread=0.0, terms=1)

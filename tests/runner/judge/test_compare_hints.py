@@ -1,4 +1,4 @@
-"""A message says what the wrong elements have in common, when they have, and nothing where they have not."""
+"""A message names a pattern that the wrong elements share, and stays silent if they share none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def normal(*shape: int, seed: int = 1) -> Array:
 
 
 def broken(expected: Array, where: Any, value: Any = None) -> Array:
-    """With noise at some places, or a value."""
+    """Copy with noise, or a value, at some places."""
     got = expected.copy()
     got[where] = normal(*got[where].shape, seed=2) * 3 if value is None else value
     return got

@@ -1,4 +1,4 @@
-"""Which rule a case is judged by, from what its problem declares."""
+"""Choice of the comparison rule of a case from its problem's declarations."""
 
 from __future__ import annotations
 

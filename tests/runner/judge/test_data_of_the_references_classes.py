@@ -1,4 +1,4 @@
-"""Data made of classes that a reference defines, a module with a state of its own among them, reach a submission."""
+"""Data made of a reference's classes, including a module with its own state, reach a submission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices do a call by themselves: here a memory that plays the judge's, and threads of the harness the tenant's."""
+"""Devices do a call by themselves: here memory plays the judge's device, and harness threads the tenant's."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def given(oracle: Oracle) -> Input:
 
 
 def call(tenant: Tenant, source: str, given: Input, *, queue: bool = True, limit_s: float = LIMIT_S) -> Call:
-    """One call of that code; its output is right, unless it raises."""
+    """Make one call of that code; its output is right, unless it raises."""
     load(tenant, source)
     tenant.lay_out(given.layout, LIMIT_S)
     into = np.empty(given.layout.output_bytes, np.uint8)
@@ -130,7 +130,7 @@ def custom_kernel(data):
 def test_who_raised_can_be_asked_again(
     tenant: Tenant, memory: TwoDevices, given: Input, first: str, queue: bool
 ) -> None:
-    """As the admission test does, whose variants raise where they make no sense."""
+    """The admission test repeats calls this way: its variants raise where they make no sense."""
     with pytest.raises(Fault, match="not yet"):
         call(tenant, first + RAISES_ONCE, given, queue=queue)
     assert all(shot.took_ns for shot in memory.shots)
@@ -210,7 +210,7 @@ def load(tenant: Tenant, source: str = GOOD) -> None:
 
 
 def places(tenant: Tenant, given: Input, calls: int, *, queue: bool, block: int = 1000) -> list[int]:
-    """The number of the place of each call; every output is right."""
+    """Return the place number of each call; every output is right."""
     into = np.empty(given.layout.output_bytes, np.uint8)
     found = []
     for number in range(calls):
@@ -243,7 +243,7 @@ def test_turns_that_begin_anew_leave_none_out(tenant: Tenant, given: Input) -> N
 
 
 def test_where_an_order_lets_it_go_a_block_has_one_place(tenant: Tenant, given: Input) -> None:
-    """What a host does in such a call is in the clock."""
+    """The clock includes the host's work in such a call."""
     load(tenant)
     found = places(tenant, given, 24, queue=False, block=3)
     blocks = [found[at : at + 3] for at in range(0, 24, 3)]
@@ -252,7 +252,7 @@ def test_where_an_order_lets_it_go_a_block_has_one_place(tenant: Tenant, given: 
 
 
 def test_data_of_the_same_size_have_the_same_places(tenant: Tenant, oracle: Oracle) -> None:
-    """A number that is drawn with them is part of the layout."""
+    """A number that is drawn with the data is part of the layout."""
     load(tenant)
     given = oracle.make({"n": 64}, 7)
     known = set(places(tenant, given, PLACES, queue=True))
@@ -274,7 +274,7 @@ def test_where_only_one_place_is_left_it_is_that(tenant: Tenant, oracle: Oracle)
 def test_a_page_is_the_devices_no_longer_than_its_container_lives(
     tenant: Tenant, memory: TwoDevices, given: Input
 ) -> None:
-    """A later one in this process may come to lie at the same address."""
+    """A later page in this process may get the same address."""
     call(tenant, GOOD, given)
     assert memory.pages == 1
     for _ in range(2):

@@ -19,7 +19,7 @@ from tests.runner.judge.held_against import MODEL, Held, held, judged
 
 Array = np.ndarray[Any, Any]
 LENGTHS = (10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000)
-NUMBERS = 2_000_000  # drawn for a test, but where one sum alone needs more
+NUMBERS = 2_000_000  # numbers drawn per test, unless a single sum needs more
 
 
 def rows_of(length: int) -> int:
@@ -34,7 +34,7 @@ def drawn_data(kind: str, length: int, seed: int) -> Array:
         return chance.random(shape)
     if kind == "octaves":
         return np.ldexp(chance.standard_normal(shape), chance.integers(-12, 13, shape))
-    if kind == "rows":  # each row of another size
+    if kind == "rows":  # each row of a different size
         return np.ldexp(chance.standard_normal(shape), chance.integers(-20, 20, (shape[0], 1)))
     raise AssertionError(kind)
 
@@ -62,7 +62,7 @@ ORDERS: dict[str, Callable[[Array], Array]] = {
 
 
 def sums(x: Array, *, dtype: str = "") -> Held:
-    """The row sums of x, held against their true values, with the spread that a sum has."""
+    """Compare the row sums of x with their true values, with the spread of a sum."""
     wide = x.astype(np.complex128 if np.iscomplexobj(x) else np.longdouble)
     truth = wide.sum(axis=1)
     parts = wide.view(np.float64).reshape(*x.shape, 2) if np.iscomplexobj(x) else wide[..., None]
@@ -77,12 +77,12 @@ def stored(values: Array, dtype: str) -> Array:
 
 
 def bits(values: Array) -> Array:
-    """Of bfloat16 numbers."""
+    """Bits of bfloat16 numbers."""
     return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def rounded(x: Array, digits: int) -> Array:
-    """To so many significant bits, to nearest."""
+    """Round to this many significant bits, to nearest."""
     fraction, exponent = np.frexp(x.astype(np.float64))
     return np.ldexp(np.round(np.ldexp(fraction, digits)), exponent - digits)
 
@@ -98,7 +98,7 @@ def cut(x: Array, digits: int) -> Array:
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("kind", ["normal", "uniform", "octaves", "rows"])
 def test_every_order_of_a_float32_sum_passes(kind: str, length: int) -> None:
-    """But for a single running total of ten million."""
+    """The exception is a single running total of ten million."""
     x = drawn_data(kind, length, seed=length).astype(np.float32)
     given = sums(x)
     for name, order in ORDERS.items():
@@ -112,7 +112,7 @@ def test_every_order_of_a_float32_sum_passes(kind: str, length: int) -> None:
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_equal_numbers_pass_in_lanes_and_in_pairs(length: int) -> None:
-    """In as many lanes as a sum of that length deserves: errors of one sign add up."""
+    """The number of lanes fits a sum of that length: errors of equal sign add up."""
     x = np.repeat(np.random.default_rng(1).standard_normal((rows_of(length), 1)), length, axis=1).astype(np.float32)
     lanes = 256 if length <= 1_000_000 else 4096
     for order in (lambda x: in_lanes(x, lanes), ORDERS["pairwise"]):
@@ -122,7 +122,7 @@ def test_equal_numbers_pass_in_lanes_and_in_pairs(length: int) -> None:
 @pytest.mark.parametrize("length", [1_000_000, 10_000_000, 30_000_000])
 @pytest.mark.parametrize("kind", ["normal", "uniform"])
 def test_a_sum_of_every_second_number_does_not_pass_for_the_sum(kind: str, length: int) -> None:
-    """Of squares, as a loss has them, in most draws; with all of their number under the root it did."""
+    """Sums of squares, as a loss has them, fail in most draws; with their full number under the root they passed."""
     misses = 0
     for seed in range(8):
         x = np.square(drawn_data(kind, length, seed)).astype(np.float32)[:1]

@@ -1,4 +1,4 @@
-"""What a first call would import for seconds is there before it: a call has less time than loading a submission."""
+"""Slow imports of a first call happen before it: a call has less time than the load of a submission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton, torch.compile and their like compile when a kernel is first called: that call of each case has more time."""
+"""Triton, torch.compile and similar tools compile at a kernel's first call: that call of each case has more time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.judge.trial import Trial
 
 
 class Slow:
-    """A tenant that writes down how long it may take."""
+    """Tenant that records its time limits."""
 
     def __init__(self) -> None:
         self.limits: list[float] = []

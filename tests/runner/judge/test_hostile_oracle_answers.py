@@ -1,4 +1,4 @@
-"""Whatever JSON the problem's container sends is the problem's fault and never ends the judge."""
+"""Any bad JSON from the problem's container is the problem's fault and never ends the judge."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_parse_layout_takes_any_json_or_blames_the_problem(data: Any) -> None:
 
 
 class Pipe:
-    """A container whose answers the test writes."""
+    """Container whose answers the test writes."""
 
     def thaw(self) -> None: ...
 

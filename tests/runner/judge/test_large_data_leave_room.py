@@ -1,4 +1,4 @@
-"""Where one call's data fill much of the judge's memory, fewer calls are made at a time and nobody else is blamed."""
+"""Data that fill much of the judge's memory reduce the calls made at a time, and no side is blamed for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SNAPSHOTS = 1000
 
 
 class Side:
-    """What a trial asks of a timed side; remembers how many calls it was to make at a time."""
+    """The part of a timed side that a trial uses; it remembers the requested number of calls at a time."""
 
     def __init__(self, took_ns: Callable[[int], int] = lambda number: 250_000) -> None:
         self.blocks: list[int] = []
@@ -60,7 +60,7 @@ def test_idle_calls_are_made_in_as_few_blocks_as_there_is_room_for(each_bytes: i
     ids=["half of them", "all but one of two blocks", "all but one"],
 )
 def test_idle_calls_go_on_while_the_machine_disturbs_most_of_them(disturbed: range, blocks: int, known: bool) -> None:
-    """What they cost is taken off every time, so too much of it would make a slow kernel look fast."""
+    """The cost of idle calls is subtracted every time, so an overestimate would make a slow kernel look fast."""
     side = Side(lambda number: 8_000_000 if number in disturbed else 250_000)
     samples, _ = trial(1)._idle(side)
     assert len(side.blocks) == blocks
@@ -78,7 +78,7 @@ def test_memory_that_large_data_do_not_leave_was_taken_by_the_problem() -> None:
 
 
 class NoRoom:
-    """Copies for which there is no memory."""
+    """Copies without memory for them."""
 
     case: Any = {"n": 4}
 

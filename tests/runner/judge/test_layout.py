@@ -1,4 +1,4 @@
-"""A layout from the problem's container is believed only where it fits its regions."""
+"""A layout from the problem's container is believed only if it fits its regions."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_a_wrong_answer_does_not(oracle: Oracle, tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("memory", [HostMemory, Moving, TwoDevices])
 def test_every_call_starts_from_the_same_state(oracle: Oracle, tmp_path: Path, memory: type[HostMemory]) -> None:
-    """Also where other data move about: a Model stays where it was constructed."""
+    """This holds even if other data move: a Model stays at the place of its construction."""
     places = set()
     with tenant_of(tmp_path, 8 << 20, memory(), QUEUING if memory is TwoDevices else ORDERED) as tenant:
         tenant.load({"submission.py": STARTER}, "submission.py", "ModelNew", "model", LIMIT_S)
@@ -152,7 +152,7 @@ def get_init_inputs():
 
 @pytest.mark.parametrize("change", ["self.hidden =", "self.hidden[:] =", "self.hidden.data.mul_(1); self.hidden ="])
 def test_a_hidden_state_in_an_attribute_starts_afresh_in_every_call(tmp_path: Path, change: str) -> None:
-    """However ModelNew writes it."""
+    """The kind of assignment in ModelNew does not matter."""
     starter = (
         kernelbench.starter(HIDDEN)
         .replace("        self.hidden =", f"        {change}")

@@ -1,4 +1,4 @@
-"""What the problem's container makes: near-duplicates, truth in double precision, its spread, the reference's time."""
+"""Outputs of the problem's container: near-duplicates, truth in double precision, its spread, the reference's time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the problem's own code ends its container the organiser hears how, where, and what to do."""
+"""When the problem's own code ends its container, the organiser learns how and where it ended, and a remedy."""
 
 from __future__ import annotations
 

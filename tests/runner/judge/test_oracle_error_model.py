@@ -88,7 +88,7 @@ def layernorm(x: torch.Tensor) -> torch.Tensor:
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """A running total over k, as one accumulator does it."""
+    """Running total over k, as a single accumulator computes it."""
     out = torch.zeros(a.shape[0], b.shape[1])
     for k in range(a.shape[1]):
         out += a[:, k : k + 1] * b[k : k + 1]
@@ -96,7 +96,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """In blocks of 16 keys, as flash attention does it."""
+    """Attention in blocks of 16 keys, like flash attention."""
     top, total, out = torch.full((*q.shape[:-1], 1), -torch.inf), 0, torch.zeros_like(q)
     for at in range(0, k.shape[-2], 16):
         scores = q @ k[..., at : at + 16, :].transpose(-1, -2) * q.shape[-1] ** -0.5
@@ -176,7 +176,7 @@ def judged(given: Input, got: torch.Tensor) -> compare.Figures:
 
 
 def to_eleven_bits(x: torch.Tensor) -> torch.Tensor:
-    """As TF32 reads its operands."""
+    """Round to eleven bits, as TF32 reads its operands."""
     return ((x.view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
 
 

@@ -1,4 +1,4 @@
-"""Several inputs in one request: the same bytes as one after the other, as many as there is room and time for."""
+"""Several inputs in one request: the same bytes as in single requests, as many as room and time permit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Asked = list[dict[str, Any]]
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Oracle]:
-    """With room for some three inputs of CASE."""
+    """Oracle with room for about three inputs of CASE."""
     with oracle_of(RAGGED, tmp_path, region_bytes=64 << 10) as oracle:
         yield oracle
 
@@ -56,7 +56,7 @@ def asked(small: Oracle, monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 def same(one: Input, two: Input) -> bool:
-    """What is in the tensors: between them lies what was there before."""
+    """Compare the contents of the tensors only: the gaps between them hold old bytes."""
     places = [
         (buffers, at, slot.nbytes)
         for slot in one.layout.slots
@@ -137,7 +137,7 @@ def ref_kernel(x):
 
 
 def test_what_is_known_of_a_shape_does_not_hang_on_the_room(tmp_path: Path) -> None:
-    """In the small one outputs in double precision do not fit, of shapes that come for the first time."""
+    """In the small region the double-precision outputs of shapes that appear for the first time do not fit."""
     seeds: list[tuple[int, int | None]] = [(seed, None) for seed in (3, 3, 6, 9, 4, 7, 5, 8, 3)]
     (tmp_path / "small").mkdir()
     (tmp_path / "large").mkdir()

@@ -110,7 +110,7 @@ def get_init_inputs():
 
 @pytest.mark.parametrize("inputs", ["[torch.rand(4, 8)]", "[torch.rand(4, 8), torch.rand(4, 8)]"])
 def test_a_hidden_state_in_an_attribute_starts_afresh(tmp_path: Path, inputs: str) -> None:
-    """In double precision, too, and right after it: the reference keeps what it computed there."""
+    """This holds in double precision, too, and right after it: the reference keeps a result there."""
     with oracle_of(RECURRENT.replace("[torch.rand(4, 8)]", inputs), tmp_path, init_seed=1) as oracle:
         first, wide, again = oracle.make({}, 1), oracle.make({}, 2, fp64="values"), oracle.make({}, 1)
         assert wide.why_not64 == ""
@@ -156,7 +156,7 @@ def test_inputs_may_lie_in_lists(tmp_path: Path) -> None:
 
 
 def _inputs(given: Any, part: str) -> list[Any]:
-    """The bytes of the tensors below `part` of the data."""
+    """Bytes of the tensors below `part` of the data."""
     nodes = dict(json.loads(given.layout.text)["data"]["of"])[part]["of"]
     slots = [given.layout.slots[(node[1] if isinstance(node, list) else node)["slot"]] for node in nodes]
     return [given.inputs[slot.input : slot.input + slot.nbytes] for slot in slots]

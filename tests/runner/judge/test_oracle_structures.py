@@ -1,4 +1,4 @@
-"""What references take and return, from the real oracle through the layout to what a tenant's harness makes of it."""
+"""Arguments and results of references, from the real oracle through the layout to the tenant's harness."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Modul
 
 
 class Tenant:
-    """What a harness has of an input, in this process."""
+    """The harness's view of an input, in this process."""
 
     def __init__(self, inside: dict[str, ModuleType], given: Input) -> None:
         self.inside, self.layout = inside, json.loads(given.layout.text)

@@ -1,4 +1,5 @@
-"""A problem's own check raises or dies: the output's fault where it takes the reference's, else the problem's own."""
+"""A problem's own check raises or dies: the output is at fault if the check accepts the reference's, else the
+problem."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def problem(condition: str = ON_OUTPUT, fail: str = RAISES, **changes: Any) -> P
 
 @contextmanager
 def trial_of(asked: Problem, source: str, folder: Path, side: str = B) -> Iterator[Trial]:
-    """Loaded; another oracle starts as Prepared does it, in a process instead of a container."""
+    """Loaded trial; a second oracle starts as in Prepared, in a process instead of a container."""
     with ExitStack() as stack:
         started: list[Oracle] = []
 

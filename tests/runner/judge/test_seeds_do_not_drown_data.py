@@ -1,4 +1,4 @@
-"""A generator may add its seed to what it draws. Fresh seeds then stay small: large ones would leave nothing else."""
+"""A generator may add its seed to its data. Fresh seeds then stay small: large seeds would drown the data."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def ref_kernel(data):
 
 
 def test_what_lies_in_empty_memory_is_not_taken_for_data_that_grow(tmp_path: Path) -> None:
-    """The place of a result holds whatever was there before: here more with each call, as after large data."""
+    """The result's place holds arbitrary old contents: here they grow with each call, like data after large data."""
     source = """
 import torch
 calls = 0

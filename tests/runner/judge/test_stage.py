@@ -1,4 +1,4 @@
-"""A stage's time is the submission's to lose only where the submission spent it."""
+"""The submission loses a stage's time only if the submission itself spent it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_slow_kernel_is_told_so() -> None:
 
 def test_where_the_problem_itself_took_most_of_it_the_problem_is_at_fault() -> None:
     asked = Stopwatch()
-    asked.seconds = 500.0  # of earlier stages: not of this one
+    asked.seconds = 500.0  # of earlier stages only
     stage = Stage("Timing", 1e-9, asked)
     asked.seconds += 150
     with pytest.raises(OracleFailed, match="150 s of them to make inputs and expected outputs"):
@@ -43,7 +43,7 @@ def test_where_the_problem_itself_took_most_of_it_the_problem_is_at_fault() -> N
     ],
 )
 def test_whoever_took_the_time_is_at_fault(spent_s: dict[str, float], expected: type[Exception]) -> None:
-    """Also where a candidate that was as fast as the baseline could not have been in time."""
+    """This holds even if a candidate as fast as the baseline could not have finished in time."""
     stage = Stage("Timing", 0, Stopwatch())
     for side, seconds in spent_s.items():
         with stage.spent_by(side):

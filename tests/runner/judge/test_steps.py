@@ -1,4 +1,4 @@
-"""A step of a call can be left out in an experiment, by name; nothing else is."""
+"""An experiment can leave out a step of a call by name; all remaining steps stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host says of its cores arrives in the readings; what it does not say lowers the level and never raises."""
+"""A host's values of its cores arrive in the readings; a missing value lowers the level and never raises."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def host(tmp_path: Path) -> FakeHost:
 
 @pytest.fixture
 def opened(host: FakeHost) -> Iterator[Open]:
-    """Of a judge that keeps to core 0, whatever the test runs on; time stands still but for what `window` is told."""
+    """Telemetry of a judge that keeps to core 0, on any test machine; time advances only by `window`'s argument."""
     made = []
     affinity = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(affinity)})
@@ -44,7 +44,7 @@ def opened(host: FakeHost) -> Iterator[Open]:
 
 
 class Steps:
-    """A clock that goes on by one step a look."""
+    """Clock that advances by one step per reading."""
 
     def __init__(self, step_ns: int) -> None:
         self.now, self.step_ns = 0, step_ns
@@ -55,7 +55,7 @@ class Steps:
 
 
 def grown_ms(window: Window) -> list[float]:
-    """Foreign time by core."""
+    """Foreign time by core in ms."""
     return [
         (after - before) / MS for before, after in zip(window.before.foreign_ns, window.after.foreign_ns, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""What keeps a device from judging is named, with its remedy, before anybody is judged on it."""
+"""An obstacle to judging on a device is named with its remedy before the device judges a submission."""
 
 from __future__ import annotations
 

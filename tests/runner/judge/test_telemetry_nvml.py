@@ -1,4 +1,4 @@
-"""What NVML says arrives in the readings; what it does not say is None, lowers the level, and never raises."""
+"""NVML's values arrive in the readings; a missing value is None, lowers the level, and never raises."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def nvml() -> FakeNvml:
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """The host's processes: the judge, a tenant's two in one control group, and somebody else."""
+    """The host's processes: the judge, two processes of a tenant in one control group, and a stranger."""
     for pid, group in ((ME, "/user"), (50, "/docker/a"), (51, "/docker/a"), (66, "/user"), (77, "/docker/b")):
         (tmp_path / str(pid)).mkdir()
         (tmp_path / str(pid) / "cgroup").write_text(f"0::{group}\n")
@@ -42,7 +42,7 @@ def opened(nvml: FakeNvml, proc: Path) -> Iterator[Open]:
     made = []
 
     def make(own: frozenset[int] = frozenset({ME, 50}), poll_s: float = 60.0, step_ns: int = 0) -> NvmlTelemetry:
-        """`step_ns`: by so much the clock goes on each time somebody looks at it; 0 for the real clock."""
+        """Open telemetry. `step_ns`: advance of the clock per reading; 0 for the real clock."""
         ticks = itertools.count(1)
         now_ns = (lambda: next(ticks) * step_ns) if step_ns else time.monotonic_ns
         made.append(NvmlTelemetry(nvml, own=lambda: own, proc=proc, poll_s=poll_s, now_ns=now_ns))
@@ -54,7 +54,7 @@ def opened(nvml: FakeNvml, proc: Path) -> Iterator[Open]:
 
 
 def test_a_closed_one_lets_go_of_the_job_at_once(nvml: FakeNvml, proc: Path) -> None:
-    """The next run in this process needs the memory, and no collector may come by before."""
+    """The next run in this process needs the memory, and no collector may run before."""
 
     class Job:
         def pids(self) -> frozenset[int]:
@@ -128,7 +128,7 @@ def test_counters_that_stand_still_are_read_once_a_block(nvml: FakeNvml, opened:
 
 
 def test_what_a_counter_did_between_blocks_is_told_once(nvml: FakeNvml, opened: Open) -> None:
-    """By the block after it; from then on a block is told what moved in it."""
+    """The next block reports the change; later blocks report only changes within themselves."""
     telemetry = opened()
     found = []
     for _ in range(4):
@@ -144,7 +144,7 @@ def test_what_a_counter_did_between_blocks_is_told_once(nvml: FakeNvml, opened: 
 
 
 def test_what_hardly_ever_changes_is_not_read_at_every_block(nvml: FakeNvml, opened: Open) -> None:
-    """Five times a second at the most: it takes longer than a short block's calls."""
+    """At most five times a second: the reading takes longer than a short block's calls."""
     telemetry = opened(step_ns=SECOND // 1000)
     seen = []
     for number in range(1, 400):
@@ -169,7 +169,7 @@ def test_what_hardly_ever_changes_is_not_read_at_every_block(nvml: FakeNvml, ope
 def test_what_happens_around_short_blocks_far_apart_is_seen(
     nvml: FakeNvml, proc: Path, change: dict[str, int], reason: str, *, within: bool
 ) -> None:
-    """Making inputs takes longer than a block, and longer than what is read stays fresh."""
+    """Making inputs takes longer than a block, and longer than a reading stays fresh."""
     now = [SECOND]
     telemetry = NvmlTelemetry(nvml, own=lambda: frozenset({ME, 50}), proc=proc, poll_s=60.0, now_ns=lambda: now[0])
     found = []
@@ -253,7 +253,7 @@ def test_nobody_looks_while_a_clock_runs(nvml: FakeNvml, opened: Open) -> None:
     [
         ("nvmlDeviceGetFieldValues", MASK_ONLY),
         ("nvmlDeviceGetClockInfo", MASK_ONLY),
-        ("nvmlDeviceGetComputeRunningProcesses", FULL),  # the other list is there
+        ("nvmlDeviceGetComputeRunningProcesses", FULL),  # the other list exists
         ("nvmlDeviceGetTemperature", FULL),
         ("nvmlDeviceGetPowerUsage", FULL),
         ("nvmlDeviceGetTotalEccErrors", FULL),
@@ -264,7 +264,7 @@ def test_nobody_looks_while_a_clock_runs(nvml: FakeNvml, opened: Open) -> None:
         ("nvmlEventSetCreate", FULL),
         ("nvmlDeviceRegisterEvents", FULL),
         ("nvmlEventSetWait_v2", FULL),
-        ("nvmlDeviceGetCurrentClocksEventReasons", FULL),  # the older name is there
+        ("nvmlDeviceGetCurrentClocksEventReasons", FULL),  # the older name exists
     ],
 )
 def test_whatever_one_function_throws_the_rest_is_read(

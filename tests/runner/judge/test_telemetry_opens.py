@@ -1,4 +1,4 @@
-"""A device that cannot be asked is judged blind, and the level says so."""
+"""A device that cannot be queried is judged blind, and the level records it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In timed calls limits are wider, since few are held against double precision: nobody knows which ones are."""
+"""Timed calls have wider limits, since few are held against double precision; no submission knows which calls."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A case is timed: what the machine does meanwhile neither biases a ratio nor passes for the competitor's fault.
+"""Timing of a case: events on the machine neither bias a ratio nor pass for the competitor's fault.
 
-Everything here runs the real schedule, rules, certificate and verdict over simulated sides, heat and chance.
+All tests here run the real schedule, rules, certificate and verdict over simulated sides, heat and chance.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from runner.judge.data.faults import Fault
 from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, healthy, race, window
 
 GPU_CASE: dict[str, Any] = {"profile": GPU, "baseline_ns": 50_000.0}
-FIRST_MEASURED = 4  # blocks of warm-up come before it: two windows of each of two sides
-LASTS_S = 0.095  # a case of GPU_CASE that nothing disturbs
+FIRST_MEASURED = 4  # warm-up blocks before it: two windows for each of two sides
+LASTS_S = 0.095  # duration of an undisturbed case of GPU_CASE
 
 
 def passed(timed: Race) -> float:
-    """The ratio that it comes to."""
+    """Ratio of a passed case."""
     found = timed.run()
     assert found.outcome == "passed", found
     return found.ratio or math.nan
@@ -37,7 +37,7 @@ def ratios(count: int, **given: Any) -> list[float]:
 
 
 def bias(found: list[float]) -> float:
-    """Of ratios whose truth is 1."""
+    """Bias of ratios whose truth is 1."""
     return abs(median(found) - 1)
 
 
@@ -73,7 +73,7 @@ def test_what_disturbs_a_run_below_happens_while_it_lasts() -> None:
 
 
 def test_a_ramp_of_three_percent_biases_nothing() -> None:
-    """Thanks to the order: blocks of a quad in the order A A B B would be off by twice the limit."""
+    """The order cancels the ramp: blocks of a quad in the order A A B B would be off by twice the limit."""
 
     def ramp(at_s: float, chance: random.Random) -> float:
         return 1 + 0.03 * min(at_s / LASTS_S, 1.0)
@@ -84,8 +84,8 @@ def test_a_ramp_of_three_percent_biases_nothing() -> None:
 
 
 def test_a_step_in_mid_run_biases_nothing() -> None:
-    """Thanks to the median over the quads, of which the step lies in one: their mean would be off by twice the limit.
-    (In any order: the order is there for what goes on all the time.)"""
+    """The median over the quads absorbs the step, which lies in a single quad: their mean would be off by twice the
+    limit. (This holds in any order: the order cancels continuous drift.)"""
     limit = 0.001
     races = [
         race(drift=lambda at_s, chance: 1.05 if at_s > LASTS_S / 2 else 1.0, seed=n, **GPU_CASE) for n in range(40)
@@ -95,7 +95,7 @@ def test_a_step_in_mid_run_biases_nothing() -> None:
 
 
 def by_the_mean(timed: Race) -> float:
-    """The ratio that the mean over its quads would give, by the device's own clock."""
+    """Ratio from the mean over its quads, by the device's own clock."""
     medians = [
         [(block["side"], median(sample[3] for sample in block["calls"])) for block in quad["blocks"]]
         for quad in timed.timing["quads"]
@@ -141,7 +141,7 @@ def test_five_milliseconds_of_heat_in_one_block_void_its_quad_though_no_poll_saw
 
 
 def test_a_hot_quad_does_not_count_however_slow_it_was() -> None:
-    """A fifth of the baseline's blocks are three times as slow: where nobody ruled on it, that would pay."""
+    """A fifth of the baseline's blocks are three times as slow: without a ruling on them, that would pay."""
 
     def told(race: Race) -> Any:
         hot = race.blocks[-1] == A and race.sides[A].luck > 1
@@ -239,10 +239,10 @@ def test_a_foreign_process_of_one_second_costs_quads_and_no_verdict() -> None:
 
 
 def test_what_a_submission_left_on_the_device_before_idle_calls_widens_no_limit() -> None:
-    """As from checks, until its first timed call tells it to end."""
+    """As checks leave work, until the submission's first timed call tells it to end."""
     idle, before = ([[10**6, 0, 0, 0, probe, 0, 0]] * 5 for probe in (2_400_000, 30_000))
     assert blame.probe_limit_ns(idle, before) == blame.probe_limit_ns(before) == 650_000
-    assert blame.probe_limit_ns(idle) > 10e6  # where nothing was measured before
+    assert blame.probe_limit_ns(idle) > 10e6  # default without a measurement
     assert blame.probe_limit_ns([[10**6, 0, 0, 0, 0, 0, 0]]) == 0
 
 
@@ -264,7 +264,7 @@ def test_a_candidate_that_keeps_the_device_busy_is_refused_and_gets_no_second_tr
 
 
 def test_voiding_the_quads_that_go_badly_does_not_pay() -> None:
-    """A candidate of 50 µs ± 20 % that leaves work on the device whenever it was slow, seen by the probe alone."""
+    """A candidate of 50 µs ± 20 % leaves work on the device whenever it was slow, seen by the probe alone."""
 
     def unlucky(race: Race) -> float:
         slow = race.blocks and race.blocks[-1] == B and race.sides[B].luck > 1.1
@@ -329,7 +329,7 @@ def test_an_incumbent_that_voids_twice_is_left_out() -> None:
     blocks = [0]
 
     def busy(race: Race) -> float:
-        """After a call of the incumbent's: before the first of a block nobody was at work."""
+        """State after a call of the incumbent: before the first call of a block no side was at work."""
         first, blocks[0] = len(race.blocks) != blocks[0], len(race.blocks)
         return 2e6 if race.blocks and race.blocks[-1] == I and not first else 15_000.0
 

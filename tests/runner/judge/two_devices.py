@@ -1,4 +1,4 @@
-"""Devices that do a call by themselves: a memory that plays the judge's, and threads of the harness the tenant's."""
+"""Devices that do a call by themselves: memory plays the judge's device, and harness threads the tenant's."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ harness.main()
 
 
 class Shot:
-    """What the judge's device does by itself happens as soon as somebody looks whether the word has its value."""
+    """Work of the judge's device that happens as soon as its condition word is read with the right value."""
 
     def __init__(self, page: mmap.mmap, value: int, take: Callable[[], None]) -> None:
         self._asked = (page, value, take)
@@ -86,7 +86,7 @@ class TwoDevices(HostMemory):
         self.moves = moves
         self.shots: list[Shot] = []
         self.gates: list[bool] = []
-        self.pages = 0  # that the device may write
+        self.pages = 0  # pages that the device may write
 
     def host_page(self, page: mmap.mmap) -> int:
         self._page = page

@@ -1,4 +1,4 @@
-"""Readings of an honest GPU and of an honest CPU, for a test to bend one thing in."""
+"""Readings of an honest GPU and an honest CPU, in which a test changes a single value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CPU = Reading(
 
 
 def later(reading: Reading, *, ms: float = 20, counters: dict[int, int] | None = None, **changes: Any) -> Reading:
-    """The same device a block later. `counters`: by how many ns they grew."""
+    """The same device a block later. `counters`: their growth in ns."""
     grown = {number: ns + (counters or {}).get(number, 0) for number, ns in reading.counters.items()}
     return replace(reading, at_ns=reading.at_ns + round(ms * MS), **{"counters": grown, **changes})
 
@@ -47,7 +47,7 @@ def window(
     strangers: tuple[int, ...] = (),
     **changes: Any,
 ) -> Window:
-    """A block that began with `before`; `masks` and `strangers` are what the polls in it saw."""
+    """Window of a block that began with `before`; its polls saw `masks` and `strangers`."""
     polls = [Poll(before.at_ns + 100 * MS * (number + 1), mask) for number, mask in enumerate(masks)]
     polls += [Poll(before.at_ns + 100 * MS * (number + 1), 0, seen) for number, seen in enumerate(strangers)]
     return Window(before, later(before, ms=ms, counters=counters, **changes), tuple(polls))

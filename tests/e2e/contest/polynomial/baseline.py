@@ -1,4 +1,4 @@
-"""The baseline: one pass over memory a degree, which leaves something to win for whoever keeps sums in registers."""
+"""The baseline: one pass over memory per degree; a kernel that keeps sums in registers can win."""
 
 import torch
 

@@ -1,7 +1,7 @@
 """Inputs and expected output of the long polynomial. Runs in the oracle, never beside a submission.
 
-The timed case has a hole, on purpose: its values have so few levels that a table of them spares almost all of the
-declared arithmetic. Whoever uses it is faster than any hardware that does the work, which the judge must see.
+The timed case has a hole, on purpose: its values have few enough levels that a table of them spares almost all of the
+declared arithmetic. A kernel with this table is faster than any hardware that does the work, which the judge must see.
 """
 
 import torch
