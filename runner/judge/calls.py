@@ -32,7 +32,7 @@ from runner.judge.time_budget import Stage
 CHANGED_IN_PLACE: Final = (
     "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
 )
-WHILE: Final = "\nwhile it was asked to "  # as sandbox/inside/oracle.py says it
+WHILE: Final = "\nwhile it was asked to "  # as in sandbox/inside/oracle.py
 SAID_CHARS: Final = 500  # of an error's last line
 
 
@@ -40,7 +40,7 @@ log = logging.getLogger("runner.calls")
 
 
 class Calls:
-    """Oracle, sides, memory and output buffers of one trial, and every act on them that is one call."""
+    """Oracle, sides, memory and output buffers of one trial, with all acts of a single call."""
 
     def __init__(
         self,
@@ -67,8 +67,11 @@ class Calls:
         self._cancels = False  # is an output so near zero that only double precision tells right from wrong?
 
     def fresh(self, case: Case, count: int, *, near_to: int | None = None, strictly: int | None = None) -> list[Input]:
-        """So many inputs that no one has seen; behind them, where `near_to` is the place of one, another like that but
-        for a few elements. The one at the place `strictly` is held against double precision, as in a check."""
+        """Return `count` new inputs.
+
+        The input at the index `near_to` gets a near-duplicate, different in a few elements, at the end of the list.
+        The input at the index `strictly` is compared with double precision, as in a check.
+        """
         seeds: list[tuple[int, int | None]] = [(fresh_seed(self.chance), None) for _ in range(count)]
         if near_to is not None:
             seeds.append((seeds[near_to][0], fresh_seed(self.chance)))
@@ -89,7 +92,7 @@ class Calls:
         idle: bool = False,
         hot: bool = False,
     ) -> tuple[Call, Buffer]:
-        """One call. What a tenant says of a secret case reaches nobody: it may hold the case's data."""
+        """Make one call. A tenant's words about a secret case are dropped: they may hold the case's data."""
         tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
         is_first = not idle and (side, given.case) not in self._called
         try:
@@ -100,7 +103,7 @@ class Calls:
             self._called |= {(side, given.case)} if is_first else set()
             return answer, output
         except Fault as fault:
-            stage.left_s()  # where it was the stage that ran out, it says so, and whose time it was
+            stage.left_s()  # raises if the stage's time ran out, naming whose time it was
             if side == A:
                 raise OracleFailed(f"the baseline failed: {fault}", fault.share) from None
             if side == I:
@@ -113,7 +116,7 @@ class Calls:
         return Rule.of(self.problem, case, own_check=self.oracle.checks)
 
     def buffer(self, index: int, size: int) -> Buffer:
-        """Private memory for an output, touched beforehand: no page fault of ours inside the clock."""
+        """Return private memory for an output, touched beforehand: no page fault of ours inside the clock."""
         while len(self._buffers) <= index:
             self._buffers.append(self.memory.buffer(size))
         if len(self._buffers[index]) < size:
@@ -121,7 +124,7 @@ class Calls:
         return self._buffers[index]
 
     def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool, side: str = B) -> dict[str, Any]:
-        """One entry of evidence["checks"]: our own comparison, or the problem's where it brings one."""
+        """Return an entry of evidence["checks"]: by our own comparison, or by the problem's check if it has one."""
         rule = self.rule(given.arguments)
         with self.comparing.running():
             found = self.memory.compare(given, output, rule)
@@ -171,7 +174,7 @@ class Calls:
                 is_outputs_fault = self._is_outputs_fault(self.another_oracle(), given, output)
             if not is_outputs_fault:
                 raise
-            raised = str(failed).partition(WHILE)[0]  # what follows are the problem's own lines
+            raised = str(failed).partition(WHILE)[0]  # the rest are the problem's own lines
             last_line = raised.strip().rsplit("\n", 1)[-1][:SAID_CHARS]
             return False, f"the problem's own check failed on your output: {last_line}"
 
@@ -193,7 +196,7 @@ class Calls:
             return True
 
     def _explained(self, given: Input, found: list[compare.Figures], index: int, *, public: bool) -> str:
-        """What is wrong with this output, for the author."""
+        """Return the explanation of a wrong output for its author."""
         figures = found[index]
         said = explain.explain_secret(figures)
         if public:
@@ -203,13 +206,13 @@ class Calls:
         return f"{said} {CHANGED_IN_PLACE}" if is_state else said
 
     def _note(self, found: list[dict[str, Any]]) -> None:
-        """Each finding once a case, however many calls show it."""
+        """Keep each finding once per case, however many calls show it."""
         known = {(finding["rule"], finding["case"]) for finding in self.evidence["findings"]}
         self.evidence["findings"] += [one for one in found if (one["rule"], one["case"]) not in known]
 
 
 def _takes(oracle: Oracle, given: Input) -> bool:
-    """Is what the reference gave right?"""
+    """Return whether the problem's check takes the reference's own output."""
     try:
         return oracle.check(given.number, given.layout, given.expected)[0]
     except OracleFailed as failed:

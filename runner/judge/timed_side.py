@@ -30,15 +30,18 @@ FIRST_VISITS: Final = 3  # of places, before it is known how long a call takes
 VISITS: Final = 8  # at a time, then
 LONG_NS: Final = 10_000_000
 REST_TICK_S: Final = 0.1
-EXACT: Final = Tolerance(0.0, 0.0)  # of a repeat; not all bytes, for between tensors lies what poison was drawn
+EXACT: Final = Tolerance(0.0, 0.0)  # of a repeat; not of all bytes: between tensors lies random poison
 
 Evidence = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class _Turn:
-    """One call of a block: on which input, into which buffer. `twin`: the buffer of an earlier call; then this one
-    counts for nothing and comes on the same input, or (`near`) on one that is nearly the same."""
+    """One call of a block: its input and its output buffer.
+
+    A call with a `twin`, the buffer of an earlier call, does not count. Its input is the twin's, or with `near` nearly
+    the same.
+    """
 
     given: Input
     buffer: int
@@ -48,8 +51,11 @@ class _Turn:
 
 
 class TimedSide:
-    """One side in one case. What counts is called on inputs that were never seen before. Now and then an input comes
-    again, or nearly so: that counts for nothing, but shows what is kept between calls."""
+    """One side in one case. A call that counts has an input that no call had before.
+
+    Now and then an input, or a near-duplicate of it, comes again. That call does not count; it shows whether code keeps
+    results between calls.
+    """
 
     def __init__(self, calls: Calls, side: str, case: Case, stage: Stage) -> None:
         self._calls = calls
@@ -78,9 +84,11 @@ class TimedSide:
             self._calls.buffer(turn.buffer, turn.given.layout.output_bytes)
 
     def visit(self, most_calls: int) -> Evidence | None:
-        """A call in each place that the data take, before anything is decided: code may prepare itself there once, late
-        for the gate, and a device is slower where it never was. Where calls are long no place matters, and a few are
-        enough. The entry of a wrong output, or None."""
+        """Call once in each place that the data take, before the timing. Returns a wrong output's entry, or None.
+
+        Code may prepare itself in a place once, too late for the gate, and a device is slower in a new place. If calls
+        are long, places make no difference, and a few calls are enough.
+        """
         left, calls = self._calls.sides[self._side].begin_turns(), FIRST_VISITS
         while left > 0:
             self.make_ready(min(left, calls, most_calls))
@@ -108,14 +116,16 @@ class TimedSide:
         ]
 
     def _queue_or_not(self) -> None:
-        """Where most calls of one side cannot be queued, none of this case is: sides are compared on the same way."""
+        """Stop queueing in this case if most calls of a side cannot be queued: all sides are timed the same way."""
         ahead = sum(call.queued for call, _ in self._made)
         if self._calls.queueing and 2 * ahead < len(self._made):
             self._calls.queueing = False
 
     def settle(self) -> timing.Settled:
-        """Every output is compared, also of a repeat. Raises OracleFailed where it is the baseline's that is wrong,
-        IncumbentFailed where it is the incumbent's."""
+        """Compare every output, also of repeats.
+
+        Raises OracleFailed if an output of the baseline is wrong, IncumbentFailed if one of the incumbent is.
+        """
         try:
             for (call, output), turn in zip(self._made, self._turns, strict=True):
                 entry = self._calls.judge_output(turn.given, call, output, public=False, side=self._side)
@@ -145,7 +155,7 @@ class TimedSide:
                 yield {**repeat, "same_bits": same}
 
     def drop(self) -> list[Input]:
-        """Gives the memory of the block's inputs back."""
+        """Release the memory of the block's inputs."""
         given = [turn.given for turn in self._turns if turn.twin is None or turn.near]
         for one in given:
             self._calls.oracle.release(one)
@@ -154,7 +164,7 @@ class TimedSide:
 
 
 def pause_for(telemetry: Telemetry) -> timing.Pause:
-    """A real rest."""
+    """Return the pause that waits until the reason for it is over."""
 
     def pause(why: str) -> None:
         began, hot_c = time.monotonic(), telemetry.temperature_c()

@@ -1,4 +1,4 @@
-"""One attempt in the judge's hands: the correctness cases, then the timed ones. Produces the evidence, not the verdict.
+"""One attempt in the judge's hands: correctness cases, then timed cases. Produces the evidence, not the verdict.
 
 Every call of either kind is the same call: fresh inputs, poisoned output, the whole output compared afterwards. The
 comparing happens between blocks, with every tenant frozen.
@@ -36,10 +36,10 @@ from runner.judge.timed_side import TimedSide, pause_for
 from sandbox.errors import SandboxError
 
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
-MOST_IDLE: Final = 8  # times the profile's idle calls, where most are disturbed
-IDLE_S: Final = 3.0  # and for no longer, since the stage's time limit runs
-IDLE_REST_S: Final = 0.05  # before more of them: another program's turn passes
-COMPILE_S: Final = 120.0  # for the compiler, where a submission is compiled before it is loaded
+MOST_IDLE: Final = 8  # times the profile's idle calls, if most of them are disturbed
+IDLE_S: Final = 3.0  # at most, since the stage's time limit runs
+IDLE_REST_S: Final = 0.05  # before further idle calls: another program's turn passes
+COMPILE_S: Final = 120.0  # for the compiler, if a submission is compiled before it is loaded
 
 log = logging.getLogger("runner.trial")
 
@@ -48,8 +48,11 @@ Evidence = dict[str, Any]
 
 
 class Trial:
-    """Use: `load`, `check`, and for a timed mode `measure`; when all containers but the baseline's are dead,
-    `time_copies`; then read `evidence`."""
+    """Checks and timings of one attempt.
+
+    Call `load`, `check`, and in a timed mode `measure`; then, when all containers but the baseline's are dead,
+    `time_copies`. The result is `evidence`.
+    """
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class Trial:
         another_oracle: Callable[[], Oracle] | None = None,
         into: Evidence | None = None,
     ) -> None:
-        """`into`: the evidence to write to, a new one where it is not given."""
+        """`into` is the evidence to write to; without it a new evidence is made."""
         self.problem = problem
         self.profile = profile.within(problem.ranked_timeout_s, len(problem.benchmarks))
         self.emit = emit
@@ -81,7 +84,7 @@ class Trial:
     # -- building ------------------------------------------------------------------------------------------------
 
     def load_oracle(self) -> None:
-        """The problem into its container. A Model has one seed a run: every side constructs it with that."""
+        """Load the problem into its container. A Model has one seed per run, with which every side constructs it."""
         seed = fresh_seed(self.calls.chance) if self.problem.interface == MODEL else None
         self.evidence["init_seed"] = seed
         self.calls.oracle.load(dict(self.problem.files), seed)
@@ -93,7 +96,7 @@ class Trial:
             raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
 
     def load(self, source: str, side: str = B) -> None:
-        """A submission into its container. The problem's files go along, the reference where it is needed there."""
+        """Load a submission into its container, with the problem's files and, if needed, the reference."""
         problem = self.problem
         tenant, given = self.calls.sides[side], {**files_beside(source, problem.files), problem.submission_name: source}
         if problem.build is None:
@@ -105,7 +108,7 @@ class Trial:
         tenant.load(given, problem.submission_name, problem.entry, problem.interface, longest_s, build)
 
     def load_baseline(self) -> None:
-        """Ours, in the same way."""
+        """Load the baseline in the same way as a submission."""
         problem = self.problem
         name, files = baseline_files(problem)
         try:
@@ -116,8 +119,10 @@ class Trial:
     # -- checking ------------------------------------------------------------------------------------------------
 
     def check(self, telemetry: Telemetry) -> None:
-        """All public cases, then secret ones; the first wrong one ends it. Raises Fault, OracleFailed; not where the
-        device broke meanwhile, which sets it aside."""
+        """Check all public cases, then secret cases, up to the first wrong output.
+
+        Raises Fault and OracleFailed, unless the device broke meanwhile: then it is set aside.
+        """
         telemetry.begin()
         failed: Exception | None = None
         try:
@@ -161,7 +166,7 @@ class Trial:
     # -- timing --------------------------------------------------------------------------------------------------
 
     def measure(self, telemetry: Telemetry) -> None:
-        """All benchmark cases, in an order that is drawn. A wrong output in a timed call ends it as in `check`.
+        """Time all benchmark cases in a random order. A wrong output in a timed call ends the timing, as in `check`.
 
         Raises Fault, OracleFailed.
         """
@@ -188,14 +193,14 @@ class Trial:
     def _measure_case(
         self, case: Case, entry: Evidence, stage: Stage, telemetry: Telemetry, progress: dict[str, Any]
     ) -> Evidence | None:
-        """The entry of a wrong output, or None."""
+        """Time one case. Returns the entry of a wrong output, or None."""
         self.calls.queueing = True
         sides = {name: TimedSide(self.calls, name, case, stage) for name in self.calls.sides}
         entry["idle"], given = self._idle(sides[A])
         entry["probe_limit_ns"] = blame.probe_limit_ns(entry["idle"], contexts.samples_of(self.evidence))
         layout = given[0].layout
         entry |= {"input_bytes": layout.input_bytes, "output_bytes": layout.output_bytes}
-        entry["eager_ns"] = min(one.eager_ns for one in given)  # a disturbed machine makes nobody look too fast
+        entry["eager_ns"] = min(one.eager_ns for one in given)  # least: a disturbance makes no code look fast
         most_calls = self._most_calls(_kept_bytes(layout))
         plan = Schedule(self.profile, self.order, most_calls=most_calls)
         if self.calls.memory.moves:
@@ -227,8 +232,10 @@ class Trial:
         return wrong
 
     def time_copies(self) -> None:
-        """What the judge's own copying costs in each case, when no code of others runs any more: where what was
-        measured can become a score. Raises SandboxError, OracleFailed."""
+        """Time the judge's own copying in each case, after all foreign code has ended, if the times can become a score.
+
+        Raises SandboxError and OracleFailed.
+        """
         if not self.counts:
             return
         try:
@@ -237,19 +244,22 @@ class Trial:
                 into = self.calls.buffer(0, given.layout.output_bytes)
                 entry["copies"] = made.time(self.calls.sides, given, into)
                 self.calls.oracle.release(given)
-        except (NoMemory, RuntimeError) as err:  # of a device, which nobody's code is to blame for any more
+        except (NoMemory, RuntimeError) as err:  # of a device; no code can be to blame for it any more
             raise SandboxError(f"the judge's own copies could not be timed: {err}") from None
 
     @property
     def counts(self) -> bool:
-        """Did nothing happen that decides the verdict, whatever the times are?"""
+        """Return whether the verdict still depends on the times."""
         found = self.evidence
         return not (found["fault"] or found["set_aside"]) and all(check["good"] for check in found["checks"])
 
     def _idle(self, side: TimedSide) -> tuple[list[list[int]], list[Input]]:
-        """Calls before anything is timed, and their inputs. As many at a time as there is room for inputs as large as
-        the largest that was checked. More, with rests between, while the machine disturbs most of them: what they cost
-        is taken off every time of the case."""
+        """Make the idle calls before the timing, and return their samples and inputs.
+
+        A block has as many calls as there is room for, with inputs as large as the largest that was checked. While the
+        machine disturbs most of the calls, further blocks follow after rests: the cost of idle calls is taken off every
+        time of the case.
+        """
         samples: list[list[int]] = []
         given: list[Input] = []
         wanted, ends = self.profile.idle_calls, time.monotonic() + IDLE_S
@@ -268,13 +278,15 @@ class Trial:
         return self.profile.clock == WALL and not certificate.is_constant_known(samples, certified=certified)
 
     def _most_calls(self, each_bytes: int) -> int:
-        """How many calls of a block the judge's memory holds."""
+        """Return the number of calls of a block that the judge's memory holds."""
         return int(max(self.calls.memory.snapshot_bytes // max(each_bytes, 1) - 1, 1))
 
     @contextmanager
     def _tenants_memory(self) -> Iterator[None]:
-        """What the judge cannot allocate while a tenant lives, the tenant took: no free retries. Unless the data of a
-        call are so large that the problem took it."""
+        """Blame missing memory on the tenant, so that it buys no free retries.
+
+        If the data of a call are very large, the problem is to blame instead.
+        """
         try:
             yield
         except NoMemory as err:
@@ -289,12 +301,12 @@ class Trial:
             ) from None
 
     def _times_of(self, entry: Evidence) -> timing.Times:
-        """A call's time as it is known while measuring goes on."""
+        """Return the function that estimates a call's time while the measurement goes on."""
         clock, certified = self.evidence["clock"], self.evidence["certified"]
         constant = certificate.constant_ns(entry, certified=certified)
         return lambda sample: certificate.at_once_ns(sample, constant, clock=clock, certified=certified)
 
 
 def _kept_bytes(layout: Layout) -> int:
-    """Of one call: inputs, what is expected, what came."""
+    """Bytes that the judge keeps of one call: inputs, expected outputs, outputs."""
     return layout.input_bytes + 2 * layout.output_bytes
