@@ -19,7 +19,7 @@ from leaderboard.competitions.models import Board, Competition, Problem, Problem
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.epochs import choose_epoch, current_epoch
 from leaderboard.judging.models import Attempt, Result, Runner
-from leaderboard.judging.runners import create_runner
+from leaderboard.judging.runners import create_runner, lock_able
 from leaderboard.judging.states import RUNNING
 from leaderboard.submissions.models import Submission
 from problems.spec import Problem as Specification
@@ -69,6 +69,7 @@ class Stage:
         chosen = runner or self._idle()
         if runner is None:
             chosen.epoch = current_epoch(chosen.hardware)
+        assert lock_able(chosen, now=self.now), f"{chosen} may not work now"
         job = claim_next(runner=chosen, now=self.now)
         assert job is not None, "there was nothing to claim"
         return job

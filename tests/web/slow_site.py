@@ -13,7 +13,7 @@ from leaderboard.asgi import application
 from leaderboard.web.submissions import pages
 
 SLOW_S = 15.0
-_shown = pages.shape.shown
+_shown = pages.view.shown
 
 
 def _slowly(*arguments, **named):
@@ -27,5 +27,5 @@ def _slowly(*arguments, **named):
     return shown
 
 
-pages.shape.shown = _slowly
+pages.view.shown = _slowly
 __all__ = ["application"]
