@@ -3,7 +3,7 @@
     python -m deploy.gpu_image [TAG]      default: photofinish-gpu-host:latest
 
 Where the NVIDIA container toolkit hands the driver over (`RUNNER_GPU_STACK` is `toolkit` or `cdi`) the image of
-`python -m deploy.image` is taken instead. Nothing is downloaded.
+`python -m deploy.image` is taken instead. The build downloads no files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Life of one container: create, attach, watch, freeze, kill, remove, reap. The only user of Docker's SDK here.
 
 A Container owns its socket folder, the thread that drains its output, and the memory that it prints into once it has a
-job. Always true: this module gives the program inside nothing but one socket. The program's output is capped and can
-never block or fill the host. While it has a job, only the container itself pays for its output.
+job. Always true: a single socket is all that this module gives the program inside. The program's output is capped and
+can never block or fill the host. While it has a job, only the container itself pays for its output.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The life of an award: propose, confirm, approve, announce, withdraw. Owners of the competition only.
 
 Each act locks the award, checks whether it still follows from the standing and refuses if it does not. A re-judging, a
-retraction, a decision or another prize makes a proposal stale; it must then be made again. Of two organisers who act
-at once, the second waits for the first's lock and then finds another state.
+retraction, a decision or another prize makes a proposal stale; it must then be made again. If two organisers act at
+once, the second waits for the first's lock and then finds a changed state.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from leaderboard.standings.read.competition import overall_standing
 from leaderboard.standings.read.table import run_of
 from leaderboard.standings.read.windows import inside, window
 
-MOST_LINES: Final = 500  # of a standing that are read
+MOST_LINES: Final = 500  # read from a standing
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Origin of a competition: different set names may lead to the same address.
 
-A set fills the competition at its address only if the competition has, or once had, the set's name. So an organiser may
-rename it and import again. The audit has its earlier names: from creation, imports and edits.
+A set fills the competition at its address only if the competition has, or once had, the set's name. An organiser may
+therefore rename it and import again. The audit has its earlier names: from creation, imports and edits.
 """
 
 from __future__ import annotations

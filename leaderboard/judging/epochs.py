@@ -230,7 +230,7 @@ def _open(hardware: str, name: str, state: str, fingerprint: Mapping[str, Any], 
 
 
 def _locked(hardware: str, name: str) -> Epoch:
-    """Return an epoch with all epochs of its hardware locked, so that two decisions run one after the other."""
+    """Return an epoch after locking all epochs of its hardware: concurrent decisions run in sequence."""
     known = {epoch.name: epoch for epoch in Epoch.objects.select_for_update().filter(hardware=hardware)}
     if name not in known:
         names = ", ".join(sorted(known)[:20]) or "none"

@@ -1,7 +1,7 @@
 """Outages of the site or its sweeper, so that runners do not pay for them.
 
-An expired lease means a dead runner only if the runner could have renewed it. So every web process sends a heartbeat
-(leaderboard/web/heartbeat.py), every sweep records its time, and a sweep asks this module before it expires anything:
+An expired lease means a dead runner only if the runner could have renewed it. Therefore every web process sends a
+heartbeat (leaderboard/web/heartbeat.py), every sweep records its time, and a sweep asks this module before any expiry:
 
 - While no web process sends a heartbeat, nothing expires: no runner can renew a lease or take freed work.
 - After a pause of the site or of all sweepers, each running lease holds for LEASE_S from now, and each hard deadline

@@ -1,7 +1,7 @@
 """Repair after failures: expired leases and unheard doorbells. Any number of sweepers may run at once.
 
-A lost attempt is replaced. The third loss in a row ends the submission as our failure. So does the second loss if it
-took a different runner down: then the submission kills runners. A runner that lost two different submissions is
+A lost attempt is replaced. The third loss in a row ends the submission as our failure. The second loss ends it, too, if
+it took a different runner down: then the submission kills runners. A runner that lost two different submissions is
 suspended: then the host is at fault.
 """
 

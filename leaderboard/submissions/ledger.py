@@ -1,7 +1,7 @@
 """Quota tokens spent and given back: rows that are written once and never changed.
 
-The balance is found by replaying the rows. Cancellation and all acts of the owner write nothing here and so give
-nothing back.
+The balance is found by replaying the rows. Cancellation and all acts of the owner write no row, so they return no
+token.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Level:
 def level_at(bucket: Bucket, lines: Iterable[Line], now: datetime, *, opening: Level | None = None) -> Level:
     """Return the level of a bucket that was full before the first line, or had the level `opening`.
 
-    The order of the lines does not matter. Lines of one moment count as one sum. A line of the future (another
+    The order of the lines does not matter. Lines of the same moment are added up first. A line of the future (another
     machine's clock) counts as of now.
     """
     full, period = bucket.full, bucket.period

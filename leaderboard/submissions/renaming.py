@@ -1,8 +1,8 @@
 """Pure: render tokens as text, with the author's own names numbered by first appearance, for tokens.py.
 
-A name that is known at the top of its file is numbered through the file. Any other name is numbered anew in each
-function, so that a letter used in two functions may be renamed in only one of them. Names that the author did not
-choose stay.
+A name that is known at the top of its file is numbered through the file. A local name is numbered anew in each
+function: if two functions use the same letter, renaming it in the first alone leaves no trace. Names that the author
+did not choose stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pure: check that a file is Python text for a runner, by its name and bytes. Nothing here parses or runs it.
+"""Pure: check that a file is Python text for a runner, by its name and bytes. This module neither parses nor runs it.
 
 A syntax error passes these checks: the judge's verdict names its place.
 """

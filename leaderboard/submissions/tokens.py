@@ -1,12 +1,12 @@
 """Pure: a digest that near-identical sources share: the same tokens except for names, comments and spelling.
 
-An owner's runs with the same digest are one kernel and rank by their mean (standings/ranking/ranking.py), so that a
-changed comment, name or blank buys no new draw. Comments, docstrings, blank lines, trailing commas and the spelling of
-a literal leave no trace. Names become numbers (renaming.py), except names from elsewhere (imports, attributes, keyword
+An owner's runs with the same digest are one kernel and rank by their mean (standings/ranking/ranking.py), so a changed
+comment, name or blank buys no new draw. Comments, docstrings, blank lines, trailing commas and the spelling of a
+literal leave no trace. Names become numbers (renaming.py), except names from elsewhere (imports, attributes, keyword
 arguments): `torch.bfloat16` is not a spelling of `torch.float16`. C++ and CUDA in string literals get the same
 treatment (ctokens.py). A rewrite beyond that is another kernel.
 
-Nothing here runs or compiles a source, and the size of the file and MAX_TOKENS bound the work. A source that is not
+This module neither runs nor compiles a source; the size of the file and MAX_TOKENS bound the work. A source that is not
 Python, or too long, is compared by its text without blanks.
 """
 

@@ -1,8 +1,8 @@
 """Preview of the site as a stranger or a competitor sees it: a switch in an organiser's session.
 
 The switch only ever lowers rights. While it is on, every view sees another user (`request.user`), so all permissions of
-the real pages apply. A stranger is an anonymous user. A competitor is a signed-in person whom the database does not
-know, and who is let into the one competition that is previewed, like a holder of an invite code. No form can be sent.
+the real pages apply. A stranger is an anonymous user. A competitor is a signed-in person without rows in the database
+who is let into the previewed competition alone, like a holder of an invite code. No form can be sent.
 
 The switch is signed for one person and expires. If it is invalid for any reason, it is off and the organiser's own
 rights apply again.

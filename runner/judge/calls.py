@@ -1,10 +1,11 @@
 """Calls of one trial: fresh inputs, the call itself, and the comparison of its output.
 
-Trial and TimedSide share one Calls object. A problem's own check that raises, dies or never ends says nothing by
-itself: an index out of range is the output's fault, a check that needs too much memory is the problem's. So a second,
-fresh oracle gets the same data. It must take the reference's output, and must fail on this output again or refuse it;
-otherwise the problem's code is to blame, for example because it ran out of memory over all earlier questions. The
-admission test blames no competitor: there the same oracle is asked whether it takes the reference's output.
+Trial and TimedSide share one Calls object. A problem's own check that raises, dies or never ends proves no fault by
+itself: an index out of range is the output's fault, a check that needs too much memory is the problem's. A second,
+fresh oracle therefore gets the same data. It must take the reference's output, and must fail on this output again or
+refuse it; otherwise the problem's code is to blame, for example because it ran out of memory over all earlier
+questions. The admission test blames no competitor: there the same oracle is asked whether it takes the reference's
+output.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Calls:
         self.queueing = True  # do devices get their work beforehand, in this case?
         self._buffers: list[Buffer] = []
         self._called: set[tuple[str, str]] = set()  # side and case
-        self._cancels = False  # is an output so near zero that only double precision tells right from wrong?
+        self._cancels = False  # does an output near zero need double precision to be judged?
 
     def fresh(self, case: Case, count: int, *, near_to: int | None = None, strictly: int | None = None) -> list[Input]:
         """Return `count` new inputs.

@@ -1,12 +1,18 @@
-"""What an attack's own docstring says about it, and whether a report shows that it gained something.
+"""Directives in the docstring of an attack, and the decision whether a report shows a gain.
 
-`class: …` is the idea. `expect: VERDICT | why`, a verdict being `wrong` or `rejected` (no score; `rejected as OUTCOME`
-says which), `contained` (right answers pass, and nothing that was tried had an effect), `useless` (rejected, or passed
-without the trick having been of any use), `timed` (no score, or passed at an honest time; a run that is `unmeasurable
-(voids)` is a gain: a site repeats it for nothing), `accepted` (a control).
-`on: PROBLEM[:CASE] MODE`, where softmax in test mode would not show it. `cost_ms: N`, what it really costs.
-`least_us: N`, below which something was gained, however much the report says could be forged.
-`step: NAMES`, steps of a call without which it should work: an experiment on a GPU, once a line.
+class: IDEA               class of the attack
+expect: VERDICT | REASON  expected verdict, from the table below
+on: PROBLEM[:CASE] MODE   judged there, if softmax in test mode would not show the attack
+cost_ms: N                real cost of the attack's work
+least_us: N               a time below N is a gain, however large the report's forgeable share is
+step: NAMES               steps of a call without which the attack should work: an experiment on a GPU, repeatable
+
+wrong      no score
+rejected   no score; `rejected as OUTCOME` names the outcome
+contained  right answers pass, and no part of the attack had an effect
+useless    rejected, or passed without any benefit from the trick
+timed      no score, or passed at an honest time; `unmeasurable (voids)` is a gain, since the site repeats the run
+accepted   passed: a control
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ VERDICTS = ("wrong", "rejected", "contained", "useless", "timed", "accepted")
 
 @dataclass(frozen=True)
 class Attack:
-    """One file. `case`: part of the name of the benchmark case that it is about."""
+    """Attack in a file. `case`: part of the name of the benchmark case that it targets."""
 
     path: Path
     source: str
@@ -63,7 +69,7 @@ class Attack:
         )
 
     def gained(self, report: Report) -> str:
-        """The attack's undue gain; empty if it has none."""
+        """Return the attack's undue gain; "" if it has none."""
         said = [line for line in report.logs["stderr"].splitlines() if line.startswith("ATTACK-EFFECT")]
         effects = [line for line in said if "fork refused" not in line]  # the limit holds
         rejected = report.outcome in REJECTED and report.score_us is None
@@ -94,13 +100,15 @@ class Attack:
 
 
 def fooled_the_clock(report: Report, cost_ms: float) -> bool:
-    """Whether it ranks by less time than it really takes. A kernel that a busy machine could not time does not rank at
-    all."""
+    """Return whether the attack ranks with less time than it really takes.
+
+    A kernel that a busy machine could not time does not rank at all.
+    """
     times = [case["measured_us"] for case in report.cases if case["stage"] == "time"]
     return report.score_us is not None and not (times and min(times) >= HONEST_SHARE * cost_ms * 1e3)
 
 
 def steering(report: Report) -> set[str]:
-    """Characters that `clean_text` should have replaced, in any text for people."""
+    """Return the characters in texts for people that `clean_text` should have replaced."""
     shown = report.message + report.logs["stdout"] + report.logs["stderr"]
     return set(filter(is_unseen, shown))

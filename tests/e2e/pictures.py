@@ -3,7 +3,7 @@
 python -m tests.e2e.pictures
 
 Needs chromium. Everything is sent, claimed and reported through the code of the site; the times are made up, and the
-pages follow from them. One result is implausibly good, so that there is a review case to show.
+pages follow from them. A single result is implausibly good, as material for a review case.
 """
 
 from __future__ import annotations

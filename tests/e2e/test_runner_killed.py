@@ -50,7 +50,7 @@ def test_killed_runner_costs_one_attempt_and_nothing_else(stage: Stage, tmp_path
     await_that(lambda: not is_alive(zombie["pid"]), within_s=2)
     await_that(lambda: len(stage.attempts()) == 2)
 
-    # Then: a fresh runner finishes a new attempt; one result, one entry, one pass for ada.
+    # Then: a fresh runner finishes a new attempt; ada has a single result, entry and pass.
     stage.begin_runner("rex-2", fresh, RUNNER_JUDGE_COMMAND=slow_judge(0.2))
     shown = stage.photofinish("show", submission)
     assert shown.returncode == 0, shown.stdout + shown.stderr

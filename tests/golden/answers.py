@@ -28,9 +28,9 @@ LONG = 200  # characters; a longer drawing is kept as a hash
 
 
 def answer(golden: JSON) -> JSON:
-    """All answers to one golden input.
+    """Return all answers to a golden input.
 
-    `boards`: the standings and sources that the site screens the report beside. `page`: is a page of it pinned, too?
+    `boards`: the standings and sources that the site screens the report beside. `page`: whether its page is pinned.
     """
     if "bounds" in golden:
         return {"bounds": plain([_bounds(each) for each in golden["bounds"]])}
@@ -45,7 +45,7 @@ def answer(golden: JSON) -> JSON:
 
 
 def plain(value: Any) -> Any:
-    """JSON with sorted keys and every float as it is; a float that JSON lacks becomes text."""
+    """Return JSON with sorted keys and finite floats unchanged; infinities and NaN, which JSON lacks, become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -87,7 +87,7 @@ def _of_run(run: JSON) -> JSON:
 
 
 def _of_case(timing: JSON, run: JSON) -> JSON:
-    """The certified times of each side, and what a rule compares."""
+    """Return the certified times of each side, and the times that rules compare."""
     sides = {block["side"] for quad in timing["quads"] for block in quad["blocks"]}
     read = estimates.TimedCase(timing, run, {})
     found: JSON = {"case": timing["case"], "times": {side: getattr(read, side) for side in sorted(sides)}}
@@ -122,7 +122,10 @@ def _hidden(timing: JSON, side: str) -> list[gap.Hidden]:
 
 
 def _rulings(run: JSON) -> Iterator[str]:
-    """Of every block that does not count by itself, by the last warm-up of its side before it."""
+    """Yield the ruling on each block, unless it is VALID and has no figures but the temperature.
+
+    A ruling considers the block and the last warm-up of its side before it.
+    """
     for timing in run["timing"]:
         for number, quad in enumerate(timing["quads"], 1):
             for block in quad["blocks"]:
@@ -144,7 +147,7 @@ def _rulings(run: JSON) -> Iterator[str]:
 
 
 def _bounds(given: JSON) -> JSON:
-    """Speed of light on one device: the limits of a problem's cases, without a run."""
+    """Return the speed of light on a device: the limits of a problem's cases, without a run."""
     found = given["ceilings"]
     ceilings = Ceilings.from_json(found) if isinstance(found, dict) else unmeasured(*found) if found else None
     if ceilings is not None and isinstance(found, dict):
@@ -177,7 +180,7 @@ def _screened(report: JSON, board: JSON) -> JSON:
 
 
 def _page(report: JSON) -> JSON:
-    """A competitor's cases; a reviewer's rows of cases, both clocks' panels and the strip of telemetry."""
+    """Return a competitor's cases, and a reviewer's rows of cases, panels of both clocks and strip of telemetry."""
     timed = evidence.timings(report)
     run = evidence.evidence_of(report)
     return {
@@ -197,7 +200,7 @@ def _page(report: JSON) -> JSON:
 
 
 def _cut(value: Any) -> Any:
-    """The same with a hash for each drawing and each excerpt of samples, which say nothing to a reader of JSON."""
+    """Return the value with a hash in place of each drawing and each excerpt of samples, unreadable as JSON."""
     value = plain(value)
     if isinstance(value, dict):
         return {key: _cut(item) for key, item in value.items()}

@@ -1,4 +1,4 @@
-"""The golden reports that are simulated: one of every kind, and two beside every threshold, on either side of it."""
+"""Simulated golden reports: a report of every kind, and a pair around every threshold."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ Made = Iterator[tuple[str, JSON]]  # name, golden
 COPY = {"read_bytes": "4 * n", "write_bytes": "4 * n"}
 PRODUCT = {"flops": {"fp32": "2 * n ** 3"}}
 FLAT: JSON = {"noise": 0.0005}
-LONG = replace(CPU, first_look=12)  # as many quads as rules about quads need
+LONG = replace(CPU, first_look=12)  # enough quads for the rules about quads
 
 
 def all_of_them() -> Made:
-    """Of the first kinds a reviewer's page is pinned, too."""
+    """Yield all simulated goldens by name. For the first four kinds, a reviewer's page is pinned, too."""
     for kind in (passed, refused, unmeasurable, heat):
         for name, made in kind():
             yield name, made | {"page": True}
@@ -77,7 +77,7 @@ def found_by_runner(rule: str) -> Callable[[JSON], bool]:
 
 
 def found_by_site(rule: str) -> Callable[[JSON], bool]:
-    """By the site's own reading: the runner's findings are hidden from it."""
+    """Return a test whether the site itself finds the rule, with the runner's findings hidden."""
 
     def holds(made: JSON) -> bool:
         reported = Reported(made["ratio"], made["half_width"], 0.0, made["flags"], silent(made))
@@ -87,7 +87,7 @@ def found_by_site(rule: str) -> Callable[[JSON], bool]:
 
 
 def both(rule: str, make: Callable[[float], JSON], low: float, high: float, *boards: JSON) -> Made:
-    """The edge of the runner's rule, and the edge of the site's where the runner says nothing."""
+    """Yield goldens around the runner's threshold, and around the site's with the runner's findings hidden."""
     by_runner = dict(edge(f"{rule}-runner", make, low, high, found_by_runner(rule), *boards))
     yield from by_runner.items()
     for name, made in edge(f"{rule}-site", lambda at: silent(make(at)), low, high, found_by_site(rule), *boards):
@@ -133,13 +133,13 @@ def window_of_nothing(race: Race) -> throttle.Window:
 
 
 def _erratic(apart: float, baseline: float = 0.003) -> Whole:
-    """The candidate's blocks differ by luck of their own."""
+    """Return a race in which chance slows each block of the candidate by a factor of its own."""
     made = cpu(0.8, noise=baseline)
     made.sides[B].luck_of = lambda chance: chance.lognormvariate(0, apart)
     return made
 
 
-# -- refused, and what ended it --------------------------------------------------------------------------------------
+# -- refusals and their causes ---------------------------------------------------------------------------------------
 
 
 def refused() -> Made:
@@ -173,7 +173,10 @@ def refused() -> Made:
 
 
 def _busy(every: int = 0, only: tuple[int, ...] = (), most_void: float = 0.2) -> Whole:
-    """The device is at work when a call of the baseline after the candidate's begins."""
+    """Return a race whose device is busy when calls of the baseline begin in a block right after the candidate's.
+
+    `every`: in all of these blocks. `only`: in the blocks with these numbers, counted from 1.
+    """
     met: list[str] = []
 
     def probe(race: Race) -> float:
@@ -221,7 +224,7 @@ def _storm(at: float, chance: random.Random) -> float:
 
 
 def _idle(far: float) -> JSON:
-    """Work that vanishes in idle calls, of which the undisturbed quarter is this much longer than the fastest."""
+    """Return a run whose work vanishes in idle calls; all of them but the fastest take `far` times as long."""
     made = cpu(1.0, baseline_ns=5.0, noise=0.1, profile=replace(CPU, most_quads=8, noisy_quads=8))
     way = 300_000.0
     made.idle = lambda side: [  # type: ignore[method-assign]
@@ -242,21 +245,21 @@ def _spoils(share: float) -> Whole:
 
 
 def _mostly_own(own: int, voids: int) -> Whole:
-    """Every quad is void, the last so many on the candidate's account."""
+    """Return a race in which all quads are void, the last `own` of `voids` on the candidate's account."""
     met: list[int] = []
 
     def heat(race: Race) -> throttle.Window:
         if len(race.blocks) <= 5 or race.blocks[-1] != B or race.blocks[-2] == B:
             return window(race)
         met.append(1)
-        if len(met) % 2 == 0:  # a warm-up, after the void before it
+        if len(met) % 2 == 0:  # a warm-up after the preceding void
             return window(race)
         return window(race, strangers=1) if len(met) // 2 < voids - own else grown(throttle.HW_THERMAL_NS, 0.3)(race)
 
     return gpu(0.8, heat=heat, profile=replace(GPU, most_void=0.9, first_look=voids + 1))
 
 
-# -- rules: others and the hardware ----------------------------------------------------------------------------------
+# -- rules: the run against rivals and the hardware ------------------------------------------------------------------
 
 
 def hardware() -> Made:
@@ -309,7 +312,7 @@ def hardware() -> Made:
     yield from edge("impossible", timed(hard, limits), 1.02, 0.95, lambda made: made["reason"] == "impossible")
 
     def claimed(share: float) -> JSON:
-        """A runner that calls a pass what its own rules reject."""
+        """Return the report of a runner that passes a run although its own rules reject it."""
         made = timed(hard, limits)(share)
         whole = run(gpu(1.0, baseline_ns=share * hard, **FLAT))
         return whole | {"evidence": made["evidence"] | {"findings": []}}
@@ -341,7 +344,7 @@ def hardware() -> Made:
 
 
 def _wavers(apart: float, baseline: float = 0.0) -> Whole:
-    """Both sides' blocks are of two speeds in fixed turns."""
+    """Return a race in which every third block is slower: the candidate's by `apart`, the baseline's by `baseline`."""
     made = cpu(0.5, noise=0.0003, profile=replace(LONG, most_quads=12, noisy_quads=12))
     for side, far in ((B, apart), (A, baseline)):
         turn = iter(range(1 << 20))
@@ -350,7 +353,7 @@ def _wavers(apart: float, baseline: float = 0.0) -> Whole:
 
 
 def _reads_the_median(made: JSON) -> bool:
-    """Does the site compare the candidate's median, for wavering beside a steady baseline?"""
+    """Return whether the site compares the candidate's median, because it wavers beside a steady baseline."""
     (found,) = read(made)
     assert found.cases[0].candidate is not None
     eager = next(one for one in measure(Reported(0.5, report=made), Known(), Source()).measures if one.case)
@@ -446,7 +449,11 @@ def _two(
     quads: int = 10,
     calls: int = 3,
 ) -> Whole:
-    """Calls of the candidate in two groups: every second, or `few` of them; `between`: so many in the middle."""
+    """Return a race whose candidate has calls of two speeds.
+
+    `apart`: share by which slow calls are slower. `few`: number of slow calls; by default half are slow. `between`:
+    number of calls half-way between the speeds. `strays`: number of slow calls of the baseline.
+    """
     profile = replace(
         CPU if baseline_ns >= 1e6 else GPU,
         first_look=quads,
@@ -474,7 +481,7 @@ def _two(
 
 
 def _cold(longer: float, slow: int = 20, others: int = 0, quads: int = 10) -> Whole:
-    """The first call of `slow` of the blocks takes longer; so do `others` of 40 other calls."""
+    """Return a race in which the first calls of `slow` blocks, and `others` of every 40 later calls, take longer."""
     timed = cpu(0.8, noise=0.001, profile=replace(CPU, first_look=quads, least_calls=3, most_calls=3))
     side = timed.sides[B]
     calls = iter(range(1 << 20))
@@ -715,7 +722,7 @@ def _core(
 def _each(
     wanted: list[Callable[[Race], throttle.Window]], well: Callable[[Race], throttle.Window] = window, side: str = B
 ) -> Callable[[Race], throttle.Window]:
-    """One after the other, each in a block of its own with blocks between."""
+    """Return telemetry that shows the wanted windows in turn, each in a separate block of `side`, well between them."""
     left, since = list(wanted), [0]
 
     def heat(race: Race) -> throttle.Window:
@@ -792,7 +799,11 @@ def _confirmed(
     shared: int = 0,
     **told: Any,
 ) -> JSON:
-    """A confirmation of these times over the incumbent's."""
+    """Return a confirmation whose runs have these ratios of the candidate's time to the incumbent's.
+
+    `faults` and `disturbed`: by number of the judged run, from 1. A disturbed run has blocks of the incumbent in its
+    first `shared` quads only.
+    """
     count = iter(range(1, 99))
 
     def judge(job: Job, settings: JudgeSettings, on_event: OnEvent) -> Report:
@@ -828,7 +839,7 @@ def _hot_incumbent(voids: int) -> Callable[[Race], throttle.Window]:
 
 
 def _summed_up(ratios: list[float]) -> JSON:
-    """The same, so large that no samples are left; the gains are those given."""
+    """Return a confirmation shrunk until no samples are left, with gains computed from these ratios."""
     whole = fit(Report.from_json(_confirmed(ratios)), 1).to_json()
     from runner.evidence.records import decide_differences
 
@@ -928,7 +939,10 @@ SPOILT: dict[str, Callable[[JSON], Any]] = {
 
 
 def apart() -> Made:
-    """Wavering beside a steady baseline: the site compares the candidate's median, the runner its upper bound."""
+    """Yield goldens of wavering beside a steady baseline.
+
+    The site compares the candidate's median, the runner its upper bound.
+    """
 
     def wavering(make: Callable[..., Whole], baseline_ns: float, ratio: float) -> Whole:
         profile = replace(CPU if make is cpu else GPU, most_quads=8, noisy_quads=8, most_calls=5)
@@ -978,7 +992,7 @@ def _left_behind() -> Whole:
 
 
 def bounds() -> Made:
-    """What limits.py says of problems on devices, without a run."""
+    """Yield problems and devices for the limits of speed_of_light.py, without a run."""
     devices: list[Any] = [None, ["H200", "NVIDIA H200"], ["X", "an unknown GPU"], ["cpu", "a cpu"]]
     devices += [
         ["gpu", f"NVIDIA {name}"]

@@ -1,6 +1,6 @@
 """Make golden files: `python -m tests.golden.make` writes the answers of stored reports, `--reports` simulates reports.
 
-`--add NAME FILE` stores a recorded report. Nothing that exists with another content is overwritten without `--renew`.
+`--add NAME FILE` stores a recorded report. Without `--renew`, a file with different content is not overwritten.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write(files: dict[Path, bytes], *, renew: bool) -> list[Path]:
-    """Write the files; return those that were left as they are, since they exist and would change."""
+    """Write the files. Without `renew`, leave files that exist and would change, and return their paths."""
     refused = []
     for path, content in files.items():
         path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Runs of a simulated race as the judge would report them: whole samples, full telemetry, every field of the schema."""
+"""Runs of a simulated race as the judge reports them: whole samples, full telemetry, every field of the schema."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ ON_GPU: JSON = {
 
 @dataclass
 class Whole(Race):
-    """A race whose samples are whole numbers of ns, with copying, thawing and freezing in them."""
+    """Race whose samples are whole nanoseconds and include copying, thawing and freezing."""
 
-    copying_ns: dict[str, float] = field(default_factory=dict)  # by side: putting, beyond PUT_NS
+    copying_ns: dict[str, float] = field(default_factory=dict)  # by side: time to put data, beyond PUT_NS
     longer_gap_ns: dict[str, float] = field(default_factory=dict)  # by side
     idle_longer_ns: float = 0.0
-    tail_ns: float = 0.0  # mean of what a gap takes beyond its edge
+    tail_ns: float = 0.0  # mean time of a gap beyond its edge
     told_by: Callable[[str, float], float] = lambda side, true: true
 
     def call(self, side: FakeSide, slow: float = 1.0) -> list[float]:
@@ -75,13 +75,13 @@ class Whole(Race):
 
 
 def cpu(ratio: float = 0.9, *, baseline_ns: float = 4e6, incumbent: float = 0.0, **given: Any) -> Whole:
-    """On the judge's clock. `incumbent`: its time over the baseline's, where there is one."""
+    """Return a race timed by the judge's clock. `incumbent`: its time over the baseline's; 0 for a race without."""
     made = Whole(**{"profile": CPU, "heat": cpu_is_well, "level": "mask_only"} | given)
     return _sides(made, ratio, baseline_ns, incumbent)
 
 
 def gpu(ratio: float = 0.9, *, baseline_ns: float = 50_000.0, incumbent: float = 0.0, **given: Any) -> Whole:
-    """By a device's events, with an idle probe before each call."""
+    """Return a race timed by a device's events, with an idle probe before each call."""
     made = Whole(**{"profile": replace(GPU, most_calls=5), "probe_ns": lambda race: PROBE_NS} | given)
     return _sides(made, ratio, baseline_ns, incumbent)
 
@@ -115,12 +115,12 @@ def length_ns(race: Race) -> int:
 
 
 def heats(by_block: dict[int, Callable[[Race], Window]], well: Callable[[Race], Window] = window) -> Any:
-    """Telemetry of blocks by their number over all blocks of the race; else the device is well."""
+    """Return telemetry that differs in blocks with these numbers, counted from 0 over all blocks of the race."""
     return lambda race: by_block.get(len(race.blocks) - 1, well)(race)
 
 
 def grown(counter: int, share: float, **more: Any) -> Callable[[Race], Window]:
-    """A counter that grows by this share of the block."""
+    """Return telemetry in which a counter grows by this share of the block."""
 
     def heat(race: Race) -> Window:
         counters = dict.fromkeys(throttle.COUNTERS, 0)
@@ -138,7 +138,7 @@ def repeats(side: str, fresh: float, again: float, times: int = 6, **told: Any) 
 
 
 def own_calls(told_ns: float, gap_ns: float, scatter_ns: float = 0.0, calls: int = 48) -> JSON:
-    """The harness's own calls: the candidate's context and gap beside the baseline's."""
+    """Return the harness's own calls, longer for the candidate by `told_ns` in time and by `gap_ns` in gap."""
     chance = random.Random(3)
     return {
         side: [
@@ -158,13 +158,13 @@ def own_calls(told_ns: float, gap_ns: float, scatter_ns: float = 0.0, calls: int
 
 
 def queued(made: Whole, *, places: int = 16, own: JSON | None = None, copies: JSON | None = None, **told: Any) -> Whole:
-    """The same, where a device does whole calls by itself."""
+    """Run the race as on a device that does whole calls by itself; return it."""
     apart = contexts.of_evidence({"own_calls": own or {}})
     return timing_of(made, queued=True, places=places, copies=copies or {}, **apart, **told)
 
 
 def timing_of(made: Whole, **told: Any) -> Whole:
-    """Run it, and set fields of its case that no schedule depends on."""
+    """Run the race once, and set fields of its case that no schedule depends on; return it."""
     if not made.timing:
         made.run()
     made.timing |= told
@@ -172,7 +172,7 @@ def timing_of(made: Whole, **told: Any) -> Whole:
 
 
 def evidence(*races: Race, **told: Any) -> JSON:
-    """What the judge would store of these cases of one run. `check`: figures of its one check."""
+    """Return the evidence that the judge stores of a run with these cases. `told` replaces fields of it."""
     for race in races:
         if not race.timing:
             race.run()
@@ -196,7 +196,7 @@ def check(**told: Any) -> JSON:
 
 
 def report(found: JSON, **told: Any) -> JSON:
-    """The report that a runner makes of this evidence."""
+    """Return the report that a runner makes of this evidence."""
     made: JSON = json.loads(json.dumps(execute.report_of(BLANK, found, {}).to_json()))
     return made | told
 
@@ -206,7 +206,7 @@ def run(*races: Race, **told: Any) -> JSON:
 
 
 def silent(made: JSON) -> JSON:
-    """The same report from a runner that hides what its own rules found."""
+    """Return the report as from a runner that hides the findings of its own rules."""
     return made | {"evidence": made["evidence"] | {"findings": []}}
 
 
@@ -217,7 +217,7 @@ def ceilings(**measured: Any) -> Ceilings:
 
 
 def bounded(speed_of_light: JSON, arguments: JSON, known: Ceilings | None, precision: Precision | None = None) -> JSON:
-    """The limits of a run of the one case n=1."""
+    """Return the limits of a run with the single case n=1."""
     found = limits.evidence(speed_of_light, [arguments], known, precision)
     return {**found, "cases": [{**found["cases"][0], "case": "n=1"}]}
 
@@ -225,7 +225,7 @@ def bounded(speed_of_light: JSON, arguments: JSON, known: Ceilings | None, preci
 def at_the_edge(
     make: Callable[[float], JSON], low: float, high: float, is_beyond: Callable[[JSON], bool], near: float = 0.002
 ) -> Iterator[tuple[str, JSON]]:
-    """Two reports that hardly differ, on both sides of where `is_beyond` begins to hold."""
+    """Yield two nearly equal reports, on both sides of the point where `is_beyond` begins to hold."""
     first, last = make(low), make(high)
     if is_beyond(first) == is_beyond(last):
         raise ValueError(f"from {low} to {high} nothing changes")

@@ -1,4 +1,4 @@
-"""Golden reports and their answers in files: a report is compressed, an answer is readable."""
+"""Files of golden reports and their answers: reports are compressed, answers are readable."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-LINE = 140  # characters of an answer's line
+LINE = 140  # most characters in a line of an answer
 HERE = Path(__file__).parent
 REPORTS, ANSWERS = HERE / "reports", HERE / "answers"
 
@@ -32,7 +32,7 @@ def read(name: str) -> JSON:
 
 
 def packed(golden: JSON) -> bytes:
-    """The same bytes for the same report, whenever they are made."""
+    """Return compressed bytes that depend on the report alone, not on the time."""
     text = json.dumps(golden, ensure_ascii=False, separators=(",", ":"))
     return gzip.compress(text.encode(), 9, mtime=0)
 
@@ -43,7 +43,7 @@ def read_answer(name: str) -> JSON:
 
 
 def text_of(answer: JSON) -> str:
-    """Readable JSON: whatever fits in a line stands in it."""
+    """Return readable JSON: a value that fits into a line stays in a single line."""
     return _lines(answer, "") + "\n"
 
 

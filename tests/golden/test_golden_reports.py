@@ -1,4 +1,4 @@
-"""Stored reports of every kind are decided, screened and shown as ever, to the last digit."""
+"""Verdicts, screenings and pages of stored reports of every kind stay the same, to the last digit."""
 
 from __future__ import annotations
 

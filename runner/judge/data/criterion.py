@@ -10,8 +10,8 @@ from problems.spec import Case, Problem
 from problems.tolerance import Precision, Tolerance
 from runner.judge.data.faults import OracleFailed
 
-# Nothing beyond the reference; outputs in double precision; also the condition of each element; or the condition of the
-# case, from an earlier input.
+# The reference alone; outputs in double precision; also the condition of each element; or the condition of the case,
+# from an earlier input.
 Fp64 = Literal["", "values", "spread", "condition"]
 
 

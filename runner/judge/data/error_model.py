@@ -36,7 +36,7 @@ disputed.
 
 **Without float64** (a reference that does not run in it, and timed calls but for a few, timed_side.STRICT_SHARE) the
 reference as it is stands for e; twice the error is allowed, since it is as far off itself, and MARGIN times that, since
-its need is not known; c is one number for all elements, from a check of the same case if there was one, else s.
+its need is not known; c is a single number for all elements: from a check of the same case, or s without a check.
 
 **Measured** (sums of normal, uniform and 24-octave data; one running total, forwards and backwards, 256 lanes,
 pairwise; n = 10 … 10⁷), in units without their last term: honest float32 sums reach 1.01. Inputs of 11 bits (TF32,

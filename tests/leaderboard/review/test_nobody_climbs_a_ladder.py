@@ -1,4 +1,4 @@
-"""An entrant's own earlier results justify no faster result unless a person cleared them; those of others do."""
+"""An entrant's own earlier results justify no faster result unless a person cleared them; rivals' results do."""
 
 from __future__ import annotations
 

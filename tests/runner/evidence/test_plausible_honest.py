@@ -1,4 +1,4 @@
-"""Honest runs are seldom held: at most one in a hundred of simulated ones, driven by the real timing."""
+"""Honest runs are seldom held: at most 1 % of simulated runs, driven by the real timing."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_noise_buys_no_record_on_any_machine(noise: str, scale: float) -> None:
 
 
 def run(gain: float = 0.02, *, seed: int = 1, baseline_ns: float = 4e6, **incumbent: Any) -> dict[str, Any]:
-    """One simulated run of a confirmation whose incumbent takes as long as the baseline."""
+    """Simulate a run of a confirmation whose incumbent takes as long as the baseline."""
     made = Race(seed=seed, order=ABIIBA)
     made.sides = {
         A: FakeSide(made, A, baseline_ns),

@@ -77,7 +77,7 @@ def ended(outcome: str, reason: str, message: str = "It ended.") -> Callable[[di
 
 
 def disturbed(evidence: dict[str, Any]) -> None:
-    """A run whose incumbent voided its blocks, so that the remaining blocks went without the incumbent."""
+    """A run whose incumbent voided its blocks, and whose remaining blocks went without it."""
     for quad in evidence["timing"][0]["quads"]:
         quad["blocks"] = [block for block in quad["blocks"] if block["side"] != I]
 

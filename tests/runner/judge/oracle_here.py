@@ -1,4 +1,4 @@
-"""The real oracle program and the judge's real side of it, without a container: one process, one socket."""
+"""The real oracle program and the judge's real side of it, without a container: a process and a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real harness and the judge's real side of it, without a container: one process, one socket, one arena."""
+"""The real harness and the judge's real side of it, without a container: a process, a socket and an arena."""
 
 from __future__ import annotations
 

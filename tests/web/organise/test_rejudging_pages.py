@@ -1,4 +1,4 @@
-"""Organisers create a re-judging set, see its effects and settle it; other people see no trace of it."""
+"""Organisers create a re-judging set, see its effects and settle it; people without a role see no trace of it."""
 
 from __future__ import annotations
 
