@@ -61,9 +61,8 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 
 
 def told(oracle: Oracle, case: dict[str, Any], **changes: Any) -> list[str]:
-    trial: Any = SimpleNamespace(
-        chance=random.Random(1), memory=HostMemory(), oracle=oracle, problem=problem("", **changes)
-    )
+    calls: Any = SimpleNamespace(chance=random.Random(1), memory=HostMemory(), oracle=oracle)
+    trial: Any = SimpleNamespace(calls=calls, problem=problem("", **changes))
     return [line.got for line in seeds.fixed([seeds.draw(trial, case)])]
 
 
