@@ -19,7 +19,7 @@ from leaderboard.rejudging import apply
 from leaderboard.standings.models import Entry
 from leaderboard.standings.retract import retract
 from leaderboard.submissions.models import Submission
-from tests.leaderboard.rejudging import everything, judge_shadow, set_of
+from tests.leaderboard.rejudging_stage import everything, judge_shadow, set_of
 from tests.leaderboard.stage import Stage, make_board
 
 HELD_ROWS = ("accounts_user", "entrants_entrant", "judging_attempt", "judging_rejudgeset", "standings_revision")

@@ -16,7 +16,7 @@ from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import claim_work
 from leaderboard.rejudging.apply import apply_rejudging
 from runner.wire import Job
-from tests.leaderboard.rejudging import judge_shadow, set_of
+from tests.leaderboard.rejudging_stage import judge_shadow, set_of
 from tests.leaderboard.stage import Stage, current, make_board, make_runner
 
 

@@ -34,7 +34,7 @@ from leaderboard.standings.read.status import status_of
 from leaderboard.standings.retract import retract
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
-from tests.leaderboard.rejudging import apply, everything, heard, judge_shadow, set_of
+from tests.leaderboard.rejudging_stage import apply, everything, heard, judge_shadow, set_of
 from tests.leaderboard.stage import NOON, Stage, current, make_runner
 
 ROW = {"id", "submission_id", "attempt_id", "entrant_id", "published_at"}

@@ -21,7 +21,7 @@ from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web.submissions.view import submission_json
 from runner.wire import Event
-from tests.leaderboard.rejudging import everything, heard, judge_shadow, set_of
+from tests.leaderboard.rejudging_stage import everything, heard, judge_shadow, set_of
 from tests.leaderboard.stage import Stage, current
 
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from leaderboard.competitions.models import Role
 from leaderboard.judging.models import RejudgeSet
-from tests.leaderboard.rejudging import apply, judge_shadow, set_of
+from tests.leaderboard.rejudging_stage import apply, judge_shadow, set_of
 from tests.web.test_pages_are_strict import check
 
 PAGES = ("/rejudge", "/rejudge/{pk}", "/rejudge/{pk}.csv")
