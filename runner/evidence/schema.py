@@ -208,7 +208,8 @@ class Timing(_Strict):
     output_bytes: Count
     eager_ns: Number | None = Field(description="the reference's time as it is written, where it was measured")
     summary: Details = Field(
-        default={}, description="instead of samples and quads, in a confirmation that would not fit the wire: fit.py"
+        default={},
+        description="instead of samples and quads, in a confirmation that would not fit the wire (shrink_report.py)",
     )
 
     @model_validator(mode="after")

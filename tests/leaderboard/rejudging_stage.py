@@ -8,7 +8,7 @@ from django.apps import apps
 from django.db import models
 
 from leaderboard.judging.models import Attempt, AttemptEvent, RejudgeSet
-from leaderboard.rejudging import apply as rejudgings
+from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.select import LIST, Selection
 from leaderboard.rejudging.sets import make_set
 from leaderboard.submissions.models import Submission
@@ -35,7 +35,7 @@ def set_of(stage: Stage, *submissions: Submission, name: str = "new judge") -> R
         name=name,
         why="a bug in the judge",
         selection=selection,
-        attempts=rejudgings.select_for_rejudging(selection=selection, competition=competition, board=None),
+        attempts=rejudging_acts.select_for_rejudging(selection=selection, competition=competition, board=None),
         actor=stage.olga,
         now=stage.later(1),
     )
@@ -51,7 +51,9 @@ def judge_shadow(stage: Stage, submission: Submission, **told: Any) -> Job:
 
 
 def apply(stage: Stage, chosen: RejudgeSet, **how: bool) -> dict[str, int] | None:
-    told = rejudgings.apply_rejudging(chosen=chosen, actor=stage.olga, reason="it is better", now=stage.later(1), **how)
+    told = rejudging_acts.apply_rejudging(
+        chosen=chosen, actor=stage.olga, reason="it is better", now=stage.later(1), **how
+    )
     return None if told is None else dict(told)
 
 

@@ -18,7 +18,7 @@ from leaderboard.competitions.permissions import has_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import RejudgeItem, RejudgeSet
 from leaderboard.judging.states import FINISHED
-from leaderboard.rejudging import apply as rejudgings
+from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.compare import Comparison, Difference, compare
 from leaderboard.rejudging.select import estimate_s
 from leaderboard.rejudging.sets import discard_set, make_set, stop_set
@@ -79,7 +79,7 @@ def new(request: HttpRequest) -> HttpResponse:
         return _new_page(request, form, status=400 if form.is_bound else 200)
     competition, board, selection = form.competition, form.board, form.selection
     try:
-        attempts = rejudgings.select_for_rejudging(competition=competition, board=board, selection=selection)
+        attempts = rejudging_acts.select_for_rejudging(competition=competition, board=board, selection=selection)
         if request.POST.get("go") != "make":
             found = {"submissions": len(attempts), "estimate_s": estimate_s(attempts)}
             return _new_page(request, form, found=found)
@@ -123,7 +123,7 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
         return _detail_page(request, chosen, form, status=400)
     reason = form.cleaned_data["reason"]
     try:
-        told = rejudgings.apply_rejudging(
+        told = rejudging_acts.apply_rejudging(
             chosen=chosen, actor=user_of(request), reason=reason, now=timezone.now(), **wanted
         )
     except UserError as error:
@@ -137,7 +137,7 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
 def attempt(request: HttpRequest, pk: int) -> HttpResponse:
     chosen, user = _found(request, pk), user_of(request)
     try:
-        told = rejudgings.try_rejudging(chosen=chosen, actor=user, now=timezone.now())
+        told = rejudging_acts.try_rejudging(chosen=chosen, actor=user, now=timezone.now())
     except UserError as error:
         return _refused(request, chosen, ReasonForm(), error)
     messages.info(request, f"Applying it now would come to: {_said(told)}. Nothing was changed.")

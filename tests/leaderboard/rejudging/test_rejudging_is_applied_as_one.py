@@ -24,7 +24,7 @@ from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet
 from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.runners import greet
-from leaderboard.rejudging import apply as rejudgings
+from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.compare import compare
 from leaderboard.rejudging.sets import discard_set
 from leaderboard.review.models import Decision
@@ -112,7 +112,7 @@ def test_discarding_leaves_everything_as_it_was(stage: Stage, told: list[dict[st
         chosen = set_of(stage, *submissions)
         for verdict in told[:finished]:
             stage.report(stage.claim(), **verdict)
-        rejudgings.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now)
+        rejudging_acts.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now)
         compare(chosen)
         discard_set(chosen=chosen, actor=stage.olga, reason="not needed", now=stage.now)
         assert (everything(), statuses(submissions)) == (rows, seen)
@@ -136,7 +136,7 @@ def test_trying_it_says_what_would_come_of_it_and_changes_nothing(stage: Stage) 
     chosen = set_of(stage, fast)
     judge_shadow(stage, fast, ratio=0.1)
     rows = everything()
-    assert rejudgings.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now) == {"applied": 1, "held": 1}
+    assert rejudging_acts.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now) == {"applied": 1, "held": 1}
     assert everything() == rows
     assert RejudgeSet.objects.get().is_open
 
@@ -255,12 +255,12 @@ def test_owners_of_the_competition_only(stage: Stage, role: str | None) -> None:
     judge_shadow(stage, submission)
     if role:
         Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=role)
-    for act in (rejudgings.apply_rejudging, discard_set):
+    for act in (rejudging_acts.apply_rejudging, discard_set):
         with pytest.raises(UserError) as caught:
             act(chosen=chosen, actor=stage.cleo, reason="I may not", now=stage.now)
         assert caught.value.status == 403
     Role.objects.update_or_create(competition=stage.board.competition, user=stage.cleo, defaults={"role": Role.OWNER})
-    assert rejudgings.apply_rejudging(chosen=chosen, actor=stage.cleo, reason="I may", now=stage.now)
+    assert rejudging_acts.apply_rejudging(chosen=chosen, actor=stage.cleo, reason="I may", now=stage.now)
 
 
 def at_once(*acts: Any) -> list[Any]:
