@@ -12,6 +12,7 @@ from django.core.validators import RegexValidator
 
 from leaderboard.accounts.models import SCOPES, USUAL_SCOPES, User
 from leaderboard.entrants.checks import is_taken
+from leaderboard.errors import UserError
 from problems.errors import ProblemError
 from problems.spec import MAX_GPUS, as_words
 
@@ -41,6 +42,11 @@ class Described:
                 field.widget.attrs["aria-invalid"] = "true"
             if ids:
                 field.widget.attrs["aria-describedby"] = " ".join(ids)
+
+    def refuse(self, error: UserError, **fields: str) -> None:
+        """Show an error beside its field, else above the form. `fields`: the form's name of a field of the error."""
+        name = fields.get(error.field, error.field)
+        self.add_error(name if name in self.fields else None, error.sentence)  # type: ignore[attr-defined]
 
 
 class SignInForm(Described, AuthenticationForm):

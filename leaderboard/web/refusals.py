@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
 
+from leaderboard.errors import RateLimited, UserError
 from leaderboard.web.middleware import HEADERS
 
 _DETAILS: Final = {
@@ -32,6 +33,13 @@ def refuse(path: str, status: int, retry_after_s: int) -> HttpResponse:
         response.headers.setdefault(name, value)
     response.headers["Cache-Control"] = "private, no-store"
     response.headers["Retry-After"] = str(retry_after_s)
+    return response
+
+
+def with_wait(response: HttpResponse, error: UserError) -> HttpResponse:
+    """Name the time of the next try in the header of a page that a rate limit refuses."""
+    if isinstance(error, RateLimited):
+        response["Retry-After"] = str(error.retry_after_s)
     return response
 
 

@@ -17,7 +17,7 @@ from leaderboard.web.api import review as review_api
 from leaderboard.web.api import standings as standings_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
-from leaderboard.web.boards import award_pages, collection_pages, competition_pages, entry_pages, standing_pages
+from leaderboard.web.boards import award_pages, collection_pages, competition_pages, entries
 from leaderboard.web.boards import pages as boards
 from leaderboard.web.organise import admission_pages, epoch_pages, rejudge_pages, set_pages
 from leaderboard.web.organise.pages import boards as organise_boards
@@ -33,7 +33,7 @@ from leaderboard.web.organise.pages import standing as organise_standing
 from leaderboard.web.organise.pages import state as organise_state
 from leaderboard.web.organise.pages import thresholds as organise_thresholds
 from leaderboard.web.organise.pages import tracks as organise_tracks
-from leaderboard.web.review import account_pages, integrity_page
+from leaderboard.web.review import integrity
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as runners
 from leaderboard.web.submissions import pages as submissions
@@ -45,18 +45,18 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>", boards.problem),
     path("boards/<slug:slug>/submit", submissions.submit),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
-    path("boards/<slug:slug>/<str:hardware>/history", entry_pages.history),
+    path("boards/<slug:slug>/<str:hardware>/history", entries.history),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
     path("competitions", competition_pages.index),
     path("competitions/<slug:slug>", competition_pages.detail),
     path("competitions/<slug:slug>/enter", competition_pages.enter),
-    path("competitions/<slug:slug>/standings", standing_pages.page),
-    path("entries/<int:pk>", entry_pages.detail),
-    path("entries/<int:pk>/code", entry_pages.code),
-    path("submissions/<int:pk>/retract", entry_pages.retract),
-    path("submissions/<int:pk>/restore", entry_pages.restore),
-    path("submissions/<int:pk>/publish-code", entry_pages.publish_code),
-    path("competitions/<slug:slug>/integrity", integrity_page.page),
+    path("competitions/<slug:slug>/standings", boards.overall),
+    path("entries/<int:pk>", entries.detail),
+    path("entries/<int:pk>/code", entries.code),
+    path("submissions/<int:pk>/retract", entries.retract),
+    path("submissions/<int:pk>/restore", entries.restore),
+    path("submissions/<int:pk>/publish-code", entries.publish_code),
+    path("competitions/<slug:slug>/integrity", integrity.page),
     path("invite-code", competition_pages.invite_code),
     path("collections/<slug:slug>", collection_pages.index),
     path("collections/<slug:slug>/<str:username>", collection_pages.entrant),
@@ -69,7 +69,7 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/appeal", review.appeal),
     path("review", review.index),
     path("review/hold", review.hold),
-    path("review/accounts", account_pages.page),
+    path("review/accounts", review.accounts),
     path("review/<int:pk>", review.detail),
     path("review/<int:pk>/<slug:name>", review.act),
     path("admission", admission_pages.index),

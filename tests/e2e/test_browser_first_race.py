@@ -220,7 +220,7 @@ def test_works_without_javascript(chrome, site, rex) -> None:
     page.goto("/boards/softmax/submit")
     page.get_by_label("Code", exact=True).fill(KERNEL)
     page.get_by_role("button", name="Send it to the judge").click()
-    page.get_by_text("This page loads again every 3 seconds.").wait_for()
+    page.get_by_text("This page reloads every 3 seconds.").wait_for()
     assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in page.content()
     rex.report(rex.claim(), outcome="passed")
     page.reload()  # this chromium obeys no refresh inside noscript while a debugger holds its scripts back

@@ -22,9 +22,9 @@ from leaderboard.errors import UserError
 from leaderboard.web.api.quota import Left
 from leaderboard.web.api.views import Private, Public
 from leaderboard.web.boards import contests
-from leaderboard.web.boards.prizes import track_said
+from leaderboard.web.boards.contests import track_said
 from leaderboard.web.limits import check_code_tries
-from leaderboard.web.submissions import quotas
+from leaderboard.web.submissions.mine import what_is_left
 
 TIE_RULES: Final = TrackRow.TIE_RULES
 
@@ -68,18 +68,20 @@ class Prize(serializers.Serializer[Any]):
     sponsor = serializers.CharField(allow_blank=True)
 
 
+class WonBy(serializers.CharField):
+    def to_representation(self, value: Any) -> str:
+        return track_said(value)
+
+
 class Track(serializers.Serializer[Any]):
     slug = serializers.CharField(source="track.slug")
     name = serializers.CharField(source="track.name")
     description = serializers.CharField(source="track.description", allow_blank=True)
-    won_by = serializers.SerializerMethodField()
+    won_by = WonBy(source="track")
     divisions = serializers.ListField(child=serializers.CharField(), source="track.divisions")
     eligibility = serializers.CharField(source="track.eligibility", allow_blank=True, help_text="What one declares.")
     ties = serializers.ChoiceField(choices=TIE_RULES, source="track.tie_rule")
     prizes = Prize(many=True, source="track.prizes")
-
-    def get_won_by(self, shown: Any) -> str:
-        return track_said(shown.track)
 
 
 class News(serializers.Serializer[Any]):
@@ -97,7 +99,7 @@ class You(serializers.Serializer[Any]):
     quota = serializers.SerializerMethodField(help_text="What may still be sent to each board.")
 
     @extend_schema_field(Left(many=True))
-    def get_quota(self, you: contests.You) -> Any:
+    def get_quota(self, you: dict[str, Any]) -> Any:
         return Left(self.context["left"], many=True).data
 
 
@@ -171,10 +173,8 @@ class Enter(Private):
 def _detail(request: Request, slug: str) -> Any:
     now = timezone.now()
     found = contests.contest(slug, request.user, now)
-    if found is None:
-        raise Http404
-    left: list[quotas.Left] = []
+    left: list[dict[str, Any]] = []
     if isinstance(request.user, User):
         boards = boards_seen_by(request.user).with_parts().filter(competition=found.competition)
-        left = quotas.what_is_left(request.user, boards, now)
+        left = what_is_left(request.user, boards, now)
     return CompetitionDetail(found, context={"left": left}).data

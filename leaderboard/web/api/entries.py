@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -14,7 +13,7 @@ from rest_framework.response import Response
 
 from leaderboard.standings.retract import retract, usual_reason
 from leaderboard.web.api.views import Private, Public
-from leaderboard.web.boards.published import published
+from leaderboard.web.boards.entries import published
 from leaderboard.web.submissions import view
 
 
@@ -52,10 +51,7 @@ class Entry(Public):
     @extend_schema(responses=EntryDetail)
     def get(self, request: Request, pk: int) -> Response:
         """Return a published entry, with its code where that is public."""
-        found = published(pk, request.user, timezone.now())
-        if found is None:
-            raise Http404
-        return Response(EntryDetail(found).data)
+        return Response(EntryDetail(published(pk, request.user, timezone.now())).data)
 
 
 class Retract(Private):

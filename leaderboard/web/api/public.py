@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -61,7 +60,7 @@ class Outcomes(serializers.Serializer[Any]):
     again = Told(allow_null=True, help_text="Judged again before anybody decided.")
 
     def get_meaning(self, one: Any) -> str:
-        return integrity.meaning(one.rule)
+        return integrity.MEANINGS.get(one.rule, "")
 
 
 class Counts(serializers.Serializer[Any]):
@@ -139,10 +138,8 @@ class IntegrityOf(Public):
     @extend_schema(responses=IntegrityFigures)
     def get(self, request: Request, slug: str) -> Response:
         """Return the results of review in a competition, in numbers that name no person."""
-        shown = integrity.show(slug, request.user, timezone.now())
-        if shown is None:
-            raise Http404
-        return Response(IntegrityFigures(shown[1], context={"found": shown[1]}).data)
+        _, found = integrity.figures(slug, request.user, timezone.now())
+        return Response(IntegrityFigures(found, context={"found": found}).data)
 
 
 class History(Public):
@@ -150,9 +147,6 @@ class History(Public):
     def get(self, request: Request, slug: str, hardware: str) -> Response:
         """List the leaders of a board with the start of each lead, oldest first, in its current stage and epoch."""
         now = timezone.now()
-        card = cards.card(slug, request.user, now)
-        place = card.place(hardware) if card else None
-        if place is None:
-            raise Http404
-        stage = current_stage(place.board.competition.schedule, now)
-        return paged(request, board_records(place.board, stage=stage, now=now), Record)
+        board = cards.card(slug, request.user, now).place(hardware).board
+        stage = current_stage(board.competition.schedule, now)
+        return paged(request, board_records(board, stage=stage, now=now), Record)

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api.views import Private
-from leaderboard.web.submissions.quotas import what_is_left
+from leaderboard.web.submissions.mine import what_is_left
 
 
 class Left(serializers.Serializer[Any]):
@@ -44,7 +44,7 @@ class Quota(Private):
         caller, slug, now = self.caller(request), query.validated_data.get("board", ""), timezone.now()
         if not slug:
             left = what_is_left(caller, boards_spent_on(caller), now)
-            return Response(Left([one for one in left if one.next_at is not None], many=True).data)
+            return Response(Left([one for one in left if one["next_at"] is not None], many=True).data)
         boards = list(boards_seen_by(caller).with_parts().filter(slug=slug))
         if not boards:
             raise Http404

@@ -69,10 +69,7 @@ class Reviewers(Private):
             raise Http404
 
     def case(self, request: Request, pk: int) -> Case:
-        found = review_case.find(self.caller(request), pk)
-        if found is None:
-            raise Http404
-        return found
+        return review_case.find(self.caller(request), pk)
 
     def told(self, request: Request, pk: int, now: datetime, status: int = 200) -> Response:
         return Response(shapes.CaseSummary(self.case(request, pk), context={"now": now}).data, status=status)

@@ -143,7 +143,7 @@ class Compared(serializers.Serializer[Any]):
     diff = serializers.SerializerMethodField()
 
     def get_diff(self, compared: Any) -> list[str]:
-        return [line.text for line in compared.diff.lines]
+        return [line.text for line in compared["diff"].lines]
 
 
 class LogLine(serializers.Serializer[Any]):

@@ -84,23 +84,35 @@ class BoardDetail(Board):
 
 
 class Entry(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(help_text="Shared by those who are tied: 1, 1, 3.")
-    tied = serializers.BooleanField()
-    user = serializers.CharField(help_text="The name that the entrant is shown by.")
-    division = serializers.CharField(source="entrant.division")
-    model_name = serializers.CharField(source="entrant.model_name", allow_blank=True)
-    affiliation = serializers.CharField(source="entrant.affiliation", allow_blank=True)
-    team = serializers.BooleanField(source="entrant.is_team")
-    ratio = serializers.FloatField(help_text="Candidate / baseline, the geometric mean over `runs` of one kernel.")
-    score_us = serializers.FloatField(help_text="Measured time, the geometric mean over `runs`; it does not rank.")
-    half_width = serializers.FloatField(allow_null=True)
-    forgeable = serializers.FloatField(help_text="Share of the true time that may be missing at most.")
-    telemetry = serializers.CharField(allow_blank=True)
-    light = serializers.FloatField(allow_null=True, help_text="Share of the speed of light that its first run reached.")
+    rank = serializers.IntegerField(source="ranked.rank", help_text="Shared by those who are tied: 1, 1, 3.")
+    tied = serializers.BooleanField(source="ranked.is_tied")
+    user = serializers.CharField(
+        source="ranked.entry.entrant.shown_name", help_text="The name that the entrant is shown by."
+    )
+    division = serializers.CharField(source="ranked.entry.entrant.division")
+    model_name = serializers.CharField(source="ranked.entry.entrant.model_name", allow_blank=True)
+    affiliation = serializers.CharField(source="ranked.entry.entrant.affiliation", allow_blank=True)
+    team = serializers.BooleanField(source="ranked.entry.entrant.is_team")
+    ratio = serializers.FloatField(
+        source="ranked.value.ratio", help_text="Candidate / baseline, the geometric mean over `runs` of one kernel."
+    )
+    score_us = serializers.FloatField(
+        source="ranked.score_us", help_text="Measured time, the geometric mean over `runs`; it does not rank."
+    )
+    half_width = serializers.FloatField(source="ranked.value.half_width", allow_null=True)
+    forgeable = serializers.FloatField(
+        source="ranked.value.forgeable", help_text="Share of the true time that may be missing at most."
+    )
+    telemetry = serializers.CharField(source="ranked.telemetry", allow_blank=True)
+    light = serializers.FloatField(
+        source="ranked.entry.light",
+        allow_null=True,
+        help_text="Share of the speed of light that its first run reached.",
+    )
     runs = serializers.IntegerField()
-    epoch = serializers.CharField(allow_blank=True)
-    submitted_at = serializers.DateTimeField()
-    submission = serializers.IntegerField()
+    epoch = serializers.CharField(source="ranked.entry.epoch", allow_blank=True)
+    submitted_at = serializers.DateTimeField(source="ranked.entry.submitted_at")
+    submission = serializers.IntegerField(source="ranked.entry.submission_id")
     record = serializers.CharField(
         allow_blank=True,
         help_text=f"Of who took first place of a contest from another: {NOT_YET!r} or {CONFIRMED_MARK!r}.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
@@ -16,7 +15,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import SCORINGS
 from leaderboard.errors import UserError
 from leaderboard.web.api.views import Public
-from leaderboard.web.boards import overall
+from leaderboard.web.boards import standing
 
 MAX_LINES: Final = 1_000
 
@@ -84,19 +83,15 @@ class Standings(Public):
         query = Query(data=request.query_params)
         query.is_valid(raise_exception=True)
         told = query.validated_data
-        shown = overall.show(
-            slug,
-            request.user,
-            timezone.now(),
+        asked = standing.Asked(
+            stage=Stage(told["stage"]) if "stage" in told else None,
             hardware=told["hardware"],
             scoring=told.get("scoring", ""),
-            stage=Stage(told["stage"]) if "stage" in told else None,
-            wants_full=told["full"],
+            in_full=told["full"],
             start=told["offset"],
             most=told["limit"],
         )
-        if shown is None:
-            raise Http404
+        shown = standing.show_overall(slug, asked, request.user, timezone.now())
         if told["full"] and not shown.sees_more:
             raise UserError("full", True, f"only who has a role in {shown.competition} sees it in full", 403)
         lines = Line(shown.rows, many=True, context={"boards": shown.standing.boards})

@@ -20,7 +20,7 @@ from leaderboard.entrants.models import Membership
 from leaderboard.web.api.paging import PAGING, paged
 from leaderboard.web.api.views import Private
 from leaderboard.web.limits import check_team_acts
-from leaderboard.web.submissions.my_entrant import entrant_of, mine
+from leaderboard.web.submissions.mine import entrant_of, mine
 
 MAX_KEY: Final = 2**63 - 1
 MAX_TRACKS: Final = 100

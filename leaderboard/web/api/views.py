@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -73,7 +72,7 @@ class Board(Public):
     @extend_schema(responses=serializers.BoardDetail)
     def get(self, request: Request, slug: str) -> Response:
         """Return a board with its problem: description, starter code, reference, public cases."""
-        return Response(serializers.BoardDetail(_card(request, slug)).data)
+        return Response(serializers.BoardDetail(cards.card(slug, request.user, timezone.now())).data)
 
 
 class Entries(Public):
@@ -92,13 +91,9 @@ class Entries(Public):
         """Return the ranking of the current stage and timing epoch, best first, a line per entrant."""
         query = serializers.EntriesQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        place = _card(request, slug).place(hardware)
-        if place is None:
-            raise Http404
+        place = cards.card(slug, request.user, timezone.now()).place(hardware)
         asked = _asked(query.validated_data)
         shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
-        if shown is None:
-            raise Http404
         if shown.in_full and not standing.may_see_in_full(request.user, place.board):
             raise UserError("full", True, f"only who has a role in {place.board.competition} sees it in full", 403)
         headers = {"X-Total-Count": str(shown.total)}
@@ -215,10 +210,3 @@ def _asked(query: dict[str, Any]) -> standing.Asked:
         start=query["offset"],
         most=query["limit"],
     )
-
-
-def _card(request: Request, slug: str) -> cards.Card:
-    card = cards.card(slug, request.user, timezone.now())
-    if card is None:
-        raise Http404
-    return card

@@ -15,7 +15,7 @@ from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, 
 from leaderboard.competitions.models import Competition, Prize, Track
 from leaderboard.competitions.visible import Viewer, tracks_seen_by
 from leaderboard.confirmations.models import Confirmation
-from leaderboard.web.boards.prizes import prize_said, track_said
+from leaderboard.web.boards.contests import prize_said, track_said
 from leaderboard.web.organise.confirmations import said_of
 from leaderboard.web.organise.exports import csv_lines
 

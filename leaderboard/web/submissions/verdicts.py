@@ -35,19 +35,19 @@ _BETTER_TITLES: Final[dict[tuple[str, str], str]] = {
 }
 
 _ADVICE: Final[dict[str, str]] = {
-    "wrong": "Compare with the reference on your machine: the case named above, several seeds.",
-    "build_error": "Import the file in a fresh process on your machine; stderr below may say more.",
-    "runtime_error": "Run that case on your machine; stderr below has what your code printed last.",
-    "timeout": "Run the named case on your machine. Compile outside the call, and look for a loop that never ends.",
-    "out_of_memory": "Free intermediate results, or work in pieces; the limit counts everything your process holds.",
-    "policy": "If you did nothing of the kind, tell an organiser; a person can overturn it.",
+    "wrong": "Compare with the reference on your machine, with the case named above and several seeds.",
+    "build_error": "Import the file in a fresh process on your machine; stderr below may show more.",
+    "runtime_error": "Run that case on your machine; stderr below ends with the last output of your code.",
+    "timeout": "Run the named case on your machine. Compile outside the timed call; look for a loop that never ends.",
+    "out_of_memory": "Free intermediate results, or work in pieces; the limit covers all memory of your process.",
+    "policy": "If this verdict is wrong, tell an organiser. A reviewer can overturn it.",
     "unmeasurable": "Every output was right, but it could not be timed well enough to rank.",
-    "infra_error": "It counts neither against you nor against your quota. Send it again; an operator has been told.",
-    "cancelled": "Send it again if you still want it judged.",
+    "infra_error": "It does not count against your quota. Submit again; the operators have been notified.",
+    "cancelled": "Submit again if you still want it judged.",
 }
 
 NOISE: Final = (
-    "the machine was disturbed whenever we timed it, on every try. That is not your kernel's doing: it is not ranked, "
+    "the machine was disturbed on every try. This is not your kernel's fault. The result is not ranked, "
     "and it cost you nothing."
 )
 
@@ -57,29 +57,35 @@ _BETTER: Final[dict[tuple[str, str], str]] = {
     ("wrong", "shape"): "Return a tensor of the expected shape; a missing or an extra dimension counts.",
     ("wrong", "dtype"): "Return the expected type; convert the result, or allocate the output with it.",
     ("wrong", "type"): "Return a plain tensor (or the structure the problem asks for), not a subclass, list or array.",
-    ("wrong", "mismatch"): "Often the last elements of an odd size, a race, or too low a precision in a sum.",
+    (
+        "wrong",
+        "mismatch",
+    ): "Often the cause is the last elements of an odd size, a race, or a sum in too low a precision.",
     ("build_error", "syntax"): "“python -m py_compile” on your machine finds the same place.",
-    ("build_error", "import"): "Only what the image has can be imported; nothing can be installed.",
-    ("build_error", "compile"): "The first error is the one to look at; those after it often follow from it.",
+    ("build_error", "import"): "Only the packages of the image can be imported; nothing can be installed.",
+    ("build_error", "compile"): "Start with the first error; the later errors often follow from it.",
     ("build_error", "missing_entry"): "Name the function exactly as the problem says, at the top level of the file.",
-    ("runtime_error", "crashed"): "Mostly an index outside a buffer: check the last block of odd sizes.",
+    ("runtime_error", "crashed"): "The cause is mostly an index outside a buffer; check the last block of odd sizes.",
     ("runtime_error", "exited"): "Return from the function; never call exit or _exit.",
-    ("unmeasurable", "below_resolution"): "Every output was right, but a call is shorter than the cost of handing it "
-    "over. The problem's sizes are too small for this hardware; tell its organiser.",
+    ("unmeasurable", "below_resolution"): "Every output was right, but a call is shorter than the time to start "
+    "it. The problem's sizes are too small for this hardware; please tell its organiser.",
     (
         "unmeasurable",
         "self_disturbed",
-    ): "Every output was right, but what your code does spoils the measuring, so it "
-    "is not timed again by itself. Finish all work before you return, and start no more threads than there are cores.",
-    ("unmeasurable", "unsteady"): f"Every output was right, but {NOISE} The figures below are what was measured.",
+    ): "Every output was right, but your code disturbs the measurement, so it is not "
+    "timed again automatically. Finish all work before you return, and start no more threads than there are cores.",
+    ("unmeasurable", "unsteady"): f"Every output was right, but {NOISE} The figures below were measured.",
     ("unmeasurable", "voids"): f"Every output was right, but {NOISE}",
-    ("unmeasurable", "device_unfit"): "Every output was right, but the devices that tried to time it turned out unfit. "
-    "That is not your kernel's doing; operators were told. It is not ranked, and it cost you nothing.",
+    (
+        "unmeasurable",
+        "device_unfit",
+    ): "Every output was right, but the devices that tried to time it were unfit. This is "
+    "not your kernel's fault, and the operators have been notified. The result is not ranked, and it cost you nothing.",
     (
         "unmeasurable",
         "starved",
     ): "Other programs kept the machine busy on every try, until a time limit ran "
-    "out. That is not your kernel's doing: nothing is known about it yet, and it cost you nothing.",
+    "out. This is not your kernel's fault: it has not been judged yet, and it cost you nothing.",
     ("policy", "output_limit"): "Remove prints; stdout and stderr are kept up to 64 kB from either end.",
     ("timeout", "import"): "Loading includes compiling: build fewer variants, or for one architecture only.",
 }
@@ -98,23 +104,24 @@ SAID: Final[dict[str, str]] = {
     "queued": "Waiting for a free runner.",
     "claimed": "A runner has taken it.",
     "building": "Loading your code in its sandbox.",
-    "checking": "Comparing results, public and secret cases.",
+    "checking": "Comparing the results of public and secret cases.",
     "timing": "Timing against the baseline.",
-    "done": "The verdict is in.",
-    "lost": "The runner went silent; another one will take over.",
+    "done": "The verdict is ready.",
+    "lost": "The runner stopped responding; another runner will take over.",
 }
 
 _FLAGS: Final[dict[str, str]] = {
-    "not_certified": "The runner could not freeze the containers between calls, so work outside the timed calls is not "
-    "excluded. That is the runner's doing, not yours; a person looks at the result before it ranks.",
-    "erratic": "Your kernel's times vary while the baseline's are steady; the upper end of the interval counts.",
-    "noisy": "The machine was disturbed, so the interval is wide; the time stands near its upper end, where luck gains "
-    "nothing.",
-    "not_converged": "The times scattered until the measuring ended, so the interval is wide. It may be the machine.",
-    "bimodal": "The times fall into two groups, as if some calls did other work than the rest.",
+    "not_certified": "The runner could not freeze the containers between calls, so work outside the timed calls cannot "
+    "be ruled out. This is the runner's fault, not yours. A reviewer looks at the result before it ranks.",
+    "erratic": "Your kernel's times vary while the baseline's are steady, so the upper end of the interval counts.",
+    "noisy": "The machine was disturbed, so the interval is wide. The reported time is near its upper end, so luck "
+    "gains nothing.",
+    "not_converged": "The times still scattered when the measurement ended, so the interval is wide. The machine may "
+    "be the cause.",
+    "bimodal": "The times form two groups, as if some calls did different work.",
 }
 
 
-def flags_said(flags: Iterable[str]) -> list[tuple[str, str]]:
-    """Return each flag with its meaning."""
-    return [(flag, _FLAGS.get(flag, "")) for flag in flags]
+def flags_said(flags: Iterable[str]) -> list[str]:
+    """Return the meaning of each flag; of an unknown flag, its name in words."""
+    return [_FLAGS.get(flag) or f"{flag.replace('_', ' ').capitalize()}." for flag in flags]

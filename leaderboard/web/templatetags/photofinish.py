@@ -17,7 +17,7 @@ from leaderboard.competitions.models import Board, Competition, Prize, Track
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS, Line
 from leaderboard.web import figures, markup
-from leaderboard.web.boards import prizes
+from leaderboard.web.boards import contests
 from leaderboard.web.boards.phases import PhaseShown, phase_shown
 from leaderboard.web.organise.epochs import title_of
 
@@ -80,6 +80,12 @@ register.filter("epoch_title", title_of)
 
 
 @register.filter
+def words(code: str) -> str:
+    """Return a code of a report in words: "not_converged" becomes "not converged"."""
+    return code.replace("_", " ")
+
+
+@register.filter
 def get(items: dict[str, Any] | None, name: str) -> Any:
     """Return the value of a dict at a name that only the template knows."""
     return (items or {}).get(name)
@@ -114,12 +120,12 @@ def live(table: str, key: str, name: str, value: Any) -> SafeString:
 
 @register.simple_tag
 def track_said(track: Track) -> str:
-    return prizes.track_said(track)
+    return contests.track_said(track)
 
 
 @register.simple_tag
 def prize_said(prize: Prize) -> str:
-    return prizes.prize_said(prize)
+    return contests.prize_said(prize)
 
 
 @register.simple_tag
