@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leaderboard.awards.announcement import money
 from leaderboard.competitions.models import Prize, Track
-from leaderboard.web.figures import significant
+from leaderboard.wording.figures import significant
 
 
 def track_said(track: Track) -> str:

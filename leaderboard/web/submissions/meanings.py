@@ -65,8 +65,3 @@ TELEMETRY: Final = {
     "mask_only": "The reasons for slowing down were polled ten times a second; a shorter dip could go unseen.",
     "none": "Nothing was watched on this machine, so nobody knows at which clocks it ran.",
 }
-
-UNRANKED: Final = {
-    "no_telemetry": "The machine that timed this could not watch its own clocks and temperatures, and such a time does "
-    "not rank. That is the machine's doing, not yours; an organiser can have it judged again elsewhere.",
-}

@@ -16,7 +16,7 @@ from leaderboard.judging.states import CANCELLED, FINISHED
 from leaderboard.standings.read.boards import Standing
 from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
-from leaderboard.web.submissions.verdicts import Verdict, verdict
+from leaderboard.wording.outcomes import Verdict, verdict
 
 _STATUS_FIELDS: Final = (
     "status",
