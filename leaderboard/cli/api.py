@@ -20,8 +20,8 @@ from uuid import uuid4
 import httpx
 from httpx_sse import EventSource, SSEError
 
-from leaderboard.cli.config import Account, is_loopback
-from leaderboard.cli.errors import CliError, Misuse, Refused, SiteProblem
+from .config import Account, is_loopback
+from .errors import CliError, Misuse, Refused, SiteProblem
 
 JSON = dict[str, Any]
 

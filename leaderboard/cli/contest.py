@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from leaderboard.cli import figures
-from leaderboard.cli.api import JSON
-from leaderboard.cli.render import Screen
-from leaderboard.cli.text import clean, line
+from .api import JSON
+from .render import Screen
+from .text import clean, line, moment
 
 SHOWN_NEWS: Final = 5
 
 
 def show(screen: Screen, found: JSON, address: str) -> None:
-    until = f", until {figures.moment(found['until'])}" if found.get("until") else ""
+    until = f", until {moment(found['until'])}" if found.get("until") else ""
     screen.say(f"{line(found.get('name', ''), 150)}: {line(found.get('phase', ''), 32)}{until}")
     screen.say("\n".join(_lines(found, address)))
     _phases(screen, _mappings(found.get("phases")))
@@ -33,7 +32,7 @@ def show_quota(screen: Screen, left: list[JSON]) -> None:
             one.get("left", ""),
             one.get("capacity", ""),
             one.get("per_day", ""),
-            figures.moment(one["next_at"]) if one.get("next_at") else "",
+            moment(one["next_at"]) if one.get("next_at") else "",
         )
         for one in left
     ]
@@ -70,7 +69,7 @@ def _phases(screen: Screen, phases: list[JSON]) -> None:
         (
             "→" if one.get("state") == "now" else "",
             one.get("title", ""),
-            figures.moment(one["since"]) if one.get("since") else "",
+            moment(one["since"]) if one.get("since") else "",
         )
         for one in phases
     ]
@@ -112,7 +111,7 @@ def _prize(prize: JSON) -> str:
 
 def _news(screen: Screen, news: list[JSON]) -> None:
     for one in news[:SHOWN_NEWS]:
-        screen.say(f"\n{figures.moment(one.get('created_at'))}: {line(one.get('title', ''), 200)}")
+        screen.say(f"\n{moment(one.get('created_at'))}: {line(one.get('title', ''), 200)}")
         if one.get("text"):
             screen.say(clean(one["text"], 2_000))
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from leaderboard.cli import config, contest, figures, lookup, render
-from leaderboard.cli.api import JSON, Api, connected
-from leaderboard.cli.errors import Misuse, Refused
-from leaderboard.cli.text import line
+from . import config, contest, lookup, render
+from .api import JSON, Api, connected
+from .errors import Misuse, Refused
+from .text import line, moment
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
@@ -36,7 +36,7 @@ def competitions(
             item.get("slug", ""),
             item.get("name", ""),
             item.get("phase", ""),
-            figures.moment(item["until"]) if item.get("until") else "",
+            moment(item["until"]) if item.get("until") else "",
             item.get("entrants", ""),
         )
         for item in found

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from leaderboard.cli.api import JSON, Api
-from leaderboard.cli.errors import Misuse, Refused
+from .api import JSON, Api
+from .errors import Misuse, Refused
 
 NOT_FOUND: Final = 404
 MAX_ID_DIGITS: Final = 18  # limit of the site's keys

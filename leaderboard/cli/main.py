@@ -19,12 +19,13 @@ from typing import Annotated, Final
 
 import typer
 
-from leaderboard.cli import config, contests, figures, lookup, problem, render
-from leaderboard.cli.api import JSON, Api, connected
-from leaderboard.cli.config import Account
-from leaderboard.cli.errors import CliError, Misuse
-from leaderboard.cli.follow import FINAL, follow
-from leaderboard.cli.text import line
+from ..wording.figures import NONE, duration_us, interval, speedup
+from . import config, contests, lookup, problem, render
+from .api import JSON, Api, connected
+from .config import Account
+from .errors import CliError, Misuse
+from .follow import FINAL, follow
+from .text import line, moment, number
 
 MODES: Final = ("test", "benchmark", "ranked")
 NOT_WRITTEN: Final = frozenset((errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
@@ -125,7 +126,7 @@ def boards(context: typer.Context, as_json: AsJson = False) -> None:
             board.get("slug", ""),
             board.get("title", ""),
             " ".join(map(str, board.get("hardware") or [])),
-            figures.moment(board["deadline"]) if board.get("deadline") else "none",
+            moment(board["deadline"]) if board.get("deadline") else "none",
             "open" if board.get("open") else "closed",
         )
         for board in found
@@ -153,10 +154,10 @@ def board(
         (
             f"{entry.get('rank', '')}{'=' if entry.get('tied') else ''}",
             entry.get("user", ""),
-            figures.speedup(entry.get("ratio")),
-            figures.interval(entry.get("half_width")),
-            figures.microseconds(entry.get("score_us")),
-            figures.moment(entry.get("submitted_at")),
+            speedup(number(entry.get("ratio"))),
+            interval(number(entry.get("half_width"))) or NONE,
+            duration_us(number(entry.get("score_us"))),
+            moment(entry.get("submitted_at")),
         )
         for entry in entries
     ]
@@ -252,13 +253,13 @@ def list_submissions(
     rows = [
         (
             item.get("id", ""),
-            figures.moment(item.get("created_at")),
+            moment(item.get("created_at")),
             item.get("board", ""),
             item.get("hardware", ""),
             item.get("mode", ""),
             render.headline(item),
-            figures.speedup(item.get("ratio")),
-            figures.microseconds(item.get("score_us")),
+            speedup(number(item.get("ratio"))),
+            duration_us(number(item.get("score_us"))),
         )
         for item in found
     ]

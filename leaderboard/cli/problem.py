@@ -17,8 +17,8 @@ from typing import Annotated, Final
 
 import typer
 
-from leaderboard.cli import render
-from leaderboard.cli.errors import Misuse
+from . import render
+from .errors import Misuse
 
 app = typer.Typer(no_args_is_help=True, help="Write problems, and try them.")
 
@@ -83,7 +83,7 @@ def _place(path: str, name: str) -> Path:
 
 def _scaffold() -> Iterator[tuple[str, str]]:
     """Yield every file's path in the folder, with its text."""
-    return _below(resources.files("leaderboard.cli") / SCAFFOLD, "")
+    return _below(resources.files(__package__) / SCAFFOLD, "")
 
 
 def _below(folder: Traversable, at: str) -> Iterator[tuple[str, str]]:

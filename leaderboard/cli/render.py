@@ -20,10 +20,9 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from leaderboard.cli import words
-from leaderboard.cli.api import JSON, ServerEvent
-from leaderboard.cli.figures import interval, microseconds, moment, share, speedup
-from leaderboard.cli.text import clean, line, plain
+from ..wording import figures, outcomes
+from .api import JSON, ServerEvent
+from .text import clean, line, moment, number, plain
 
 SHOWN_CASES: Final = 5
 SHOWN_LOG_LINES: Final = 20
@@ -117,9 +116,7 @@ def verdict(screen: Screen, submission: JSON, address: str) -> None:
     """Print the reason of a failure, or speed and rank; then the address of its page."""
     passed = is_pass(submission)
     body: list[RenderableType] = [*_passed(submission)] if passed else [*_failed(submission)]
-    body += [
-        Text(f"note         {words.flag(line(flag, 64))}", style="yellow") for flag in _list(submission.get("flags"))
-    ]
+    body += [plain(f"note         {_flag(line(flag, 64))}", style="yellow") for flag in _list(submission.get("flags"))]
     title = headline(submission)
     if screen.out.is_terminal:
         _panel(screen.out, title, body, _colour(submission))
@@ -153,11 +150,11 @@ def headline(submission: JSON) -> str:
     """Return the verdict in a few words, as on the site's page."""
     status, outcome = str(submission.get("status", "")), str(submission.get("outcome") or "")
     if status == "cancelled":
-        return words.TITLES["cancelled"]
+        return outcomes.verdict("cancelled", "").title
     if status != "done":
         return f"Not finished: {line(status, 32)}"
     review, reason = line(submission.get("review") or "", 32), line(submission.get("reason") or "", 64)
-    said = words.title(line(outcome, 64), reason)
+    said = outcomes.verdict(line(outcome, 64), reason).title
     if review:
         return f"{said}, {review.replace('_', ' ')}"
     return f"{said} ({reason})" if reason and outcome != "passed" else said
@@ -170,16 +167,20 @@ def is_pass(submission: JSON) -> bool:
 
 
 def _passed(submission: JSON) -> Iterator[RenderableType]:
-    if submission.get("ratio"):
-        yield Text(f"speedup      {speedup(submission['ratio'])} as fast as the baseline{_within(submission)}")
-    if submission.get("score_us") is not None:
-        yield Text(f"time         {microseconds(submission['score_us'])}")
-    if submission.get("forgeable"):
-        yield Text(
-            f"tolerance    the judge's clock confirms all but at most {share(submission['forgeable'])} of the time"
-        )
+    ratio, width, score_us, forgeable = (
+        number(submission.get(name)) for name in ("ratio", "half_width", "score_us", "forgeable")
+    )
+    if ratio:
+        within = f", 95 % interval {figures.interval(width)}" if width is not None else ""
+        yield plain(f"speedup      {figures.speedup(ratio)} as fast as the baseline{within}")
+    if score_us is not None:
+        yield plain(f"time         {figures.duration_us(score_us)}")
+    if forgeable and 0 < forgeable <= 1:
+        share = figures.rounded_up(forgeable)
+        yield plain(f"tolerance    the judge's clock confirms all but at most {share} of the time")
     if submission.get("unranked"):
-        yield Text(f"board        not ranked: {words.unranked(line(submission['unranked'], 64))}", style="yellow")
+        reason = line(submission["unranked"], 64)
+        yield Text(f"board        not ranked: {outcomes.UNRANKED.get(reason, reason)}", style="yellow")
     elif submission.get("review") == "under_review":
         yield Text("board        held: a person looks at it before it ranks", style="yellow")
     elif submission.get("rank"):
@@ -208,6 +209,10 @@ def _failed(submission: JSON) -> Iterator[RenderableType]:
             yield Text("\n".join(last))
 
 
+def _flag(name: str) -> str:
+    return f"{name}: {outcomes.FLAGS[name]}" if name in outcomes.FLAGS else name
+
+
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
@@ -231,16 +236,9 @@ def _together(submission: JSON) -> str:
     value = submission.get("value")
     if not isinstance(value, dict):
         return ""
-    runs = len(_list(value.get("submissions")))
     shared = ", tied within the noise" if value.get("tied") else ""
-    mean = (
-        f", by the mean of {runs} runs of this kernel: {speedup(value.get('ratio'))} as fast as the baseline"
-        if runs > 1
-        else ""
-    )
-    return shared + mean
-
-
-def _within(submission: JSON) -> str:
-    width = submission.get("half_width")
-    return f", 95 % interval {interval(width)}" if width is not None else ""
+    runs = len(_list(value.get("submissions")))
+    if runs < 2:
+        return shared
+    speedup = figures.speedup(number(value.get("ratio")))
+    return f"{shared}, by the mean of {runs} runs of this kernel: {speedup} as fast as the baseline"

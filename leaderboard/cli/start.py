@@ -10,7 +10,7 @@ def run() -> None:
     was = signal.getsignal(signal.SIGINT)
     if was is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from leaderboard.cli import main  # loads for a third of a second; an interrupt would print a traceback
+    from . import main  # loads for a third of a second; an interrupt would print a traceback
 
     signal.signal(signal.SIGINT, was)
     main.run()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import unicodedata
 from typing import Final
 
 from rich.text import Text
+
+from ..wording.figures import NONE, THIN
 
 MAX_CHARS: Final = 20_000
 _DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -18,7 +22,7 @@ def clean(value: object, limit: int = MAX_CHARS) -> str:
         character
         if character == "\n"
         else " "
-        if character == "\t"
+        if character in ("\t", THIN)
         else ""
         if unicodedata.category(character) in _DROPPED
         else character
@@ -35,3 +39,24 @@ def line(value: object, limit: int = 500) -> str:
 def plain(value: object, style: str = "", limit: int = MAX_CHARS) -> Text:
     """Return cleaned text for rich, which would read square brackets in a str as markup."""
     return Text(clean(value, limit), style=style)
+
+
+def number(value: object) -> float | None:
+    """Return a finite number of the site's answer; None for any other value."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def moment(value: object) -> str:
+    """Format an ISO moment as date and minute in UTC; return any other text as it came."""
+    try:
+        parsed = dt.datetime.fromisoformat(str(value))
+        known = parsed.astimezone(dt.UTC) if parsed.tzinfo else None
+    except (ValueError, OverflowError):
+        known = None
+    return known.strftime("%Y-%m-%d %H:%M UTC") if known else line(value or NONE, 64)

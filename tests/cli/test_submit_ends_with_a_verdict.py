@@ -60,7 +60,7 @@ def test_pass_that_cannot_rank_says_why(site: FakeSite, photofinish: Photofinish
     site.verdict = {**PASSED, "rank": None, "published": False, "unranked": "no_telemetry"}
     ended = photofinish("show", "7")
     assert ended.code == 0
-    assert "board        not ranked: the machine that timed this could not watch" in ended.out
+    assert "board        not ranked: The machine that timed this could not watch" in ended.out
 
 
 def test_cancel(site: FakeSite, photofinish: Photofinish) -> None:

@@ -27,7 +27,7 @@ from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.read.collection import problems_by_collection
 from leaderboard.web.boards.phases import PhaseShown, phase_shown
-from leaderboard.web.figures import significant
+from leaderboard.wording.figures import significant
 
 NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")
 TIE_RULES: Final = {

@@ -16,7 +16,7 @@ from leaderboard.entrants.models import Membership
 from leaderboard.judging.leased import RUNNING
 from leaderboard.review.case.settle import unsettled
 from leaderboard.submissions.models import Submission
-from leaderboard.web.figures import THIN
+from leaderboard.wording.figures import THIN
 
 MOST: Final = 200  # on one page
 OUTCOMES: Final = {

@@ -25,11 +25,11 @@ from leaderboard.standings.ranking.ranking import pool
 from leaderboard.standings.read.podium import PODIUM, would_rank
 from leaderboard.standings.read.table import run_of
 from leaderboard.submissions.models import Submission
-from leaderboard.web.figures import significant
 from leaderboard.web.review import clocks, diffs, evidence, heat
 from leaderboard.web.review.queue import shown_state
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.meanings import TELEMETRY
+from leaderboard.wording.figures import significant
 
 OTHERS: Final = 20  # listed published runs of its kernel
 HISTORY: Final = 20  # of the entrant's submissions on this board

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from leaderboard.web.boards.curves import Tick
-from leaderboard.web.figures import duration_us
 from leaderboard.web.review.evidence import SIDES, Timed
+from leaderboard.wording.figures import duration_us
 
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 408.0, 10.0, 150.0
 MOST_POINTS: Final = 600  # per side and panel; of more points every second, third, …

@@ -43,8 +43,3 @@ TELEMETRY: Final = {
     "mask_only": "Only the throttle reasons were recorded, ten times a second. A shorter slowdown could go unnoticed.",
     "none": "This machine recorded no telemetry, so its clocks during the run are unknown.",
 }
-
-UNRANKED: Final = {
-    "no_telemetry": "The machine that timed this could not watch its own clocks and temperatures, and such a time does "
-    "not rank. This is not your kernel's fault. An organiser can have it judged again on a different machine.",
-}

@@ -31,9 +31,9 @@ from leaderboard.web.refusals import with_wait
 from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.owner import for_owner
 from leaderboard.web.submissions import progress, starter_code, view
-from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY, UNRANKED
+from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
 from leaderboard.web.submissions.mine import what_is_left
-from leaderboard.web.submissions.verdicts import EPOCH_WAITS, SAID, flags_said
+from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
 PAGE_ROWS: Final = 50
@@ -162,7 +162,7 @@ def detail_page(
     events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
     current = list(AttemptEvent.every.filter(attempt=events[-1].attempt_id).order_by("id")) if events else []
     said = [event.message for event in current if event.message and event.state == item.status]
-    last_message = said[-1] if said else SAID.get(item.status, "")
+    last_message = said[-1] if said else STATES.get(item.status, "")
     if item.status == QUEUED and waits_for_epoch(item.submission):
         last_message = EPOCH_WAITS
     retraction = retraction_of(item.submission)
@@ -172,7 +172,7 @@ def detail_page(
         "may_restore": retraction is not None and may_review(user_of(request), item.submission),
         "may_cancel": may_cancel(item.submission, user_of(request)) and not item.is_finished,
         "stations": progress.stations(item, current),
-        "said": SAID,
+        "said": STATES,
         "last_message": last_message,
         "last_event": events[-1].pk if events else 0,
         "lost": sum(event.state == "lost" for event in events),
@@ -183,7 +183,7 @@ def detail_page(
         "notes": overruled_directives(
             item.submission.source, board=item.submission.board.slug, hardware=item.submission.board.hardware
         ),
-        "flags": flags_said(item.flags),
+        "flags": [FLAGS.get(flag) or f"{flag.replace('_', ' ').capitalize()}." for flag in item.flags],
         "meanings": MEANINGS,
         "telemetry_said": TELEMETRY.get(item.telemetry, ""),
         "unranked_said": UNRANKED.get(item.unranked or "", ""),

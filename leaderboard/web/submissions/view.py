@@ -16,7 +16,7 @@ from leaderboard.entrants.models import Membership
 from leaderboard.judging.states import CANCELLED, FINISHED
 from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
-from leaderboard.web.submissions.verdicts import Verdict, verdict
+from leaderboard.wording.outcomes import Verdict, verdict
 
 PARTS: Final = ("owner", "entrant", "board__problem", "board__competition")
 STATUS: Final = [field.name for field in fields(SubmissionStatus) if field.name not in ("attempt", "standing")]

@@ -16,10 +16,11 @@ from django.utils.safestring import SafeString
 from leaderboard.competitions.models import Board, Competition, Prize, Track
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS, Line
-from leaderboard.web import figures, markup
+from leaderboard.web import markup
 from leaderboard.web.boards import contests
 from leaderboard.web.boards.phases import PhaseShown, phase_shown
 from leaderboard.web.organise.epochs import title_of
+from leaderboard.wording import figures
 
 IMPORT_CHIPS: Final = {"created": "good", "updated": "good", "unsupported": "warn", "refused": "bad"}
 

@@ -14,9 +14,9 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.live import Host, Queue, hosts, queues
-from leaderboard.web.figures import ago, span
 from leaderboard.web.organise.epochs import EXPLAINED
 from leaderboard.web.organise.pages.gate import managed, shell
+from leaderboard.wording.figures import ago, span
 
 TONES: Final = {"suspended": "bad", "set aside": "warn", "silent": "warn", "judging": "running"}
 

@@ -1,11 +1,10 @@
-"""Outcomes in words, with advice for the next step. Words only: the judge itself reached the verdict.
+"""Outcomes, states and flags in words, with advice for the next step, for the pages and the command line. Pure.
 
 Keyed by outcome, then by (outcome, reason) where the reason allows better advice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +16,7 @@ class Verdict:
     advice: str
 
 
-_TITLES: Final[dict[str, tuple[str, str]]] = {
+TITLES: Final[dict[str, tuple[str, str]]] = {
     "passed": ("good", "Passed"),
     "wrong": ("bad", "Wrong result"),
     "build_error": ("bad", "It did not load"),
@@ -30,7 +29,7 @@ _TITLES: Final[dict[str, tuple[str, str]]] = {
     "cancelled": ("warn", "Cancelled"),
 }
 
-_BETTER_TITLES: Final[dict[tuple[str, str], str]] = {
+BETTER_TITLES: Final[dict[tuple[str, str], str]] = {
     ("unmeasurable", "starved"): "Not judged: the machine was overloaded",
 }
 
@@ -92,15 +91,16 @@ _BETTER: Final[dict[tuple[str, str], str]] = {
 
 
 def verdict(outcome: str, reason: str) -> Verdict:
-    tone, title = _TITLES.get(outcome, ("warn", outcome.replace("_", " ").capitalize() or "No verdict"))
-    title = _BETTER_TITLES.get((outcome, reason), title)
+    """Return the words for an outcome; an outcome without an entry keeps its name."""
+    tone, title = TITLES.get(outcome, ("warn", outcome.replace("_", " ").capitalize() or "No verdict"))
+    title = BETTER_TITLES.get((outcome, reason), title)
     return Verdict(tone, title, _BETTER.get((outcome, reason), _ADVICE.get(outcome, "")))
 
 
 EPOCH_WAITS: Final = (
     "In the queue. No runner measures in the timing epoch that this board ranks, so an administrator must decide."
 )
-SAID: Final[dict[str, str]] = {
+STATES: Final[dict[str, str]] = {
     "queued": "Waiting for a free runner.",
     "claimed": "A runner has taken it.",
     "building": "Loading your code in its sandbox.",
@@ -110,7 +110,7 @@ SAID: Final[dict[str, str]] = {
     "lost": "The runner stopped responding; another runner will take over.",
 }
 
-_FLAGS: Final[dict[str, str]] = {
+FLAGS: Final[dict[str, str]] = {
     "not_certified": "The runner could not freeze the containers between calls, so work outside the timed calls cannot "
     "be ruled out. This is the runner's fault, not yours. A reviewer looks at the result before it ranks.",
     "erratic": "Your kernel's times vary while the baseline's are steady, so the upper end of the interval counts.",
@@ -121,7 +121,7 @@ _FLAGS: Final[dict[str, str]] = {
     "bimodal": "The times form two groups, as if some calls did different work.",
 }
 
-
-def flags_said(flags: Iterable[str]) -> list[str]:
-    """Return the meaning of each flag; of an unknown flag, its name in words."""
-    return [_FLAGS.get(flag) or f"{flag.replace('_', ' ').capitalize()}." for flag in flags]
+UNRANKED: Final = {
+    "no_telemetry": "The machine that timed this could not watch its own clocks and temperatures, and such a time does "
+    "not rank. This is not your kernel's fault. An organiser can have it judged again on a different machine.",
+}

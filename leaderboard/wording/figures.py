@@ -1,5 +1,7 @@
 """Numbers as people read them: times, speedups, intervals, spans. Pure; the only module that rounds for people.
 
+It serves the pages and the command line. A narrow no-break space joins number and unit.
+
 A ratio is candidate / baseline, so below 1 is faster. People read its inverse, the speedup: "2.410×" is 2.41 times as
 fast as the baseline. A half-width is relative: 0.012 is "±1.2 %".
 """
@@ -11,11 +13,14 @@ import math
 from typing import Final
 
 THIN: Final = "\N{NARROW NO-BREAK SPACE}"
-_UNITS: Final = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns"))
+NONE: Final = "–"
+_UNITS: Final = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns"))  # in microseconds
 
 
 def significant(value: float, digits: int = 4) -> str:
     """Format `value` in plain notation with that many significant digits: 1234.5 → "1,234"; 0.01234 → "0.01234"."""
+    if not math.isfinite(value):  # a finite number may leave the range when its unit changes
+        return NONE
     if value == 0:
         return "0"
     exponent = int(f"{abs(value):.{digits - 1}e}".partition("e")[2])
@@ -24,27 +29,24 @@ def significant(value: float, digits: int = 4) -> str:
 
 def duration_us(value: float | None) -> str:
     """Format microseconds as a time with a fitting unit: 0.4 → "400.0 ns", 12345.6 → "12.35 ms"."""
-    if value is None:
-        return "–"
-    scale, unit = next((pair for pair in _UNITS if value >= pair[0]), _UNITS[-1])
-    text = significant(value / scale)
-    if text == "1,000" and unit != "s":  # rounding reached the next unit
-        scale, unit = _UNITS[[name for _, name in _UNITS].index(unit) - 1]
-        text = significant(value / scale)
-    return f"{text}{THIN}{unit}"
+    if value is None or value < 0:
+        return NONE
+    rounded = float(f"{value:.3e}")  # before the choice of unit: 999.96 µs are 1.000 ms
+    scale, unit = next((pair for pair in _UNITS if rounded >= pair[0]), _UNITS[-1])
+    return f"{significant(rounded / scale)}{THIN}{unit}"
 
 
 def speedup(ratio: float | None) -> str:
     """Format the speedup of a ratio, with enough digits that two kernels of equal figure are tied."""
     if ratio is None or ratio <= 0:
-        return "–"
+        return NONE
     value = 1 / ratio
     return f"{significant(value, 3 if value < 1 else 4)}×"
 
 
 def interval(half_width: float | None) -> str:
     """Format the relative half-width of the 95 % interval, in per cent; never rounded down to zero."""
-    if half_width is None:
+    if half_width is None or half_width < 0:
         return ""
     percent = half_width * 100
     if percent < 0.05:
@@ -55,11 +57,14 @@ def interval(half_width: float | None) -> str:
 def share(value: float | None) -> str:
     """Format a bound, rounded up: 0.0123 → "≤ 1.3 %"."""
     if value is None:
-        return "–"
-    if value == 0:
-        return f"0{THIN}%"
+        return NONE
+    return f"≤{THIN}{rounded_up(value)}" if value else f"0{THIN}%"
+
+
+def rounded_up(value: float) -> str:
+    """Format a share of a whole, never below its value: 0.0123 → "1.3 %"."""
     tenths = math.ceil(value * 1000 - 1e-9)
-    return f"≤{THIN}{tenths / 10:.1f}{THIN}%" if tenths < 100 else f"≤{THIN}{math.ceil(tenths / 10)}{THIN}%"
+    return f"{tenths / 10:.1f}{THIN}%" if tenths < 100 else f"{math.ceil(tenths / 10)}{THIN}%"
 
 
 def percent(value: float) -> str:

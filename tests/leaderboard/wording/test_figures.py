@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.web.figures import THIN, ago, duration_us, interval, speedup
+from leaderboard.wording.figures import THIN, ago, duration_us, interval, rounded_up, share, speedup
 
 NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 
@@ -50,6 +50,12 @@ def test_speedup_is_the_inverse_of_the_ratio() -> None:
 def test_interval_is_in_per_cent_and_never_nothing() -> None:
     said = [interval(value).replace(THIN, " ") for value in (0.012, 0.0001, 0.25, None)]
     assert said == ["±1.2 %", "±<0.05 %", "±25 %", ""]
+
+
+@given(st.floats(1e-9, 1))
+def test_share_is_a_bound_and_so_rounded_up(value) -> None:
+    assert share(value) == f"≤{THIN}{rounded_up(value)}"
+    assert float(rounded_up(value).split(THIN)[0]) / 100 >= value - 1e-9
 
 
 def test_spans() -> None:
