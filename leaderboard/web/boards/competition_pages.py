@@ -85,10 +85,8 @@ def _contest(request: HttpRequest, slug: str) -> contests.Contest:
 
 
 def _page(request: HttpRequest, contest: contests.Contest, form: EnterForm, status: int = 200) -> HttpResponse:
-    form.describe()
     return render(request, "web/competition.html", {"contest": contest, "form": form}, status=status)
 
 
 def _code_page(request: HttpRequest, form: CodeForm, status: int = 200) -> HttpResponse:
-    form.describe()
     return render(request, "web/invite_code.html", {"form": form}, status=status)

@@ -50,7 +50,6 @@ def _act(actor: User, form: AccountForm, owned: QuerySet[Competition]) -> None:
 
 
 def _page(request: HttpRequest, form: AccountForm, owned: QuerySet[Competition], status: int) -> HttpResponse:
-    form.describe()
     rows = standing_suspensions(owned, everywhere=user_of(request).is_staff)
     return render(request, "web/review_accounts.html", {"form": form, "rows": rows}, status=status)
 

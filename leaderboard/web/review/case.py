@@ -181,10 +181,7 @@ def shown_finding(finding: Finding) -> dict[str, Any]:
 
 def forms_of(acts: dict[str, str], seen: int | None) -> dict[str, Any]:
     names = [*acts, states.CLAIM, states.RELEASE, states.NOTE, states.LABEL, states.RERUN, "suspend", "reinstate"]
-    forms = {act: form_for(act, seen=seen) for act in names}
-    for form in forms.values():
-        form.describe()
-    return forms
+    return {act: form_for(act, seen=seen) for act in names}
 
 
 def _evidence(result: Result, submission: Submission, user: User) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from django import forms
 
 from leaderboard.review.case import states
 from leaderboard.review.reasons import REASONS
-from leaderboard.web.forms import Described
 
 TEXT: Final = {"required": "Say why: it is kept with your name and the time."}
 PUBLIC_HINT: Final = "Shown on the integrity page, without names. Leave it empty to show nothing."
@@ -26,7 +25,7 @@ def _text(*, rows: int = 3, required: bool = True, label: str | None = None, hel
     )
 
 
-class _CaseForm(Described, forms.Form):
+class _CaseForm(forms.Form):
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
@@ -72,12 +71,12 @@ class SuspendForm(ReasonForm):
     everywhere = forms.BooleanField(required=False, label="In every competition")
 
 
-class HoldForm(Described, forms.Form):
+class HoldForm(forms.Form):
     submission = forms.IntegerField(min_value=1, max_value=2**63 - 1, label="Submission", help_text="Its number.")
     reason = _text(rows=2)
 
 
-class AccountForm(Described, forms.Form):
+class AccountForm(forms.Form):
     act = forms.ChoiceField(choices=[("suspend", "Suspend"), ("reinstate", "Reinstate")])
     name = forms.CharField(
         label="Name", max_length=150, widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"})
@@ -93,7 +92,7 @@ class AccountForm(Described, forms.Form):
         where.choices = places
 
 
-class OwnerForm(Described, forms.Form):
+class OwnerForm(forms.Form):
     text = forms.CharField(
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 4}),

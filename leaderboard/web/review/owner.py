@@ -36,7 +36,6 @@ def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerFo
     until = appeal_until(row, standing)
     may_speak = permissions.is_party(viewer, submission)
     form = form or OwnerForm(auto_id="review_%s")
-    form.describe()
     return told | {
         "review_case": row,
         "review_state": standing.state,

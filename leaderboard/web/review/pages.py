@@ -107,7 +107,6 @@ def _queue_page(request: HttpRequest, hold_form: HoldForm, status: int = 200) ->
     if not is_reviewer_anywhere(user_of(request)):
         raise Http404
     found = queue(user_of(request), Filters.of(request.GET), timezone.now())
-    hold_form.describe()
     context = {
         "queue": found,
         "ever_held": bool(found.rows) or Finding.objects.exists(),
@@ -132,7 +131,6 @@ def _page(request: HttpRequest, row: Case, wrong: dict[str, Any] | None = None, 
         rejecting.hide_others()
     said_wrong = []
     for form in (wrong or {}).values():
-        form.describe()
         said_wrong += [text for texts in form.errors.values() for text in texts]
     context |= {"forms": forms, "wrong": wrong, "said_wrong": said_wrong}
     return render(request, "web/review_case.html", context, status=status)

@@ -136,7 +136,6 @@ def _first_choice(request: HttpRequest, card: cards.Card) -> dict[str, str]:
 
 
 def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, status: int = 200) -> HttpResponse:
-    form.describe()
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
     refused, unseen = refused_and_unseen(card.places)
