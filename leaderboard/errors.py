@@ -28,12 +28,6 @@ class UserError(SiteError):
         self.message = message
         self.status = status
 
-    @property
-    def sentence(self) -> str:
-        """The message with capital and full stop, for a page. A message about a result gets its subject."""
-        text = f"this result {self.message}" if self.field == "result" else self.message
-        return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
-
     def as_json(self) -> dict[str, Any]:
         """Return the body that docs/http.md defines for every error."""
         return {

@@ -180,7 +180,7 @@ def test_a_file_that_is_too_large_is_named_at_once(chrome, site, tmp_path: Path)
     kernel.write_bytes(b"#" * 30_000_000)
     watched.page.get_by_label("Your file").set_input_files(kernel)
     watched.page.get_by_role("button", name="Send it to the judge").click()
-    watched.page.get_by_role("heading", name="That was too much to carry").wait_for()
+    watched.page.get_by_role("heading", name="Too large").wait_for()
 
 
 def test_a_held_result_waits_for_olga(chrome, site, rex) -> None:

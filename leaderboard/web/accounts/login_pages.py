@@ -84,7 +84,6 @@ def password(request: HttpRequest) -> HttpResponse:
 
 
 def _password_page(request: HttpRequest, form: PasswordForm, status: int = 200, late: str = "") -> HttpResponse:
-    form.describe()
     return render(request, "web/password.html", {"form": form, "late": late}, status=status)
 
 
@@ -97,7 +96,6 @@ def _later(request: HttpRequest, form: LinkForm, wait_s: int) -> HttpResponse:
 
 def _page(request: HttpRequest, form: LinkForm, status: int = 200) -> HttpResponse:
     user = user_of(request)
-    form.describe()
     context = {
         "form": form,
         "logins": [user, *User.objects.filter(linked_to=user).order_by("date_joined")],

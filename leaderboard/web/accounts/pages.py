@@ -107,7 +107,6 @@ def user_of(request: HttpRequest) -> User:
 
 
 def _auth_page(request: HttpRequest, form: SignInForm | SignUpForm, status: int = 200) -> HttpResponse:
-    form.describe()
     name = "sign_in" if isinstance(form, SignInForm) else "sign_up"
     return render(request, f"web/{name}.html", {"form": form, "next": _next(request, default="")}, status=status)
 
@@ -122,7 +121,6 @@ def _later(request: HttpRequest, form: SignInForm | SignUpForm, wait_s: int) -> 
 
 
 def _tokens_page(request: HttpRequest, form: TokenForm, **more: str) -> HttpResponse:
-    form.describe()
     living = tokens_of(user_of(request))
     return render(request, "web/tokens.html", {"form": form, "tokens": living, "scopes": SCOPES_SAID, **more})
 

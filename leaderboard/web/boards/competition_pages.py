@@ -16,7 +16,7 @@ from leaderboard.errors import UserError
 from leaderboard.web import limits
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import contests
-from leaderboard.web.forms import CodeForm, EnterForm
+from leaderboard.web.forms import CodeForm, EnterForm, sentence
 from leaderboard.web.refusals import with_wait
 
 
@@ -49,14 +49,13 @@ def enter(request: HttpRequest, slug: str) -> HttpResponse:
         )
     except UserError as error:
         again = EnterForm({"rules_digest": contest.rules_digest})
-        again.add_error(None, error.sentence)
+        again.add_error(None, sentence(error.message))
         return _page(request, contest, again, status=error.status)
     messages.success(request, f"You have entered as {entrant.shown_name}.")
     return redirect(f"/competitions/{slug}")
 
 
 def _page(request: HttpRequest, contest: contests.Contest, form: EnterForm, status: int = 200) -> HttpResponse:
-    form.describe()
     return render(request, "web/competition.html", {"contest": contest, "form": form}, status=status)
 
 
@@ -70,12 +69,11 @@ def invite_code(request: HttpRequest) -> HttpResponse:
             limits.check_code_tries(user_of(request).pk, request)
             code = redeem_code(text=form.cleaned_data["code"], user=user_of(request), now=timezone.now())
         except UserError as error:
-            form.add_error("code", error.sentence)
+            form.add_error("code", sentence(error.message))
             refusal = error
         else:
             messages.success(request, f"The code is valid. You now have access to {code.competition}.")
             return redirect(f"/competitions/{code.competition.slug}")
-    form.describe()
     status = refusal.status if refusal else 400 if form.errors else 200
     response = render(request, "web/invite_code.html", {"form": form}, status=status)
     return with_wait(response, refusal) if refusal else response

@@ -35,6 +35,7 @@ from leaderboard.submissions.permissions import may_dispose
 from leaderboard.submissions.release import release_code
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards, curves
+from leaderboard.web.forms import sentence
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.meanings import MEANINGS
 
@@ -137,7 +138,7 @@ def _act(request: HttpRequest, pk: int, act: Callable[[Submission, User], str]) 
     try:
         messages.success(request, act(submission, user_of(request)))
     except UserError as error:
-        messages.warning(request, f"Not done. {error.sentence}")
+        messages.warning(request, f"Not done. {sentence(error.message)}")
     return redirect(f"/submissions/{pk}")
 
 

@@ -38,7 +38,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Line:
+class Entry:
     at: datetime
     who: str
     act: str
@@ -47,18 +47,18 @@ class Line:
     more: int  # changes beyond those listed
 
 
-def of(competition: Competition, *, most: int, fields: int = 100) -> list[Line]:
+def of(competition: Competition, *, most: int, fields: int = 100) -> list[Entry]:
     """Return the newest changes in one query, with at most `fields` fields per row."""
     wanted = Q(object_type=Competition._meta.label_lower, object_id=str(competition.pk))
     for model, path in PARTS:
         keys = model.objects.filter(**{path: competition}).annotate(key=Cast("pk", CharField())).order_by()
         wanted |= Q(object_type=model._meta.label_lower, object_id__in=keys.values("key"))
-    return [_line(row, fields) for row in Row.objects.filter(wanted).select_related("actor")[:most]]
+    return [_entry(row, fields) for row in Row.objects.filter(wanted).select_related("actor")[:most]]
 
 
-def _line(row: Row, fields: int) -> Line:
+def _entry(row: Row, fields: int) -> Entry:
     found = list(_imported(row.after) if row.act == IMPORT else _changes(row.before, row.after))
-    return Line(
+    return Entry(
         at=row.created_at,
         who=row.actor.get_username() if row.actor else "the site",
         act=row.act.replace("_", " "),
@@ -78,18 +78,14 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterable[Change]:
 def _imported(after: dict[str, Any]) -> Iterable[Change]:
     """Yield the effect of importing a set: on the competition, then on each problem (competitions.sync.Line)."""
     yield Change("competition", "–", _said(after.get("set")))
-    for told in after.get("problems", []):
-        yield Change(told["problem"], "–", _problem(told))
-
-
-def _problem(told: dict[str, Any]) -> str:
-    """Return e.g. "created on cpu, H200, version 9ac01d1c" or "refused: gpus: no hardware is named …"."""
-    why = ": ".join(filter(None, (told.get("field"), told.get("reason"))))
-    where = f" on {', '.join(told['hardware'])}" if told.get("hardware") else ""
-    version = f"version {_said(told['digest'])}" if told.get("digest") else ""
-    warned = len(told.get("warnings", ()))
-    warnings = f"{warned} warning{'' if warned == 1 else 's'}" if warned else ""
-    return ", ".join(filter(None, (f"{told['status']}{f': {_said(why)}' if why else where}", version, warnings)))
+    for line in after.get("problems", []):
+        why = ": ".join(filter(None, (line.get("field"), line.get("reason"))))
+        where = f" on {', '.join(line['hardware'])}" if line.get("hardware") else ""
+        version = f"version {_said(line['digest'])}" if line.get("digest") else ""
+        warned = len(line.get("warnings", ()))
+        warnings = f"{warned} warning{'' if warned == 1 else 's'}" if warned else ""
+        outcome = f"{line['status']}: {_said(why)}" if why else f"{line['status']}{where}"
+        yield Change(line["problem"], "–", ", ".join(filter(None, (outcome, version, warnings))))
 
 
 def _said(value: Any) -> str:

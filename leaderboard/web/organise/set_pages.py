@@ -81,11 +81,11 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
         if pipeline.import_set(upload=upload, actor=organiser, now=timezone.now()):
             messages.success(
                 request,
-                "Imported. New boards take submissions once their problem has passed its admission test. "
-                "Only organisers see a new competition until one of them publishes it.",
+                "Imported. New boards accept submissions once their problem has passed its admission test. "
+                "A new competition is visible to its organisers only, until one of them publishes it.",
             )
         else:
-            messages.warning(request, "Not imported: the site has changed since. Look at what would happen now.")
+            messages.warning(request, "Not imported: the site has changed in the meantime. Check the new preview.")
     except UserError as error:
         messages.warning(request, f"Not imported: {error.message}.")
     return redirect(f"/sets/{pk}")
@@ -99,6 +99,5 @@ def _organiser(request: HttpRequest) -> User:
 
 
 def _index_page(request: HttpRequest, form: SetForm, status: int = 200) -> HttpResponse:
-    form.describe()
     uploads = SetUpload.objects.select_related("actor").defer("data")[:PAST_ROWS]
     return render(request, "web/sets.html", {"form": form, "uploads": uploads}, status=status)

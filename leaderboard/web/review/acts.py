@@ -20,10 +20,9 @@ from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
 from leaderboard.review.case import ask, claim, notes, rerun, states
 from leaderboard.review.reasons import REASONS
-from leaderboard.web.forms import Described
+from leaderboard.web.forms import plain_input
 
 PUBLIC_HINT: Final = "Shown on the integrity page, without names. Leave it empty to show nothing."
-NAME: Final = {"autocapitalize": "none", "autocomplete": "off"}
 
 
 def text_field(*, rows: int = 3, **options: Any) -> forms.CharField:
@@ -33,7 +32,7 @@ def text_field(*, rows: int = 3, **options: Any) -> forms.CharField:
     )
 
 
-class CaseForm(Described, forms.Form):
+class CaseForm(forms.Form):
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
@@ -62,7 +61,7 @@ class NoteForm(CaseForm):
 
 
 class LabelForm(CaseForm):
-    reason = forms.CharField(label="Label", max_length=32, widget=forms.TextInput(attrs=NAME))
+    reason = forms.CharField(label="Label", max_length=32, widget=plain_input())
 
 
 class ClaimForm(CaseForm):
@@ -123,14 +122,14 @@ def form_for(act: str, data: Mapping[str, Any] | None = None, *, seen: int | Non
     return ACTS[act].form(data, auto_id=f"{act}_%s", initial={"seen": seen})
 
 
-class HoldForm(Described, forms.Form):
+class HoldForm(forms.Form):
     submission = forms.IntegerField(min_value=1, max_value=2**63 - 1, label="Submission", help_text="Its number.")
     reason = text_field(rows=2)
 
 
-class AccountForm(Described, forms.Form):
+class AccountForm(forms.Form):
     act = forms.ChoiceField(choices=[("suspend", "Suspend"), ("reinstate", "Reinstate")])
-    name = forms.CharField(label="Name", max_length=150, widget=forms.TextInput(attrs=NAME))
+    name = forms.CharField(label="Name", max_length=150, widget=plain_input())
     reason = text_field(rows=2, help_text="The account’s owner reads this.")
 
     def __init__(self, data: Mapping[str, Any] | None, *, owned: QuerySet[Competition], everywhere: bool) -> None:
@@ -140,5 +139,5 @@ class AccountForm(Described, forms.Form):
         self.fields["where"] = forms.ModelChoiceField(owned, to_field_name="slug", required=False, empty_label=label)
 
 
-class OwnerForm(Described, forms.Form):
+class OwnerForm(forms.Form):
     text = text_field(rows=4, error_messages={"required": "Write something first."})

@@ -38,7 +38,6 @@ def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerFo
     may_appeal = until is not None and until > now
     is_party = permissions.is_party(viewer, submission)
     form = form or OwnerForm(auto_id="review_%s")
-    form.describe()
     return suspensions | {
         "review_case": row,
         "review_state": standing.state,

@@ -26,6 +26,7 @@ from leaderboard.review.models import Case, Finding
 from leaderboard.review.permissions import is_reviewer_anywhere, may_suspend_somewhere
 from leaderboard.review.suspension import standing_suspensions
 from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.forms import add_refusal
 from leaderboard.web.review import case
 from leaderboard.web.review.acts import ACTS, AccountForm, HoldForm, OwnerForm, form_for
 from leaderboard.web.review.owner import case_of
@@ -50,7 +51,7 @@ def hold(request: HttpRequest) -> HttpResponse:
         result = case.ranking(actor, form.cleaned_data["submission"])
         row = pipeline.hold_result(result=result, actor=actor, reason=reason, now=timezone.now())
     except UserError as error:
-        form.refuse(error)
+        _refuse(form, error)
         return _queue_page(request, form, status=error.status)
     messages.success(request, "Held. The result waits for a decision.")
     return redirect(f"/review/{row.pk}")
@@ -61,7 +62,6 @@ def _queue_page(request: HttpRequest, hold_form: HoldForm, status: int = 200) ->
     if not is_reviewer_anywhere(user):
         raise Http404
     found = queue(user, Filters.of(request.GET), timezone.now())
-    hold_form.describe()
     context = {
         "queue": found,
         "ever_held": bool(found["rows"]) or Finding.objects.exists(),
@@ -89,7 +89,7 @@ def act(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     try:
         ACTS[name](row.result, user_of(request), form.cleaned_data, timezone.now())
     except UserError as error:
-        form.refuse(error)
+        _refuse(form, error)
         return _case_page(request, row, {name: form}, status=error.status)
     messages.success(request, f"{ACTS[name].done}: submission {row.result.attempt.submission_id}.")
     return redirect(f"/review/{pk}")
@@ -102,8 +102,6 @@ def _case_page(request: HttpRequest, row: Case, wrong: dict[str, Any], status: i
     acts = {name: form_for(name, seen=context["last_line"]) for name in (*names, "suspend", "reinstate")} | wrong
     if states.REJECT in acts and not context["others"]:  # a run that ranks by the time of sending is held all the same
         acts[states.REJECT].fields["hold_others"].widget = forms.HiddenInput()
-    for form in acts.values():
-        form.describe()
     errors = [text for form in wrong.values() for texts in form.errors.values() for text in texts]
     context |= {"forms": acts, "wrong": wrong, "errors": errors}
     return render(request, "web/review_case.html", context, status=status)
@@ -131,10 +129,17 @@ def _by_owner(request: HttpRequest, pk: int, act: Any, done: str) -> HttpRespons
     try:
         act(result=row.result, actor=user_of(request), text=form.cleaned_data["text"], now=timezone.now())
     except UserError as error:
-        form.add_error("text", error.sentence)
+        _refuse(form, error, {error.field: "text"})
         return detail_page(request, item, form, status=error.status)
     messages.success(request, done)
     return redirect(item.url)
+
+
+def _refuse(form: forms.Form, error: UserError, names: dict[str, str] | None = None) -> None:
+    """Add an act's refusal to the form. The message about a result has no subject of its own."""
+    if error.field == "result":
+        error.message = f"this result {error.message}"
+    add_refusal(form, error, names)
 
 
 @login_required
@@ -154,9 +159,8 @@ def accounts(request: HttpRequest) -> HttpResponse:
                 return _suspended(request, form.cleaned_data)
             status = 400
         except UserError as error:
-            form.refuse(error, user="name")
+            add_refusal(form, error, {"user": "name"})
             status = error.status
-    form.describe()
     rows = standing_suspensions(owned, everywhere=actor.is_staff)
     return render(request, "web/review_accounts.html", {"form": form, "rows": rows}, status=status)
 

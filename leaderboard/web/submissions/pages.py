@@ -26,7 +26,7 @@ from leaderboard.standings.publish import retraction_of
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.pages import refused_and_unseen
-from leaderboard.web.forms import SubmitForm
+from leaderboard.web.forms import SubmitForm, add_refusal
 from leaderboard.web.refusals import with_wait
 from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.owner import for_owner
@@ -72,7 +72,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
             now=timezone.now(),
         )
     except UserError as error:
-        form.refuse(error, **({"code": "file", "filename": "file"} if request.FILES else {}))
+        add_refusal(form, error, {"code": "file", "filename": "file"} if request.FILES else None)
         return with_wait(_submit_page(request, card, form, error.status), error)
     return redirect(f"/submissions/{submission.pk}")
 
@@ -128,7 +128,6 @@ def _check_board(slug: str, data: bytes) -> None:
 
 
 def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, status: int = 200) -> HttpResponse:
-    form.describe()
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [
         {

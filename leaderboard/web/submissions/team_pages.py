@@ -19,6 +19,7 @@ from leaderboard.entrants import invites, members, profile, teams
 from leaderboard.entrants.enter import enter_in_division
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.forms import sentence
 from leaderboard.web.limits import check_team_acts
 from leaderboard.web.refusals import with_wait
 from leaderboard.web.submissions import view
@@ -110,7 +111,7 @@ def _page(
         "divisions": [{"value": value, **DIVISIONS[value]} for value in DIVISIONS if value in competition.divisions],
         "subs": view.shown_list(of_team[:SHOWN_SUBMISSIONS]) if of_team is not None else [],
         "failed": failed,
-        "error": error.sentence if error else "",
+        "error": sentence(error.message) if error else "",
         "sent": request.POST if error else {},
     }
     return render(request, "web/team.html", context, status=error.status if error else 200)
