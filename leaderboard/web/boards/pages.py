@@ -21,7 +21,7 @@ from leaderboard.entrants.invites import open_invites_of
 from leaderboard.standings.read.boards import lines_of
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.submissions import starter_code
-from leaderboard.web.submissions.meanings import HOW_RANKED, MEANINGS, RANKINGS
+from leaderboard.web.submissions.meanings import HOW_RANKED, MEANINGS, RANKINGS, SCORING_NAMES, SCORINGS_EXPLAINED
 
 PREVIEW_ROWS: Final = 5
 CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import it, a test compares the two
@@ -119,9 +119,9 @@ def overall(request: HttpRequest, slug: str) -> HttpResponse:
     shown = standing.show_overall(slug, asked, request.user, timezone.now())
     context = {
         "shown": shown,
-        "scorings": standing.SCORING_NAMES,
-        "said": standing.SCORING_NAMES[shown.standing.scoring],
-        "explained": standing.EXPLAINED[shown.standing.scoring],
+        "scorings": SCORING_NAMES,
+        "said": SCORING_NAMES[shown.standing.scoring],
+        "explained": SCORINGS_EXPLAINED[shown.standing.scoring],
         "is_owner": has_role(request.user, shown.competition, Role.OWNER),
     }
     return render(request, "web/standings.html", context)

@@ -21,7 +21,6 @@ from leaderboard.competitions.permissions import has_role
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
 from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS
 from leaderboard.standings.read.boards import BoardEpoch, Look, RankedEntry, lines_of, look
 from leaderboard.standings.read.competition import Overall, overall_standing
 from leaderboard.standings.read.records import marks
@@ -29,15 +28,6 @@ from leaderboard.standings.read.table import NO_LINES
 
 MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
 MOST_COLUMNS: Final = 10  # boards with their own column; more do not fit on a page
-SCORING_NAMES: Final = {POINTS: "points", GEOMETRIC_MEAN: "geometric mean", FAST_P: "share won (fast_p)"}
-EXPLAINED: Final = {
-    POINTS: "The first ten of each board get 25, 18, 15, 12, 10, 8, 6, 4, 2 and 1 points. Tied entrants share the "
-    "points of their places, and the interval shows the points that they could get if the ties were broken.",
-    GEOMETRIC_MEAN: "The geometric mean of the speedups over the baseline, over all boards. A board without a kernel, "
-    "or with one slower than the baseline, counts as 1×.",
-    FAST_P: "The share of boards on which the kernel is surely faster than the baseline. Equal shares are ordered by "
-    "the share more than twice as fast, then by the share of boards solved at all.",
-}
 
 
 @dataclass(frozen=True)

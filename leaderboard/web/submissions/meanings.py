@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS
 from leaderboard.standings.ranking.ranking import TIE
 
 HOW_RANKED: Final = (
@@ -14,6 +15,15 @@ RANKINGS: Final = {
     "geom": "Geometric mean over the timing cases",
     "mean": "Mean over the timing cases",
     "last": "The last timing case alone",
+}
+SCORING_NAMES: Final = {POINTS: "points", GEOMETRIC_MEAN: "geometric mean", FAST_P: "share won (fast_p)"}
+SCORINGS_EXPLAINED: Final = {
+    POINTS: "The first ten of each board get 25, 18, 15, 12, 10, 8, 6, 4, 2 and 1 points. Tied entrants share the "
+    "points of their places, and the interval shows the points that they could get if the ties were broken.",
+    GEOMETRIC_MEAN: "The geometric mean of the speedups over the baseline, over all boards. A board without a kernel, "
+    "or with one slower than the baseline, counts as 1×.",
+    FAST_P: "The share of boards on which the kernel is surely faster than the baseline. Equal shares are ordered by "
+    "the share more than twice as fast, then by the share of boards solved at all.",
 }
 MEANINGS: Final = {
     "Speedup": "How many times as fast as the baseline, which ran alternately with your kernel on the same device. "
