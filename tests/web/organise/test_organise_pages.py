@@ -150,7 +150,7 @@ def test_a_board_on_hardware_without_a_runner_is_warned_of(stage, owner, browser
     for address in ("/boards/softmax", "/boards/softmax/submit"):
         shown = browser(stage.ada).get(address).content.decode()
         assert "no machine with H100 has joined this site yet" in shown
-        assert "no runner with cpu has ever reached this site" in shown
+        assert "no runner with cpu has ever connected to this site" in shown
     Runner.objects.create(name="h", hardware="H100", token_digest="x", created_at=stage.now, last_seen_at=stage.now)
     assert "No runner with H100" not in owner.get("/organise/kernels-101/boards").content.decode()
 
@@ -180,7 +180,7 @@ def test_tracks_and_prizes_are_made_changed_and_removed(stage, owner) -> None:
     address = made["Location"]
     page = owner.get(address)
     check(page)
-    assert "the first to be 2.00× as fast as the baseline of softmax on cpu" in page.content.decode()
+    assert "the first kernel 2.00× as fast as the baseline of softmax on cpu" in page.content.decode()
     owner.post(f"{address}/prizes", {"place": "1", "amount": "1000", "currency": "eur", "text": "a GPU"})
     assert "EUR\u202f1,000 and a GPU" in owner.get("/organise/kernels-101/tracks").content.decode()
     assert b"Give the three letters" in owner.post(f"{address}/prizes", {"place": "2", "amount": "5"}).content
