@@ -33,7 +33,7 @@ from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.judging.states import FINISHED
 from leaderboard.submissions.models import Submission
 from leaderboard.web import limits
-from leaderboard.web.api.auth import Refused, reader_of
+from leaderboard.web.api.base import Refused, reader_of
 from leaderboard.web.places import READS, counts_for
 from leaderboard.web.submissions import view
 
