@@ -119,11 +119,7 @@ class CompetitionDetail(CompetitionSummary):
     problems = ProblemOf(many=True)
     tracks = Track(many=True)
     announcements = News(many=True)
-    you = serializers.SerializerMethodField()
-
-    @extend_schema_field(You(allow_null=True))
-    def get_you(self, contest: contests.Contest) -> Any:
-        return None if contest.you is None else You(contest.you, context=self.context).data
+    you = You(allow_null=True)
 
 
 class EnterRequest(serializers.Serializer[Any]):
