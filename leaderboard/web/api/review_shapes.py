@@ -229,8 +229,8 @@ class Sent(serializers.Serializer[Any]):
     )
 
 
-def _text(**told: Any) -> serializers.CharField:
-    return serializers.CharField(max_length=MAX_REASON_CHARS, **told)
+def _text(**settings: Any) -> serializers.CharField:
+    return serializers.CharField(max_length=MAX_REASON_CHARS, **settings)
 
 
 class WithReason(Sent):
@@ -303,5 +303,5 @@ class OwnersView(serializers.Serializer[Any]):
     appeal_until = serializers.DateTimeField(allow_null=True)
 
     @extend_schema_field(serializers.ChoiceField(choices=sorted(set(OWNERS_STATES.values()))))
-    def get_state(self, told: dict[str, Any]) -> str:
-        return OWNERS_STATES[told["review_state"]]
+    def get_state(self, shown: dict[str, Any]) -> str:
+        return OWNERS_STATES[shown["review_state"]]
