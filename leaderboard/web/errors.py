@@ -16,13 +16,12 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from leaderboard.errors import StaleLease, UserError
+from leaderboard.errors import StaleLease, UserError, shown
 
 BUG: Final = "Internal error. It is in our log. Try again in a moment."
 BUSY: Final = "The database did not answer in time, so nothing was changed. Try again in a moment."
 RETRY_AFTER_S: Final = 5
 STALE: Final = "The lease on this attempt is lost or the attempt is finished; stop working on it."
-_SHOWN_CHARS: Final = 200
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +45,7 @@ def _answer(exc: Exception, context: dict[str, Any]) -> Response:
         case exceptions.ValidationError():
             sent = _data(context)
             errors = [
-                {"field": field, "value": _shown(sent.get(field)), "message": message}
+                {"field": field, "value": shown(sent.get(field)), "message": message}
                 for field, message in _flat(exc.detail)
             ]
             detail = "; ".join(f"{error['field']}: {error['message']}".removeprefix(": ") for error in errors)
@@ -71,7 +70,7 @@ def _answer(exc: Exception, context: dict[str, Any]) -> Response:
 
 
 def body(status: int, detail: str, field: str = "", value: object = None) -> Response:
-    errors = [{"field": field, "value": _shown(value), "message": detail}] if field else []
+    errors = [{"field": field, "value": shown(value), "message": detail}] if field else []
     return Response({"detail": detail, "errors": errors}, status=status)
 
 
@@ -100,10 +99,3 @@ def _data(context: dict[str, Any]) -> dict[str, Any]:
     request = context.get("request")
     data = getattr(request, "query_params" if getattr(request, "method", "") == "GET" else "data", None)
     return {str(key): data.get(key) for key in data} if isinstance(data, dict) else {}
-
-
-def _shown(value: object) -> Any:
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair cannot be sent back
-    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
