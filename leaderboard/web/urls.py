@@ -11,11 +11,7 @@ from leaderboard.web.accounts import login_pages
 from leaderboard.web.accounts import pages as account
 from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import competitions as competitions_api
-from leaderboard.web.api import entries as entries_api
-from leaderboard.web.api import public as public_api
-from leaderboard.web.api import quota as quota_api
 from leaderboard.web.api import review as review_api
-from leaderboard.web.api import standings as standings_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
 from leaderboard.web.boards import award_pages, collection_pages, competition_pages, entries
@@ -164,17 +160,17 @@ people: list[URLPattern | URLResolver] = [
     path("invites", teams_api.Invites.as_view()),
     path("invites/<int:pk>/accept", teams_api.Accept.as_view()),
     path("invites/<int:pk>/decline", teams_api.Decline.as_view()),
-    path("competitions/<slug:slug>/announcements", public_api.Announcements.as_view()),
-    path("competitions/<slug:slug>/awards", public_api.AwardsOf.as_view()),
-    path("competitions/<slug:slug>/integrity", public_api.IntegrityOf.as_view()),
+    path("competitions/<slug:slug>/announcements", competitions_api.Announcements.as_view()),
+    path("competitions/<slug:slug>/awards", competitions_api.AwardsOf.as_view()),
+    path("competitions/<slug:slug>/integrity", competitions_api.IntegrityOf.as_view()),
     path("boards", api.Boards.as_view()),
-    path("boards/<slug:slug>/<str:hardware>/history", public_api.History.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/history", competitions_api.History.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
-    path("competitions/<slug:slug>/standings", standings_api.Standings.as_view()),
-    path("entries/<int:pk>", entries_api.Entry.as_view()),
-    path("submissions/<int:pk>/retract", entries_api.Retract.as_view()),
-    path("quota", quota_api.Quota.as_view()),
+    path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
+    path("entries/<int:pk>", api.PublishedEntry.as_view()),
+    path("submissions/<int:pk>/retract", api.Retract.as_view()),
+    path("quota", api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),

@@ -17,7 +17,7 @@ from leaderboard.web import limits
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import contests
 from leaderboard.web.forms import CodeForm, EnterForm, sentence
-from leaderboard.web.refusals import with_wait
+from leaderboard.web.middleware import with_wait
 
 
 @require_safe

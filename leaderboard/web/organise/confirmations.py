@@ -5,9 +5,8 @@ Undecided confirmations are asked for again, or closed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
@@ -41,19 +40,11 @@ ACTS: Final[dict[str, tuple[Act, str]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    asked: Confirmation
-    cause: str
-    said: tuple[str, str]  # words and tone
-    runs: str  # summary; "": there were no runs
-    waits: bool  # for a person
-    is_own: bool  # the reader's or their team's; they may neither settle it nor read its report
-    has_report: bool
+def rows_of(competition: Competition, reader: User) -> list[dict[str, Any]]:
+    """Return the newest confirmations with their words, in a fixed number of queries.
 
-
-def rows_of(competition: Competition, reader: User) -> list[Row]:
-    """Return the newest confirmations, in a fixed number of queries."""
+    `waits`: for a person. `is_own`: the reader's or their team's; they may neither settle it nor read its report.
+    """
     whose = ("candidate__entrant", "incumbent__entrant", "board__problem", "asked_by", "closed_by", "runner")
     every = Confirmation.objects.filter(board__competition=competition).select_related(*whose)
     found = list(every.defer("candidate__source", "incumbent__source").order_by("-id")[:MOST])
@@ -63,15 +54,17 @@ def rows_of(competition: Competition, reader: User) -> list[Row]:
     logins = set(logins_of(reader).values_list("pk", flat=True))
     teams = set(Membership.objects.filter(user__in=logins).values_list("entrant", flat=True))
     return [
-        Row(
-            asked=asked,
-            cause=CAUSES[asked.cause],
-            said=said_of(asked),
-            runs=runs_said(reports.get(asked.pk)),
-            waits=asked.pk in waits,
-            is_own=any(one.owner_id in logins or one.entrant_id in teams for one in (asked.candidate, asked.incumbent)),
-            has_report=asked.pk in reports,
-        )
+        {
+            "asked": asked,
+            "cause": CAUSES[asked.cause],
+            "said": said_of(asked),
+            "runs": runs_said(reports.get(asked.pk)),
+            "waits": asked.pk in waits,
+            "is_own": any(
+                one.owner_id in logins or one.entrant_id in teams for one in (asked.candidate, asked.incumbent)
+            ),
+            "has_report": asked.pk in reports,
+        }
         for asked in found
     ]
 
@@ -102,7 +95,7 @@ def _gain(value: float) -> str:
 @competition_page("GET", "HEAD")
 def index(request: HttpRequest, competition: Competition) -> HttpResponse:
     rows = rows_of(competition, user_of(request))
-    context = {"rows": rows, "open": [row for row in rows if row.waits], "most": MOST}
+    context = {"rows": rows, "open": [row for row in rows if row["waits"]], "most": MOST}
     return shell(request, competition, "confirmations", context)
 
 

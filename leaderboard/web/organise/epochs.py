@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -49,18 +48,6 @@ ACTS: Final[dict[str, tuple[Act, str]]] = {
 PINNED: Final = {"hardware": "hardware", "name": "epoch", "reason": "reason"}  # argument of the act → form field
 
 
-@dataclass(frozen=True)
-class Decision:
-    """A proposed epoch beside the current epoch of its hardware."""
-
-    epoch: Epoch
-    title: str
-    current: Epoch | None
-    differences: list[str]
-    runners: list[str]  # that measure in it
-    current_runners: int
-
-
 def title_of(fingerprint: Mapping[str, Any]) -> str:
     """Return the epoch's name for a person; its hash is for logs and commands."""
     wanted = HEADLINE if "gpu" in fingerprint else CPU_HEADLINE
@@ -77,8 +64,11 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return [LABELS[name].format(" → ".join(pair)) for name, pair in values.items()]
 
 
-def waiting_decisions(user: User) -> list[Decision]:
-    """Return open decisions on the hardware of the user's competitions; for administrators, on all hardware."""
+def waiting_decisions(user: User) -> list[dict[str, Any]]:
+    """Return each proposed epoch beside the current epoch of its hardware, with the runners that measure in them.
+
+    The hardware is that of the user's competitions; for administrators, all hardware.
+    """
     proposed = Epoch.objects.filter(state=Epoch.PROPOSED)
     if not user.is_staff:
         proposed = proposed.filter(hardware__in=competitions_of(user).values("boards__hardware"))
@@ -89,14 +79,14 @@ def waiting_decisions(user: User) -> list[Decision]:
     for kind, epoch, name in Runner.objects.filter(hardware__in=hardware).values_list("hardware", "epoch", "name"):
         runners[kind, epoch].append(name)
     return [
-        Decision(
-            epoch=epoch,
-            title=title_of(epoch.fingerprint),
-            current=ranked,
-            differences=differences(ranked.fingerprint, epoch.fingerprint) if ranked else [],
-            runners=runners[epoch.hardware, epoch.name],
-            current_runners=len(runners[ranked.hardware, ranked.name]) if ranked else 0,
-        )
+        {
+            "epoch": epoch,
+            "title": title_of(epoch.fingerprint),
+            "current": ranked,
+            "differences": differences(ranked.fingerprint, epoch.fingerprint) if ranked else [],
+            "runners": runners[epoch.hardware, epoch.name],
+            "current_runners": len(runners[ranked.hardware, ranked.name]) if ranked else 0,
+        }
         for epoch in found
         for ranked in (current.get(epoch.hardware),)
     ]

@@ -164,18 +164,21 @@ def new(request: HttpRequest) -> HttpResponse:
     if not competitions_of(user, Role.OWNER):
         raise Http404
     form = RejudgeForm(user, posted(request))
-    if not form.is_valid():
-        return _new_page(request, form, status=400 if form.is_bound else 200)
-    chosen, names = form.chosen(), {"name": form.cleaned_data["name"], "why": form.cleaned_data["why"]}
-    try:
-        attempts = rejudging_acts.select_for_rejudging(**chosen)
-        if request.POST.get("go") == "make":
-            made = make_set(**chosen, **names, attempts=attempts, actor=user, now=timezone.now())
-            return redirect(f"/rejudge/{made.pk}")
-    except UserError as error:
-        add_refusal(form, error, {} if error.field in form.fields else {error.field: "kind"})
-        return _new_page(request, form, status=error.status)
-    return _new_page(request, form, found={"submissions": len(attempts), "estimate_s": estimate_s(attempts)})
+    context: dict[str, Any] = {"form": form}
+    status = 400 if form.is_bound else 200
+    if form.is_valid():
+        chosen, names = form.chosen(), {"name": form.cleaned_data["name"], "why": form.cleaned_data["why"]}
+        try:
+            attempts = rejudging_acts.select_for_rejudging(**chosen)
+            if request.POST.get("go") == "make":
+                made = make_set(**chosen, **names, attempts=attempts, actor=user, now=timezone.now())
+                return redirect(f"/rejudge/{made.pk}")
+        except UserError as error:
+            add_refusal(form, error, {} if error.field in form.fields else {error.field: "kind"})
+            status = error.status
+        else:
+            context["found"], status = {"submissions": len(attempts), "estimate_s": estimate_s(attempts)}, 200
+    return render(request, "web/rejudge_new.html", context, status=status)
 
 
 @login_required
@@ -251,12 +254,6 @@ def _found(request: HttpRequest, pk: int) -> RejudgeSet:
     if not has_role(user_of(request), chosen.competition, Role.VIEWER):
         raise Http404
     return chosen
-
-
-def _new_page(
-    request: HttpRequest, form: RejudgeForm, *, found: dict[str, Any] | None = None, status: int = 200
-) -> HttpResponse:
-    return render(request, "web/rejudge_new.html", {"form": form, "found": found}, status=status)
 
 
 def _detail_page(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, status: int = 200) -> HttpResponse:

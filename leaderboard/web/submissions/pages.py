@@ -27,7 +27,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.pages import refused_and_unseen
 from leaderboard.web.forms import SubmitForm, add_refusal
-from leaderboard.web.refusals import with_wait
+from leaderboard.web.middleware import with_wait
 from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.owner import for_owner
 from leaderboard.web.submissions import progress, starter_code, view

@@ -21,7 +21,7 @@ from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import sentence
 from leaderboard.web.limits import check_team_acts
-from leaderboard.web.refusals import with_wait
+from leaderboard.web.middleware import with_wait
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.mine import entrant_of
 from leaderboard.web.submissions.mine import mine as mine_in
