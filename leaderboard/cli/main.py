@@ -39,7 +39,11 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help and usage errors, also in a pipe
 )
 
+# Options of `runner`, among them --help, are not ours.
+PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
 app.add_typer(problem.app, name="problem")
+app.command(context_settings=PASSED_ON)(problem.run)
 app.command()(contests.competitions)
 app.command()(contests.enter)
 app.command()(contests.quota)

@@ -1,11 +1,12 @@
-"""`photofinish problem new | check`: write a folder with a working problem, and have a folder judged on this machine.
+"""`photofinish problem new | check` and `photofinish run`: write a working problem, and judge on this machine.
 
-Only the judge knows the format of a folder, so `check` starts `runner verify`, which comes with the judge.
+The client has no judge: `check` and `run` start the `runner` command of a checkout.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -27,8 +28,8 @@ SUFFIX: Final = ".txt"  # keeps tools from taking the files for code of this pac
 SET_FILE: Final = "set.yaml"
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 NO_JUDGE: Final = (
-    "The judge is not installed here. With Docker and `pip install -c constraints.txt '.[runner]'` in a checkout of "
-    "Photofinish, run: runner verify {folder}"
+    "The judge is not installed here; this command only talks to a site. With Docker and `pip install -c "
+    "constraints.txt -e '.[runner]'` in a checkout of Photofinish, run: runner {arguments}"
 )
 
 
@@ -55,11 +56,20 @@ def check(
     """Judge a problem here: its admission test, then its samples. Exit code 0: sound; 1: not; 2: not judged."""
     if not (folder / "task.yml").is_file():
         raise Misuse(f"{folder} has no task.yml; `photofinish problem new NAME` writes one")
+    judge("verify", str(folder.resolve()), *(["--only", only] if only else []))
+
+
+def run(context: typer.Context) -> None:
+    """Judge a kernel on this machine, without a site: `runner once` of a checkout, with its arguments."""
+    judge("once", *context.args)
+
+
+def judge(*arguments: str) -> NoReturn:
+    """End with the exit code of `runner`. Raises Misuse if it is not installed."""
     runner = shutil.which("runner", path=str(Path(sys.argv[0]).parent)) or shutil.which("runner")
     if runner is None:
-        raise Misuse(NO_JUDGE.format(folder=folder))
-    options = ["--only", only] if only else []
-    raise typer.Exit(subprocess.run([runner, "verify", str(folder.resolve()), *options], check=False).returncode)
+        raise Misuse(NO_JUDGE.format(arguments=shlex.join(arguments)))
+    raise typer.Exit(subprocess.run([runner, *arguments], check=False).returncode)
 
 
 def write(name: str, into: Path) -> list[Path]:

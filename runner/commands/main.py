@@ -29,10 +29,10 @@ try:
     from runner.commands import local, render
     from runner.host import host_checks
     from runner.job import cleanup, execute
-except ModuleNotFoundError as missing:  # `photofinish` installs this command without the judge's packages
+except ModuleNotFoundError as missing:  # an editable install without the extra `runner`
     print(
         f"The judge needs {missing.name}, which is not installed here; in a checkout of Photofinish: "
-        "pip install -c constraints.txt '.[runner]'",
+        "pip install -c constraints.txt -e '.[runner]'",
         file=sys.stderr,
     )
     sys.exit(2)

@@ -290,7 +290,7 @@ def test_without_the_judges_packages_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pydantic_settings, which is not installed here" in done.stderr
-    assert done.stderr.strip().endswith("pip install -c constraints.txt '.[runner]'")
+    assert done.stderr.strip().endswith("pip install -c constraints.txt -e '.[runner]'")
     assert "Traceback" not in done.stderr
 
 
