@@ -6,11 +6,6 @@ network failed (or the judging machine did), 130 interrupted. Errors are one sen
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import io
-import os
-import signal
 import sys
 from contextlib import AbstractContextManager
 from importlib import metadata
@@ -25,10 +20,10 @@ from .api import JSON, Api, connected
 from .config import Account
 from .errors import CliError, Misuse
 from .follow import FINAL, follow
+from .start import on_terminal
 from .text import line, moment, number
 
 MODES: Final = ("test", "benchmark", "ranked")
-NOT_WRITTEN: Final = frozenset((errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 MAX_SOURCE_BYTES: Final = 1_000_000
 MAX_TOKEN_BYTES: Final = 4_096
 
@@ -346,25 +341,7 @@ def _finish(screen: render.Screen, api: Api, submission: JSON, as_json: bool) ->
 
 def run() -> None:
     """Run the command. An error ends it with a single sentence."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a substitute replaces characters that the terminal cannot show
-    try:
-        try:
-            _command()
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
-    except OSError as error:
-        if error.errno not in NOT_WRITTEN:
-            raise
-        if error.errno != errno.EPIPE:  # `photofinish board x | head`: the reader needs no more
-            with contextlib.suppress(OSError):
-                render.Screen().error(f"the output cannot be written: {error.strerror}")
-        _write_no_more()
-        sys.exit(1 if error.errno == errno.EPIPE else 2)
+    on_terminal(_command)
 
 
 def _command() -> None:
@@ -373,14 +350,3 @@ def _command() -> None:
     except CliError as error:
         render.Screen().error(str(error))
         sys.exit(error.exit_code)
-
-
-def _write_no_more() -> None:
-    """Discard further output: otherwise the interpreter writes again at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        os.dup2(nowhere, stream.fileno())
-
-
-if __name__ == "__main__":
-    run()
