@@ -14,6 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
+from ..source import SourceError, read_file
 from ..wording.figures import NONE, duration_us, interval, speedup
 from . import config, contests, lookup, problem, render
 from .api import JSON, Api, connected
@@ -24,7 +25,6 @@ from .start import on_terminal
 from .text import line, moment, number
 
 MODES: Final = ("test", "benchmark", "ranked")
-MAX_SOURCE_BYTES: Final = 1_000_000
 MAX_TOKEN_BYTES: Final = 4_096
 
 app = typer.Typer(
@@ -186,7 +186,10 @@ def submit(
     screen = render.Screen()
     if mode not in MODES:
         raise Misuse(f"mode: {mode!r} is not one of {', '.join(MODES)}")
-    code = _read_source(file)
+    try:
+        code = read_file(file)
+    except SourceError as error:
+        raise Misuse(f"file: {file}: {error.message}") from None
     with _site(context) as api:
         sent = api.submit(board=board, hardware=hardware, mode=mode, filename=file.name, code=code, licence=licence)
         submission_id = str(sent["id"])
@@ -281,26 +284,6 @@ def _ask_token(site: str) -> str:
     if not data.strip():
         raise Misuse(f"token: stdin is empty; give --token, or pipe a token from {site}/tokens")
     return data.decode("utf-8", "replace")
-
-
-def _read_source(path: Path) -> str:
-    """Return the file as text, after checks that the site would also make. Raises Misuse."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_SOURCE_BYTES + 1)
-    except OSError as error:
-        raise Misuse(f"file: {path} cannot be read ({error.strerror})") from None
-    if len(data) > MAX_SOURCE_BYTES:
-        raise Misuse(f"file: {path} has more than {MAX_SOURCE_BYTES} bytes; make it smaller")
-    if b"\x00" in data:
-        raise Misuse(f"file: {path} contains NUL bytes; send Python source, not a compiled file")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Misuse(f"file: {path} is not UTF-8 at byte {error.start}; save it as UTF-8") from None
-    if not text.strip():
-        raise Misuse(f"file: {path} is empty; it must define custom_kernel(data)")
-    return text
 
 
 def _watch(screen: render.Screen, api: Api, submission_id: str, quiet: bool) -> JSON:

@@ -16,7 +16,7 @@ from tests.cli.fake_site import TOKEN, FakeSite
 
 TOP = Path(__file__).resolve().parents[2]
 VERSION = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["version"]
-CLIENT = ("leaderboard/__init__.py", "leaderboard/py.typed", "leaderboard/client.py")
+CLIENT = ("leaderboard/__init__.py", "leaderboard/py.typed", "leaderboard/client.py", "leaderboard/source.py")
 BUILD = "import hatchling.build as build, sys; build.build_{kind}(sys.argv[1])"
 
 

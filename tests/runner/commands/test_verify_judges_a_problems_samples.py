@@ -125,9 +125,9 @@ def test_samples_are_found_in_both_conventions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda path: path.write_bytes(b"x = '\xff'"), "is not UTF-8"),
-        (lambda path: path.write_bytes(b"#" * (MAX_SOURCE_BYTES + 1)), "has more than 1000000 bytes"),
-        (lambda path: path.write_bytes(b"\xef\xbb\xbf\n"), "is empty"),
+        (lambda path: path.write_bytes(b"x = '\xff'"), "not UTF-8"),
+        (lambda path: path.write_bytes(b"#" * (MAX_SOURCE_BYTES + 1)), "at most 1,000,000 bytes"),
+        (lambda path: path.write_bytes(b"\xef\xbb\xbf\n"), "only blanks"),
         (lambda path: path.mkdir(), "is no file in the problem's folder"),
         (lambda path: path.symlink_to("nowhere"), "is no file in the problem's folder"),
         (lambda path: path.symlink_to(path), "is no file in the problem's folder"),
