@@ -59,9 +59,8 @@ def read_source(data: bytes) -> str:
     try:
         source = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(
-            "code", None, f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start:,}; save the file as UTF-8"
-        ) from None
+        byte, offset = data[error.start], error.start
+        raise SourceError(None, f"not UTF-8: byte 0x{byte:02x} at offset {offset:,}; save the file as UTF-8") from None
     return _check_text(source)
 
 
