@@ -61,7 +61,7 @@ class Fuzz:
     @classmethod
     def from_json(cls, data: object, where: str = "fuzz") -> Fuzz:
         fields = Fields(data, where, prefix=f"{where}.")
-        fields.only(frozenset({"args", "cases"}))
+        fields.only("args", "cases")
         args = fields.required("args", as_mapping)
         if not args:
             raise ProblemError(f"{where}.args", "is empty; give at least one argument a choice, or leave fuzz out")
@@ -124,7 +124,7 @@ def _choice(value: object, where: str) -> Choice:
 
 def _int_range(value: object, where: str) -> IntRange:
     fields = Fields(value, where, prefix=f"{where}.")
-    fields.only(frozenset({"int", "odd", "log"}))
+    fields.only("int", "odd", "log")
     bounds = fields.required("int", lambda item, at: as_list(item, at, 2))
     if len(bounds) != 2:
         raise ProblemError(f"{where}.int", f"expected [low, high], got {shown(bounds)}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_list, as_mapping, as_text, shown
+from problems.fields import Record, as_list, as_mapping, as_text, by, shown
 
 SUFFIXES: Final = (".cu", ".cpp", ".cc")
 EVALUATORS: Final = ("eval.cu", "eval.cpp")
@@ -34,51 +34,6 @@ _FLAG: Final = {"g++": re.compile(f"{_BOTH}|{_GXX}"), "nvcc": re.compile(f"{_BOT
 _SOURCE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _VALUE: Final = re.compile(r"[A-Za-z0-9_.+-]{0,64}")
-
-
-@dataclass(frozen=True)
-class Build:
-    """Compiler settings. `sources`: files compiled beside the submission. `from_*` raise ProblemError for a field."""
-
-    sources: tuple[str, ...] = ()
-    defines: dict[str, str] = field(default_factory=dict)
-    compile_flags: tuple[str, ...] = DEFAULT_FLAGS
-
-    def flags(self, compiler: str) -> list[str]:
-        """Return the flags for `g++` or `nvcc`, defines among them."""
-        fit = [flag for flag in self.compile_flags if _FLAG[compiler].fullmatch(flag)]
-        return [*fit, *(f"-D{name}={value}" if value else f"-D{name}" for name, value in self.defines.items())]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "sources": list(self.sources),
-            "defines": dict(self.defines),
-            "compile_flags": list(self.compile_flags),
-        }
-
-    @classmethod
-    def from_json(cls, data: object, where: str = "build") -> Build:
-        fields = Fields(data, where, prefix=f"{where}.")
-        fields.only(frozenset({"sources", "defines", "compile_flags"}))
-        return cls(
-            sources=fields.optional("sources", _sources, ()),
-            defines=fields.optional("defines", _defines, {}),
-            compile_flags=fields.optional("compile_flags", _flags, DEFAULT_FLAGS),
-        )
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], submission_name: str) -> Build:
-        """Parse a task.yml, where `sources` also names the submission, and maybe the set's own evaluator."""
-        folders = as_list(config.get("include_dirs") or [], "config.include_dirs", MAX_FLAGS)
-        if any(folder not in ("", ".", "./") for folder in folders):
-            raise ProblemError("config.include_dirs", f"{shown(folders)}; a problem's files lie in one folder")
-        wanted = as_list(config.get("sources") or [], "config.sources", MAX_FLAGS)
-        data = {
-            "sources": [name for name in wanted if name not in (submission_name, *EVALUATORS)],
-            "defines": config.get("defines") or {},
-            "compile_flags": config.get("compile_flags") or list(DEFAULT_FLAGS),
-        }
-        return cls.from_json(data, "config")
 
 
 def _sources(value: object, where: str) -> tuple[str, ...]:
@@ -104,3 +59,31 @@ def _flags(value: object, where: str) -> tuple[str, ...]:
         if not any(pattern.fullmatch(flag) for pattern in _FLAG.values()):
             raise ProblemError(where, f"{shown(flag)} is not a flag that a problem may use: problems/README.md")
     return flags
+
+
+@dataclass(frozen=True)
+class Build(Record):
+    """Compiler settings. `sources`: files compiled beside the submission. `from_*` raise ProblemError for a field."""
+
+    sources: tuple[str, ...] = field(default=(), metadata=by(_sources))
+    defines: dict[str, str] = field(default_factory=dict, metadata=by(_defines))
+    compile_flags: tuple[str, ...] = field(default=DEFAULT_FLAGS, metadata=by(_flags))
+
+    def flags(self, compiler: str) -> list[str]:
+        """Return the flags for `g++` or `nvcc`, defines among them."""
+        fit = [flag for flag in self.compile_flags if _FLAG[compiler].fullmatch(flag)]
+        return [*fit, *(f"-D{name}={value}" if value else f"-D{name}" for name, value in self.defines.items())]
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], submission_name: str) -> Build:
+        """Parse a task.yml, where `sources` also names the submission, and maybe the set's own evaluator."""
+        folders = as_list(config.get("include_dirs") or [], "config.include_dirs", MAX_FLAGS)
+        if any(folder not in ("", ".", "./") for folder in folders):
+            raise ProblemError("config.include_dirs", f"{shown(folders)}; a problem's files lie in one folder")
+        wanted = as_list(config.get("sources") or [], "config.sources", MAX_FLAGS)
+        data = {
+            "sources": [name for name in wanted if name not in (submission_name, *EVALUATORS)],
+            "defines": config.get("defines") or {},
+            "compile_flags": config.get("compile_flags") or list(DEFAULT_FLAGS),
+        }
+        return cls.from_json(data, "config")
