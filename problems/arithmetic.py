@@ -159,10 +159,6 @@ def _exactly_divided(left: int, right: int) -> int:
     return whole
 
 
-def _remainder(left: int, right: int) -> int:
-    return left - right * _divided(left, right)
-
-
 def _power(base: int, exponent: int) -> int:
     """Return a power. Refuse it before the computation if it has no bound: |base| ≥ 2 grows by a bit each time."""
     if exponent < 0:
@@ -178,7 +174,7 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
     ast.Mult: operator.mul,
     ast.Div: _exactly_divided,
     ast.FloorDiv: _divided,
-    ast.Mod: _remainder,
+    ast.Mod: lambda left, right: left - right * _divided(left, right),
     ast.Pow: _power,
 }
 

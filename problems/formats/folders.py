@@ -16,9 +16,9 @@ from typing import Final
 
 from problems.errors import ProblemError
 from problems.fields import said, shown
-from problems.formats.files import Files
 from problems.formats.gpumode import MAX_PROBLEMS, Fault, ProblemSet, read_set
 from problems.formats.task import TASK_FILE
+from problems.formats.text import Files
 
 MAX_SETS: Final = 64
 MAX_LEVELS: Final = 3  # of folders below the given folder

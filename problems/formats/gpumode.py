@@ -9,6 +9,8 @@ the set's own evaluator (`config.main`) is not used.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,9 +19,8 @@ from typing import Final, TypeAlias
 
 from problems.errors import ProblemError
 from problems.fields import Fields, as_list, as_text, said, shown
-from problems.formats.files import Files
 from problems.formats.task import MAX_WARNINGS, TASK_FILE, as_path, read_task
-from problems.formats.text import resolve_inside
+from problems.formats.text import Files, resolve_inside
 from problems.spec import MAX_GPUS, Problem, as_words
 
 MAX_PROBLEMS: Final = 512  # of a set
@@ -71,14 +72,6 @@ class ProblemSet:
     warnings: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
     scoring: str = ""
-
-
-def load_set(path: Path) -> ProblemSet:
-    """Return the whole set. Raises ProblemError that names the problem and the field of the first fault."""
-    found = read_set(path)
-    for fault in found.faults:
-        raise ProblemError(fault.field, fault.message)
-    return found
 
 
 def read_set(path: Path, files: Files | None = None) -> ProblemSet:
@@ -152,7 +145,10 @@ def _read_entries(items: list[object], root: Path, files: Files) -> tuple[list[S
 def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
     fields = Fields(data, where, prefix=f"{where}.")
     slug = fields.required("name", partial(as_text, most=64, empty_ok=False))
-    folder = fields.required("directory", lambda value, at: _folder(value, at, root))
+    written, at = fields.required("directory", as_path), fields.where("directory")
+    folder = resolve_inside(root / written, root, at, written=written, kind="folder")
+    if not folder.is_dir():
+        raise ProblemError(at, f"{shown(written)} is a file; name the folder that its {TASK_FILE} is in")
     try:
         problem = load_problem(folder, slug=slug, root=root, files=files)
     except ProblemError as error:
@@ -168,14 +164,6 @@ def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
         deadline=fields.optional("deadline", parse_deadline, None),
         gpus=gpus or problem.gpus,
     )
-
-
-def _folder(value: object, where: str, root: Path) -> Path:
-    written = as_path(value, where)
-    folder = resolve_inside(root / written, root, where, written=written, kind="folder")
-    if not folder.is_dir():
-        raise ProblemError(where, f"{shown(written)} is a file; name the folder that its {TASK_FILE} is in")
-    return folder
 
 
 def _hardware(value: object, where: str) -> _Hardware:
@@ -200,24 +188,17 @@ def _set_root(folder: Path) -> Path:
     """Return the folder above this problem whose set lists it, or the problem's own folder without a set."""
     files = Files()
     for ancestor in list(folder.parents)[:MAX_ANCESTORS]:
-        if any(_lists(path, folder, files) for path in sorted(ancestor.glob("*.yaml"))[:MAX_PROBLEMS]):
+        if any(folder in _folders(path, files) for path in sorted(ancestor.glob("*.yaml"))[:MAX_PROBLEMS]):
             return ancestor
     return folder
 
 
-def _lists(path: Path, folder: Path, files: Files) -> bool:
-    try:
+def _folders(path: Path, files: Files) -> Iterator[Path]:
+    """Yield the problem folders that a set lists; none for a file that is no set."""
+    with suppress(ProblemError):
         data = files.yaml(path, path.parent, path.name)
-    except ProblemError:
-        return False  # an unrelated file
-    entries = data.get("problems") if isinstance(data, dict) else None
-    listed = entries if isinstance(entries, list) else []
-    directories = [entry.get("directory") for entry in listed if isinstance(entry, dict)]
-    return any(isinstance(name, str) and _is_same(path.parent, name, folder) for name in directories)
-
-
-def _is_same(root: Path, directory: str, folder: Path) -> bool:
-    try:
-        return resolve_inside(root / as_path(directory, "directory"), root, "directory") == folder
-    except ProblemError:
-        return False
+        listed = data.get("problems") if isinstance(data, dict) else None
+        for entry in listed if isinstance(listed, list) else ():
+            with suppress(ProblemError):
+                directory = as_path(entry.get("directory") if isinstance(entry, dict) else None, "directory")
+                yield resolve_inside(path.parent / directory, path.parent, "directory")

@@ -139,8 +139,6 @@ def level_of(path: Path) -> int:
 def parse(source: str, filename: str, level: int) -> Problem:
     number, words = _named(filename)
     tree = inspect.parse(source)
-    if tree is None:
-        raise ProblemError("file", inspect.why_it_does_not_parse(source))
     unsupported = _why_not(tree)
     bundle = {
         "bundle": BUNDLE_VERSION,

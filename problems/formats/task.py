@@ -18,8 +18,7 @@ from problems.arithmetic import must_be_computable
 from problems.errors import ProblemError
 from problems.fields import Fields, as_bool, as_line, as_list, as_text, said, shown
 from problems.formats import inspect
-from problems.formats.files import Files
-from problems.formats.text import FileMissing
+from problems.formats.text import FileMissing, Files
 from problems.native import Build
 from problems.spec import BUNDLE_VERSION, COMPILED, MAX_FILES, Problem, as_timeout
 
@@ -77,8 +76,8 @@ class _Task:
         called = self.files.code(evaluators.get(self._main(), "")).entries
         entry = self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel")
         reference = task_files.get(inspect.REFERENCE, "")
-        if "\0" not in reference and (fault := inspect.why_it_does_not_parse(reference)):  # a NUL is named below
-            raise ProblemError(places[f"files.{inspect.REFERENCE}"], fault)
+        if reference and "\0" not in reference:  # a NUL is named below
+            inspect.parse(reference, places[f"files.{inspect.REFERENCE}"])
         named = self._name_the_result(task_files, entry)
         templates, missing = self._templates()
         if self.fields.optional("compile_baseline", as_bool, False) and self.fields.data.get("lang") != "cu":

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from leaderboard.cli import problem
 from leaderboard.cli.errors import Misuse
 from leaderboard.cli.main import app
-from problems.formats.gpumode import load_set
 from runner.admission import examine
 from runner.commands import verify
+from tests.problems.conftest import load_set
 
 
 def made(folder: Path, name: str = "my-first") -> Path:
