@@ -78,7 +78,7 @@ def parse_case(data: object, where: str) -> Case:
         raise ProblemError(where, f"{len(items)} arguments, at most {MAX_ARGUMENTS}")
     if SEED in items:
         as_whole(items[SEED], f"{where}.{SEED}", MIN_INT, MAX_INT)
-    return {argument(name, where): _value(value, f"{where}.{name}") for name, value in items.items()}
+    return {argument(name, where): as_value(value, f"{where}.{name}") for name, value in items.items()}
 
 
 def argument(name: str, where: str) -> str:
@@ -87,7 +87,7 @@ def argument(name: str, where: str) -> str:
     return name
 
 
-def _value(value: object, where: str) -> Value:
+def as_value(value: object, where: str) -> Value:
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -102,28 +102,28 @@ def _value(value: object, where: str) -> Value:
     raise ProblemError(where, f"{shown(value)} is not a number, text, true, false or list of whole numbers")
 
 
-def _choice(value: object, where: str) -> Choice:
+def as_choice(value: object, where: str) -> Choice:
     if isinstance(value, Mapping):
         return IntRange.from_json(value, where)
     items = as_list(value, where, MAX_LIST_ITEMS)
     if not items:
         raise ProblemError(where, "is an empty list; give the values to choose from")
-    return tuple(_value(item, f"{where}[{n}]") for n, item in enumerate(items))
+    return tuple(as_value(item, f"{where}[{n}]") for n, item in enumerate(items))
 
 
-def _choices(value: object, where: str) -> dict[str, Choice]:
+def as_choices(value: object, where: str) -> dict[str, Choice]:
     items = as_mapping(value, where)
     if not items:
         raise ProblemError(where, "is empty; give at least one argument a choice, or leave fuzz out")
     if len(items) > MAX_ARGUMENTS:
         raise ProblemError(where, f"{len(items)} arguments, at most {MAX_ARGUMENTS}")
     fuzz = where.removesuffix(".args")  # authors write the arguments beside `cases`
-    return {argument(name, fuzz): _choice(choice, f"{fuzz}.{name}") for name, choice in items.items()}
+    return {argument(name, fuzz): as_choice(choice, f"{fuzz}.{name}") for name, choice in items.items()}
 
 
 @dataclass(frozen=True)
 class Fuzz(Record):
     """Secret cases: their number, and a choice for each argument, from which the judge draws."""
 
-    args: dict[str, Choice] = field(metadata=by(_choices))
+    args: dict[str, Choice] = field(metadata=by(as_choices))
     cases: int = field(metadata=by(partial(as_whole, least=1, most=MAX_FUZZ_CASES)))

@@ -36,7 +36,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _VALUE: Final = re.compile(r"[A-Za-z0-9_.+-]{0,64}")
 
 
-def _sources(value: object, where: str) -> tuple[str, ...]:
+def as_sources(value: object, where: str) -> tuple[str, ...]:
     names = tuple(as_text(item, where, 100) for item in as_list(value, where, MAX_FLAGS))
     for name in names:
         if not name.endswith(SUFFIXES) or not _SOURCE.fullmatch(name):
@@ -44,7 +44,7 @@ def _sources(value: object, where: str) -> tuple[str, ...]:
     return names
 
 
-def _defines(value: object, where: str) -> dict[str, str]:
+def as_defines(value: object, where: str) -> dict[str, str]:
     items = as_mapping(value, where, most=MAX_DEFINES)
     found = {name: item if isinstance(item, str) else shown(item) for name, item in items.items()}
     for name, text in found.items():
@@ -53,7 +53,7 @@ def _defines(value: object, where: str) -> dict[str, str]:
     return found
 
 
-def _flags(value: object, where: str) -> tuple[str, ...]:
+def as_flags(value: object, where: str) -> tuple[str, ...]:
     flags = tuple(as_text(item, where, 100) for item in as_list(value, where, MAX_FLAGS))
     for flag in flags:
         if not any(pattern.fullmatch(flag) for pattern in _FLAG.values()):
@@ -65,9 +65,9 @@ def _flags(value: object, where: str) -> tuple[str, ...]:
 class Build(Record):
     """Compiler settings. `sources`: files compiled beside the submission. `from_*` raise ProblemError for a field."""
 
-    sources: tuple[str, ...] = field(default=(), metadata=by(_sources))
-    defines: dict[str, str] = field(default_factory=dict, metadata=by(_defines))
-    compile_flags: tuple[str, ...] = field(default=DEFAULT_FLAGS, metadata=by(_flags))
+    sources: tuple[str, ...] = field(default=(), metadata=by(as_sources))
+    defines: dict[str, str] = field(default_factory=dict, metadata=by(as_defines))
+    compile_flags: tuple[str, ...] = field(default=DEFAULT_FLAGS, metadata=by(as_flags))
 
     def flags(self, compiler: str) -> list[str]:
         """Return the flags for `g++` or `nvcc`, defines among them."""

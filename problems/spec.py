@@ -94,31 +94,31 @@ def _one_of(value: object, where: str, allowed: tuple[str, ...]) -> str:
     return str(value)
 
 
-def _entry(value: object, where: str) -> str:
+def as_entry(value: object, where: str) -> str:
     text = as_text(value, where, 64)
     if not (text.isidentifier() and text.isascii()) or keyword.iskeyword(text):
         raise ProblemError(where, f"{shown(text)} is not the name of a function")
     return text
 
 
-def _files(value: object, where: str) -> dict[str, str]:
+def as_files(value: object, where: str) -> dict[str, str]:
     items = as_mapping(value, where, most=MAX_FILES)
     return {_file_name(name, where): _body(text, f"{where}.{name}") for name, text in items.items()}
 
 
-def _templates(value: object, where: str) -> dict[str, str]:
+def as_templates(value: object, where: str) -> dict[str, str]:
     items = as_mapping(value, where, most=16)
     return {_word(name, where): _body(text, f"{where}.{name}") for name, text in items.items()}
 
 
-def _cases(value: object, where: str) -> tuple[Case, ...]:
+def as_cases(value: object, where: str) -> tuple[Case, ...]:
     items = as_list(value, where, MAX_CASES)
     return tuple(parse_case(item, f"{where}[{n}]") for n, item in enumerate(items))
 
 
-def _cases_by_hardware(value: object, where: str) -> dict[str, tuple[Case, ...]]:
+def as_cases_by_hardware(value: object, where: str) -> dict[str, tuple[Case, ...]]:
     items = as_mapping(value, where, most=MAX_GPUS)
-    return {_word(name, where): _cases(cases, f"{where}.{name}") for name, cases in items.items()}
+    return {_word(name, where): as_cases(cases, f"{where}.{name}") for name, cases in items.items()}
 
 
 def as_words(value: object, where: str, most: int) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def as_words(value: object, where: str, most: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def _speed_of_light(value: object, where: str) -> dict[str, Any]:
+def as_speed_of_light(value: object, where: str) -> dict[str, Any]:
     """Parse expressions over a case's arguments: only their letters and lengths; arithmetic.py has their grammar."""
     fields = Fields(value, where, prefix=f"{where}.")
     fields.only(*_TRAFFIC, "flops")
@@ -153,15 +153,15 @@ class Problem(Record):
     slug: str = field(metadata=by(_slug))
     title: str = field(metadata=by(partial(as_line, most=MAX_TITLE_CHARS)))
     description: str = field(metadata=by(_body))
-    files: dict[str, str] = field(metadata=by(_files))
-    benchmarks: tuple[Case, ...] = field(metadata=by(_cases))
-    tests: tuple[Case, ...] = field(default=(), metadata=by(_cases))
+    files: dict[str, str] = field(metadata=by(as_files))
+    benchmarks: tuple[Case, ...] = field(metadata=by(as_cases))
+    tests: tuple[Case, ...] = field(default=(), metadata=by(as_cases))
     lang: str = field(default="py", metadata=by(partial(_one_of, allowed=LANGUAGES)))
     submission_name: str = field(default="submission.py", metadata=by(_file_name))
-    entry: str = field(default="custom_kernel", metadata=by(_entry))
+    entry: str = field(default="custom_kernel", metadata=by(as_entry))
     build: Build | None = field(default=None, metadata=by(Build.from_json, omitted=True))  # of `lang: cu`
     interface: str = field(default=FUNCTION, metadata=by(partial(_one_of, allowed=INTERFACES), omitted=True))
-    templates: dict[str, str] = field(default_factory=dict, metadata=by(_templates))
+    templates: dict[str, str] = field(default_factory=dict, metadata=by(as_templates))
     test_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
     benchmark_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
     ranked_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
@@ -169,7 +169,7 @@ class Problem(Record):
     gpus: tuple[str, ...] = field(default=(), metadata=by(_gpus))
     # by hardware: timed there instead
     benchmarks_on: dict[str, tuple[Case, ...]] = field(
-        default_factory=dict, metadata=by(_cases_by_hardware, omitted=True)
+        default_factory=dict, metadata=by(as_cases_by_hardware, omitted=True)
     )
     fuzz: Fuzz | None = field(default=None, metadata=by(Fuzz.from_json))
     tolerance: Tolerance | None = field(default=None, metadata=by(Tolerance.from_json))
@@ -177,7 +177,7 @@ class Problem(Record):
     baseline: str | None = field(default=None, metadata=by(_body))  # source text; None: the reference is the baseline
     # hardware without a tuned baseline: there the baseline only scales times
     untuned_on: tuple[str, ...] = field(default=(), metadata=by(_gpus, omitted=True))
-    speed_of_light: dict[str, Any] = field(default_factory=dict, metadata=by(_speed_of_light))
+    speed_of_light: dict[str, Any] = field(default_factory=dict, metadata=by(as_speed_of_light))
     level: int | None = field(default=None, metadata=by(partial(as_whole, least=LEVELS[0], most=LEVELS[1])))
     tags: tuple[str, ...] = field(default=(), metadata=by(partial(as_words, most=MAX_TAGS)))
     unsupported: str = field(default="", metadata=by(partial(as_text, most=MAX_REASON_CHARS)))

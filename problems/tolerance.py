@@ -19,7 +19,7 @@ FORMATS: Final = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp8_e4m3", "fp
 _distance = partial(as_number, least=0.0, most=1.0)
 
 
-def _formats(value: object, where: str) -> tuple[str, ...]:
+def as_formats(value: object, where: str) -> tuple[str, ...]:
     names = as_list(value, where, MAX_LEGAL)
     if not names:
         raise ProblemError(where, "is empty; name at least one format, such as fp32")
@@ -46,7 +46,7 @@ class Precision(Record):
     `strict`: the admission test refuses the problem where its own tolerance accepts half precision.
     """
 
-    legal: tuple[str, ...] = field(metadata=by(_formats))
+    legal: tuple[str, ...] = field(metadata=by(as_formats))
     max_relative_l2: float | None = field(default=None, metadata=by(partial(as_number, least=1e-12, most=1.0)))
     reduction: str = field(default="", metadata=by(as_expression, omitted=True))
     strict: bool = field(default=False, metadata=by(as_bool, omitted=True))

@@ -91,18 +91,19 @@ def _in_folder(top: Path, files: Files) -> list[SetFile]:
             raise ProblemError(
                 "path", f"{len(paths)} YAML files on one level, at most {MAX_SETS}; give a set's own file"
             )
-        found = _read(paths, top, files)
+        found = []
+        for path in paths:
+            found.append(_read_file(path, path.relative_to(top).as_posix(), files))
+            sets = [file.found for file in found if file.found]
+            if sum(len(one.entries) + len(one.faults) for one in sets) > MAX_PROBLEMS:
+                raise ProblemError("path", f"more than {MAX_PROBLEMS} problems in all; give a set's own file")
         if any(not file.is_foreign for file in found):
             return found
         seen += islice(_hints(top, level, paths, files), MAX_HINTS - len(seen))
-    raise ProblemError("path", _none_in(top, seen))
-
-
-def _none_in(top: Path, seen: list[str]) -> str:
     none = f"there is no problem set (<set>.yaml) in {shown(top.name or str(top))}"
     if (top / TASK_FILE).is_file():
-        return f"{none}: it is a problem's own folder, with a {TASK_FILE}; give the folder above, or the set's own file"
-    return f"{none}: {'; '.join(seen)}" if seen else none
+        seen = [f"it is a problem's own folder, with a {TASK_FILE}; give the folder above, or the set's own file"]
+    raise ProblemError("path", f"{none}: {'; '.join(seen)}" if seen else none)
 
 
 def _hints(top: Path, level: list[Path], paths: list[Path], files: Files) -> Iterator[str]:
@@ -134,17 +135,6 @@ def _label(path: Path, top: Path) -> str:
     return said(path.relative_to(top).as_posix())
 
 
-def _read(paths: list[Path], top: Path, files: Files) -> list[SetFile]:
-    read: list[SetFile] = []
-    problems = 0
-    for path in paths:
-        read.append(file := _read_file(path, path.relative_to(top).as_posix(), files))
-        problems += len(file.found.entries) + len(file.found.faults) if file.found else 0
-        if problems > MAX_PROBLEMS:
-            raise ProblemError("path", f"more than {MAX_PROBLEMS} problems in all; give a set's own file")
-    return read
-
-
 def _levels(top: Path) -> Iterator[list[Path]]:
     """Yield the folder, then the folders in it, and deeper levels."""
     level, looked_into = [top], 0
@@ -155,11 +145,8 @@ def _levels(top: Path) -> Iterator[list[Path]]:
                 "path", f"more than {MAX_FOLDERS} folders without a problem set; give the set's own file"
             )
         yield level
-        level = sorted(path for folder in level for path in folder.iterdir() if _is_folder(path))
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+        inner = (path for folder in level for path in folder.iterdir() if not path.name.startswith("."))
+        level = sorted(path for path in inner if path.is_dir() and not path.is_symlink())
 
 
 def _is_foreign(path: Path, files: Files) -> bool:

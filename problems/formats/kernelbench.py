@@ -140,9 +140,14 @@ def parse(source: str, filename: str, level: int) -> Problem:
     number, words = _named(filename)
     tree = inspect.parse(source)
     unsupported = _why_not(tree)
+    nodes = list(ast.walk(tree))
+    words_used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    words_used |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    multiplies = any(isinstance(node, ast.MatMult) for node in nodes) or any(map(_PRODUCTS.fullmatch, words_used))
+    limits = NARROW if any(map(_is_narrow, nodes)) else WIDE if multiplies else PLAIN
     bundle = {
         "bundle": BUNDLE_VERSION,
-        "slug": _slug(level, number, words),
+        "slug": f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"[:64].rstrip("-"),
         "title": f"{level}.{number} {words}",
         "description": _description(tree, level),
         "files": {"reference.py": source},
@@ -157,7 +162,7 @@ def parse(source: str, filename: str, level: int) -> Problem:
         "level": level,
         "tags": ["kernelbench"],
         "unsupported": unsupported,
-        **_limits(tree),
+        **limits,
     }
     return Problem.from_bundle(bundle, warnings=() if unsupported else tuple(_doubts(tree)))
 
@@ -202,10 +207,6 @@ def _named(filename: str) -> tuple[int, str]:
     return int(match[1]), " ".join(re.sub(r"[^A-Za-z0-9]+", " ", match[2]).split())[:160] or "problem"
 
 
-def _slug(level: int, number: int, words: str) -> str:
-    return f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"[:64].rstrip("-")
-
-
 def _description(tree: ast.Module, level: int) -> str:
     model = _class(tree)
     said = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
@@ -217,15 +218,6 @@ def _description(tree: ast.Module, level: int) -> str:
         "in messages they come before the results. What `Model` keeps in `self` otherwise, such as a hidden state, "
         "starts afresh in each call, in `ModelNew` under the same name."
     )
-
-
-def _limits(tree: ast.Module) -> dict[str, Any]:
-    """Return tolerance and precision, by the formats that the file names and whether it multiplies matrices."""
-    names = set(_names(tree))
-    if any(_is_narrow(node) for node in ast.walk(tree)):
-        return NARROW
-    multiplies = any(isinstance(node, ast.MatMult) for node in ast.walk(tree))
-    return WIDE if multiplies or any(_PRODUCTS.fullmatch(name) for name in names) else PLAIN
 
 
 def _is_narrow(node: ast.AST) -> bool:
@@ -273,7 +265,9 @@ def _doubts(tree: ast.Module) -> Iterator[str]:
     init = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_init_inputs")
     if model is None:
         return
-    if any(rate is None for rate in _dropout(tree, model, init)) or _dropped_by_helpers(tree, model):
+    helpers = (node for node in tree.body if isinstance(node, ast.ClassDef) and node is not model)
+    by_helpers = any(_number(rate) != 0 for helper in helpers for rate in _rates(helper))
+    if by_helpers or any(rate is None for rate in _dropout(tree, model, init)):
         yield "it uses dropout: where its rate is not 0, the first run says that its forward draws random numbers"
     if drawn := next(_draws(model, always=False), ""):
         yield f"its forward draws what it is not given ({drawn}): the first run says whether results depend on it"
@@ -293,22 +287,19 @@ def _draws(model: ast.ClassDef, *, always: bool) -> Iterator[str]:
     A value drawn in place of an argument is a start, like a hidden state, which results may well forget.
     """
     forward = _method(model, "forward")
-    choices = [node for node in ast.walk(forward) if isinstance(node, ast.If | ast.IfExp)] if forward else []
-    bodies = [node.body for node in choices if _is_none(node.test)]
-    parts = [part for body in bodies for part in (body if isinstance(body, list) else [body])]
-    within = {node for part in parts for node in ast.walk(part)}
-    for node in ast.walk(forward) if forward else ():
+    if forward is None:
+        return
+    within: set[ast.AST] = set()  # bodies that run where an argument is None
+    for node in ast.walk(forward):
+        match node:
+            case ast.If(ast.Compare(ast.Name(), [ast.Is()], [ast.Constant(None)]), body):
+                within.update(inner for part in body for inner in ast.walk(part))
+            case ast.IfExp(ast.Compare(ast.Name(), [ast.Is()], [ast.Constant(None)]), value):
+                within.update(ast.walk(value))
+    for node in ast.walk(forward):
         called = node.func if isinstance(node, ast.Call) and (node in within) != always else None
         if isinstance(called, ast.Attribute) and called.attr in _RANDOM and _root(called) == "torch":
             yield f"torch.{called.attr}, line {called.lineno}"
-
-
-def _is_none(test: ast.expr) -> bool:
-    """Return whether the test is `name is None`."""
-    match test:
-        case ast.Compare(ast.Name(), [ast.Is()], [ast.Constant(None)]):
-            return True
-    return False
 
 
 def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> Iterator[float | None]:
@@ -322,15 +313,11 @@ def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> It
     }
     made = _method(model, "__init__")
     names = [argument.arg for argument in made.args.args[1:]] if made else []
-    passed = dict(zip(names, _returned(init), strict=False))
-    for told in _rates(made):
-        yield _number(told, passed, constants)
-
-
-def _dropped_by_helpers(tree: ast.Module, model: ast.ClassDef) -> bool:
-    """Return whether a class beside Model has dropout whose rate is not written down there as 0."""
-    others = (node for node in tree.body if isinstance(node, ast.ClassDef) and node is not model)
-    return any(_number(told) != 0 for other in others for told in _rates(other))
+    last = init.body[-1]
+    returned = last.value.elts if isinstance(last, ast.Return) and isinstance(last.value, ast.List | ast.Tuple) else []
+    passed = dict(zip(names, returned, strict=False))
+    for rate in _rates(made):
+        yield _number(rate, passed, constants)
 
 
 def _rates(code: ast.AST | None) -> Iterator[ast.expr]:
@@ -338,9 +325,9 @@ def _rates(code: ast.AST | None) -> Iterator[ast.expr]:
     for node in ast.walk(code) if code else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             is_dropout = node.func.attr.startswith("Dropout")
-            told = [word.value for word in node.keywords if word.arg == ("p" if is_dropout else "dropout")]
-            told += node.args[:1] if is_dropout else []
-            yield from told[:1] or ([ast.Constant(0.5)] if is_dropout else [])
+            given = [word.value for word in node.keywords if word.arg == ("p" if is_dropout else "dropout")]
+            given += node.args[:1] if is_dropout else []
+            yield from given[:1] or ([ast.Constant(0.5)] if is_dropout else [])
 
 
 def _number(node: ast.expr, *scopes: dict[str, ast.expr]) -> float | None:
@@ -350,13 +337,6 @@ def _number(node: ast.expr, *scopes: dict[str, ast.expr]) -> float | None:
             node = known.get(node.id, node)
     value = node.value if isinstance(node, ast.Constant) else None
     return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None
-
-
-def _returned(function: ast.FunctionDef) -> list[ast.expr]:
-    last = function.body[-1]
-    return (
-        list(last.value.elts) if isinstance(last, ast.Return) and isinstance(last.value, ast.List | ast.Tuple) else []
-    )
 
 
 def _not_plain(function: ast.FunctionDef) -> str:
@@ -379,11 +359,3 @@ def _dotted(node: ast.expr) -> str:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id if isinstance(node, ast.Name) else "", *reversed(parts)])
-
-
-def _names(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.Name):
-            yield node.id
