@@ -31,7 +31,6 @@ Arguments: TypeAlias = tuple[frozenset[str] | None, frozenset[str]]  # accepted 
 class Code:
     """Contents of a file. All fields are empty if it does not parse."""
 
-    parses: bool = False
     names: frozenset[str] = frozenset()  # at top level
     imported: frozenset[str] = frozenset()  # first names of its unconditional imports; `.name` from a package
     entries: tuple[str, ...] = ()  # functions that it imports from `submission` for their results, in order
@@ -48,7 +47,6 @@ def code(source: str) -> Code:
 
 def code_of(tree: ast.Module) -> Code:
     return Code(
-        parses=True,
         names=frozenset(_top_level_names(tree)),
         imported=frozenset(_imported_first(tree.body)),
         entries=_submission_functions(tree),

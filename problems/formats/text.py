@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import yaml
 
 from problems.errors import ProblemError
 from problems.fields import shown
 from problems.formats import inspect
-
-K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
 
 MAX_FILE_BYTES: Final = 1_000_000
 MAX_YAML_CHARS: Final = 256_000  # the reader is slow: a larger file would hold up its caller
@@ -102,16 +98,11 @@ def _line(node: yaml.Node) -> str:
     return f" (line {node.start_mark.line + 1})"
 
 
-@dataclass
-class _Weight:
-    """Weight of a YAML node with its aliases followed: characters (one more a value) and levels of nested values."""
+def _weigh(node: yaml.Node, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
+    """Return a node's weight with its aliases followed: characters (one more a value), levels of nested values.
 
-    chars: int = 0
-    height: int = 0
-
-
-def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
-    """Return the weight of a node. Raises YAMLError beyond the limits. A node inside itself is known as None."""
+    Raises YAMLError beyond the limits. A node inside itself is known as None.
+    """
     if id(node) in known:
         weight = known[id(node)]
         if weight is None:
@@ -119,17 +110,18 @@ def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
         return weight
     known[id(node)] = None
     if isinstance(node, yaml.ScalarNode):
-        weight = _Weight(1 + len(node.value), 1)
+        chars, height = 1 + len(node.value), 1
     else:
         inner = [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
         weights = [_weigh(part, known) for part in inner]
-        weight = _Weight(1 + sum(one.chars for one in weights), 1 + max((one.height for one in weights), default=0))
-    if weight.chars > MAX_UNFOLDED_CHARS:
+        chars = 1 + sum(weight[0] for weight in weights)
+        height = 1 + max((weight[1] for weight in weights), default=0)
+    if chars > MAX_UNFOLDED_CHARS:
         raise yaml.YAMLError(f"its aliases (*name) unfold to more than {MAX_UNFOLDED_CHARS} characters")
-    if weight.height > MAX_DEPTH:
+    if height > MAX_DEPTH:
         raise yaml.YAMLError(f"values lie more than {MAX_DEPTH} deep in each other{_line(node)}")
-    known[id(node)] = weight
-    return weight
+    known[id(node)] = chars, height
+    return chars, height
 
 
 class _Loader(yaml.SafeLoader):
@@ -200,7 +192,7 @@ class Files:
 
     def __init__(self) -> None:
         self._texts: dict[Path, str | ProblemError] = {}
-        self._values: dict[Path, object] = {}
+        self._values: dict[Path, Any] = {}
         self._codes: dict[str, inspect.Code] = {}
         self._chars_left = MAX_CHARS_IN_ALL
         self._yaml_chars_left = MAX_YAML_CHARS_IN_ALL
@@ -216,9 +208,10 @@ class Files:
             self._chars_left = _less(self._chars_left, text, where, f"{MAX_CHARS_IN_ALL} characters")
             return text
 
-        return _once(self._texts, resolve_inside(path, root, where, written=written), where, read)
+        found: str = _once(self._texts, resolve_inside(path, root, where, written=written), where, read)
+        return found
 
-    def yaml(self, path: Path, root: Path, where: str) -> object:
+    def yaml(self, path: Path, root: Path, where: str) -> Any:
         """Read a YAML file. Raises ProblemError as `text` does, and for a file that is not YAML of plain values."""
 
         def read() -> object:
@@ -242,13 +235,12 @@ def _less(left: int, text: str, where: str, limit: str) -> int:
     return left - len(text)
 
 
-def _once(known: dict[K, T | ProblemError], key: K, where: str, read: Callable[[], T]) -> T:
-    if key not in known:
+def _once(known: dict[Path, Any], path: Path, where: str, read: Callable[[], Any]) -> Any:
+    if path not in known:
         try:
-            known[key] = read()
+            known[path] = read()
         except ProblemError as error:
-            known[key] = error
-    found = known[key]
-    if isinstance(found, ProblemError):
-        raise ProblemError(where, found.message)
-    return found
+            known[path] = error
+    if isinstance(known[path], ProblemError):
+        raise ProblemError(where, known[path].message)
+    return known[path]
