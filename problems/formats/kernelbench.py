@@ -139,7 +139,7 @@ def level_of(path: Path) -> int:
 def parse(source: str, filename: str, level: int) -> Problem:
     number, words = _named(filename)
     tree = inspect.parse(source)
-    unsupported = _why_not(tree)
+    unsupported, doubts = _assess(tree)
     nodes = list(ast.walk(tree))
     words_used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     words_used |= {node.id for node in nodes if isinstance(node, ast.Name)}
@@ -164,7 +164,7 @@ def parse(source: str, filename: str, level: int) -> Problem:
         "unsupported": unsupported,
         **limits,
     }
-    return Problem.from_bundle(bundle, warnings=() if unsupported else tuple(_doubts(tree)))
+    return Problem.from_bundle(bundle, warnings=tuple(doubts))
 
 
 def starter(source: str) -> str:
@@ -209,8 +209,8 @@ def _named(filename: str) -> tuple[int, str]:
 
 def _description(tree: ast.Module, level: int) -> str:
     model = _class(tree)
-    said = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
-    return (f"{said}\n\n" if said else "") + (
+    own = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
+    return (f"{own}\n\n" if own else "") + (
         f"Send a class `{ENTRY}` with the constructor and `forward` of `Model` in the reference (KernelBench level "
         f"{level}). Both are constructed from the same seed, drawn for each run, and then work on the same parameters: "
         "keep their names, or draw them in the same order. Weights stay the same through a run; inputs are fresh in "
@@ -235,42 +235,36 @@ def _is_narrow(node: ast.AST) -> bool:
     return False
 
 
-def _why_not(tree: ast.Module) -> str:
-    """Return the reason why this judge cannot judge the file, or ""."""
+def _assess(tree: ast.Module) -> tuple[str, list[str]]:
+    """Return the reason why this judge cannot judge the file, or "", and the doubts that only a run can settle."""
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     model = _class(tree)
     if model is None:
-        return "It defines no class Model."
+        return "It defines no class Model.", []
     for name in ("get_inputs", "get_init_inputs"):
         if name not in functions:
-            return f"It defines no function {name}()."
-    absent = inspect.why_imports_fail({inspect.REFERENCE: inspect.code_of(tree)})
-    if absent:
-        return absent
-    drawn = next(_draws(model, always=True), "")
-    if drawn:
-        return f"Its forward draws random numbers ({drawn}), so right answers need not be the same."
-    rate = max((rate for rate in _dropout(tree, model, functions["get_init_inputs"]) if rate), default=0.0)
-    if rate:
-        return f"Its forward draws random numbers (dropout with p = {rate:g}), so right answers need not be the same."
-    odd = _not_plain(functions["get_init_inputs"])
-    if odd:
-        return f"get_init_inputs() gives the constructor {odd}; a judge can send it numbers, text, lists and dicts."
-    return ""
-
-
-def _doubts(tree: ast.Module) -> Iterator[str]:
-    """Yield doubts that only a run can settle."""
-    model = _class(tree)
-    init = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_init_inputs")
-    if model is None:
-        return
+            return f"It defines no function {name}().", []
+    if absent := inspect.why_imports_fail({inspect.REFERENCE: inspect.code_of(tree)}):
+        return absent, []
+    random = "Its forward draws random numbers ({}), so right answers need not be the same."
+    if drawn := next(_draws(model, always=True), ""):
+        return random.format(drawn), []
+    init = functions["get_init_inputs"]
+    rates = list(_dropout(tree, model, init))
+    if any(rates):
+        return random.format(f"dropout with p = {max(filter(None, rates)):g}"), []
+    if odd := _not_plain(init):
+        return f"get_init_inputs() gives the constructor {odd}; a judge can send it numbers, text, lists and dicts.", []
     helpers = (node for node in tree.body if isinstance(node, ast.ClassDef) and node is not model)
-    by_helpers = any(_number(rate) != 0 for helper in helpers for rate in _rates(helper))
-    if by_helpers or any(rate is None for rate in _dropout(tree, model, init)):
-        yield "it uses dropout: where its rate is not 0, the first run says that its forward draws random numbers"
+    rates += [_number(rate) for helper in helpers for rate in _rates(helper)]
+    doubts = []
+    if any(rate != 0 for rate in rates):
+        run = "the first run says that its forward draws random numbers"
+        doubts.append(f"it uses dropout: where its rate is not 0, {run}")
     if drawn := next(_draws(model, always=False), ""):
-        yield f"its forward draws what it is not given ({drawn}): the first run says whether results depend on it"
+        run = "the first run says whether results depend on it"
+        doubts.append(f"its forward draws what it is not given ({drawn}): {run}")
+    return "", doubts
 
 
 def _class(tree: ast.Module) -> ast.ClassDef | None:
