@@ -17,7 +17,7 @@ from problems.errors import ProblemError
 T = TypeVar("T")
 
 MAX_SHOWN_CHARS: Final = 80  # of a wrong value, in a message
-MAX_SAID_CHARS: Final = 500  # of a message in a report
+MAX_PRINTED_CHARS: Final = 500  # of a message in a report
 MAX_EXPRESSION_CHARS: Final = 500
 _NO_TEXT: Final = re.compile(r"[\x00\ud800-\udfff]")
 _UNSEEN_KINDS: Final = ("Cc", "Cf", "Co", "Zl", "Zp")  # control, formatting, private characters, line breaks
@@ -38,10 +38,10 @@ def shown(value: object) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
 
 
-def said(text: str) -> str:
+def printable(text: str) -> str:
     """Return text that may quote a stranger, for reports: printable and at most a few lines long."""
     plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return plain if len(plain) <= MAX_SAID_CHARS else plain[:MAX_SAID_CHARS] + "…"
+    return plain if len(plain) <= MAX_PRINTED_CHARS else plain[:MAX_PRINTED_CHARS] + "…"
 
 
 def as_mapping(value: object, where: str, most: int = 1024) -> dict[str, Any]:
@@ -54,6 +54,13 @@ def as_mapping(value: object, where: str, most: int = 1024) -> dict[str, Any]:
             hint = " (YAML reads on, off, yes and no as true or false)" if isinstance(key, bool) else ""
             raise ProblemError(where, f"the key {shown(key)} is not text{hint}; put it in quotes")
     return dict(value)
+
+
+def as_table(
+    value: object, where: str, most: int, name: Callable[[str, str], str], item: Callable[[object, str], T]
+) -> dict[str, T]:
+    """Return a mapping whose keys are read by `name`, its values by `item`."""
+    return {name(key, where): item(one, f"{where}.{key}") for key, one in as_mapping(value, where, most).items()}
 
 
 def as_list(value: object, where: str, most: int) -> list[Any]:

@@ -25,9 +25,9 @@ from problems.fields import (
     as_expression,
     as_line,
     as_list,
-    as_mapping,
     as_name,
     as_number,
+    as_table,
     as_text,
     as_whole,
     by,
@@ -58,6 +58,7 @@ MAX_TIMEOUT_S: Final = 3600.0
 DEFAULT_TIMEOUT_S: Final = 180.0
 MAX_GPUS: Final = 32
 MAX_TAGS: Final = 16
+MAX_TEMPLATES: Final = 16
 MAX_TITLE_CHARS: Final = 200
 MAX_REASON_CHARS: Final = 500
 MAX_ENGINES: Final = 16
@@ -101,24 +102,9 @@ def as_entry(value: object, where: str) -> str:
     return text
 
 
-def as_files(value: object, where: str) -> dict[str, str]:
-    items = as_mapping(value, where, most=MAX_FILES)
-    return {_file_name(name, where): _body(text, f"{where}.{name}") for name, text in items.items()}
-
-
-def as_templates(value: object, where: str) -> dict[str, str]:
-    items = as_mapping(value, where, most=16)
-    return {_word(name, where): _body(text, f"{where}.{name}") for name, text in items.items()}
-
-
 def as_cases(value: object, where: str) -> tuple[Case, ...]:
     items = as_list(value, where, MAX_CASES)
     return tuple(parse_case(item, f"{where}[{n}]") for n, item in enumerate(items))
-
-
-def as_cases_by_hardware(value: object, where: str) -> dict[str, tuple[Case, ...]]:
-    items = as_mapping(value, where, most=MAX_GPUS)
-    return {_word(name, where): as_cases(cases, f"{where}.{name}") for name, cases in items.items()}
 
 
 def as_words(value: object, where: str, most: int) -> tuple[str, ...]:
@@ -140,6 +126,9 @@ def as_speed_of_light(value: object, where: str) -> dict[str, Any]:
 
 
 _gpus = partial(as_words, most=MAX_GPUS)
+_files = partial(as_table, most=MAX_FILES, name=_file_name, item=_body)
+_templates = partial(as_table, most=MAX_TEMPLATES, name=_word, item=_body)
+_cases_on = partial(as_table, most=MAX_GPUS, name=_word, item=as_cases)
 
 
 @dataclass(frozen=True)
@@ -153,7 +142,7 @@ class Problem(Record):
     slug: str = field(metadata=by(_slug))
     title: str = field(metadata=by(partial(as_line, most=MAX_TITLE_CHARS)))
     description: str = field(metadata=by(_body))
-    files: dict[str, str] = field(metadata=by(as_files))
+    files: dict[str, str] = field(metadata=by(_files))
     benchmarks: tuple[Case, ...] = field(metadata=by(as_cases))
     tests: tuple[Case, ...] = field(default=(), metadata=by(as_cases))
     lang: str = field(default="py", metadata=by(partial(_one_of, allowed=LANGUAGES)))
@@ -161,16 +150,14 @@ class Problem(Record):
     entry: str = field(default="custom_kernel", metadata=by(as_entry))
     build: Build | None = field(default=None, metadata=by(Build.from_json, omitted=True))  # of `lang: cu`
     interface: str = field(default=FUNCTION, metadata=by(partial(_one_of, allowed=INTERFACES), omitted=True))
-    templates: dict[str, str] = field(default_factory=dict, metadata=by(as_templates))
+    templates: dict[str, str] = field(default_factory=dict, metadata=by(_templates))
     test_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
     benchmark_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
     ranked_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
     ranking_by: str = field(default="last", metadata=by(partial(_one_of, allowed=RANKINGS)))
     gpus: tuple[str, ...] = field(default=(), metadata=by(_gpus))
     # by hardware: timed there instead
-    benchmarks_on: dict[str, tuple[Case, ...]] = field(
-        default_factory=dict, metadata=by(as_cases_by_hardware, omitted=True)
-    )
+    benchmarks_on: dict[str, tuple[Case, ...]] = field(default_factory=dict, metadata=by(_cases_on, omitted=True))
     fuzz: Fuzz | None = field(default=None, metadata=by(Fuzz.from_json))
     tolerance: Tolerance | None = field(default=None, metadata=by(Tolerance.from_json))
     precision: Precision | None = field(default=None, metadata=by(Precision.from_json))

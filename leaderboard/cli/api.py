@@ -83,7 +83,7 @@ class Api:
     ) -> JSON:
         self.need_token()
         body = {"code": code, "rules_digest": rules_digest}
-        body |= {name: said for name, said in (("division", division), ("model_name", model_name)) if said}
+        body |= {name: value for name, value in (("division", division), ("model_name", model_name)) if value}
         return _mapping(self._once("POST", f"/competitions/{_segment(slug)}/enter", json=body))
 
     def boards(self) -> list[JSON]:

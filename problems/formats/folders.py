@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from problems.errors import ProblemError
-from problems.fields import said, shown
+from problems.fields import printable, shown
 from problems.formats.gpumode import MAX_PROBLEMS, Fault, ProblemSet, read_set
 from problems.formats.task import TASK_FILE
 from problems.formats.text import Files
@@ -127,12 +127,12 @@ def _why_foreign(path: Path, label: str, files: Files) -> str:
         return f"{label} has no `problems`: it is no mapping"
     keys = [key for key in data if isinstance(key, str)]
     near = get_close_matches("problems", keys, n=1)
-    there = f"`{said(near[0])}` stands there; write `problems`" if near else "a set lists its problems there"
+    there = f"`{printable(near[0])}` stands there; write `problems`" if near else "a set lists its problems there"
     return f"{label} has no `problems`: {there}"
 
 
 def _label(path: Path, top: Path) -> str:
-    return said(path.relative_to(top).as_posix())
+    return printable(path.relative_to(top).as_posix())
 
 
 def _levels(top: Path) -> Iterator[list[Path]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_list, as_text, said, shown
+from problems.fields import Fields, as_list, as_text, printable, shown
 from problems.formats.task import MAX_WARNINGS, TASK_FILE, as_path, read_task
 from problems.formats.text import Files, resolve_inside
 from problems.spec import MAX_GPUS, Problem, as_words
@@ -54,7 +54,7 @@ class Fault:
 
     @classmethod
     def of(cls, error: ProblemError, name: str = "") -> Fault:
-        return cls(said(name), said(error.field), said(error.message))
+        return cls(printable(name), printable(error.field), printable(error.message))
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ def read_set(path: Path, files: Files | None = None) -> ProblemSet:
     for entry in entries:
         warnings += [f"{entry.slug}: {warning}" for warning in entry.problem.warnings]
     return ProblemSet(
-        name=said(fields.required("name", partial(as_text, most=MAX_NAME_CHARS, empty_ok=False))),
+        name=printable(fields.required("name", partial(as_text, most=MAX_NAME_CHARS, empty_ok=False))),
         description=fields.optional("description", partial(as_text, most=20_000), ""),
         deadline=fields.optional("deadline", parse_deadline, None),
         entries=tuple(entries),
-        warnings=tuple(said(warning) for warning in warnings[:MAX_WARNINGS]),
+        warnings=tuple(printable(warning) for warning in warnings[:MAX_WARNINGS]),
         faults=tuple(faults),
     )
 
@@ -157,7 +157,7 @@ def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
     unknown = tuple(f"unknown key {name}" for name in fields.unknown(_ENTRY_KEYS))
     none: _Hardware = ((), ())
     gpus, left_out = fields.optional("gpus", _hardware, none)
-    warnings = (*problem.warnings, *map(said, (*unknown, *left_out)))
+    warnings = (*problem.warnings, *map(printable, (*unknown, *left_out)))
     return SetEntry(
         problem=replace(problem, warnings=warnings[:MAX_WARNINGS]),
         slug=slug,

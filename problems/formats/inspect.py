@@ -136,8 +136,8 @@ def _given_to_check(tree: ast.Module) -> Iterator[str]:
         called = node.value if isinstance(node, ast.Assign) else None
         targets = {target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)}
         if isinstance(called, ast.Call) and CHECK in targets:
-            told = [*called.args, *(word.value for word in called.keywords)]
-            yield from (one.id for one in told if isinstance(one, ast.Name))
+            given = [*called.args, *(word.value for word in called.keywords)]
+            yield from (one.id for one in given if isinstance(one, ast.Name))
 
 
 def _imported_first(body: Iterable[ast.stmt]) -> Iterator[str]:

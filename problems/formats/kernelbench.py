@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.fields import as_text, said
+from problems.fields import as_text, printable
 from problems.formats import inspect
 from problems.formats.gpumode import MAX_NAME_CHARS, MAX_PROBLEMS, Fault, ProblemSet, SetEntry
 from problems.formats.text import read_text
@@ -82,7 +82,7 @@ def load_collection(
     A file that cannot be read is a fault and leaves the rest. Raises ProblemError where there are no files, and for
     names that a set could not have.
     """
-    name = said(as_text(name, "name", MAX_NAME_CHARS, empty_ok=False))
+    name = printable(as_text(name, "name", MAX_NAME_CHARS, empty_ok=False))
     hardware = as_words(hardware, "hardware", MAX_GPUS)
     if not hardware:
         raise ProblemError("hardware", "is empty; name at least one, such as cpu")

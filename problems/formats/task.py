@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from problems.arithmetic import must_be_computable
 from problems.errors import ProblemError
-from problems.fields import Fields, as_bool, as_line, as_list, as_text, said, shown
+from problems.fields import Fields, as_bool, as_line, as_list, as_text, printable, shown
 from problems.formats import inspect
 from problems.formats.text import FileMissing, Files
 from problems.native import Build
@@ -79,7 +79,7 @@ class _Task:
         bundle = self._bundle(slug)
         self.warnings.extend(empty)
         try:
-            problem = Problem.from_bundle(bundle, warnings=tuple(map(said, self.warnings[:MAX_WARNINGS])))
+            problem = Problem.from_bundle(bundle, warnings=tuple(map(printable, self.warnings[:MAX_WARNINGS])))
             must_be_computable(problem)
             return problem
         except ProblemError as error:
