@@ -8,10 +8,11 @@ no wrapping, every column, separated by tabs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
@@ -22,7 +23,10 @@ from rich.text import Text
 
 from ..wording import figures, outcomes
 from .api import JSON, ServerEvent
-from .text import clean, line, moment, number, plain
+from .text import clean, line, mapping, mappings, moment, number, plain, sequence
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+Columns = Mapping[str, str | Callable[[JSON], object]]  # heading → key of an item, or function of it
 
 SHOWN_CASES: Final = 5
 SHOWN_LOG_LINES: Final = 20
@@ -45,26 +49,53 @@ class Screen:
         self.err.print(Text.assemble(("error: ", "bold red"), line(sentence, 3_000)))
 
     def note(self, sentence: str) -> None:
+        """Print to stderr."""
         self.err.print(plain(sentence))
 
+    def note_short(self, quotas: list[JSON]) -> None:
+        """Print a line for each board and mode with few or no submissions left."""
+        short = [quota for quota in quotas if isinstance(quota.get("left"), int) and quota["left"] < SHORT]
+        for quota in [quota for quota in short if quota.get("next_at")][:SHOWN_SHORT]:
+            board, hardware = line(quota.get("board", ""), 64), line(quota.get("hardware", ""), 64)
+            capacity, mode = line(quota.get("capacity", ""), 16), line(quota.get("mode", ""), 16)
+            rest = f"{quota['left']} of {capacity} {mode} submissions to {board} on {hardware} left"
+            self.note(f"{rest}, the next at {moment(quota['next_at'])}")
+
     def say(self, sentence: str) -> None:
+        """Print to stdout."""
         self.out.print(plain(sentence))
 
     def table(
         self,
-        headings: Sequence[str],
-        rows: Sequence[Sequence[object]],
+        items: Sequence[JSON],
+        columns: Columns,
         numbers: Sequence[str] = (),
         least: Sequence[str] = (),
+        as_json: bool = False,
     ) -> None:
-        """Print a table. `least`: columns that a narrow terminal leaves out, the least important first."""
+        """Print a row for each item. `least`: columns that a narrow terminal leaves out, the least important first.
+
+        `as_json` prints the items instead.
+        """
+        if as_json:
+            self.json(items)
+            return
+        rows = [
+            {name: line(item.get(of, "") if isinstance(of, str) else of(item)) for name, of in columns.items()}
+            for item in items
+        ]
         if not self.out.is_terminal:
-            for row in (headings, *rows):
-                self.out.file.write("\t".join(line(cell) for cell in row) + "\n")
+            for cells in (columns, *(row.values() for row in rows)):
+                self.out.file.write("\t".join(cells) + "\n")
             return
         wide = self.out.options.update(width=10_000)
         for dropped in range(len(least) + 1):
-            table = _table(headings, rows, numbers, least[:dropped])
+            table = Table(box=None, header_style="bold", pad_edge=False)
+            kept = [name for name in columns if name not in least[:dropped]]
+            for name in kept:
+                table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+            for row in rows:
+                table.add_row(*(Text(row[name]) for name in kept))
             if Measurement.get(self.out, wide, table).maximum <= self.out.width:
                 break
         self.out.print(table, soft_wrap=False)
@@ -97,53 +128,41 @@ class Progress:
             self._state = state
             self._err.print(Text(f"· {state}"))
         if self._spinner:
-            self._spinner.update(Text(f"{state} {_how_far(event.data)}".strip()))
+            counts = mapping(event.data.get("data"))
+            done, total = counts.get("done"), counts.get("total")
+            counted = isinstance(done, int) and isinstance(total, int)
+            step = f"{done} of {total}" if counted else line(event.data.get("message") or "", 80)
+            self._spinner.update(Text(f"{state} {step}".strip()))
 
 
-def _table(
-    headings: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str], without: Sequence[str]
-) -> Table:
-    kept = [index for index, heading in enumerate(headings) if heading not in without]
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for index in kept:
-        table.add_column(headings[index], justify="right" if headings[index] in numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(line(row[index])) for index in kept))
-    return table
+def when(key: str) -> Callable[[JSON], str]:
+    """Return a column of moments; a missing moment leaves its cell empty."""
+    return lambda item: moment(item[key]) if item.get(key) else ""
+
+
+def names_of(key: str) -> Callable[[JSON], str]:
+    """Return a column of lists, such as the hardware of a board."""
+    return lambda item: " ".join(map(str, sequence(item.get(key))))
 
 
 def verdict(screen: Screen, submission: JSON, address: str) -> None:
     """Print the reason of a failure, or speed and rank; then the address of its page."""
-    passed = is_pass(submission)
+    passed, title, out = is_pass(submission), headline(submission), screen.out
     body: list[RenderableType] = [*_passed(submission)] if passed else [*_failed(submission)]
-    body += [plain(f"note         {_flag(line(flag, 64))}", style="yellow") for flag in _list(submission.get("flags"))]
-    title = headline(submission)
-    if screen.out.is_terminal:
-        _panel(screen.out, title, body, _colour(submission))
-    else:
+    for flag in (line(flag, 64) for flag in sequence(submission.get("flags"))):
+        note = f"{flag}: {outcomes.FLAGS[flag]}" if flag in outcomes.FLAGS else flag
+        body.append(plain(f"note         {note}", style="yellow"))
+    if not out.is_terminal:
         for part in (Text(title), *body):
-            screen.out.print(part)
+            out.print(part)
+    else:
+        colour = "red" if not passed else "yellow" if submission.get("review") == "under_review" else "green"
+        fits = cell_len(title) <= out.width - 6
+        inside = body if fits else [Text(title, style="bold"), *body]  # a title too long for the edge wraps inside
+        panel = Panel(Group(*inside), title=Text(title) if fits else None, title_align="left", border_style=colour)
+        out.print(panel, soft_wrap=False)
     if address:
-        screen.out.print(plain(address, "dim", 500))  # outside the box, so that it can be copied whole
-
-
-def _panel(out: Console, title: str, body: list[RenderableType], colour: str) -> None:
-    """Print a box; a title that is too long for its edge goes inside, where it wraps."""
-    fits = cell_len(title) <= out.width - 6
-    inside = body if fits else [Text(title, style="bold"), *body]
-    panel = Panel(Group(*inside), title=Text(title) if fits else None, title_align="left", border_style=colour)
-    out.print(panel, soft_wrap=False)
-
-
-def short_quotas(quota: list[JSON]) -> Iterator[str]:
-    """Yield a line for each board and mode with few or no submissions left."""
-    for one in quota:
-        left = one.get("left")
-        if not isinstance(left, int) or left >= SHORT or not one.get("next_at"):
-            continue
-        where = f"{line(one.get('board', ''), 64)} on {line(one.get('hardware', ''), 64)}"
-        what = f"{line(one.get('mode', ''), 16)} submissions to {where}"
-        yield f"{left} of {line(one.get('capacity', ''), 16)} {what} left, the next at {moment(one['next_at'])}"
+        out.print(plain(address, "dim", 500))  # outside the box, so that it can be copied whole
 
 
 def headline(submission: JSON) -> str:
@@ -154,10 +173,10 @@ def headline(submission: JSON) -> str:
     if status != "done":
         return f"Not finished: {line(status, 32)}"
     review, reason = line(submission.get("review") or "", 32), line(submission.get("reason") or "", 64)
-    said = outcomes.verdict(line(outcome, 64), reason).title
+    title = outcomes.verdict(line(outcome, 64), reason).title
     if review:
-        return f"{said}, {review.replace('_', ' ')}"
-    return f"{said} ({reason})" if reason and outcome != "passed" else said
+        return f"{title}, {review.replace('_', ' ')}"
+    return f"{title} ({reason})" if reason and outcome != "passed" else title
 
 
 def is_pass(submission: JSON) -> bool:
@@ -184,7 +203,12 @@ def _passed(submission: JSON) -> Iterator[RenderableType]:
     elif submission.get("review") == "under_review":
         yield Text("board        held: a person looks at it before it ranks", style="yellow")
     elif submission.get("rank"):
-        yield Text(f"rank         {line(submission['rank'], 16)}{_together(submission)}")
+        value = mapping(submission.get("value"))
+        rank = line(submission["rank"], 16) + (", tied within the noise" if value.get("tied") else "")
+        runs, speedup = len(sequence(value.get("submissions"))), figures.speedup(number(value.get("ratio")))
+        if runs > 1:
+            rank += f", by the mean of {runs} runs of this kernel: {speedup} as fast as the baseline"
+        yield plain(f"rank         {rank}")
     elif submission.get("mode") != "ranked":
         yield Text(f"board        not ranked: this was --mode {line(submission.get('mode', ''), 16)}")
 
@@ -194,51 +218,15 @@ def _failed(submission: JSON) -> Iterator[RenderableType]:
         yield Text("An organiser rejected this result.")
     if submission.get("message"):
         yield plain(submission["message"])
-    shown = [case for case in _list(submission.get("cases")) if isinstance(case, dict) and case.get("good") is False]
-    for case in shown[:SHOWN_CASES]:
-        said = line(case.get("message") or case.get("reason") or "", 1_000)
-        if said and said not in clean(submission.get("message") or ""):
-            yield Text(f"case {line(case.get('name', ''), 120)}: {said}")
-    if len(shown) > SHOWN_CASES:
-        yield Text(f"… and {len(shown) - SHOWN_CASES} more cases", style="dim")
-    logs = submission.get("logs")
-    for name, text in logs.items() if isinstance(logs, dict) else ():
+    failed = [case for case in mappings(submission.get("cases")) if case.get("good") is False]
+    for case in failed[:SHOWN_CASES]:
+        fault = line(case.get("message") or case.get("reason") or "", 1_000)
+        if fault and fault not in clean(submission.get("message") or ""):
+            yield Text(f"case {line(case.get('name', ''), 120)}: {fault}")
+    if len(failed) > SHOWN_CASES:
+        yield Text(f"… and {len(failed) - SHOWN_CASES} more cases", style="dim")
+    for name, text in mapping(submission.get("logs")).items():
         last = clean(text, 200_000).strip().split("\n")[-SHOWN_LOG_LINES:]
         if any(last):
             yield Text(f"── {line(name, 32)}", style="dim")
             yield Text("\n".join(last))
-
-
-def _flag(name: str) -> str:
-    return f"{name}: {outcomes.FLAGS[name]}" if name in outcomes.FLAGS else name
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-def _colour(submission: JSON) -> str:
-    if not is_pass(submission):
-        return "red"
-    return "yellow" if submission.get("review") == "under_review" else "green"
-
-
-def _how_far(data: JSON) -> str:
-    details = data.get("data")
-    details = details if isinstance(details, dict) else {}
-    if isinstance(details.get("done"), int) and isinstance(details.get("total"), int):
-        return f"{details['done']} of {details['total']}"
-    return line(data.get("message") or "", 80)
-
-
-def _together(submission: JSON) -> str:
-    """Describe the ranked value: whether it is tied, and the number of its runs."""
-    value = submission.get("value")
-    if not isinstance(value, dict):
-        return ""
-    shared = ", tied within the noise" if value.get("tied") else ""
-    runs = len(_list(value.get("submissions")))
-    if runs < 2:
-        return shared
-    speedup = figures.speedup(number(value.get("ratio")))
-    return f"{shared}, by the mean of {runs} runs of this kernel: {speedup} as fast as the baseline"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import unicodedata
-from typing import Final
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -18,15 +18,9 @@ _DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 def clean(value: object, limit: int = MAX_CHARS) -> str:
     """Keep printable characters and line breaks: an escape sequence loses its escape, a bidi override its effect."""
     text = str(value)
+    spaced = text[:limit].replace("\t", " ").replace(THIN, " ")
     kept = "".join(
-        character
-        if character == "\n"
-        else " "
-        if character in ("\t", THIN)
-        else ""
-        if unicodedata.category(character) in _DROPPED
-        else character
-        for character in text[:limit]
+        character for character in spaced if character == "\n" or unicodedata.category(character) not in _DROPPED
     )
     return kept + (" […]" if len(text) > limit else "")
 
@@ -39,6 +33,19 @@ def line(value: object, limit: int = 500) -> str:
 def plain(value: object, style: str = "", limit: int = MAX_CHARS) -> Text:
     """Return cleaned text for rich, which would read square brackets in a str as markup."""
     return Text(clean(value, limit), style=style)
+
+
+def sequence(value: object) -> list[Any]:
+    """Return a list of the site's answer; any other value is an empty list."""
+    return value if isinstance(value, list) else []
+
+
+def mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: object) -> list[dict[str, Any]]:
+    return [item for item in sequence(value) if isinstance(item, dict)]
 
 
 def number(value: object) -> float | None:

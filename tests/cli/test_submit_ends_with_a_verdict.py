@@ -185,10 +185,10 @@ def test_options_are_sent_beside_directives(site: FakeSite, photofinish: Photofi
     ("content", "said"),
     [
         (b"", "is empty"),
-        (b"  \n", "is empty"),
+        (b"  \n", "has only blanks"),
         (b"x = 1\x00", "NUL"),
-        (b"x = '\xff'", "not UTF-8 at byte 5"),
-        (b"#" * 1_000_001, "more than 1000000 bytes"),
+        (b"x = '\xff'", "not UTF-8: byte 0xff at offset 5"),
+        (b"#" * 1_000_001, "at most 1,000,000 bytes"),
     ],
 )
 def test_bad_file_is_refused_before_it_is_sent(

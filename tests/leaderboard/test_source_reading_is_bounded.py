@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from leaderboard.errors import RateLimited, UserError
-from leaderboard.submissions.source import MAX_LINE_ESCAPES, MAX_WORD_CHARS, read_source
+from leaderboard import source
+from leaderboard.errors import RateLimited
+from leaderboard.source import MAX_LINE_ESCAPES, MAX_WORD_CHARS, SourceError, read_source
 from leaderboard.submissions.tokens import code_digest
 from runner.wire import MAX_SOURCE_BYTES
 from tests.leaderboard.stage import Stage
@@ -62,14 +63,14 @@ def test_a_submitted_source_is_read_once(stage: Stage, sources_read: list[int]) 
 
 def test_read_source_names_the_place_of_a_word_that_is_too_long() -> None:
     read_source(f"x = 1\ny = {'f' * MAX_WORD_CHARS}\n".encode())
-    with pytest.raises(UserError, match=r"more than 10,000 characters in line 2, column 5; break a long text"):
+    with pytest.raises(SourceError, match=r"more than 10,000 characters in line 2, column 5; break a long text"):
         read_source(f"x = 1\ny = {'f' * (MAX_WORD_CHARS + 1)}\n".encode())
 
 
 def test_read_source_names_the_line_with_too_many_backslashes() -> None:
     escapes = "\\a" * MAX_LINE_ESCAPES
     read_source(f"x = 1\ny = '{escapes}'\n".encode())
-    with pytest.raises(UserError, match=r"10,001 backslashes in line 2; at most 10,000 in a line"):
+    with pytest.raises(SourceError, match=r"10,001 backslashes in line 2; at most 10,000 in a line"):
         read_source(f"x = 1\ny = '{escapes}\\a'\n".encode())
 
 
@@ -77,9 +78,13 @@ def test_read_source_names_the_line_with_too_many_backslashes() -> None:
 def test_reading_a_megabyte_of_source_takes_less_than_150_megabytes(name: str) -> None:
     tracemalloc.start()
     try:
-        with suppress(UserError):  # a refusal costs even less
+        with suppress(SourceError):  # a refusal costs even less
             code_digest(read_source(HOSTILE[name].encode()))
     finally:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak < 150_000_000
+
+
+def test_site_and_client_have_the_limit_of_the_wire() -> None:
+    assert source.MAX_SOURCE_BYTES == MAX_SOURCE_BYTES
