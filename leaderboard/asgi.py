@@ -125,7 +125,7 @@ def _declared(scope: dict[str, Any]) -> int:
 
 env.choose_settings("leaderboard.settings", serves_requests=True)
 django.setup(set_prefix=False)
-from leaderboard.web.heartbeat import WithHeartbeat  # noqa: E402  (Django must be set up first)
+from leaderboard.web.service import WithHeartbeat  # noqa: E402  (Django must be set up first)
 
 application = WithHeartbeat(Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES)))
 sys.setswitchinterval(SWITCH_S)

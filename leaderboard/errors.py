@@ -24,7 +24,7 @@ class UserError(SiteError):
     def __init__(self, field: str, value: object, message: str, status: int = 400) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
-        self.value = _shown(value)
+        self.value = shown(value)
         self.message = message
         self.status = status
 
@@ -50,8 +50,9 @@ class IllegalMove(SiteError):
     """A state change that is not in the table."""
 
 
-def _shown(value: object) -> str | int | float | bool | None:
+def shown(value: object) -> str | int | float | bool | None:
+    """Return a wrong value for an answer: a long text is cut."""
     if value is None or isinstance(value, bool | int | float):
         return value
-    text = str(value)
+    text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair cannot be sent back
     return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"

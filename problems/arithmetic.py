@@ -11,10 +11,10 @@ bound the cost of a hostile expression. Powers are checked before they are compu
 from __future__ import annotations
 
 import ast
-import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 from problems.errors import ProblemError
@@ -35,7 +35,7 @@ class LimitError(ProblemError):
 def evaluate(expression: str, arguments: Mapping[str, object], where: str = "speed_of_light") -> int:
     """Return the value of `expression` for one case. Raises LimitError, which names the expression and the way out."""
     try:
-        return _whole(_Evaluator(arguments).value(_parse(expression), 0))
+        return _whole(_value(_parse(expression), arguments))
     except _Refused as refused:
         raise LimitError(where, f"{shown(expression)}: {refused}") from None
 
@@ -65,7 +65,7 @@ def _must_be(expression: str, cases: Sequence[Case], where: str, least: int) -> 
     try:
         parsed = _parse(expression)
         for case in cases:
-            value = _whole(_Evaluator(case).value(parsed, 0))
+            value = _whole(_value(parsed, case))
             if value < least:
                 raise _Refused(f"is {value}; it must be at least {least}")
     except _Refused as refused:
@@ -88,50 +88,47 @@ def _parse(expression: str) -> ast.expr:
         raise _Refused("is not arithmetic; write something like 4 * rows * cols") from None
 
 
-class _Evaluator:
-    def __init__(self, arguments: Mapping[str, object]) -> None:
-        self._arguments = arguments
+def _value(node: ast.expr, arguments: Mapping[str, object], depth: int = 0) -> Number:
+    if depth > MAX_DEPTH:
+        raise _Refused(f"is nested deeper than {MAX_DEPTH}; simplify it")
+    match node:
+        case ast.Constant(int(number)) if type(number) is int:
+            return _bounded(number)
+        case ast.Name(name):
+            return _argument(name, arguments)
+        case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, operand):
+            number = _whole(_value(operand, arguments, depth + 1))
+            return -number if isinstance(sign, ast.USub) else number
+        case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
+            sides = (_whole(_value(side, arguments, depth + 1)) for side in (left, right))
+            return _bounded(_OPERATORS[type(sign)](*sides))
+        case ast.Call(ast.Name(name), given, []):
+            return _call(name, [_value(inner, arguments, depth + 1) for inner in given])
+    raise _Refused("holds more than whole numbers, the case's arguments, + - * / // % ** ( ) and known functions")
 
-    def value(self, node: ast.expr, depth: int) -> Number:
-        if depth > MAX_DEPTH:
-            raise _Refused(f"is nested deeper than {MAX_DEPTH}; simplify it")
-        inner = depth + 1
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            return _bounded(node.value)
-        if isinstance(node, ast.Name):
-            return self._argument(node.id)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-            number = _whole(self.value(node.operand, inner))
-            return -number if isinstance(node.op, ast.USub) else number
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            apply = _OPERATORS[type(node.op)]
-            return _bounded(apply(_whole(self.value(node.left, inner)), _whole(self.value(node.right, inner))))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            return self._call(node.func.id, [self.value(given, inner) for given in node.args])
-        raise _Refused("holds more than whole numbers, the case's arguments, + - * / // % ** ( ) and known functions")
 
-    def _argument(self, name: str) -> Number:
-        if name not in self._arguments:
-            known = ", ".join(sorted(self._arguments)) or "none"
-            raise _Refused(f"{name} is no argument of this case; it has {known}")
-        value = self._arguments[name]
-        if isinstance(value, list) and all(isinstance(item, int) for item in value):
-            return [_bounded(item) for item in value]
-        if isinstance(value, int):  # true counts as 1
-            return _bounded(int(value))
-        raise _Refused(f"{name} is {shown(value)}, not a whole number; use another argument")
+def _argument(name: str, arguments: Mapping[str, object]) -> Number:
+    if name not in arguments:
+        raise _Refused(f"{name} is no argument of this case; it has {', '.join(sorted(arguments)) or 'none'}")
+    value = arguments[name]
+    if isinstance(value, list) and all(isinstance(item, int) for item in value):
+        return [_bounded(item) for item in value]
+    if isinstance(value, int):  # true counts as 1
+        return _bounded(int(value))
+    raise _Refused(f"{name} is {shown(value)}, not a whole number; use another argument")
 
-    def _call(self, name: str, given: list[Number]) -> int:
-        if name not in _FUNCTIONS:
-            raise _Refused(f"{name}(…) is no known function; known are {', '.join(_FUNCTIONS)}")
-        if name == "ceildiv":
-            if len(given) != 2:
-                raise _Refused("ceildiv takes two numbers, such as ceildiv(n, 64)")
-            return _bounded(-_divided(-_whole(given[0]), _whole(given[1])))
-        numbers = given[0] if len(given) == 1 and isinstance(given[0], list) else [_whole(item) for item in given]
-        if not numbers and name in ("min", "max"):
-            raise _Refused(f"{name}(…) of nothing; give it a number")
-        return _bounded(_FUNCTIONS[name](numbers))
+
+def _call(name: str, given: list[Number]) -> int:
+    if name == "ceildiv":
+        if len(given) != 2:
+            raise _Refused("ceildiv takes two numbers, such as ceildiv(n, 64)")
+        return _bounded(-_divided(-_whole(given[0]), _whole(given[1])))
+    if name not in _FUNCTIONS:
+        raise _Refused(f"{name}(…) is no known function; known are {', '.join((*_FUNCTIONS, 'ceildiv'))}")
+    numbers = given[0] if len(given) == 1 and isinstance(given[0], list) else [_whole(item) for item in given]
+    if not numbers and name in ("min", "max"):
+        raise _Refused(f"{name}(…) of nothing; give it a number")
+    return _bounded(_FUNCTIONS[name](numbers))
 
 
 def _whole(value: Number) -> int:
@@ -159,10 +156,6 @@ def _exactly_divided(left: int, right: int) -> int:
     return whole
 
 
-def _remainder(left: int, right: int) -> int:
-    return left - right * _divided(left, right)
-
-
 def _power(base: int, exponent: int) -> int:
     """Return a power. Refuse it before the computation if it has no bound: |base| ≥ 2 grows by a bit each time."""
     if exponent < 0:
@@ -178,23 +171,15 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
     ast.Mult: operator.mul,
     ast.Div: _exactly_divided,
     ast.FloorDiv: _divided,
-    ast.Mod: _remainder,
+    ast.Mod: lambda left, right: left - right * _divided(left, right),
     ast.Pow: _power,
 }
-
-
-def _product(numbers: list[int]) -> int:
-    product = 1
-    for number in numbers:
-        product = _bounded(product * number)
-    return product
 
 
 _FUNCTIONS: Final[dict[str, Callable[[list[int]], int]]] = {
     "min": min,
     "max": max,
     "sum": sum,
-    "prod": _product,
+    "prod": lambda numbers: reduce(lambda product, number: _bounded(product * number), numbers, 1),
     "len": len,
-    "ceildiv": math.prod,  # handled before: the order of its arguments matters
 }

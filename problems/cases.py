@@ -9,11 +9,12 @@ import json
 import keyword
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_bool, as_list, as_mapping, as_number, as_text, as_whole, shown
+from problems.fields import Fields, Record, as_bool, as_list, as_mapping, as_number, as_text, as_whole, by, shown
 
 Value: TypeAlias = int | float | str | bool | list[int]
 Case: TypeAlias = dict[str, Value]
@@ -40,43 +41,35 @@ class IntRange:
     def to_json(self) -> dict[str, Any]:
         return {"int": [self.low, self.high], "odd": self.odd, "log": self.log}
 
+    @classmethod
+    def from_json(cls, value: object, where: str) -> IntRange:
+        fields = Fields(value, where, prefix=f"{where}.")
+        fields.only("int", "odd", "log")
+        bounds = fields.required("int", lambda item, at: as_list(item, at, 2))
+        if len(bounds) != 2:
+            raise ProblemError(f"{where}.int", f"expected [low, high], got {shown(bounds)}")
+        low, high = (as_whole(bound, f"{where}.int", MIN_INT, MAX_INT) for bound in bounds)
+        odd, log = fields.optional("odd", as_bool, default=False), fields.optional("log", as_bool, default=False)
+        if low > high:
+            raise ProblemError(f"{where}.int", f"low {low} is above high {high}; swap them")
+        if log and low < 1:
+            raise ProblemError(f"{where}.int", f"low {low} must be at least 1 with log: true")
+        if odd and low == high and low % 2 == 0:
+            raise ProblemError(f"{where}.int", f"holds no odd number between {low} and {high}")
+        return cls(low=low, high=high, odd=odd, log=log)
+
 
 Choice: TypeAlias = tuple[Value, ...] | IntRange
 
 
-@dataclass(frozen=True)
-class Fuzz:
-    """Secret cases: their number, and a choice for each argument, from which the judge draws."""
-
-    args: dict[str, Choice]
-    cases: int
-
-    def to_json(self) -> dict[str, Any]:
-        args = {
-            name: choice.to_json() if isinstance(choice, IntRange) else list(choice)
-            for name, choice in self.args.items()
-        }
-        return {"args": args, "cases": self.cases}
-
-    @classmethod
-    def from_json(cls, data: object, where: str = "fuzz") -> Fuzz:
-        fields = Fields(data, where, prefix=f"{where}.")
-        fields.only(frozenset({"args", "cases"}))
-        args = fields.required("args", as_mapping)
-        if not args:
-            raise ProblemError(f"{where}.args", "is empty; give at least one argument a choice, or leave fuzz out")
-        if len(args) > MAX_ARGUMENTS:
-            raise ProblemError(f"{where}.args", f"{len(args)} arguments, at most {MAX_ARGUMENTS}")
-        return cls(
-            args={argument(name, where): _choice(choice, f"{where}.{name}") for name, choice in args.items()},
-            cases=fields.required("cases", lambda value, at: as_whole(value, at, 1, MAX_FUZZ_CASES)),
-        )
-
-
 def case_name(case: Mapping[str, Value]) -> str:
     """Return a case's public name: `cols=4096 rows=512`, sorted, without the seed. Cases of a shape share a name."""
-    parts = [f"{name}={_plain(value)}" for name, value in sorted(case.items()) if name != SEED]
-    return " ".join(parts) or "default"
+    words = {
+        name: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        for name, value in case.items()
+        if name != SEED
+    }
+    return " ".join(f"{name}={word}" for name, word in sorted(words.items())) or "default"
 
 
 def parse_case(data: object, where: str) -> Case:
@@ -85,7 +78,7 @@ def parse_case(data: object, where: str) -> Case:
         raise ProblemError(where, f"{len(items)} arguments, at most {MAX_ARGUMENTS}")
     if SEED in items:
         as_whole(items[SEED], f"{where}.{SEED}", MIN_INT, MAX_INT)
-    return {argument(name, where): _value(value, f"{where}.{name}") for name, value in items.items()}
+    return {argument(name, where): as_value(value, f"{where}.{name}") for name, value in items.items()}
 
 
 def argument(name: str, where: str) -> str:
@@ -94,11 +87,7 @@ def argument(name: str, where: str) -> str:
     return name
 
 
-def _plain(value: Value) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-
-def _value(value: object, where: str) -> Value:
+def as_value(value: object, where: str) -> Value:
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -113,27 +102,28 @@ def _value(value: object, where: str) -> Value:
     raise ProblemError(where, f"{shown(value)} is not a number, text, true, false or list of whole numbers")
 
 
-def _choice(value: object, where: str) -> Choice:
+def as_choice(value: object, where: str) -> Choice:
     if isinstance(value, Mapping):
-        return _int_range(value, where)
+        return IntRange.from_json(value, where)
     items = as_list(value, where, MAX_LIST_ITEMS)
     if not items:
         raise ProblemError(where, "is an empty list; give the values to choose from")
-    return tuple(_value(item, f"{where}[{n}]") for n, item in enumerate(items))
+    return tuple(as_value(item, f"{where}[{n}]") for n, item in enumerate(items))
 
 
-def _int_range(value: object, where: str) -> IntRange:
-    fields = Fields(value, where, prefix=f"{where}.")
-    fields.only(frozenset({"int", "odd", "log"}))
-    bounds = fields.required("int", lambda item, at: as_list(item, at, 2))
-    if len(bounds) != 2:
-        raise ProblemError(f"{where}.int", f"expected [low, high], got {shown(bounds)}")
-    low, high = (as_whole(bound, f"{where}.int", MIN_INT, MAX_INT) for bound in bounds)
-    odd, log = fields.optional("odd", as_bool, default=False), fields.optional("log", as_bool, default=False)
-    if low > high:
-        raise ProblemError(f"{where}.int", f"low {low} is above high {high}; swap them")
-    if log and low < 1:
-        raise ProblemError(f"{where}.int", f"low {low} must be at least 1 with log: true")
-    if odd and low == high and low % 2 == 0:
-        raise ProblemError(f"{where}.int", f"holds no odd number between {low} and {high}")
-    return IntRange(low=low, high=high, odd=odd, log=log)
+def as_choices(value: object, where: str) -> dict[str, Choice]:
+    items = as_mapping(value, where)
+    if not items:
+        raise ProblemError(where, "is empty; give at least one argument a choice, or leave fuzz out")
+    if len(items) > MAX_ARGUMENTS:
+        raise ProblemError(where, f"{len(items)} arguments, at most {MAX_ARGUMENTS}")
+    fuzz = where.removesuffix(".args")  # authors write the arguments beside `cases`
+    return {argument(name, fuzz): as_choice(choice, f"{fuzz}.{name}") for name, choice in items.items()}
+
+
+@dataclass(frozen=True)
+class Fuzz(Record):
+    """Secret cases: their number, and a choice for each argument, from which the judge draws."""
+
+    args: dict[str, Choice] = field(metadata=by(as_choices))
+    cases: int = field(metadata=by(partial(as_whole, least=1, most=MAX_FUZZ_CASES)))

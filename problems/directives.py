@@ -19,9 +19,11 @@ MARKS: Final = ("#!POPCORN", "#!PHOTOFINISH", "//!POPCORN", "//!PHOTOFINISH")
 COMMENTS: Final = ("#", "//")
 MAX_TOP_LINES: Final = 100
 MAX_HARDWARE: Final = 16
-BOARD_KEYS: Final = ("leaderboard", "board")
-HARDWARE_KEYS: Final = ("gpu", "gpus", "hardware")
-LICENCE_KEYS: Final = ("licence", "license")
+KEYS: Final = {
+    **dict.fromkeys(("leaderboard", "board"), "board"),
+    **dict.fromkeys(("gpu", "gpus", "hardware"), "hardware"),
+    **dict.fromkeys(("licence", "license"), "licence"),
+}
 EXPECTED: Final = "; write “leaderboard NAME”, “gpu NAME”, “gpus NAME NAME” or “licence NAME” after the mark"
 
 
@@ -80,24 +82,17 @@ def other_hardware(source: str, hardware: str) -> tuple[str, ...]:
 
 def _with_directive(found: Directives, number: int, line: str, words: list[str]) -> Directives:
     key, names = (words[0].lower(), tuple(words[1:])) if words else ("", ())
-    most = MAX_HARDWARE if key in HARDWARE_KEYS else 1
-    if key not in (*BOARD_KEYS, *HARDWARE_KEYS, *LICENCE_KEYS):
+    if key not in KEYS:
         raise DirectiveError(line, f"line {number}: this directive is not known{EXPECTED}")
+    wish = KEYS[key]
+    most = MAX_HARDWARE if wish == "hardware" else 1
     if not 1 <= len(names) <= most:
         wanted = f"1 to {most} names" if most > 1 else "one name"
         raise DirectiveError(line, f"line {number}: this directive has {len(names)} names and needs {wanted}{EXPECTED}")
-    if key in HARDWARE_KEYS:
-        changed = replace(found, hardware=names)
-        before, after = _folded(found.hardware), _folded(names)
-    elif key in BOARD_KEYS:
-        changed = replace(found, board=names[0])
-        before, after = _folded((found.board,)), _folded(names)
-    else:
-        changed = replace(found, licence=names[0])
-        before, after = _folded((found.licence,)), _folded(names)
-    if any(before) and before != after:
+    before = getattr(found, wish)
+    if before and _folded(before if wish == "hardware" else (before,)) != _folded(names):
         raise DirectiveError(line, f"line {number}: this directive contradicts an earlier one; keep one of them")
-    return changed
+    return replace(found, **{wish: names if wish == "hardware" else names[0]})
 
 
 def _folded(names: tuple[str, ...]) -> list[str]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Final, Self, TypeVar
 
 from problems.errors import ProblemError
 
 T = TypeVar("T")
 
 MAX_SHOWN_CHARS: Final = 80  # of a wrong value, in a message
-MAX_SAID_CHARS: Final = 500  # of a message in a report
+MAX_PRINTED_CHARS: Final = 500  # of a message in a report
 MAX_EXPRESSION_CHARS: Final = 500
 _NO_TEXT: Final = re.compile(r"[\x00\ud800-\udfff]")
 _UNSEEN_KINDS: Final = ("Cc", "Cf", "Co", "Zl", "Zp")  # control, formatting, private characters, line breaks
@@ -37,10 +38,10 @@ def shown(value: object) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
 
 
-def said(text: str) -> str:
+def printable(text: str) -> str:
     """Return text that may quote a stranger, for reports: printable and at most a few lines long."""
     plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return plain if len(plain) <= MAX_SAID_CHARS else plain[:MAX_SAID_CHARS] + "…"
+    return plain if len(plain) <= MAX_PRINTED_CHARS else plain[:MAX_PRINTED_CHARS] + "…"
 
 
 def as_mapping(value: object, where: str, most: int = 1024) -> dict[str, Any]:
@@ -53,6 +54,13 @@ def as_mapping(value: object, where: str, most: int = 1024) -> dict[str, Any]:
             hint = " (YAML reads on, off, yes and no as true or false)" if isinstance(key, bool) else ""
             raise ProblemError(where, f"the key {shown(key)} is not text{hint}; put it in quotes")
     return dict(value)
+
+
+def as_table(
+    value: object, where: str, most: int, name: Callable[[str, str], str], item: Callable[[object, str], T]
+) -> dict[str, T]:
+    """Return a mapping whose keys are read by `name`, its values by `item`."""
+    return {name(key, where): item(one, f"{where}.{key}") for key, one in as_mapping(value, where, most).items()}
 
 
 def as_list(value: object, where: str, most: int) -> list[Any]:
@@ -151,9 +159,57 @@ class Fields:
         value = self.data.get(key)
         return {} if value is None else as_mapping(value, self.where(key))
 
-    def unknown(self, known: frozenset[str]) -> list[str]:
+    def unknown(self, known: Collection[str]) -> list[str]:
         return [self.where(key) for key in self.data if key not in known]
 
-    def only(self, known: frozenset[str]) -> None:
+    def only(self, *known: str) -> None:
         for name in self.unknown(known):
             raise ProblemError(name, f"unknown key; known here: {', '.join(sorted(known))}")
+
+    def values(self, record: type[Record]) -> dict[str, Any]:
+        """Return the values of a record's fields; fields without a default are required."""
+        found = {}
+        for one in fields(record):
+            if parse := one.metadata.get("parse"):
+                if one.default is one.default_factory is MISSING:
+                    found[one.name] = self.required(one.name, parse)
+                elif self.data.get(one.name) is not None:
+                    found[one.name] = parse(self.data[one.name], self.where(one.name))
+        return found
+
+
+def by(parse: Callable[[object, str], object], *, omitted: bool = False) -> dict[str, Any]:
+    """Return the metadata of a record's field that is read by `parse`.
+
+    `omitted`: the JSON form leaves it out at its default, so that the digest of problems that do not declare it stays.
+    """
+    return {"parse": parse, "omitted": omitted}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A frozen value whose JSON form has its fields' names and nothing else. Fields without metadata are left out."""
+
+    @classmethod
+    def from_json(cls, data: object, where: str) -> Self:
+        found = Fields(data, where, prefix=f"{where}.")
+        found.only(*(one.name for one in fields(cls)))
+        return cls(**found.values(cls))
+
+    def to_json(self) -> dict[str, Any]:
+        kept = [one for one in fields(self) if "parse" in one.metadata]
+        bare = {
+            one.name: one.default_factory() if one.default_factory is not MISSING else one.default
+            for one in kept
+            if one.metadata["omitted"]
+        }
+        found = {one.name: getattr(self, one.name) for one in kept}
+        return {name: _as_json(value) for name, value in found.items() if name not in bare or value != bare[name]}
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
+    return value.to_json() if hasattr(value, "to_json") else value

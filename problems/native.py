@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_list, as_mapping, as_text, shown
+from problems.fields import Record, as_list, as_mapping, as_text, by, shown
 
 SUFFIXES: Final = (".cu", ".cpp", ".cc")
 EVALUATORS: Final = ("eval.cu", "eval.cpp")
@@ -36,35 +36,43 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _VALUE: Final = re.compile(r"[A-Za-z0-9_.+-]{0,64}")
 
 
+def as_sources(value: object, where: str) -> tuple[str, ...]:
+    names = tuple(as_text(item, where, 100) for item in as_list(value, where, MAX_FLAGS))
+    for name in names:
+        if not name.endswith(SUFFIXES) or not _SOURCE.fullmatch(name):
+            raise ProblemError(where, f"{shown(name)} is not a source file ({', '.join(SUFFIXES)})")
+    return names
+
+
+def as_defines(value: object, where: str) -> dict[str, str]:
+    items = as_mapping(value, where, most=MAX_DEFINES)
+    found = {name: item if isinstance(item, str) else shown(item) for name, item in items.items()}
+    for name, text in found.items():
+        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
+            raise ProblemError(f"{where}.{name}", f"{shown(text)}; a define is a name and a plain word or number")
+    return found
+
+
+def as_flags(value: object, where: str) -> tuple[str, ...]:
+    flags = tuple(as_text(item, where, 100) for item in as_list(value, where, MAX_FLAGS))
+    for flag in flags:
+        if not any(pattern.fullmatch(flag) for pattern in _FLAG.values()):
+            raise ProblemError(where, f"{shown(flag)} is not a flag that a problem may use: problems/README.md")
+    return flags
+
+
 @dataclass(frozen=True)
-class Build:
+class Build(Record):
     """Compiler settings. `sources`: files compiled beside the submission. `from_*` raise ProblemError for a field."""
 
-    sources: tuple[str, ...] = ()
-    defines: dict[str, str] = field(default_factory=dict)
-    compile_flags: tuple[str, ...] = DEFAULT_FLAGS
+    sources: tuple[str, ...] = field(default=(), metadata=by(as_sources))
+    defines: dict[str, str] = field(default_factory=dict, metadata=by(as_defines))
+    compile_flags: tuple[str, ...] = field(default=DEFAULT_FLAGS, metadata=by(as_flags))
 
     def flags(self, compiler: str) -> list[str]:
         """Return the flags for `g++` or `nvcc`, defines among them."""
         fit = [flag for flag in self.compile_flags if _FLAG[compiler].fullmatch(flag)]
         return [*fit, *(f"-D{name}={value}" if value else f"-D{name}" for name, value in self.defines.items())]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "sources": list(self.sources),
-            "defines": dict(self.defines),
-            "compile_flags": list(self.compile_flags),
-        }
-
-    @classmethod
-    def from_json(cls, data: object, where: str = "build") -> Build:
-        fields = Fields(data, where, prefix=f"{where}.")
-        fields.only(frozenset({"sources", "defines", "compile_flags"}))
-        return cls(
-            sources=fields.optional("sources", _sources, ()),
-            defines=fields.optional("defines", _defines, {}),
-            compile_flags=fields.optional("compile_flags", _flags, DEFAULT_FLAGS),
-        )
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], submission_name: str) -> Build:
@@ -79,28 +87,3 @@ class Build:
             "compile_flags": config.get("compile_flags") or list(DEFAULT_FLAGS),
         }
         return cls.from_json(data, "config")
-
-
-def _sources(value: object, where: str) -> tuple[str, ...]:
-    names = tuple(as_text(item, where, 100) for item in as_list(value, where, MAX_FLAGS))
-    for name in names:
-        if not name.endswith(SUFFIXES) or not _SOURCE.fullmatch(name):
-            raise ProblemError(where, f"{shown(name)} is not a source file ({', '.join(SUFFIXES)})")
-    return names
-
-
-def _defines(value: object, where: str) -> dict[str, str]:
-    items = as_mapping(value, where, most=MAX_DEFINES)
-    found = {name: item if isinstance(item, str) else shown(item) for name, item in items.items()}
-    for name, text in found.items():
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
-            raise ProblemError(f"{where}.{name}", f"{shown(text)}; a define is a name and a plain word or number")
-    return found
-
-
-def _flags(value: object, where: str) -> tuple[str, ...]:
-    flags = tuple(as_text(item, where, 100) for item in as_list(value, where, MAX_FLAGS))
-    for flag in flags:
-        if not any(pattern.fullmatch(flag) for pattern in _FLAG.values()):
-            raise ProblemError(where, f"{shown(flag)} is not a flag that a problem may use: problems/README.md")
-    return flags

@@ -8,11 +8,12 @@ for a hardware before any runner tries it. Where no shape can be read, there is 
 from __future__ import annotations
 
 import ast
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from problems.arithmetic import LimitError, evaluate
+from problems.errors import ProblemError
+from problems.formats import inspect
 from problems.spec import MODEL, Problem, case_name
 
 MIB: Final = 1 << 20
@@ -55,7 +56,11 @@ def too_large(problem: Problem, hardware: str) -> str:
     room, source = room_for_inputs(hardware), problem.files.get("reference.py", "")
     if room is None:
         return ""
-    tree, found = _parse(source), {}
+    try:
+        tree = inspect.parse(source)
+    except ProblemError:
+        return ""
+    found = {}
     function = "get_inputs" if problem.interface == MODEL else "generate_input"
     for case in (*problem.on(hardware).benchmarks, *problem.tests):
         taken = _input_bytes(tree, function, case)
@@ -70,10 +75,10 @@ def too_large(problem: Problem, hardware: str) -> str:
     return f"{hardware}: {which} about {_mib(most)}, and a judge there has room for {_mib(room)}{more}; {wayout}"
 
 
-def _input_bytes(tree: ast.Module | None, function: str, case: Mapping[str, Any]) -> int:
+def _input_bytes(tree: ast.Module, function: str, case: Mapping[str, Any]) -> int:
     """Return the bytes of the tensors that the function makes, as far as their shapes can be read."""
-    made = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function] if tree else []
-    if tree is None or not made:
+    made = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
+    if not made:
         return 0
     known = _constants(tree.body, {})
     defaults = made[-1].args
@@ -81,7 +86,12 @@ def _input_bytes(tree: ast.Module | None, function: str, case: Mapping[str, Any]
         known |= _constants([ast.Assign(targets=[ast.Name(argument.arg)], value=value)], known)
     known |= {name: value for name, value in case.items() if isinstance(value, int | list)}
     known = _constants(made[-1].body, known)
-    return sum(_bytes_of(call, known) for call in _made_by_torch(made[-1]))
+    total = 0
+    for node in ast.walk(made[-1]):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name("torch"), attr=name)) if name in _MAKERS:
+                total += _bytes_of(node, name, known)
+    return total
 
 
 def _constants(statements: list[ast.stmt], known: dict[str, Any]) -> dict[str, Any]:
@@ -99,41 +109,26 @@ def _constants(statements: list[ast.stmt], known: dict[str, Any]) -> dict[str, A
     return known
 
 
-def _made_by_torch(function: ast.FunctionDef) -> Iterator[ast.Call]:
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name("torch"), attr=name)) if name in _MAKERS:
-                yield node
-
-
-def _bytes_of(call: ast.Call, known: Mapping[str, Any]) -> int:
-    """Return the bytes of a call's tensor, or 0 where the shape cannot be read."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    given: list[ast.expr] = list(call.args)
+def _bytes_of(call: ast.Call, name: str, known: Mapping[str, Any]) -> int:
+    """Return the bytes of the tensor that a call of torch.`name` makes, or 0 where the shape cannot be read."""
     keywords = {word.arg: word.value for word in call.keywords}
-    if name in ("randint", "normal"):  # the shape is the last argument, behind bounds or mean and deviation
-        given = given[-1:]
-    elif name == "full":  # the shape is the first argument, before the value
-        given = given[:1]
-    parts = [keywords["size"]] if "size" in keywords else given
+    if "size" in keywords:
+        parts = [keywords["size"]]
+    elif name in ("randint", "normal"):  # the shape is the last argument, behind bounds or mean and deviation
+        parts = call.args[-1:]
+    else:  # for full, the shape is the first argument, before the value
+        parts = call.args[:1] if name == "full" else call.args
     count = 1
     for part in parts:
-        numbers = _shape(part, known)
+        numbers = _value(part.value if isinstance(part, ast.Starred) else part, known)
         if numbers is None:
             return 0
-        for number in numbers:
+        for number in numbers if isinstance(numbers, list) else [numbers]:
             count *= max(0, number)
     dtype = keywords.get("dtype")
     word = dtype.attr if isinstance(dtype, ast.Attribute) else "int64" if name in ("randint", "randperm") else ""
     each = 1 if word in _BYTES_OF_ONE else _BYTES.get(word, 4)
     return count * each if parts else 0
-
-
-def _shape(node: ast.expr, known: Mapping[str, Any]) -> list[int] | None:
-    if isinstance(node, ast.Starred):
-        node = node.value
-    value = _value(node, known)
-    return [value] if isinstance(value, int) else value
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> int | list[int] | None:
@@ -146,15 +141,6 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> int | list[int] | None:
     try:
         return evaluate(ast.unparse(node), known)
     except (LimitError, RecursionError, ValueError):
-        return None
-
-
-def _parse(source: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of string escapes in organisers' code
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

@@ -12,7 +12,7 @@ import itertools
 import json
 import keyword
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -21,14 +21,16 @@ from problems.errors import ProblemError
 from problems.fields import (
     MAX_EXPRESSION_CHARS,
     Fields,
+    Record,
     as_expression,
     as_line,
     as_list,
-    as_mapping,
     as_name,
     as_number,
+    as_table,
     as_text,
     as_whole,
+    by,
     shown,
 )
 from problems.native import SUFFIXES, Build
@@ -56,6 +58,7 @@ MAX_TIMEOUT_S: Final = 3600.0
 DEFAULT_TIMEOUT_S: Final = 180.0
 MAX_GPUS: Final = 32
 MAX_TAGS: Final = 16
+MAX_TEMPLATES: Final = 16
 MAX_TITLE_CHARS: Final = 200
 MAX_REASON_CHARS: Final = 500
 MAX_ENGINES: Final = 16
@@ -86,41 +89,85 @@ def needs_gpu(language: str) -> bool:
     return language.lower().startswith(GPU_LANGUAGES)
 
 
+def _one_of(value: object, where: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ProblemError(where, f"{shown(value)} is not one of {', '.join(allowed)}")
+    return str(value)
+
+
+def as_entry(value: object, where: str) -> str:
+    text = as_text(value, where, 64)
+    if not (text.isidentifier() and text.isascii()) or keyword.iskeyword(text):
+        raise ProblemError(where, f"{shown(text)} is not the name of a function")
+    return text
+
+
+def as_cases(value: object, where: str) -> tuple[Case, ...]:
+    items = as_list(value, where, MAX_CASES)
+    return tuple(parse_case(item, f"{where}[{n}]") for n, item in enumerate(items))
+
+
+def as_words(value: object, where: str, most: int) -> tuple[str, ...]:
+    words = tuple(_word(item, f"{where}[{n}]") for n, item in enumerate(as_list(value, where, most)))
+    return tuple(dict.fromkeys(words))
+
+
+def as_speed_of_light(value: object, where: str) -> dict[str, Any]:
+    """Parse expressions over a case's arguments: only their letters and lengths; arithmetic.py has their grammar."""
+    fields = Fields(value, where, prefix=f"{where}.")
+    fields.only(*_TRAFFIC, "flops")
+    found: dict[str, Any] = {key: fields.required(key, as_expression) for key in _TRAFFIC if key in fields.data}
+    flops = fields.mapping("flops")
+    if len(flops) > MAX_ENGINES:
+        raise ProblemError(f"{where}.flops", f"{len(flops)} engines, at most {MAX_ENGINES}")
+    if flops:
+        found["flops"] = {_word(name, where): as_expression(item, f"{where}.flops") for name, item in flops.items()}
+    return found
+
+
+_gpus = partial(as_words, most=MAX_GPUS)
+_files = partial(as_table, most=MAX_FILES, name=_file_name, item=_body)
+_templates = partial(as_table, most=MAX_TEMPLATES, name=_word, item=_body)
+_cases_on = partial(as_table, most=MAX_GPUS, name=_word, item=as_cases)
+
+
 @dataclass(frozen=True)
-class Problem:
+class Problem(Record):
     """A problem.
 
     `files` are all task files but the submission and the evaluator. `unsupported` is the reason why this judge cannot
     judge it ("" if it can). `warnings` are for its author and no part of the bundle.
     """
 
-    slug: str
-    title: str
-    description: str
-    files: dict[str, str]
-    benchmarks: tuple[Case, ...]
-    tests: tuple[Case, ...] = ()
-    lang: str = "py"
-    submission_name: str = "submission.py"
-    entry: str = "custom_kernel"
-    interface: str = FUNCTION
-    templates: dict[str, str] = field(default_factory=dict)
-    test_timeout_s: float = DEFAULT_TIMEOUT_S
-    benchmark_timeout_s: float = DEFAULT_TIMEOUT_S
-    ranked_timeout_s: float = DEFAULT_TIMEOUT_S
-    ranking_by: str = "last"
-    gpus: tuple[str, ...] = ()
-    benchmarks_on: dict[str, tuple[Case, ...]] = field(default_factory=dict)  # by hardware: timed there instead
-    fuzz: Fuzz | None = None
-    tolerance: Tolerance | None = None
-    precision: Precision | None = None
-    baseline: str | None = None  # source text; None: the reference is the baseline
-    untuned_on: tuple[str, ...] = ()  # hardware without a tuned baseline: there the baseline only scales times
-    speed_of_light: dict[str, Any] = field(default_factory=dict)
-    level: int | None = None
-    tags: tuple[str, ...] = ()
-    build: Build | None = None  # of `lang: cu`
-    unsupported: str = ""
+    slug: str = field(metadata=by(_slug))
+    title: str = field(metadata=by(partial(as_line, most=MAX_TITLE_CHARS)))
+    description: str = field(metadata=by(_body))
+    files: dict[str, str] = field(metadata=by(_files))
+    benchmarks: tuple[Case, ...] = field(metadata=by(as_cases))
+    tests: tuple[Case, ...] = field(default=(), metadata=by(as_cases))
+    lang: str = field(default="py", metadata=by(partial(_one_of, allowed=LANGUAGES)))
+    submission_name: str = field(default="submission.py", metadata=by(_file_name))
+    entry: str = field(default="custom_kernel", metadata=by(as_entry))
+    build: Build | None = field(default=None, metadata=by(Build.from_json, omitted=True))  # of `lang: cu`
+    interface: str = field(default=FUNCTION, metadata=by(partial(_one_of, allowed=INTERFACES), omitted=True))
+    templates: dict[str, str] = field(default_factory=dict, metadata=by(_templates))
+    test_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
+    benchmark_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
+    ranked_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
+    ranking_by: str = field(default="last", metadata=by(partial(_one_of, allowed=RANKINGS)))
+    gpus: tuple[str, ...] = field(default=(), metadata=by(_gpus))
+    # by hardware: timed there instead
+    benchmarks_on: dict[str, tuple[Case, ...]] = field(default_factory=dict, metadata=by(_cases_on, omitted=True))
+    fuzz: Fuzz | None = field(default=None, metadata=by(Fuzz.from_json))
+    tolerance: Tolerance | None = field(default=None, metadata=by(Tolerance.from_json))
+    precision: Precision | None = field(default=None, metadata=by(Precision.from_json))
+    baseline: str | None = field(default=None, metadata=by(_body))  # source text; None: the reference is the baseline
+    # hardware without a tuned baseline: there the baseline only scales times
+    untuned_on: tuple[str, ...] = field(default=(), metadata=by(_gpus, omitted=True))
+    speed_of_light: dict[str, Any] = field(default_factory=dict, metadata=by(as_speed_of_light))
+    level: int | None = field(default=None, metadata=by(partial(as_whole, least=LEVELS[0], most=LEVELS[1])))
+    tags: tuple[str, ...] = field(default=(), metadata=by(partial(as_words, most=MAX_TAGS)))
+    unsupported: str = field(default="", metadata=by(partial(as_text, most=MAX_REASON_CHARS)))
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
@@ -140,96 +187,26 @@ class Problem:
         return self.baseline is not None and hardware not in self.untuned_on
 
     def to_bundle(self) -> dict[str, Any]:
-        timed_on = {name: [dict(case) for case in cases] for name, cases in self.benchmarks_on.items()}
-        return {
-            "bundle": BUNDLE_VERSION,
-            "slug": self.slug,
-            "title": self.title,
-            "description": self.description,
-            "lang": self.lang,
-            "files": dict(self.files),
-            "submission_name": self.submission_name,
-            "entry": self.entry,
-            "templates": dict(self.templates),
-            "tests": [dict(case) for case in self.tests],
-            "benchmarks": [dict(case) for case in self.benchmarks],
-            "test_timeout_s": self.test_timeout_s,
-            "benchmark_timeout_s": self.benchmark_timeout_s,
-            "ranked_timeout_s": self.ranked_timeout_s,
-            "ranking_by": self.ranking_by,
-            "gpus": list(self.gpus),
-            "fuzz": self.fuzz and self.fuzz.to_json(),
-            "tolerance": self.tolerance and self.tolerance.to_json(),
-            "precision": self.precision and self.precision.to_json(),
-            "baseline": self.baseline,
-            "speed_of_light": dict(self.speed_of_light),
-            "level": self.level,
-            "tags": list(self.tags),
-            "unsupported": self.unsupported,
-            **({} if self.build is None else {"build": self.build.to_json()}),
-            **({} if self.interface == FUNCTION else {"interface": self.interface}),  # a function keeps its digest
-            **({"benchmarks_on": timed_on} if timed_on else {}),
-            **({"untuned_on": list(self.untuned_on)} if self.untuned_on else {}),
-        }
+        return {"bundle": BUNDLE_VERSION, **self.to_json()}
 
     @classmethod
     def from_bundle(cls, data: object, *, warnings: tuple[str, ...] = ()) -> Problem:
         """Parse a bundle. Raises ProblemError, naming the field, for a missing, mistyped, unsafe or too large value."""
-        fields = Fields(data, "bundle")
-        _check_version(fields)
-        fields.only(_KEYS)
-        problem = cls(
-            slug=fields.required("slug", _slug),
-            title=fields.required("title", partial(as_line, most=MAX_TITLE_CHARS)),
-            description=fields.required("description", _body),
-            files=fields.required("files", _files),
-            benchmarks=fields.required("benchmarks", _cases),
-            tests=fields.optional("tests", _cases, ()),
-            lang=fields.optional("lang", partial(_one_of, allowed=LANGUAGES), "py"),
-            submission_name=fields.optional("submission_name", _file_name, "submission.py"),
-            entry=fields.optional("entry", _entry, "custom_kernel"),
-            build=fields.optional("build", Build.from_json, None),
-            interface=fields.optional("interface", partial(_one_of, allowed=INTERFACES), FUNCTION),
-            templates=fields.optional("templates", _templates, {}),
-            test_timeout_s=fields.optional("test_timeout_s", as_timeout, DEFAULT_TIMEOUT_S),
-            benchmark_timeout_s=fields.optional("benchmark_timeout_s", as_timeout, DEFAULT_TIMEOUT_S),
-            ranked_timeout_s=fields.optional("ranked_timeout_s", as_timeout, DEFAULT_TIMEOUT_S),
-            ranking_by=fields.optional("ranking_by", partial(_one_of, allowed=RANKINGS), "last"),
-            gpus=fields.optional("gpus", partial(as_words, most=MAX_GPUS), ()),
-            benchmarks_on=fields.optional("benchmarks_on", _cases_by_hardware, {}),
-            fuzz=fields.optional("fuzz", Fuzz.from_json, None),
-            tolerance=fields.optional("tolerance", Tolerance.from_json, None),
-            precision=fields.optional("precision", Precision.from_json, None),
-            baseline=fields.optional("baseline", _body, None),
-            untuned_on=fields.optional("untuned_on", partial(as_words, most=MAX_GPUS), ()),
-            speed_of_light=fields.optional("speed_of_light", _speed_of_light, {}),
-            level=fields.optional("level", lambda value, at: as_whole(value, at, *LEVELS), None),
-            tags=fields.optional("tags", partial(as_words, most=MAX_TAGS), ()),
-            unsupported=fields.optional("unsupported", partial(as_text, most=MAX_REASON_CHARS), ""),
-            warnings=warnings,
-        )
-        _check_size(problem)
+        found = Fields(data, "bundle")
+        if (got := found.data.get("bundle")) != BUNDLE_VERSION:
+            raise ProblemError(
+                "bundle", f"version {shown(got)}, this side reads {BUNDLE_VERSION}; upgrade the older side"
+            )
+        found.only("bundle", *(one.name for one in fields(cls) if one.name != "warnings"))
+        problem = cls(**found.values(cls), warnings=warnings)
+        if (size := len(_canonical(problem.to_bundle()))) > MAX_BUNDLE_BYTES:
+            raise ProblemError("bundle", f"{size} bytes as JSON, at most {MAX_BUNDLE_BYTES}; make its files smaller")
         _check_together(problem)
         return problem
 
 
-_KEYS: Final = frozenset(name for name in Problem.__dataclass_fields__ if name != "warnings") | {"bundle"}
-
-
 def _canonical(bundle: dict[str, Any]) -> bytes:
     return json.dumps(bundle, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
-
-
-def _check_version(fields: Fields) -> None:
-    got = fields.data.get("bundle")
-    if got != BUNDLE_VERSION:
-        raise ProblemError("bundle", f"version {shown(got)}, this side reads {BUNDLE_VERSION}; upgrade the older side")
-
-
-def _check_size(problem: Problem) -> None:
-    size = len(_canonical(problem.to_bundle()))
-    if size > MAX_BUNDLE_BYTES:
-        raise ProblemError("bundle", f"{size} bytes as JSON, at most {MAX_BUNDLE_BYTES}; make its files smaller")
 
 
 def _check_together(problem: Problem) -> None:
@@ -291,54 +268,3 @@ def in_python(problem: Problem) -> Problem:
     if problem.build is None:
         return problem
     return replace(problem, lang="py", build=None, submission_name="submission.py")
-
-
-def _one_of(value: object, where: str, allowed: tuple[str, ...]) -> str:
-    if value not in allowed:
-        raise ProblemError(where, f"{shown(value)} is not one of {', '.join(allowed)}")
-    return str(value)
-
-
-def _entry(value: object, where: str) -> str:
-    text = as_text(value, where, 64)
-    if not (text.isidentifier() and text.isascii()) or keyword.iskeyword(text):
-        raise ProblemError(where, f"{shown(text)} is not the name of a function")
-    return text
-
-
-def _files(value: object, where: str) -> dict[str, str]:
-    items = as_mapping(value, where, most=MAX_FILES)
-    return {_file_name(name, where): _body(text, f"{where}.{name}") for name, text in items.items()}
-
-
-def _templates(value: object, where: str) -> dict[str, str]:
-    items = as_mapping(value, where, most=16)
-    return {_word(name, where): _body(text, f"{where}.{name}") for name, text in items.items()}
-
-
-def _cases(value: object, where: str) -> tuple[Case, ...]:
-    items = as_list(value, where, MAX_CASES)
-    return tuple(parse_case(item, f"{where}[{n}]") for n, item in enumerate(items))
-
-
-def _cases_by_hardware(value: object, where: str) -> dict[str, tuple[Case, ...]]:
-    items = as_mapping(value, where, most=MAX_GPUS)
-    return {_word(name, where): _cases(cases, f"{where}.{name}") for name, cases in items.items()}
-
-
-def as_words(value: object, where: str, most: int) -> tuple[str, ...]:
-    words = tuple(_word(item, f"{where}[{n}]") for n, item in enumerate(as_list(value, where, most)))
-    return tuple(dict.fromkeys(words))
-
-
-def _speed_of_light(value: object, where: str) -> dict[str, Any]:
-    """Parse expressions over a case's arguments: only their letters and lengths; arithmetic.py has their grammar."""
-    fields = Fields(value, where, prefix=f"{where}.")
-    fields.only(frozenset({*_TRAFFIC, "flops"}))
-    found: dict[str, Any] = {key: fields.required(key, as_expression) for key in _TRAFFIC if key in fields.data}
-    flops = fields.mapping("flops")
-    if len(flops) > MAX_ENGINES:
-        raise ProblemError(f"{where}.flops", f"{len(flops)} engines, at most {MAX_ENGINES}")
-    if flops:
-        found["flops"] = {_word(name, where): as_expression(item, f"{where}.flops") for name, item in flops.items()}
-    return found

@@ -5,37 +5,40 @@ Plain numbers, no arithmetic on tensors: the judge compares. Used where a proble
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_bool, as_expression, as_list, as_number, shown
+from problems.fields import Record, as_bool, as_expression, as_list, as_number, by, shown
 
 MAX_LEGAL: Final = 16
 FORMATS: Final = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8", "fp4")
 
 
+_distance = partial(as_number, least=0.0, most=1.0)
+
+
+def as_formats(value: object, where: str) -> tuple[str, ...]:
+    names = as_list(value, where, MAX_LEGAL)
+    if not names:
+        raise ProblemError(where, "is empty; name at least one format, such as fp32")
+    for n, name in enumerate(names):
+        if name not in FORMATS:
+            raise ProblemError(f"{where}[{n}]", f"{shown(name)} is no number format; known are {', '.join(FORMATS)}")
+    return tuple(names)
+
+
 @dataclass(frozen=True)
-class Tolerance:
+class Tolerance(Record):
     """An element passes when |got − expected| ≤ atol + rtol · |expected|. Non-finite elements must match exactly."""
 
-    rtol: float
-    atol: float
-
-    def to_json(self) -> dict[str, Any]:
-        return {"rtol": self.rtol, "atol": self.atol}
-
-    @classmethod
-    def from_json(cls, data: object, where: str = "tolerance") -> Tolerance:
-        fields = Fields(data, where, prefix=f"{where}.")
-        fields.only(frozenset({"rtol", "atol"}))
-        number = partial(as_number, least=0.0, most=1.0)
-        return cls(rtol=fields.required("rtol", number), atol=fields.required("atol", number))
+    rtol: float = field(metadata=by(_distance))
+    atol: float = field(metadata=by(_distance))
 
 
 @dataclass(frozen=True)
-class Precision:
+class Precision(Record):
     """Number formats that a submission may compute in, and the relative L2 error that still counts as legal.
 
     `reduction`: about how many terms are added up behind one output element, as arithmetic over the case's arguments
@@ -43,36 +46,7 @@ class Precision:
     `strict`: the admission test refuses the problem where its own tolerance accepts half precision.
     """
 
-    legal: tuple[str, ...]
-    max_relative_l2: float | None = None
-    reduction: str = ""
-    strict: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form. It leaves out keys that a problem does not declare, so that its digest stays."""
-        declared: dict[str, Any] = {"reduction": self.reduction} if self.reduction else {}
-        declared |= {"strict": True} if self.strict else {}
-        return {"legal": list(self.legal), "max_relative_l2": self.max_relative_l2, **declared}
-
-    @classmethod
-    def from_json(cls, data: object, where: str = "precision") -> Precision:
-        fields = Fields(data, where, prefix=f"{where}.")
-        fields.only(frozenset({"legal", "max_relative_l2", "reduction", "strict"}))
-        legal = fields.required("legal", _names)
-        if not legal:
-            raise ProblemError(f"{where}.legal", "is empty; name at least one format, such as fp32")
-        limit = fields.optional("max_relative_l2", partial(as_number, least=1e-12, most=1.0), default=None)
-        return cls(
-            legal=legal,
-            max_relative_l2=limit,
-            reduction=fields.optional("reduction", as_expression, default=""),
-            strict=fields.optional("strict", as_bool, default=False),
-        )
-
-
-def _names(value: object, where: str) -> tuple[str, ...]:
-    items = as_list(value, where, MAX_LEGAL)
-    for n, item in enumerate(items):
-        if item not in FORMATS:
-            raise ProblemError(f"{where}[{n}]", f"{shown(item)} is no number format; known are {', '.join(FORMATS)}")
-    return tuple(items)
+    legal: tuple[str, ...] = field(metadata=by(as_formats))
+    max_relative_l2: float | None = field(default=None, metadata=by(partial(as_number, least=1e-12, most=1.0)))
+    reduction: str = field(default="", metadata=by(as_expression, omitted=True))
+    strict: bool = field(default=False, metadata=by(as_bool, omitted=True))

@@ -49,13 +49,15 @@ def pure_modules() -> list[str]:
     return [name for name, docstring in said.items() if re.search(r"\bPure\b", docstring)]
 
 
-def imports(tree: ast.AST) -> Iterator[str]:
-    """Dotted names of all imports, absolute imports only (relative imports stay in their package)."""
+def imports(tree: ast.AST, module: str = "") -> Iterator[str]:
+    """Dotted names of all imports; relative imports only if the importing `module` is given."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (not node.level or module):
+            package = module.split(".")[: -node.level] if node.level else []
+            place = ".".join([*package, *filter(None, [node.module])])
+            yield from (f"{place}.{alias.name}" for alias in node.names)
 
 
 def is_within(name: str, package: str) -> bool:
@@ -129,7 +131,7 @@ def import_graph() -> dict[str, set[str]]:
     files = {dotted(name): name for name in modules()}
     graph: dict[str, set[str]] = {}
     for module, name in files.items():
-        found = set(imports(ast.parse((TOP / name).read_text())))
+        found = set(imports(ast.parse((TOP / name).read_text()), module))
         found = {one if one in files else one.rpartition(".")[0] for one in found}
         graph[module] = {one for one in found if one in files and one != module}
     return graph
@@ -161,6 +163,11 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
         if module not in number:
             visit(module)
     return found
+
+
+def test_relative_imports_are_resolved() -> None:
+    tree = ast.parse("from . import api\nfrom ..wording.figures import THIN")
+    assert list(imports(tree, "leaderboard.cli.text")) == ["leaderboard.cli.api", "leaderboard.wording.figures.THIN"]
 
 
 def test_no_modules_import_each_other_in_a_cycle() -> None:

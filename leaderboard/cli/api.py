@@ -20,8 +20,8 @@ from uuid import uuid4
 import httpx
 from httpx_sse import EventSource, SSEError
 
-from leaderboard.cli.config import Account, is_loopback
-from leaderboard.cli.errors import CliError, Misuse, Refused, SiteProblem
+from .config import Account, is_loopback
+from .errors import CliError, Misuse, Refused, SiteProblem
 
 JSON = dict[str, Any]
 
@@ -83,7 +83,7 @@ class Api:
     ) -> JSON:
         self.need_token()
         body = {"code": code, "rules_digest": rules_digest}
-        body |= {name: said for name, said in (("division", division), ("model_name", model_name)) if said}
+        body |= {name: value for name, value in (("division", division), ("model_name", model_name)) if value}
         return _mapping(self._once("POST", f"/competitions/{_segment(slug)}/enter", json=body))
 
     def boards(self) -> list[JSON]:
@@ -149,15 +149,11 @@ class Api:
         try:
             with self._http.stream("GET", path, headers=headers, timeout=STREAM_TIMEOUT) as response:
                 if response.status_code != 200:
-                    response.read()
-                    self._raise_for(response)
+                    self._raise_for(response, self._read_capped(response))
                 for event in EventSource(response).iter_sse():
                     yield ServerEvent(event.id, event.event, _mapping(_decode(event.data.encode(), self.url)))
         except (httpx.HTTPError, SSEError) as error:
             raise SiteProblem(f"{self.url}: the stream of events broke ({type(error).__name__})") from None
-
-    def _whole(self, path: re.Match[str]) -> str:
-        return self.address(path.group())
 
     def need_token(self) -> None:
         if not self._has_token:
@@ -167,23 +163,20 @@ class Api:
         return self._retried("GET", path, params=params)
 
     def _retried(self, method: str, path: str, **arguments: Any) -> object:
-        for attempt in range(TRIES):
+        for attempt in range(TRIES - 1):
             try:
                 return self._once(method, path, **arguments)
             except SiteProblem:
-                if attempt + 1 == TRIES:
-                    raise
                 time.sleep(backoff_s(attempt))
-        raise AssertionError("TRIES is at least 1")
+        return self._once(method, path, **arguments)
 
     def _once(self, method: str, path: str, **arguments: Any) -> object:
         try:
             with self._http.stream(method, path, **arguments) as response:
                 content = self._read_capped(response)
         except httpx.HTTPError as error:
-            raise SiteProblem(
-                f"{self.url}: no answer ({type(error).__name__}); is the address right and the site up?"
-            ) from None
+            kind = type(error).__name__
+            raise SiteProblem(f"{self.url}: no answer ({kind}); is the address right and the site up?") from None
         self._raise_for(response, content)
         return _decode(content, self.url)
 
@@ -196,23 +189,23 @@ class Api:
             parts.append(part)
         return b"".join(parts)
 
-    def _raise_for(self, response: httpx.Response, content: bytes | None = None) -> None:
+    def _raise_for(self, response: httpx.Response, content: bytes) -> None:
         status = response.status_code
         if 200 <= status < 300:
             return
-        said = _OUR_PATHS.sub(self._whole, _detail(response.content if content is None else content))
+        detail = _OUR_PATHS.sub(lambda path: self.address(path.group()), _detail(content))
         if 300 <= status < 400:
             target = response.headers.get("Location", "another address")[:200]
             raise SiteProblem(f"{self.url}: sends us to {target}; if that is the site, use it as --url")
         if status >= 500:
             raise SiteProblem(f"{self.url}: the site failed ({status}); try again later")
         if status == 401:
-            raise Refused(f"token: {said or 'the site does not accept it'}; run `photofinish login`", status)
+            raise Refused(f"token: {detail or 'the site does not accept it'}; run `photofinish login`", status)
         if status == 429:
             wait = response.headers.get("Retry-After", "")
             after = f"; try again in {wait} s" if wait.isdecimal() else "; try again later"
-            raise Refused(said if "again in" in said else f"{said or 'too many requests'}{after}", status)
-        raise Refused(said or f"{self.url}: refused ({status})", status)
+            raise Refused(detail if "again in" in detail else f"{detail or 'too many requests'}{after}", status)
+        raise Refused(detail or f"{self.url}: refused ({status})", status)
 
 
 def backoff_s(attempt: int) -> float:
@@ -256,9 +249,7 @@ def _detail(content: bytes) -> str:
 
 
 def _mapping(answer: object) -> JSON:
-    if not isinstance(answer, dict):
-        raise SiteProblem("the site's answer has another shape than this version expects; update one of them")
-    return answer
+    return _mappings([answer])[0]
 
 
 def _mappings(answer: object) -> list[JSON]:

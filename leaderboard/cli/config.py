@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from leaderboard.cli.errors import Misuse
+from .errors import Misuse
 
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
 MAX_FILE_BYTES: Final = 64_000

@@ -1,99 +1,162 @@
-"""`photofinish competitions`, `enter` and `quota`: list competitions, enter, see the remaining quota."""
+"""`photofinish competitions`, `enter` and `quota`."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from leaderboard.cli import config, contest, figures, lookup, render
-from leaderboard.cli.api import JSON, Api, connected
-from leaderboard.cli.errors import Misuse, Refused
-from leaderboard.cli.text import line
+from . import config, lookup
+from .api import JSON, Api, connected
+from .errors import Misuse, Refused
+from .render import AsJson, Columns, Screen, names_of, when
+from .text import clean, line, mapping, mappings, moment, sequence
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+SHOWN_NEWS: Final = 5
+QUOTA: Final[Columns] = {
+    "board": "board",
+    "hardware": "hardware",
+    "mode": "mode",
+    "left": "left",
+    "of": "capacity",
+    "a day": "per_day",
+    "the next": when("next_at"),
+}
 
 
 def competitions(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Show all of this one.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Show this competition in full.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the competitions: running, coming, past. Of one that is named, show its phases, boards, prizes and quota."""
-    screen = render.Screen()
+    """List the competitions: running, coming, past. With NAME, show its phases, boards, prizes, news and your quota."""
+    screen = Screen()
     with connected(config.resolve(*context.obj)) as api:
-        if name:
-            one = _seen(api, name)
-            screen.json(one) if as_json else contest.show(screen, one, api.address(f"/competitions/{name}"))
+        if not name:
+            columns: Columns = {
+                "competition": "slug",
+                "name": "name",
+                "phase": "phase",
+                "until": when("until"),
+                "entrants": "entrants",
+            }
+            screen.table(api.competitions(), columns, ("entrants",), ("entrants", "name", "until"), as_json)
             return
-        found = api.competitions()
+        competition = _visible(api, name)
     if as_json:
-        screen.json(found)
-        return
-    rows = [
-        (
-            item.get("slug", ""),
-            item.get("name", ""),
-            item.get("phase", ""),
-            figures.moment(item["until"]) if item.get("until") else "",
-            item.get("entrants", ""),
-        )
-        for item in found
-    ]
-    columns = ("competition", "name", "phase", "until", "entrants")
-    screen.table(columns, rows, numbers=("entrants",), least=("entrants", "name", "until"))
+        screen.json(competition)
+    else:
+        show(screen, competition, api.address(f"/competitions/{name}"))
 
 
 def enter(
     context: typer.Context,
     competition: str,
-    code: Annotated[str, typer.Option(help="An invite code, where it is closed or a board of it is.")] = "",
+    code: Annotated[str, typer.Option(help="Invite code of a closed competition or board.")] = "",
     accept_rules: Annotated[
-        bool, typer.Option("--accept-rules", help="You have read its rules and accept them.")
+        bool, typer.Option("--accept-rules", help="You have read the competition's rules and accept them.")
     ] = False,
-    division: Annotated[str, typer.Option(help="human, agent or mixed; else human, where that is one.")] = "",
-    model: Annotated[str, typer.Option(help="Which model writes the code: of agent and mixed.")] = "",
+    division: Annotated[str, typer.Option(help="human, agent or mixed (default: human, if there is one).")] = "",
+    model: Annotated[str, typer.Option(help="Model that writes the code, in the divisions agent and mixed.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Enter a competition: its rules are shown, and accepted by you. Again where they have changed."""
-    screen = render.Screen()
-    told = {"division": division, "model_name": model}
+    """Enter a competition after accepting its rules. Enter again if the rules have changed."""
+    screen = Screen()
+    answers = {"division": division, "model_name": model}
     with connected(config.resolve(*context.obj)) as api:
         api.need_token()
-        found = _with_code(api, competition, code, told) if code else _seen(api, competition)
-        if not _is_in(found) or division:
-            if not _is_in(found):
-                _check_accepted(screen, api, found, accept_rules)
-            found = api.enter(competition, rules_digest=str(found.get("rules_digest") or ""), **told)
+        found = _with_code(api, competition, code, answers) if code else _visible(api, competition)
+        you = mapping(found.get("you"))
+        is_in = bool(you.get("entrant")) and bool(you.get("accepted"))
+        if not is_in and not accept_rules:
+            _ask_acceptance(screen, api, found)
+        if not is_in or division:
+            found = api.enter(competition, rules_digest=str(found.get("rules_digest") or ""), **answers)
     if as_json:
         screen.json(found)
         return
-    who = found["you"].get("entrant") if isinstance(found.get("you"), dict) else ""
-    screen.say(f"{line(found.get('name', competition), 150)}: you are in it as {line(who or '', 150)}")
+    entrant = mapping(found.get("you")).get("entrant") or ""
+    screen.say(f"{line(found.get('name', competition), 150)}: you are in it as {line(entrant, 150)}")
 
 
 def quota(
     context: typer.Context,
-    board: Annotated[str, typer.Option(help="All that is left for this board.")] = "",
+    board: Annotated[str, typer.Option(help="Show the quota of this board, spent or not.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say what you may still send, and when more comes: wherever you have sent something, or to one board."""
-    screen = render.Screen()
+    """Show how many submissions you have left, and when more come: on all boards with spent quota, or on one board."""
+    screen = Screen()
     with connected(config.resolve(*context.obj)) as api:
         left = lookup.quota(api, board)
-    if as_json:
-        screen.json(left)
-    elif left:
-        contest.show_quota(screen, left)
+    if left or as_json:
+        _show_quota(screen, left, as_json)
     else:
         screen.say("Nothing is spent: you have all of your quota everywhere. --board NAME says how much that is.")
 
 
-def _with_code(api: Api, competition: str, code: str, told: dict[str, str]) -> JSON:
+def show(screen: Screen, competition: JSON, address: str) -> None:
+    until = f", until {moment(competition['until'])}" if competition.get("until") else ""
+    screen.say(f"{line(competition.get('name', ''), 150)}: {line(competition.get('phase', ''), 32)}{until}")
+    size, count = competition.get("max_team_size"), competition.get("entrants", "")
+    entrants = "1 entrant" if count == 1 else f"{line(count, 16)} entrants"
+    teams = f"teams of up to {line(size, 8)}" if isinstance(size, int) and size > 1 else "no teams"
+    divisions = ", ".join(line(name, 32) for name in sequence(competition.get("divisions")))
+    screen.say(f"{entrants}, {teams}" + (f", divisions {divisions}" if divisions else ""))
+    screen.say(_your_place(competition))
+    screen.say(line(address))
+    phases = mappings(competition.get("phases"))
+    if len(phases) > 1:
+        screen.say("")
+        screen.table(
+            phases,
+            {"": lambda phase: "→" if phase.get("state") == "now" else "", "phase": "title", "from": when("since")},
+        )
+    screen.say("")
+    boards: Columns = {"board": "board", "title": "title", "hardware": names_of("hardware")}
+    screen.table(mappings(competition.get("problems")), boards, least=("title",))
+    if tracks := mappings(competition.get("tracks")):
+        screen.say("")
+        screen.table(tracks, {"track": "name", "won by": "won_by", "prizes": _prizes}, least=("won by",))
+    left = mappings(mapping(competition.get("you")).get("quota"))
+    if spent := [quota for quota in left if quota.get("next_at")]:  # most boards have their full quota
+        screen.say("\nof your quota you may still send")
+        _show_quota(screen, spent)
+    elif left:
+        screen.say("\nnothing of your quota is spent here; `photofinish quota --board NAME` says how much it is")
+    for news in mappings(competition.get("announcements"))[:SHOWN_NEWS]:
+        screen.say(f"\n{moment(news.get('created_at'))}: {line(news.get('title', ''), 200)}")
+        if news.get("text"):
+            screen.say(clean(news["text"], 2_000))
+
+
+def _show_quota(screen: Screen, left: list[JSON], as_json: bool = False) -> None:
+    screen.table(left, QUOTA, ("left", "of", "a day"), ("a day", "of", "hardware"), as_json)
+
+
+def _your_place(competition: JSON) -> str:
+    you = mapping(competition.get("you"))
+    enter = f"photofinish enter {line(competition.get('slug', ''), 64)}"
+    if not you:
+        return "sign in with `photofinish login` to see where you stand"
+    if not you.get("entrant"):
+        return f"you are not in it: `{enter}`" if you.get("may_enter") else "you are not in it"
+    place = f"you are in it as {line(you['entrant'], 150)}, division {line(you.get('division', ''), 32)}"
+    return place if you.get("accepted") else f"{place}; accept its rules: `{enter}`"
+
+
+def _prizes(track: JSON) -> str:
+    sentences = []
+    for prize in mappings(track.get("prizes")):
+        money = f"{line(prize.get('currency', ''), 8)} {line(prize['amount'], 32)}" if prize.get("amount") else ""
+        sentences.append(" and ".join(filter(None, (money, line(prize.get("other") or "", 200)))) or "the title")
+    return "; ".join(sentences) or "the title"
+
+
+def _with_code(api: Api, competition: str, code: str, answers: dict[str, str]) -> JSON:
     """Return the competition that the code opens; a valid code stays redeemed if rules are left to accept."""
     try:
-        return api.enter(competition, code=code, **told)
+        return api.enter(competition, code=code, **answers)
     except Refused as refused:
         if refused.status != 409:
             raise
@@ -103,29 +166,27 @@ def _with_code(api: Api, competition: str, code: str, told: dict[str, str]) -> J
             raise refused from None
 
 
-def _seen(api: Api, competition: str) -> JSON:
+def _visible(api: Api, competition: str) -> JSON:
     try:
         return api.competition(competition)
     except Refused as refused:
         if refused.status != 404:
             raise
         name = line(competition, 64)
-        told = f"competition: you see none called {name!r}; `photofinish competitions` lists them"
-        raise Refused(f"{told}; `photofinish enter {name} --code CODE` opens a closed one", 404) from None
+        raise Refused(
+            f"competition: you see none called {name!r}; `photofinish competitions` lists them; "
+            f"`photofinish enter {name} --code CODE` opens a closed one",
+            404,
+        ) from None
 
 
-def _is_in(found: JSON) -> bool:
-    you = found.get("you")
-    return isinstance(you, dict) and bool(you.get("entrant")) and bool(you.get("accepted"))
-
-
-def _check_accepted(screen: render.Screen, api: Api, found: JSON, accept_rules: bool) -> None:
+def _ask_acceptance(screen: Screen, api: Api, competition: JSON) -> None:
     """Show the rules and ask for acceptance. Raises Misuse if they are not accepted."""
-    if not found.get("rules") or accept_rules:
+    if not competition.get("rules"):
         return
-    where = line(api.address(f"/competitions/{found.get('slug', '')}"))
+    where = line(api.address(f"/competitions/{competition.get('slug', '')}"))
     if sys.stdin is None or not sys.stdin.isatty():
         raise Misuse(f"rules: read them at {where}, then add --accept-rules")
-    screen.say(str(found["rules"]))
+    screen.say(str(competition["rules"]))
     if not typer.confirm("Do you accept these rules?", err=True):
         raise Misuse(f"rules: not accepted, so nothing was entered; they are at {where}")

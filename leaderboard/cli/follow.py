@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from leaderboard.cli.api import JSON, Api, ServerEvent, backoff_s
-from leaderboard.cli.errors import SiteProblem
+from .api import JSON, Api, ServerEvent, backoff_s
+from .errors import SiteProblem
 
 FINAL: Final = ("done", "cancelled")
 STREAM_FAILURES: Final = 3  # in a row and without news, before polling

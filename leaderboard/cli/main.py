@@ -6,29 +6,26 @@ network failed (or the judging machine did), 130 interrupted. Errors are one sen
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import io
-import os
-import signal
 import sys
 from contextlib import AbstractContextManager
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NoReturn
 
 import typer
 
-from leaderboard.cli import config, contests, figures, lookup, problem, render
-from leaderboard.cli.api import JSON, Api, connected
-from leaderboard.cli.config import Account
-from leaderboard.cli.errors import CliError, Misuse
-from leaderboard.cli.follow import FINAL, follow
-from leaderboard.cli.text import line
+from ..source import SourceError, read_file
+from ..wording.figures import NONE, duration_us, interval, speedup
+from . import config, contests, lookup, problem, render
+from .api import JSON, Api, connected
+from .config import Account
+from .errors import CliError, Misuse
+from .follow import FINAL, follow
+from .render import AsJson, Columns, Screen, names_of
+from .start import on_terminal
+from .text import line, moment, number, sequence
 
 MODES: Final = ("test", "benchmark", "ranked")
-NOT_WRITTEN: Final = frozenset((errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
-MAX_SOURCE_BYTES: Final = 1_000_000
 MAX_TOKEN_BYTES: Final = 4_096
 
 app = typer.Typer(
@@ -38,28 +35,31 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help and usage errors, also in a pipe
 )
 
+# Options of `runner`, among them --help, are not ours.
+PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
 app.add_typer(problem.app, name="problem")
+app.command(context_settings=PASSED_ON)(problem.run)
 app.command()(contests.competitions)
 app.command()(contests.enter)
 app.command()(contests.quota)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Url = Annotated[str, typer.Option("--url", envvar="PHOTOFINISH_URL", help="The site.")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="Send a token over plain http to another machine.")]
 
 
-def _say_version(wanted: bool) -> None:
+def print_version(wanted: bool) -> None:
     if not wanted:
         return
     try:
         version = metadata.version("photofinish")
     except metadata.PackageNotFoundError:
         version = "from a checkout that is not installed"
-    render.Screen().say(f"photofinish {version}")
+    Screen().say(f"photofinish {version}")
     raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which and leave.")]
+Version = Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")]
 
 
 @app.callback()
@@ -77,12 +77,12 @@ def main(
 @app.command()
 def login(
     context: typer.Context,
-    token: Annotated[str, typer.Option("--token", help="From the site's token page; else read from stdin.")] = "",
+    token: Annotated[str, typer.Option("--token", help="From the site's token page (default: read from stdin).")] = "",
     url: Url = "",
     insecure: Insecure = False,
 ) -> None:
-    """Check a token and remember it, with the site it is for."""
-    screen = render.Screen()
+    """Check a token and store it with its site."""
+    screen = Screen()
     site = config.site_url(url or context.obj[0] or config.load().url)
     token = token or _ask_token(site)
     account = config.check_private(Account(site, config.check_token(token), insecure or context.obj[2]))
@@ -94,15 +94,15 @@ def login(
 
 @app.command()
 def logout() -> None:
-    """Forget the token (it stays valid: revoke it on the site's token page)."""
+    """Delete the stored token. It stays valid until you revoke it on the site's token page."""
     known = config.forget()
-    render.Screen().say("The token is forgotten here." if known else "No token was kept.")
+    Screen().say("The token is forgotten here." if known else "No token was kept.")
 
 
 @app.command()
 def whoami(context: typer.Context) -> None:
-    """Say who the site thinks you are."""
-    screen = render.Screen()
+    """Show your account and the scopes of the token."""
+    screen = Screen()
     with _site(context) as api:
         me = api.me()
     token = me.get("token")
@@ -113,159 +113,137 @@ def whoami(context: typer.Context) -> None:
 @app.command()
 def boards(context: typer.Context, as_json: AsJson = False) -> None:
     """List the boards."""
-    screen = render.Screen()
+    screen = Screen()
     with _site(context) as api:
         found = api.boards()
-        quota = [] if as_json else api.quota_hint()
-    if as_json:
-        screen.json(found)
-        return
-    rows = [
-        (
-            board.get("slug", ""),
-            board.get("title", ""),
-            " ".join(map(str, board.get("hardware") or [])),
-            figures.moment(board["deadline"]) if board.get("deadline") else "none",
-            "open" if board.get("open") else "closed",
-        )
-        for board in found
-    ]
-    screen.table(("board", "title", "hardware", "deadline", ""), rows, least=("deadline", "title"))
-    _note_short(screen, quota)
+        quotas = [] if as_json else api.quota_hint()
+    columns: Columns = {
+        "board": "slug",
+        "title": "title",
+        "hardware": names_of("hardware"),
+        "deadline": lambda board: moment(board["deadline"]) if board.get("deadline") else "none",
+        "": lambda board: "open" if board.get("open") else "closed",
+    }
+    screen.table(found, columns, least=("deadline", "title"), as_json=as_json)
+    screen.note_short(quotas)
 
 
 @app.command()
 def board(
     context: typer.Context,
     slug: str,
-    hardware: Annotated[str, typer.Option(help="Needed where a board has several.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most so many.")] = 100,
+    hardware: Annotated[str, typer.Option(help="Required for a board with several.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Show a board's ranking, best first."""
-    screen = render.Screen()
+    screen = Screen()
     with _site(context) as api:
         entries = lookup.entries(api, slug, hardware, limit)
-    if as_json:
-        screen.json(entries)
-        return
-    rows = [
-        (
-            f"{entry.get('rank', '')}{'=' if entry.get('tied') else ''}",
-            entry.get("user", ""),
-            figures.speedup(entry.get("ratio")),
-            figures.interval(entry.get("half_width")),
-            figures.microseconds(entry.get("score_us")),
-            figures.moment(entry.get("submitted_at")),
-        )
-        for entry in entries
-    ]
-    columns = ("rank", "who", "speedup", "interval", "time", "submitted")
-    screen.table(
-        columns, rows, numbers=("rank", "speedup", "interval", "time"), least=("submitted", "time", "interval")
-    )
-    screen.note("speedup: how many times as fast as the baseline that was timed beside it")
+    columns: Columns = {
+        "rank": lambda entry: f"{entry.get('rank', '')}{'=' if entry.get('tied') else ''}",
+        "who": "user",
+        "speedup": lambda entry: speedup(number(entry.get("ratio"))),
+        "interval": lambda entry: interval(number(entry.get("half_width"))) or NONE,
+        "time": lambda entry: duration_us(number(entry.get("score_us"))),
+        "submitted": lambda entry: moment(entry.get("submitted_at")),
+    }
+    numbers = ("rank", "speedup", "interval", "time")
+    screen.table(entries, columns, numbers, ("submitted", "time", "interval"), as_json)
+    if not as_json:
+        screen.note("speedup: how many times as fast as the baseline that was timed beside it")
 
 
 @app.command()
 def submit(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="A Python file that defines custom_kernel(data).")],
-    board: Annotated[str, typer.Option(help="Which board; see `photofinish boards`.")] = "",
-    hardware: Annotated[str, typer.Option(help="Which hardware; needed where a board has several.")] = "",
-    mode: Annotated[str, typer.Option(help="test: is it right; benchmark: timed too; ranked: for the board.")] = "test",
-    licence: Annotated[str, typer.Option(help="Under which the code is published; else the competition's.")] = "",
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Only send; do not wait for the verdict.")] = False,
+    board: Annotated[str, typer.Option(help="Name of the board; see `photofinish boards`.")] = "",
+    hardware: Annotated[str, typer.Option(help="Required for a board with several.")] = "",
+    mode: Annotated[str, typer.Option(help="test: checked; benchmark: also timed; ranked: for the board.")] = "test",
+    licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for the verdict.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Send a kernel and watch it judged. Exit code 0 only for a pass.
+    """Submit a kernel and wait for its verdict. Exit code 0 only for a pass.
 
-    Lines such as `#!PHOTOFINISH leaderboard softmax` at the top of the file give board and hardware; options win. The
-    site reads these lines.
+    Lines such as `#!PHOTOFINISH leaderboard softmax` at the top of the file name board and hardware. Options override
+    them.
     """
-    screen = render.Screen()
+    screen = Screen()
     if mode not in MODES:
         raise Misuse(f"mode: {mode!r} is not one of {', '.join(MODES)}")
-    code = _read_source(file)
+    try:
+        code = read_file(file)
+    except SourceError as error:
+        raise Misuse(f"file: {file}: {error.message}") from None
     with _site(context) as api:
         sent = api.submit(board=board, hardware=hardware, mode=mode, filename=file.name, code=code, licence=licence)
-        submission_id = str(sent["id"])
+        number = line(sent["id"], 64)
         slug, where = line(str(sent.get("board") or board), 64), line(str(sent.get("hardware") or hardware), 64)
-        notes = sent.get("notes")
-        for note in notes if isinstance(notes, list) else ():
+        for note in sequence(sent.get("notes")):
             screen.note(line(note, 400))
-        if not as_json:
-            _note_short(
-                screen, [one for one in api.quota_hint(slug) if (one.get("hardware"), one.get("mode")) == (where, mode)]
-            )
-        if no_wait:
-            _show_sent(screen, api, sent, as_json)
-            return
-        screen.note(f"submission {line(submission_id, 64)} to {slug} on {where}, mode {mode}")
-        finished = _watch(screen, api, submission_id, quiet=as_json)
-        _finish(screen, api, finished, as_json)
+        quotas = [] if as_json else api.quota_hint(slug)
+        screen.note_short([quota for quota in quotas if (quota.get("hardware"), quota.get("mode")) == (where, mode)])
+        if not no_wait:
+            screen.note(f"submission {number} to {slug} on {where}, mode {mode}")
+            _finish(screen, api, _watch(screen, api, str(sent["id"]), quiet=as_json), as_json)
+        if as_json:
+            screen.json(sent)
+        else:
+            screen.say(number)  # alone on stdout, for scripts
+            screen.note(f"watch it: photofinish show {number}, or {line(api.address(sent.get('url')))}")
+
+
+Submission = Annotated[str, typer.Argument(metavar="ID")]
 
 
 @app.command()
-def show(
-    context: typer.Context, submission: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False
-) -> None:
-    """Show a submission's verdict; waits for it where there is none yet. Exit code 0 only for a pass."""
-    screen = render.Screen()
-    number = lookup.submission_id(submission)
+def show(context: typer.Context, submission: Submission, as_json: AsJson = False) -> None:
+    """Show a submission's verdict, and wait for it if necessary. Exit code 0 only for a pass."""
+    screen = Screen()
     with _site(context) as api:
-        found = lookup.submission(api, number)
+        with lookup.known(submission):
+            found = api.submission(submission)
         if found.get("status") not in FINAL:
-            found = _watch(screen, api, number, quiet=as_json)
+            found = _watch(screen, api, submission, quiet=as_json)
         _finish(screen, api, found, as_json)
 
 
 @app.command()
-def cancel(
-    context: typer.Context, submission: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False
-) -> None:
-    """Call a submission off that waits or runs; one that is finished stays as it is."""
-    screen = render.Screen()
-    number = lookup.submission_id(submission)
-    with _site(context) as api:
-        found = lookup.cancelled(api, number)
+def cancel(context: typer.Context, submission: Submission, as_json: AsJson = False) -> None:
+    """Cancel a submission that waits or runs. A finished submission stays as it is."""
+    screen = Screen()
+    with _site(context) as api, lookup.known(submission):
+        found = api.cancel(submission)
     if as_json:
         screen.json(found)
-        return
-    screen.say(f"submission {number}: {render.headline(found)}")
+    else:
+        screen.say(f"submission {submission}: {render.headline(found)}")
 
 
 @app.command("list")
 def list_submissions(
     context: typer.Context,
-    board: Annotated[str, typer.Option(help="Only of this board.")] = "",
+    board: Annotated[str, typer.Option(help="Only submissions to this board.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=100)] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List your submissions, newest first."""
-    screen = render.Screen()
     with _site(context) as api:
         found = lookup.submissions(api, board, limit)
-    if as_json:
-        screen.json(found)
-        return
-    rows = [
-        (
-            item.get("id", ""),
-            figures.moment(item.get("created_at")),
-            item.get("board", ""),
-            item.get("hardware", ""),
-            item.get("mode", ""),
-            render.headline(item),
-            figures.speedup(item.get("ratio")),
-            figures.microseconds(item.get("score_us")),
-        )
-        for item in found
-    ]
-    columns = ("id", "when", "board", "hardware", "mode", "verdict", "speedup", "time")
-    screen.table(
-        columns, rows, numbers=("speedup", "time"), least=("time", "hardware", "when", "mode", "speedup", "board")
-    )
+    columns: Columns = {
+        "id": "id",
+        "when": lambda item: moment(item.get("created_at")),
+        "board": "board",
+        "hardware": "hardware",
+        "mode": "mode",
+        "verdict": render.headline,
+        "speedup": lambda item: speedup(number(item.get("ratio"))),
+        "time": lambda item: duration_us(number(item.get("score_us"))),
+    }
+    least = ("time", "hardware", "when", "mode", "speedup", "board")
+    Screen().table(found, columns, ("speedup", "time"), least, as_json)
 
 
 def _site(context: typer.Context) -> AbstractContextManager[Api]:
@@ -283,99 +261,32 @@ def _ask_token(site: str) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _read_source(path: Path) -> str:
-    """Return the file as text, after checks that the site would also make. Raises Misuse."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_SOURCE_BYTES + 1)
-    except OSError as error:
-        raise Misuse(f"file: {path} cannot be read ({error.strerror})") from None
-    if len(data) > MAX_SOURCE_BYTES:
-        raise Misuse(f"file: {path} has more than {MAX_SOURCE_BYTES} bytes; make it smaller")
-    if b"\x00" in data:
-        raise Misuse(f"file: {path} contains NUL bytes; send Python source, not a compiled file")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Misuse(f"file: {path} is not UTF-8 at byte {error.start}; save it as UTF-8") from None
-    if not text.strip():
-        raise Misuse(f"file: {path} is empty; it must define custom_kernel(data)")
-    return text
-
-
-def _watch(screen: render.Screen, api: Api, submission_id: str, quiet: bool) -> JSON:
+def _watch(screen: Screen, api: Api, submission: str, quiet: bool) -> JSON:
     try:
         with screen.progress(quiet) as progress:
-            return follow(api, submission_id, progress)
+            return follow(api, submission, progress)
     except KeyboardInterrupt:
-        screen.note(
-            f"The submission goes on without you: `photofinish show {line(submission_id, 64)}` has its verdict."
-        )
+        screen.note(f"The submission goes on without you: `photofinish show {line(submission, 64)}` has its verdict.")
         raise typer.Exit(130) from None
 
 
-def _note_short(screen: render.Screen, quota: list[JSON]) -> None:
-    for note in list(render.short_quotas(quota))[: render.SHOWN_SHORT]:
-        screen.note(note)
-
-
-def _show_sent(screen: render.Screen, api: Api, sent: JSON, as_json: bool) -> None:
-    """Print the id alone on stdout, for scripts."""
-    if as_json:
-        screen.json(sent)
-        return
-    screen.say(line(sent["id"], 64))
-    screen.note(f"watch it: photofinish show {line(sent['id'], 64)}, or {line(api.address(sent.get('url')))}")
-
-
-def _finish(screen: render.Screen, api: Api, submission: JSON, as_json: bool) -> None:
+def _finish(screen: Screen, api: Api, submission: JSON, as_json: bool) -> NoReturn:
     """Print the verdict and end the command with its exit code."""
     if as_json:
         screen.json(submission)
     else:
         render.verdict(screen, submission, api.address(submission.get("url")))
-    if submission.get("outcome") == "infra_error":
-        raise typer.Exit(3)
-    raise typer.Exit(0 if render.is_pass(submission) else 1)
+    raise typer.Exit(3 if submission.get("outcome") == "infra_error" else 0 if render.is_pass(submission) else 1)
 
 
 def run() -> None:
     """Run the command. An error ends it with a single sentence."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a substitute replaces characters that the terminal cannot show
-    try:
+
+    def command() -> None:
         try:
-            _command()
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
-    except OSError as error:
-        if error.errno not in NOT_WRITTEN:
-            raise
-        if error.errno != errno.EPIPE:  # `photofinish board x | head`: the reader needs no more
-            with contextlib.suppress(OSError):
-                render.Screen().error(f"the output cannot be written: {error.strerror}")
-        _write_no_more()
-        sys.exit(1 if error.errno == errno.EPIPE else 2)
+            app()
+        except CliError as error:
+            Screen().error(str(error))
+            sys.exit(error.exit_code)
 
-
-def _command() -> None:
-    try:
-        app()
-    except CliError as error:
-        render.Screen().error(str(error))
-        sys.exit(error.exit_code)
-
-
-def _write_no_more() -> None:
-    """Discard further output: otherwise the interpreter writes again at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        os.dup2(nowhere, stream.fileno())
-
-
-if __name__ == "__main__":
-    run()
+    on_terminal(command)

@@ -8,10 +8,11 @@ no wrapping, every column, separated by tabs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
@@ -20,10 +21,12 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from leaderboard.cli import words
-from leaderboard.cli.api import JSON, ServerEvent
-from leaderboard.cli.figures import interval, microseconds, moment, share, speedup
-from leaderboard.cli.text import clean, line, plain
+from ..wording import figures, outcomes
+from .api import JSON, ServerEvent
+from .text import clean, line, mapping, mappings, moment, number, plain, sequence
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+Columns = Mapping[str, str | Callable[[JSON], object]]  # heading → key of an item, or function of it
 
 SHOWN_CASES: Final = 5
 SHOWN_LOG_LINES: Final = 20
@@ -46,26 +49,53 @@ class Screen:
         self.err.print(Text.assemble(("error: ", "bold red"), line(sentence, 3_000)))
 
     def note(self, sentence: str) -> None:
+        """Print to stderr."""
         self.err.print(plain(sentence))
 
+    def note_short(self, quotas: list[JSON]) -> None:
+        """Print a line for each board and mode with few or no submissions left."""
+        short = [quota for quota in quotas if isinstance(quota.get("left"), int) and quota["left"] < SHORT]
+        for quota in [quota for quota in short if quota.get("next_at")][:SHOWN_SHORT]:
+            board, hardware = line(quota.get("board", ""), 64), line(quota.get("hardware", ""), 64)
+            capacity, mode = line(quota.get("capacity", ""), 16), line(quota.get("mode", ""), 16)
+            rest = f"{quota['left']} of {capacity} {mode} submissions to {board} on {hardware} left"
+            self.note(f"{rest}, the next at {moment(quota['next_at'])}")
+
     def say(self, sentence: str) -> None:
+        """Print to stdout."""
         self.out.print(plain(sentence))
 
     def table(
         self,
-        headings: Sequence[str],
-        rows: Sequence[Sequence[object]],
+        items: Sequence[JSON],
+        columns: Columns,
         numbers: Sequence[str] = (),
         least: Sequence[str] = (),
+        as_json: bool = False,
     ) -> None:
-        """Print a table. `least`: columns that a narrow terminal leaves out, the least important first."""
+        """Print a row for each item. `least`: columns that a narrow terminal leaves out, the least important first.
+
+        `as_json` prints the items instead.
+        """
+        if as_json:
+            self.json(items)
+            return
+        rows = [
+            {name: line(item.get(of, "") if isinstance(of, str) else of(item)) for name, of in columns.items()}
+            for item in items
+        ]
         if not self.out.is_terminal:
-            for row in (headings, *rows):
-                self.out.file.write("\t".join(line(cell) for cell in row) + "\n")
+            for cells in (columns, *(row.values() for row in rows)):
+                self.out.file.write("\t".join(cells) + "\n")
             return
         wide = self.out.options.update(width=10_000)
         for dropped in range(len(least) + 1):
-            table = _table(headings, rows, numbers, least[:dropped])
+            table = Table(box=None, header_style="bold", pad_edge=False)
+            kept = [name for name in columns if name not in least[:dropped]]
+            for name in kept:
+                table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+            for row in rows:
+                table.add_row(*(Text(row[name]) for name in kept))
             if Measurement.get(self.out, wide, table).maximum <= self.out.width:
                 break
         self.out.print(table, soft_wrap=False)
@@ -98,69 +128,55 @@ class Progress:
             self._state = state
             self._err.print(Text(f"· {state}"))
         if self._spinner:
-            self._spinner.update(Text(f"{state} {_how_far(event.data)}".strip()))
+            counts = mapping(event.data.get("data"))
+            done, total = counts.get("done"), counts.get("total")
+            counted = isinstance(done, int) and isinstance(total, int)
+            step = f"{done} of {total}" if counted else line(event.data.get("message") or "", 80)
+            self._spinner.update(Text(f"{state} {step}".strip()))
 
 
-def _table(
-    headings: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str], without: Sequence[str]
-) -> Table:
-    kept = [index for index, heading in enumerate(headings) if heading not in without]
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for index in kept:
-        table.add_column(headings[index], justify="right" if headings[index] in numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(line(row[index])) for index in kept))
-    return table
+def when(key: str) -> Callable[[JSON], str]:
+    """Return a column of moments; a missing moment leaves its cell empty."""
+    return lambda item: moment(item[key]) if item.get(key) else ""
+
+
+def names_of(key: str) -> Callable[[JSON], str]:
+    """Return a column of lists, such as the hardware of a board."""
+    return lambda item: " ".join(map(str, sequence(item.get(key))))
 
 
 def verdict(screen: Screen, submission: JSON, address: str) -> None:
     """Print the reason of a failure, or speed and rank; then the address of its page."""
-    passed = is_pass(submission)
+    passed, title, out = is_pass(submission), headline(submission), screen.out
     body: list[RenderableType] = [*_passed(submission)] if passed else [*_failed(submission)]
-    body += [
-        Text(f"note         {words.flag(line(flag, 64))}", style="yellow") for flag in _list(submission.get("flags"))
-    ]
-    title = headline(submission)
-    if screen.out.is_terminal:
-        _panel(screen.out, title, body, _colour(submission))
-    else:
+    for flag in (line(flag, 64) for flag in sequence(submission.get("flags"))):
+        note = f"{flag}: {outcomes.FLAGS[flag]}" if flag in outcomes.FLAGS else flag
+        body.append(plain(f"note         {note}", style="yellow"))
+    if not out.is_terminal:
         for part in (Text(title), *body):
-            screen.out.print(part)
+            out.print(part)
+    else:
+        colour = "red" if not passed else "yellow" if submission.get("review") == "under_review" else "green"
+        fits = cell_len(title) <= out.width - 6
+        inside = body if fits else [Text(title, style="bold"), *body]  # a title too long for the edge wraps inside
+        panel = Panel(Group(*inside), title=Text(title) if fits else None, title_align="left", border_style=colour)
+        out.print(panel, soft_wrap=False)
     if address:
-        screen.out.print(plain(address, "dim", 500))  # outside the box, so that it can be copied whole
-
-
-def _panel(out: Console, title: str, body: list[RenderableType], colour: str) -> None:
-    """Print a box; a title that is too long for its edge goes inside, where it wraps."""
-    fits = cell_len(title) <= out.width - 6
-    inside = body if fits else [Text(title, style="bold"), *body]
-    panel = Panel(Group(*inside), title=Text(title) if fits else None, title_align="left", border_style=colour)
-    out.print(panel, soft_wrap=False)
-
-
-def short_quotas(quota: list[JSON]) -> Iterator[str]:
-    """Yield a line for each board and mode with few or no submissions left."""
-    for one in quota:
-        left = one.get("left")
-        if not isinstance(left, int) or left >= SHORT or not one.get("next_at"):
-            continue
-        where = f"{line(one.get('board', ''), 64)} on {line(one.get('hardware', ''), 64)}"
-        what = f"{line(one.get('mode', ''), 16)} submissions to {where}"
-        yield f"{left} of {line(one.get('capacity', ''), 16)} {what} left, the next at {moment(one['next_at'])}"
+        out.print(plain(address, "dim", 500))  # outside the box, so that it can be copied whole
 
 
 def headline(submission: JSON) -> str:
     """Return the verdict in a few words, as on the site's page."""
     status, outcome = str(submission.get("status", "")), str(submission.get("outcome") or "")
     if status == "cancelled":
-        return words.TITLES["cancelled"]
+        return outcomes.verdict("cancelled", "").title
     if status != "done":
         return f"Not finished: {line(status, 32)}"
     review, reason = line(submission.get("review") or "", 32), line(submission.get("reason") or "", 64)
-    said = words.title(line(outcome, 64), reason)
+    title = outcomes.verdict(line(outcome, 64), reason).title
     if review:
-        return f"{said}, {review.replace('_', ' ')}"
-    return f"{said} ({reason})" if reason and outcome != "passed" else said
+        return f"{title}, {review.replace('_', ' ')}"
+    return f"{title} ({reason})" if reason and outcome != "passed" else title
 
 
 def is_pass(submission: JSON) -> bool:
@@ -170,20 +186,29 @@ def is_pass(submission: JSON) -> bool:
 
 
 def _passed(submission: JSON) -> Iterator[RenderableType]:
-    if submission.get("ratio"):
-        yield Text(f"speedup      {speedup(submission['ratio'])} as fast as the baseline{_within(submission)}")
-    if submission.get("score_us") is not None:
-        yield Text(f"time         {microseconds(submission['score_us'])}")
-    if submission.get("forgeable"):
-        yield Text(
-            f"tolerance    the judge's clock confirms all but at most {share(submission['forgeable'])} of the time"
-        )
+    ratio, width, score_us, forgeable = (
+        number(submission.get(name)) for name in ("ratio", "half_width", "score_us", "forgeable")
+    )
+    if ratio:
+        within = f", 95 % interval {figures.interval(width)}" if width is not None else ""
+        yield plain(f"speedup      {figures.speedup(ratio)} as fast as the baseline{within}")
+    if score_us is not None:
+        yield plain(f"time         {figures.duration_us(score_us)}")
+    if forgeable and 0 < forgeable <= 1:
+        share = figures.rounded_up(forgeable)
+        yield plain(f"tolerance    the judge's clock confirms all but at most {share} of the time")
     if submission.get("unranked"):
-        yield Text(f"board        not ranked: {words.unranked(line(submission['unranked'], 64))}", style="yellow")
+        reason = line(submission["unranked"], 64)
+        yield Text(f"board        not ranked: {outcomes.UNRANKED.get(reason, reason)}", style="yellow")
     elif submission.get("review") == "under_review":
         yield Text("board        held: a person looks at it before it ranks", style="yellow")
     elif submission.get("rank"):
-        yield Text(f"rank         {line(submission['rank'], 16)}{_together(submission)}")
+        value = mapping(submission.get("value"))
+        rank = line(submission["rank"], 16) + (", tied within the noise" if value.get("tied") else "")
+        runs, speedup = len(sequence(value.get("submissions"))), figures.speedup(number(value.get("ratio")))
+        if runs > 1:
+            rank += f", by the mean of {runs} runs of this kernel: {speedup} as fast as the baseline"
+        yield plain(f"rank         {rank}")
     elif submission.get("mode") != "ranked":
         yield Text(f"board        not ranked: this was --mode {line(submission.get('mode', ''), 16)}")
 
@@ -193,54 +218,15 @@ def _failed(submission: JSON) -> Iterator[RenderableType]:
         yield Text("An organiser rejected this result.")
     if submission.get("message"):
         yield plain(submission["message"])
-    shown = [case for case in _list(submission.get("cases")) if isinstance(case, dict) and case.get("good") is False]
-    for case in shown[:SHOWN_CASES]:
-        said = line(case.get("message") or case.get("reason") or "", 1_000)
-        if said and said not in clean(submission.get("message") or ""):
-            yield Text(f"case {line(case.get('name', ''), 120)}: {said}")
-    if len(shown) > SHOWN_CASES:
-        yield Text(f"… and {len(shown) - SHOWN_CASES} more cases", style="dim")
-    logs = submission.get("logs")
-    for name, text in logs.items() if isinstance(logs, dict) else ():
+    failed = [case for case in mappings(submission.get("cases")) if case.get("good") is False]
+    for case in failed[:SHOWN_CASES]:
+        fault = line(case.get("message") or case.get("reason") or "", 1_000)
+        if fault and fault not in clean(submission.get("message") or ""):
+            yield Text(f"case {line(case.get('name', ''), 120)}: {fault}")
+    if len(failed) > SHOWN_CASES:
+        yield Text(f"… and {len(failed) - SHOWN_CASES} more cases", style="dim")
+    for name, text in mapping(submission.get("logs")).items():
         last = clean(text, 200_000).strip().split("\n")[-SHOWN_LOG_LINES:]
         if any(last):
             yield Text(f"── {line(name, 32)}", style="dim")
             yield Text("\n".join(last))
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-def _colour(submission: JSON) -> str:
-    if not is_pass(submission):
-        return "red"
-    return "yellow" if submission.get("review") == "under_review" else "green"
-
-
-def _how_far(data: JSON) -> str:
-    details = data.get("data")
-    details = details if isinstance(details, dict) else {}
-    if isinstance(details.get("done"), int) and isinstance(details.get("total"), int):
-        return f"{details['done']} of {details['total']}"
-    return line(data.get("message") or "", 80)
-
-
-def _together(submission: JSON) -> str:
-    """Describe the ranked value: whether it is tied, and the number of its runs."""
-    value = submission.get("value")
-    if not isinstance(value, dict):
-        return ""
-    runs = len(_list(value.get("submissions")))
-    shared = ", tied within the noise" if value.get("tied") else ""
-    mean = (
-        f", by the mean of {runs} runs of this kernel: {speedup(value.get('ratio'))} as fast as the baseline"
-        if runs > 1
-        else ""
-    )
-    return shared + mean
-
-
-def _within(submission: JSON) -> str:
-    width = submission.get("half_width")
-    return f", 95 % interval {interval(width)}" if width is not None else ""

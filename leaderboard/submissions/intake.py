@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,12 +21,15 @@ from leaderboard.competitions.models import Board, BoardQuerySet
 from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
+from leaderboard.source import SourceError, read_source
 from leaderboard.submissions.models import Submission
-from leaderboard.submissions.source import check_filename, check_language, read_source
 from problems.directives import DirectiveError, read_directives
 from runner.wire import MODES
 
 SAID_CHARS: Final = 60  # characters of a wrong value in a sentence
+MAX_FILENAME_CHARS: Final = 100
+LANGUAGES: Final = {".py": "Python", ".cu": "CUDA C++"}
+_FILENAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. +-]*\.(py|cu)")
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,11 @@ def check(
     """
     if filename:
         check_filename(filename)
-    source = read_source(data)
     try:
+        source = read_source(data)
         directives = read_directives(source)
+    except SourceError as error:
+        raise UserError("code", error.value, error.message, error.status) from None
     except DirectiveError as error:
         raise UserError("code", error.line[:SAID_CHARS], error.message) from None
     slug = _board_slug(owner, board_slug, directives.board)
@@ -84,6 +90,26 @@ def check(
         licence=licence,
         created_at=now,
     )
+
+
+def check_filename(name: str) -> str:
+    if len(name) > MAX_FILENAME_CHARS:
+        raise UserError("filename", name, f"{len(name)} characters; a name has at most {MAX_FILENAME_CHARS}")
+    if "/" in name or "\\" in name:
+        raise UserError("filename", name, "give the plain name of the file, without folders")
+    if not name.endswith(tuple(LANGUAGES)):
+        raise UserError("filename", name, "expected a source file: its name must end in .py, or in .cu")
+    if not _FILENAME.fullmatch(name):
+        raise UserError("filename", name, "use letters, digits and _ . + - only, starting with a letter, digit or _")
+    return name
+
+
+def check_language(name: str, wanted: str) -> None:
+    """Check the ending of a file's name. `wanted` is the problem's submission name; its ending gives the language."""
+    suffix = next((one for one in LANGUAGES if wanted.endswith(one)), ".py")
+    if not name.endswith(suffix):
+        said = f"this problem takes {LANGUAGES[suffix]}: the file's name must end in {suffix}"
+        raise UserError("filename", name, said)
 
 
 def store(checked: Checked, *, owner: User, entrant: Entrant, code_digest: str) -> Submission:

@@ -16,13 +16,12 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from leaderboard.errors import RateLimited, StaleLease, UserError
+from leaderboard.errors import StaleLease, UserError, shown
 
-BUG: Final = "Something broke on our side; it is in our log. Try again in a moment."
+BUG: Final = "Internal error. It is in our log. Try again in a moment."
 BUSY: Final = "The database did not answer in time, so nothing was changed. Try again in a moment."
 RETRY_AFTER_S: Final = 5
 STALE: Final = "The lease on this attempt is lost or the attempt is finished; stop working on it."
-_SHOWN_CHARS: Final = 200
 
 log = logging.getLogger(__name__)
 
@@ -38,65 +37,47 @@ def handle(exc: Exception, context: dict[str, Any]) -> Response:
 def _answer(exc: Exception, context: dict[str, Any]) -> Response:
     match exc:
         case UserError():
-            return _user_error(exc)
+            return _later(Response(exc.as_json(), status=exc.status), getattr(exc, "retry_after_s", None))
         case OperationalError():
-            response = body(503, BUSY)
-            response["Retry-After"] = str(RETRY_AFTER_S)
-            return response
+            return _later(body(503, BUSY), RETRY_AFTER_S)
         case StaleLease():
             return Response({"detail": STALE, "code": "stale"}, status=409)
         case exceptions.ValidationError():
-            return _invalid(exc, _data(context))
+            sent = _data(context)
+            errors = [
+                {"field": field, "value": shown(sent.get(field)), "message": message}
+                for field, message in _flat(exc.detail)
+            ]
+            detail = "; ".join(f"{error['field']}: {error['message']}".removeprefix(": ") for error in errors)
+            return Response({"detail": detail, "errors": errors}, status=exc.status_code)
         case exceptions.Throttled():
-            return _throttled(exc)
+            wait = max(1, int(exc.wait or 1))
+            return _later(body(429, f"Too many requests. Try again in {wait} s."), wait)
+        case exceptions.ParseError():
+            return body(exc.status_code, f"The body could not be read: {exc.detail}", "body")
         case exceptions.APIException():
-            return _api_exception(exc)
+            response = body(exc.status_code, exc.detail if isinstance(exc.detail, str) else str(exc.default_detail))
+            if challenge := getattr(exc, "auth_header", None):
+                response["WWW-Authenticate"] = challenge
+            return response
         case Http404():
-            return body(404, "There is nothing here, or it is not yours.")
+            return body(404, "This does not exist, or you have no access to it.")
         case PermissionDenied():
-            return body(403, "You may not do this.")
+            return body(403, "Your role does not allow this.")
         case RequestDataTooBig():
             return body(413, "The request is too large; a source file may have 1,000,000 bytes.", "body")
     return body(500, BUG)
 
 
 def body(status: int, detail: str, field: str = "", value: object = None) -> Response:
-    errors = [{"field": field, "value": _shown(value), "message": detail}] if field else []
+    errors = [{"field": field, "value": shown(value), "message": detail}] if field else []
     return Response({"detail": detail, "errors": errors}, status=status)
 
 
-def _user_error(exc: UserError) -> Response:
-    response = Response(exc.as_json(), status=exc.status)
-    if isinstance(exc, RateLimited):
-        response["Retry-After"] = str(exc.retry_after_s)
+def _later(response: Response, retry_after_s: int | None) -> Response:
+    if retry_after_s is not None:
+        response["Retry-After"] = str(retry_after_s)
     return response
-
-
-def _throttled(exc: exceptions.Throttled) -> Response:
-    wait = max(1, int(getattr(exc, "wait", None) or 1))
-    response = body(429, f"Too many requests. Try again in {wait} s.")
-    response["Retry-After"] = str(wait)
-    return response
-
-
-def _api_exception(exc: exceptions.APIException) -> Response:
-    detail = exc.detail if isinstance(exc.detail, str) else str(exc.default_detail)
-    if isinstance(exc, exceptions.ParseError):
-        return body(exc.status_code, f"The body could not be read: {detail}", "body")
-    response = body(exc.status_code, detail)
-    if challenge := getattr(exc, "auth_header", None):
-        response["WWW-Authenticate"] = challenge
-    return response
-
-
-def _invalid(exc: exceptions.ValidationError, sent: dict[str, Any]) -> Response:
-    errors = [
-        {"field": field, "value": _shown(sent.get(field)), "message": message} for field, message in _flat(exc.detail)
-    ]
-    detail = "; ".join(
-        f"{error['field']}: {error['message']}" if error["field"] else error["message"] for error in errors
-    )
-    return Response({"detail": detail, "errors": errors}, status=exc.status_code)
 
 
 def _flat(detail: Any, field: str = "") -> list[tuple[str, str]]:
@@ -118,10 +99,3 @@ def _data(context: dict[str, Any]) -> dict[str, Any]:
     request = context.get("request")
     data = getattr(request, "query_params" if getattr(request, "method", "") == "GET" else "data", None)
     return {str(key): data.get(key) for key in data} if isinstance(data, dict) else {}
-
-
-def _shown(value: object) -> Any:
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair cannot be sent back
-    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -11,7 +11,9 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 
 from leaderboard.accounts.models import SCOPES, USUAL_SCOPES, User
+from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.entrants.checks import is_taken
+from leaderboard.errors import UserError
 from problems.errors import ProblemError
 from problems.spec import MAX_GPUS, as_words
 
@@ -22,40 +24,67 @@ else:  # generic in the stubs only
     _UserCreationForm, _Upload = UserCreationForm, UploadedFile
 
 MAX_NAME_CHARS: Final = 32
-NAME_RULE: Final = "Letters, digits and . _ -, starting with a letter or digit, at most 32 characters."
+MAX_PASSWORD_CHARS: Final = 4096
+NAME_RULE: Final = "Letters, digits and . _ -, starting with a letter or digit; at most 32 characters."
 
 
-class Described:
-    """Mixin that points each input at its hint and its errors, for users of screen readers."""
-
-    fields: dict[str, forms.Field]
-    errors: Any
-    auto_id: Any
-
-    def describe(self) -> None:
-        for name, field in self.fields.items():
-            own = self[name].auto_id  # type: ignore[index]
-            ids = [f"{own}_hint"] if field.help_text else []
-            if name in self.errors:
-                ids.append(f"{own}_error")
-                field.widget.attrs["aria-invalid"] = "true"
-            if ids:
-                field.widget.attrs["aria-describedby"] = " ".join(ids)
+def plain_input(**attributes: str | bool) -> forms.TextInput:
+    """Return an input for a name or a code, which browsers must neither complete nor correct."""
+    return forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"} | attributes)
 
 
-class SignInForm(Described, AuthenticationForm):
+def password_field(label: str, help_text: str = "", autocomplete: str = "off") -> forms.CharField:
+    widget = forms.PasswordInput(attrs={"autocomplete": autocomplete})
+    return forms.CharField(label=label, help_text=help_text, max_length=MAX_PASSWORD_CHARS, strip=False, widget=widget)
+
+
+def reason_field(*, required: bool = True, help_text: str = "Stored with your name and the time.") -> forms.CharField:
+    return forms.CharField(
+        required=required,
+        max_length=MAX_REASON_CHARS,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=help_text,
+        error_messages={"required": "Enter a reason."},
+    )
+
+
+def sentence(text: str) -> str:
+    """Return the text of a refusal as a sentence with capital and full stop."""
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def add_refusal(form: forms.BaseForm, error: UserError, names: Mapping[str, str] | None = None) -> None:
+    """Add an act's refusal to its field (`names`: fields of the act → fields of the form), else above the form."""
+    field = (names or {}).get(error.field, error.field)
+    form.add_error(field if field in form.fields else None, sentence(error.message))
+
+
+class ActForm(forms.Form):
+    """A form that is sent to an act."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the act's arguments. The form must be valid."""
+        return self.cleaned_data
+
+
+class ReasonForm(ActForm):
+    reason = reason_field()
+
+
+class SignInForm(AuthenticationForm):
     error_messages = {
-        "invalid_login": "Name and password do not belong together. Mind upper and lower case in both.",
+        "invalid_login": "Wrong name or password. Both are case-sensitive.",
         "inactive": "This account is closed.",
     }
 
 
 def check_free(username: str) -> None:
     if is_taken(username):
-        raise forms.ValidationError("This name is taken, or looks like one that is. Choose another.")
+        raise forms.ValidationError("This name is taken, or too similar to a name that is. Choose another.")
 
 
-class SignUpForm(Described, _UserCreationForm):
+class SignUpForm(_UserCreationForm):
     username = forms.CharField(
         max_length=MAX_NAME_CHARS,
         help_text=NAME_RULE,
@@ -68,7 +97,7 @@ class SignUpForm(Described, _UserCreationForm):
         fields = ("username",)
 
 
-class PasswordForm(Described, PasswordChangeForm):
+class PasswordForm(PasswordChangeForm):
     """Django's form for a new password, with a choice of login if the account has several."""
 
     login = forms.ChoiceField(label="Login", required=False)
@@ -86,36 +115,21 @@ class PasswordForm(Described, PasswordChangeForm):
             del self.fields["login"]
 
 
-class LinkForm(Described, forms.Form):
+class LinkForm(forms.Form):
     """Link another login of the same person. Its password proves the login; the account's password proves the owner."""
 
-    username = forms.CharField(
-        label="The other login's name",
-        max_length=150,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
-    )
-    password = forms.CharField(
-        label="Its password",
-        max_length=4096,
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-    )
-    own_password = forms.CharField(
-        label="Your own password",
-        max_length=4096,
-        strip=False,
-        help_text="Of this login, once more.",
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-    )
+    username = forms.CharField(label="Name of the other login", max_length=150, widget=plain_input())
+    password = password_field("Password of the other login")
+    own_password = password_field("Your password", "The password of this login.", "current-password")
     keep = forms.ChoiceField(
-        label="Which name stays",
-        choices=[("", "The older login's"), ("this", "This one's"), ("other", "The other one's")],
+        label="Name of the account",
+        choices=[("", "The older login’s"), ("this", "This login’s"), ("other", "The other login’s")],
         required=False,
     )
 
 
-class TokenForm(Described, forms.Form):
-    name = forms.CharField(max_length=64, help_text="Where you will use it, such as “laptop”.")
+class TokenForm(forms.Form):
+    name = forms.CharField(max_length=64, help_text="Where you will use the token, such as “laptop”.")
     scopes = forms.MultipleChoiceField(
         choices=[(scope, scope) for scope in SCOPES],
         initial=list(USUAL_SCOPES),
@@ -123,7 +137,7 @@ class TokenForm(Described, forms.Form):
     )
 
 
-class SubmitForm(Described, forms.Form):
+class SubmitForm(forms.Form):
     """A submission as file or pasted code; the file wins. `source` is the sent bytes, unchecked."""
 
     file = forms.FileField(
@@ -152,38 +166,39 @@ class SubmitForm(Described, forms.Form):
         return data
 
 
-class CodeForm(Described, forms.Form):
+class CodeForm(forms.Form):
     code = forms.CharField(
         label="Invite code",
         max_length=128,
-        help_text="It begins with pfi_ and can be used once.",
-        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}),
-        error_messages={"required": "Type the code that you were given."},
+        help_text="It begins with pfi_ and works once.",
+        widget=plain_input(),
+        error_messages={"required": "Enter the code that you were given."},
     )
 
 
-class EnterForm(Described, forms.Form):
+class EnterForm(forms.Form):
     """`rules_digest`: of the rules that were on the page; "" if it showed no rules."""
 
     rules_digest = forms.CharField(required=False, max_length=80, widget=forms.HiddenInput)
     accept = forms.BooleanField(required=False, label="I have read these rules and accept them")
 
 
-class SetForm(Described, forms.Form):
+class SetForm(forms.Form):
     archive = forms.FileField(
         label="Zip file",
         allow_empty_file=True,
         max_length=200,
-        help_text="One or more sets with their folder, packed as it is: <set>.yaml and the folders of its problems; or "
-        "the KernelBench folder with its levels.",
+        help_text="One or more problem sets (<set>.yaml beside the folders of its problems), or the KernelBench folder "
+        "with its levels.",
         widget=forms.FileInput(attrs={"accept": ".zip,application/zip"}),
         error_messages={"required": "Choose a zip file."},
     )
     hardware = forms.CharField(
         required=False,
         max_length=1000,
-        help_text="Names with commas, such as cpu, H200. Empty: what the sets say (KernelBench says none).",
-        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"}),
+        help_text="Names separated by commas, such as cpu, H200. Empty: the hardware that the sets name. KernelBench "
+        "names none.",
+        widget=plain_input(),
     )
     without_deadlines = forms.BooleanField(required=False)
 
@@ -193,11 +208,3 @@ class SetForm(Described, forms.Form):
             return as_words(names, "hardware", MAX_GPUS)
         except ProblemError as error:
             raise forms.ValidationError(f"{error.message}.") from error
-
-
-class ReasonForm(Described, forms.Form):
-    reason = forms.CharField(
-        max_length=2000,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        error_messages={"required": "Say why: the reason is kept with the decision."},
-    )

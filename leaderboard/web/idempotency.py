@@ -6,11 +6,11 @@ A refused submission leaves no key and may be sent again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, Final
 
 from django.db import transaction
@@ -35,22 +35,16 @@ def answer_once(
     if not _KEY.fullmatch(key):
         raise UserError(HEADER, key, "expected 1 to 255 visible ASCII characters, such as a UUID")
     KeyedAnswer.objects.filter(created_at__lt=now - KEPT).delete()
-    digest = _digest(sent)
+    plain = {name: sha256(value).hexdigest() if isinstance(value, bytes) else value for name, value in sent.items()}
+    digest = sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
     row = KeyedAnswer(account_id=account_id, key=key, digest=digest, created_at=now)
     KeyedAnswer.objects.bulk_create([row], ignore_conflicts=True)
     kept = KeyedAnswer.objects.select_for_update().get(account_id=account_id, key=key)
     if kept.digest != digest:
-        told = "was used for another submission within the last 24 hours; send a new key with each submission"
-        raise UserError(HEADER, key, told, status=409)
+        problem = "was used for another submission within the last 24 hours; send a new key with each submission"
+        raise UserError(HEADER, key, problem, status=409)
     if kept.answer:
         return kept.answer, True
     kept.answer = act()
     kept.save(update_fields=["answer"])
     return kept.answer, False
-
-
-def _digest(sent: dict[str, Any]) -> str:
-    told = {
-        name: hashlib.sha256(value).hexdigest() if isinstance(value, bytes) else value for name, value in sent.items()
-    }
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

@@ -27,8 +27,8 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from leaderboard.errors import RateLimited
+from leaderboard.web.middleware import Respond, refuse
 from leaderboard.web.models import RequestCount
-from leaderboard.web.refusals import refuse
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def check_code_tries(user_pk: int, request: HttpRequest | Request) -> None:
 def check_team_acts(account: int, act: str) -> None:
     """Count a change of a person's team or entry, over all logins of the account. Raises RateLimited."""
     if wait := take(TEAM_USER, str(account)):
-        told = f"you changed your entries more than {TEAM_USER.most} times in an hour; wait {minutes(wait)}"
-        raise RateLimited("act", act, told, retry_after_s=wait)
+        problem = f"you changed your entries more than {TEAM_USER.most} times in an hour; wait {minutes(wait)}"
+        raise RateLimited("act", act, problem, retry_after_s=wait)
 
 
 def networks(address: str) -> tuple[str, ...]:
@@ -195,28 +195,23 @@ class MemoryCounts:
 floods: Final = MemoryCounts()
 
 
-class PageLimits:
-    """Middleware that limits pages a minute, by account for signed-in users, else by address.
+def page_limits(get_response: Respond) -> Respond:
+    """Limit pages and acts a minute, by account for signed-in users, else by address.
 
-    Acts have a smaller limit. The middleware stands behind the authentication. The API has ApiThrottle, and the
-    runners' API has no such limit.
+    Stands behind the authentication. The API has ApiThrottle, and the runners' API has no such limit.
     """
 
-    sync_capable = True
-    async_capable = False
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def respond(request: HttpRequest) -> HttpResponseBase:
         if request.path.startswith("/api/"):
-            return self._get_response(request)
+            return get_response(request)
         is_act = request.method not in ("GET", "HEAD", "OPTIONS")
         if request.user.is_authenticated:
             wait = floods.take((POST_USER if is_act else PAGE_USER, str(request.user.pk)))
         else:
             wait = floods.take(*by_address(POST_IP if is_act else PAGE_IP, request))
-        return self._get_response(request) if wait is None else refuse(request.path, 429, wait)
+        return get_response(request) if wait is None else refuse(request.path, 429, wait)
+
+    return respond
 
 
 class ApiThrottle(BaseThrottle):

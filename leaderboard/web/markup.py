@@ -6,7 +6,7 @@ organiser's description is still untrusted text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -53,9 +53,8 @@ def markdown(text: str) -> SafeString:
     """Render Markdown with $inline$ and $$display$$ math, sanitised."""
     if len(text) > MAX_MARKDOWN_CHARS:
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
-    html = _parser().render(text)
     clean = nh3.clean(
-        html,
+        _parser().render(text),
         tags=set(_TAGS),
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
@@ -71,25 +70,23 @@ def code(source: str, filename: str = "submission.py") -> SafeString:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _fence})
+    def highlight(source: str, language: str, _attributes: str) -> str:
+        return highlighted(source, language)
+
+    def math(display: str) -> Callable[..., str]:
+        def render(
+            self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
+        ) -> str:
+            return _mathml(tokens[index].content, display=display)
+
+        return render
+
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": highlight})
     parser.enable(["table", "strikethrough"])
     parser.use(dollarmath_plugin, allow_space=True, allow_digits=False, double_inline=True)
-    parser.add_render_rule("math_inline", _inline_math)
-    for rule in ("math_block", "math_inline_double"):
-        parser.add_render_rule(rule, _display_math)
+    for rule, display in (("math_inline", "inline"), ("math_block", "block"), ("math_inline_double", "block")):
+        parser.add_render_rule(rule, math(display))
     return parser
-
-
-def _inline_math(
-    self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
-) -> str:
-    return _mathml(tokens[index].content, display="inline")
-
-
-def _display_math(
-    self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
-) -> str:
-    return _mathml(tokens[index].content, display="block")
 
 
 def _mathml(latex: str, *, display: str) -> str:
@@ -100,7 +97,3 @@ def _mathml(latex: str, *, display: str) -> str:
         return latex2mathml.converter.convert(latex.strip(), display=display)
     except Exception:  # the converter raises many kinds for bad LaTeX; a description must still be readable
         return f"<code>{escape(latex)}</code>"
-
-
-def _fence(source: str, language: str, _attributes: str) -> str:
-    return highlighted(source, language)

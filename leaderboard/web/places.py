@@ -19,7 +19,7 @@ from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponseBase
 
 from leaderboard.web import limits
-from leaderboard.web.refusals import refuse
+from leaderboard.web.middleware import refuse
 
 RUNNERS: Final = "runners"
 ACCOUNTS: Final = "accounts"

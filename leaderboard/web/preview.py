@@ -10,7 +10,6 @@ rights apply again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +22,7 @@ from django.shortcuts import render
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import competitions_of
+from leaderboard.web.middleware import Respond
 
 KEY: Final = "preview"  # in the session
 SALT: Final = "photofinish.preview"
@@ -45,60 +45,51 @@ class Preview:
 
 
 def begin(request: HttpRequest, *, viewer: str, competition: Competition) -> None:
-    told = {"user": request.user.pk, "viewer": viewer, "slug": competition.slug, "competition": competition.pk}
-    request.session[KEY] = signing.dumps(told, salt=SALT)
+    kept = {"user": request.user.pk, "viewer": viewer, "slug": competition.slug, "competition": competition.pk}
+    request.session[KEY] = signing.dumps(kept, salt=SALT)
 
 
 def end(request: HttpRequest) -> None:
     request.session.pop(KEY, None)
 
 
-class PreviewMiddleware:
-    """Middleware behind AuthenticationMiddleware. Sets `request.preview`: a Preview, or None."""
+def preview_rights(get_response: Respond) -> Respond:
+    """Set `request.preview`: a Preview, or None; during a preview, `request.user` is its viewer.
 
-    sync_capable = True
-    async_capable = False
+    Stands behind the authentication.
+    """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def respond(request: HttpRequest) -> HttpResponseBase:
         preview = _preview(request)
         request.preview = preview  # type: ignore[attr-defined]
         if preview is None or request.path == LEAVE:
-            return self._get_response(request)
-        _see_as(request, _viewer(preview))
+            return get_response(request)
+        viewer: User | AnonymousUser = AnonymousUser()
+        if preview.viewer == COMPETITOR:
+            viewer = User(pk=NOBODY_PK, username="a competitor")
+            viewer.let_into = preview.competition_id
+
+        async def auser() -> User | AnonymousUser:
+            return viewer
+
+        request.user, request.auser = viewer, auser
         if request.method not in READING:
             return render(request, "web/organise/no_writes.html", status=403)
-        return self._get_response(request)
+        return get_response(request)
+
+    return respond
 
 
 def _preview(request: HttpRequest) -> Preview | None:
     if settings.SESSION_COOKIE_NAME not in request.COOKIES or (signed := request.session.get(KEY)) is None:
         return None
     try:
-        told = signing.loads(signed, salt=SALT, max_age=LASTS_S)
+        kept = signing.loads(signed, salt=SALT, max_age=LASTS_S)
     except signing.BadSignature:
         end(request)
         return None
-    if told["user"] != request.user.pk or told["viewer"] not in VIEWERS:
+    if kept["user"] != request.user.pk or kept["viewer"] not in VIEWERS:
         return None
-    if not competitions_of(request.user).filter(pk=told["competition"]).exists():
+    if not competitions_of(request.user).filter(pk=kept["competition"]).exists():
         return None  # the role in that competition is gone
-    return Preview(viewer=told["viewer"], slug=told["slug"], competition_id=told["competition"])
-
-
-def _viewer(preview: Preview) -> User | AnonymousUser:
-    if preview.viewer == STRANGER:
-        return AnonymousUser()
-    competitor = User(pk=NOBODY_PK, username="a competitor")
-    competitor.let_into = preview.competition_id
-    return competitor
-
-
-def _see_as(request: HttpRequest, viewer: User | AnonymousUser) -> None:
-    async def auser() -> User | AnonymousUser:
-        return viewer
-
-    request.user = viewer
-    request.auser = auser
+    return Preview(viewer=kept["viewer"], slug=kept["slug"], competition_id=kept["competition"])

@@ -1,27 +1,65 @@
-"""Addresses for machines: readiness, robots.txt, and the API's schema as a page."""
+"""State of the service: heartbeats and readiness; robots.txt, the API page, the page for an uncaught exception."""
 
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import structlog
-from django.db import DatabaseError, OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection, connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard import broker
+from leaderboard.judging.outages import BEAT_S, beat
 from leaderboard.web.errors import RETRY_AFTER_S
 
 HIDDEN: Final = ("/api/", "/submissions", "/tokens", "/review", "/organise", "/invite-code")
 ROBOTS: Final = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in HIDDEN)
 
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+
 log = structlog.get_logger(__name__)
+
+
+class WithHeartbeat:
+    """ASGI application with heartbeats from startup to shutdown, from which sweepers notice an outage."""
+
+    def __init__(self, app: Application, every_s: float = BEAT_S) -> None:
+        self._app = app
+        self._every_s = every_s
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await self._app(scope, receive, send)
+            return
+        ended = threading.Event()
+        while (event := await receive())["type"] == "lifespan.startup":
+            threading.Thread(target=self._beat_until, args=(ended,), name="heartbeat", daemon=True).start()
+            await send({"type": "lifespan.startup.complete"})
+        ended.set()
+        await send({"type": f"{event['type']}.complete"})
+
+    def _beat_until(self, ended: threading.Event) -> None:
+        while True:
+            try:
+                beat(now=timezone.now())
+            except Exception as error:  # without its database the site counts as away, too
+                log.warning("heartbeat_failed", error=str(error))
+            finally:
+                connections.close_all()
+            if ended.wait(self._every_s):
+                return
 
 
 @require_safe
@@ -30,27 +68,18 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
     The broker is reported and not required: without it the sweeper wakes the runners.
     """
-    told = {"database": _database_state(), "broker": "ok" if broker.answers() else "no answer"}
-    is_ready = told["database"] == "ok"
-    return JsonResponse({"ok": is_ready, **told}, status=200 if is_ready else 503)
-
-
-def _database_state() -> str:
     try:
-        return "ok" if _is_migrated() else "migrations are missing; run `migrate`"
+        applied = set(MigrationRecorder(connection).applied_migrations())  # asked every time, even after a yes
+        database = "ok" if migrations_of_this_code() <= applied else "migrations are missing; run `migrate`"
     except DatabaseError as error:
         log.error("readyz_failed", error=str(error))
-        return "no answer"
-
-
-def _is_migrated() -> bool:
-    """Return whether every migration of this code is applied. Asks the database every time, even after a yes."""
-    applied = MigrationRecorder(connection).applied_migrations()
-    return _migrations_of_this_code() <= set(applied)
+        database = "no answer"
+    state = {"ok": database == "ok", "database": database, "broker": "ok" if broker.answers() else "no answer"}
+    return JsonResponse(state, status=200 if state["ok"] else 503)
 
 
 @cache
-def _migrations_of_this_code() -> frozenset[tuple[str, str]]:
+def migrations_of_this_code() -> frozenset[tuple[str, str]]:
     return frozenset(MigrationLoader(None).disk_migrations)
 
 

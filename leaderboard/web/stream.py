@@ -33,7 +33,7 @@ from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.judging.states import FINISHED
 from leaderboard.submissions.models import Submission
 from leaderboard.web import limits
-from leaderboard.web.api.auth import Refused, reader_of
+from leaderboard.web.api.base import Refused, reader_of
 from leaderboard.web.places import READS, counts_for
 from leaderboard.web.submissions import view
 
@@ -118,22 +118,16 @@ class Hub:
     async def _listen(self) -> None:
         while True:
             try:
-                await self._listen_once()
+                async with await psycopg.AsyncConnection.connect(_conninfo(), autocommit=True) as listener:
+                    await listener.execute(f"LISTEN {CHANNEL}")
+                    for seat in self._seats:  # notifications were lost while no connection listened
+                        seat.wake.set()
+                    async for notification in listener.notifies():
+                        for seat in self._by_submission.get(_whole(notification.payload), ()):
+                            seat.wake.set()
             except (psycopg.Error, OSError) as error:
                 log.warning("listener_lost", error=str(error))
             await asyncio.sleep(RECONNECT_S)
-
-    async def _listen_once(self) -> None:
-        async with await psycopg.AsyncConnection.connect(_conninfo(), autocommit=True) as listener:
-            await listener.execute(f"LISTEN {CHANNEL}")
-            self._wake_all()  # notifications were lost while no connection listened
-            async for notification in listener.notifies():
-                for seat in self._by_submission.get(_whole(notification.payload), ()):
-                    seat.wake.set()
-
-    def _wake_all(self) -> None:
-        for seat in self._seats:
-            seat.wake.set()
 
 
 hub: Final = Hub()
@@ -143,7 +137,7 @@ _reads: Final = asyncio.Semaphore(counts_for(settings.DATABASE_POOL_MAX)[READS])
 async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
     """GET /api/v1/submissions/{id}/events: the owner or an organiser follows a submission."""
     if request.method != "GET":
-        return _refuse(405, "Only GET is answered here.")
+        return _refuse(405, "This address answers GET only.")
     try:
         user = await reader_of(request)
     except Refused as refused:
@@ -151,11 +145,11 @@ async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
     if wait_s := limits.floods.take((limits.STREAM_USER, str(user.pk))):
         return _refuse(429, f"Too many streams were opened. Try again in {wait_s} s.", wait_s)
     if not await sync_to_async(view.visible_to(user).filter(pk=pk).exists)():
-        return _refuse(404, "There is no such submission, or it is not yours.")
+        return _refuse(404, "This submission does not exist, or you have no access to it.")
     seat = hub.reserve(pk, user.pk, limits.address(request))
     if seat is None:
-        told = f"Too many open streams. Try again in {RETRY_AFTER_S} s, or ask for /api/v1/submissions/{pk}."
-        return _refuse(429, told, RETRY_AFTER_S)
+        way_out = f"Try again in {RETRY_AFTER_S} s, or poll /api/v1/submissions/{pk}."
+        return _refuse(429, f"Too many open streams. {way_out}", RETRY_AFTER_S)
     after = _whole(request.headers.get("Last-Event-ID", ""))
     return StreamingHttpResponse(
         _follow(seat, user, after),
@@ -178,7 +172,8 @@ async def _follow(seat: Seat, user: User, after: int) -> AsyncIterator[str]:
                 return
             for row in rows:
                 after = row.pk
-                yield _message(row.kind, row.pk, _shown(row))
+                shown = {"id": row.pk, "attempt": row.attempt.number, "state": row.state, "message": row.message}
+                yield _message(row.kind, row.pk, shown | {"data": row.data, "at": row.created_at.isoformat()})
             if done is not None:
                 yield _message("done", after, done)
                 return
@@ -208,26 +203,7 @@ def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent
             return rows, None
         return rows, view.submission_json(submission_id, reader, with_code=False)
     finally:
-        _give_back()
-
-
-def _give_back() -> None:
-    """Return this thread's connection to the pool.
-
-    A stream lasts, and must not hold a scarce connection while it waits.
-    """
-    connection.close_if_unusable_or_obsolete()
-
-
-def _shown(row: AttemptEvent) -> dict[str, Any]:
-    return {
-        "id": row.pk,
-        "attempt": row.attempt.number,
-        "state": row.state,
-        "message": row.message,
-        "data": row.data,
-        "at": row.created_at.isoformat(),
-    }
+        connection.close_if_unusable_or_obsolete()  # a stream lasts, and must not hold a connection while it waits
 
 
 def _message(kind: str, row_id: int, data: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import service, stream
@@ -10,30 +11,27 @@ from leaderboard.web.accounts import login_pages
 from leaderboard.web.accounts import pages as account
 from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import competitions as competitions_api
-from leaderboard.web.api import entries as entries_api
-from leaderboard.web.api import public as public_api
-from leaderboard.web.api import quota as quota_api
 from leaderboard.web.api import review as review_api
-from leaderboard.web.api import standings as standings_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
-from leaderboard.web.boards import award_pages, collection_pages, competition_pages, entry_pages, standing_pages
+from leaderboard.web.boards import award_pages, collection_pages, competition_pages, entries
 from leaderboard.web.boards import pages as boards
-from leaderboard.web.organise import admission_pages, epoch_pages, rejudge_pages, set_pages
-from leaderboard.web.organise.pages import boards as organise_boards
-from leaderboard.web.organise.pages import codes as organise_codes
-from leaderboard.web.organise.pages import confirmations as organise_confirmations
-from leaderboard.web.organise.pages import exports as organise_exports
-from leaderboard.web.organise.pages import index as organise
-from leaderboard.web.organise.pages import news as organise_news
-from leaderboard.web.organise.pages import preview as organise_preview
-from leaderboard.web.organise.pages import quotas as organise_quotas
-from leaderboard.web.organise.pages import settings as organise_settings
-from leaderboard.web.organise.pages import standing as organise_standing
-from leaderboard.web.organise.pages import state as organise_state
-from leaderboard.web.organise.pages import thresholds as organise_thresholds
-from leaderboard.web.organise.pages import tracks as organise_tracks
-from leaderboard.web.review import account_pages, integrity_page
+from leaderboard.web.organise import (
+    admission_pages,
+    board_pages,
+    confirmations,
+    epochs,
+    exports,
+    people_pages,
+    rejudge_pages,
+    rule_pages,
+    set_pages,
+    standing_pages,
+    state_pages,
+    track_pages,
+)
+from leaderboard.web.organise import pages as organise
+from leaderboard.web.review import integrity
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as runners
 from leaderboard.web.submissions import pages as submissions
@@ -45,18 +43,18 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>", boards.problem),
     path("boards/<slug:slug>/submit", submissions.submit),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
-    path("boards/<slug:slug>/<str:hardware>/history", entry_pages.history),
+    path("boards/<slug:slug>/<str:hardware>/history", entries.history),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
     path("competitions", competition_pages.index),
     path("competitions/<slug:slug>", competition_pages.detail),
     path("competitions/<slug:slug>/enter", competition_pages.enter),
-    path("competitions/<slug:slug>/standings", standing_pages.page),
-    path("entries/<int:pk>", entry_pages.detail),
-    path("entries/<int:pk>/code", entry_pages.code),
-    path("submissions/<int:pk>/retract", entry_pages.retract),
-    path("submissions/<int:pk>/restore", entry_pages.restore),
-    path("submissions/<int:pk>/publish-code", entry_pages.publish_code),
-    path("competitions/<slug:slug>/integrity", integrity_page.page),
+    path("competitions/<slug:slug>/standings", boards.overall),
+    path("entries/<int:pk>", entries.detail),
+    path("entries/<int:pk>/code", entries.code),
+    path("submissions/<int:pk>/retract", entries.retract),
+    path("submissions/<int:pk>/restore", entries.restore),
+    path("submissions/<int:pk>/publish-code", entries.publish_code),
+    path("competitions/<slug:slug>/integrity", integrity.page),
     path("invite-code", competition_pages.invite_code),
     path("collections/<slug:slug>", collection_pages.index),
     path("collections/<slug:slug>/<str:username>", collection_pages.entrant),
@@ -69,7 +67,7 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/appeal", review.appeal),
     path("review", review.index),
     path("review/hold", review.hold),
-    path("review/accounts", account_pages.page),
+    path("review/accounts", review.accounts),
     path("review/<int:pk>", review.detail),
     path("review/<int:pk>/<slug:name>", review.act),
     path("admission", admission_pages.index),
@@ -77,7 +75,7 @@ pages: list[URLPattern | URLResolver] = [
     path("admission/<int:pk>", admission_pages.detail),
     path("admission/<int:pk>/override", admission_pages.override),
     path("runners", runners.index),
-    path("epochs/<int:pk>/<slug:name>", epoch_pages.decide),
+    path("epochs/<int:pk>/<slug:name>", epochs.decide),
     path("runners/<slug:name>/<slug:act>", runners.act),
     path("rejudge", rejudge_pages.index),
     path("rejudge/new", rejudge_pages.new),
@@ -107,39 +105,42 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/new", organise.create),
     path("organise/<slug:slug>", organise.overview),
     path("organise/<slug:slug>/publish", organise.publish),
-    path("organise/<slug:slug>/settings", organise_settings.edit),
+    path("organise/<slug:slug>/settings", organise.settings),
     path("organise/<slug:slug>/history", organise.changes),
     path("organise/<slug:slug>/clone", organise.clone),
-    path("organise/<slug:slug>/roles", organise_settings.roles),
-    path("organise/<slug:slug>/roles/<int:pk>/revoke", organise_settings.revoke),
-    path("organise/<slug:slug>/boards", organise_boards.index),
-    path("organise/<slug:slug>/boards/<int:pk>", organise_boards.detail),
-    path("organise/<slug:slug>/boards/<int:pk>/close", organise_boards.close),
-    path("organise/<slug:slug>/boards/<int:pk>/remove", organise_boards.remove),
-    path("organise/<slug:slug>/tracks", organise_tracks.index),
-    path("organise/<slug:slug>/tracks/<int:pk>", organise_tracks.detail),
-    path("organise/<slug:slug>/tracks/<int:pk>/remove", organise_tracks.remove),
-    path("organise/<slug:slug>/tracks/<int:pk>/prizes", organise_tracks.prize),
-    path("organise/<slug:slug>/tracks/<int:pk>/prizes/<int:prize_pk>/remove", organise_tracks.unprize),
-    path("organise/<slug:slug>/codes", organise_codes.index),
-    path("organise/<slug:slug>/codes/<int:pk>/revoke", organise_codes.revoke),
-    path("organise/<slug:slug>/announcements", organise_news.index),
-    path("organise/<slug:slug>/announcements/<int:pk>/withdraw", organise_news.withdraw),
-    path("organise/<slug:slug>/quotas", organise_quotas.edit),
-    path("organise/<slug:slug>/thresholds", organise_thresholds.edit),
-    path("competitions/<slug:slug>/thresholds", organise_thresholds.named),
-    path("organise/<slug:slug>/standing", organise_standing.index),
-    path("organise/<slug:slug>/standing/<slug:name>", organise_standing.act),
-    path("organise/<slug:slug>/confirmations", organise_confirmations.index),
-    path("organise/<slug:slug>/confirmations/<int:pk>.json", organise_confirmations.report),
-    path("organise/<slug:slug>/confirmations/<int:pk>/<slug:name>", organise_confirmations.act),
-    path("organise/<slug:slug>/state", organise_state.page),
-    path("organise/<slug:slug>/epochs", epoch_pages.pin),
-    path("organise/<slug:slug>/state.json", organise_state.data),
-    path("organise/<slug:slug>/exports", organise_exports.index),
-    path("organise/<slug:slug>/exports/<slug:name>.<slug:kind>", organise_exports.file),
-    path("organise/<slug:slug>/preview", organise_preview.begin),
-    path("preview/leave", organise_preview.leave),
+    path("organise/<slug:slug>/roles", organise.roles),
+    path("organise/<slug:slug>/roles/<int:pk>/revoke", organise.revoke_a_role),
+    path("organise/<slug:slug>/boards", board_pages.index),
+    path("organise/<slug:slug>/boards/<int:pk>", board_pages.detail),
+    path("organise/<slug:slug>/boards/<int:pk>/close", board_pages.close),
+    path("organise/<slug:slug>/boards/<int:pk>/remove", board_pages.remove),
+    path("organise/<slug:slug>/tracks", track_pages.index),
+    path("organise/<slug:slug>/tracks/<int:pk>", track_pages.detail),
+    path("organise/<slug:slug>/tracks/<int:pk>/remove", track_pages.remove),
+    path("organise/<slug:slug>/tracks/<int:pk>/prizes", track_pages.prize),
+    path("organise/<slug:slug>/tracks/<int:pk>/prizes/<int:prize_pk>/remove", track_pages.unprize),
+    path("organise/<slug:slug>/codes", people_pages.codes),
+    path("organise/<slug:slug>/codes/<int:pk>/revoke", people_pages.revoke_a_code),
+    path("organise/<slug:slug>/announcements", people_pages.announcements),
+    path("organise/<slug:slug>/announcements/<int:pk>/withdraw", people_pages.withdraw),
+    path("organise/<slug:slug>/quotas", rule_pages.quotas),
+    path("organise/<slug:slug>/thresholds", rule_pages.thresholds),
+    path(
+        "competitions/<slug:slug>/thresholds",
+        RedirectView.as_view(url="/organise/%(slug)s/thresholds", http_method_names=["get", "head"]),
+    ),
+    path("organise/<slug:slug>/standing", standing_pages.index),
+    path("organise/<slug:slug>/standing/<slug:name>", standing_pages.act),
+    path("organise/<slug:slug>/confirmations", confirmations.index),
+    path("organise/<slug:slug>/confirmations/<int:pk>.json", confirmations.report),
+    path("organise/<slug:slug>/confirmations/<int:pk>/<slug:name>", confirmations.act),
+    path("organise/<slug:slug>/state", state_pages.page),
+    path("organise/<slug:slug>/epochs", epochs.pin),
+    path("organise/<slug:slug>/state.json", state_pages.data),
+    path("organise/<slug:slug>/exports", exports.index),
+    path("organise/<slug:slug>/exports/<slug:name>.<slug:kind>", exports.file),
+    path("organise/<slug:slug>/preview", organise.begin_preview),
+    path("preview/leave", organise.leave_preview),
 ]
 prizes: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/awards", award_pages.index),
@@ -159,17 +160,17 @@ people: list[URLPattern | URLResolver] = [
     path("invites", teams_api.Invites.as_view()),
     path("invites/<int:pk>/accept", teams_api.Accept.as_view()),
     path("invites/<int:pk>/decline", teams_api.Decline.as_view()),
-    path("competitions/<slug:slug>/announcements", public_api.Announcements.as_view()),
-    path("competitions/<slug:slug>/awards", public_api.AwardsOf.as_view()),
-    path("competitions/<slug:slug>/integrity", public_api.IntegrityOf.as_view()),
+    path("competitions/<slug:slug>/announcements", competitions_api.Announcements.as_view()),
+    path("competitions/<slug:slug>/awards", competitions_api.AwardsOf.as_view()),
+    path("competitions/<slug:slug>/integrity", competitions_api.IntegrityOf.as_view()),
     path("boards", api.Boards.as_view()),
-    path("boards/<slug:slug>/<str:hardware>/history", public_api.History.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/history", competitions_api.History.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
-    path("competitions/<slug:slug>/standings", standings_api.Standings.as_view()),
-    path("entries/<int:pk>", entries_api.Entry.as_view()),
-    path("submissions/<int:pk>/retract", entries_api.Retract.as_view()),
-    path("quota", quota_api.Quota.as_view()),
+    path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
+    path("entries/<int:pk>", api.PublishedEntry.as_view()),
+    path("submissions/<int:pk>/retract", api.Retract.as_view()),
+    path("quota", api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),

@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import Final
 
 from problems.errors import ProblemError
 from problems.fields import shown
@@ -36,39 +36,38 @@ def unpack(data: bytes, into: Path) -> None:
         )
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _unpack(archive, into)
+            entries = archive.infolist()
+            if len(entries) > MAX_ENTRIES:
+                most = f"at most {MAX_ENTRIES}; pack the set alone"
+                raise ProblemError("archive", f"{len(entries)} files and folders, {most}")
+            left = MAX_UNPACKED_BYTES
+            for entry in entries:
+                left -= _unpack(archive, entry, into / _checked_name(entry), left)
     except ProblemError:
         raise
     except DAMAGE as error:
         raise ProblemError("archive", f"is no zip file that can be read ({error}); pack the folder again") from error
 
 
-def _unpack(archive: zipfile.ZipFile, into: Path) -> None:
-    entries = archive.infolist()
-    if len(entries) > MAX_ENTRIES:
-        raise ProblemError("archive", f"{len(entries)} files and folders, at most {MAX_ENTRIES}; pack the set alone")
-    left = MAX_UNPACKED_BYTES
-    for entry in entries:
-        target = into / _checked_name(entry)
-        try:
-            if entry.is_dir():
-                target.mkdir(parents=True, exist_ok=True)
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with archive.open(entry) as source, target.open("xb") as file:
-                left -= _copy(source, file, left)
-        except OSError as error:  # a name that stands twice, or is both a file and a folder, or is too long
-            raise ProblemError(shown(entry.filename), f"cannot be unpacked: {error.strerror}; rename it") from error
-
-
-def _copy(source: IO[bytes], file: IO[bytes], most: int) -> int:
-    copied = 0
-    while chunk := source.read(_CHUNK_BYTES):
-        copied += len(chunk)
-        if copied > most:
-            raise ProblemError("archive", f"unpacks to more than {MAX_UNPACKED_BYTES} bytes; leave large files out")
-        file.write(chunk)
-    return copied
+def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, most: int) -> int:
+    """Write a file or folder; return its bytes. Raises ProblemError for more than `most` bytes."""
+    try:
+        if entry.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            return 0
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copied = 0
+        with archive.open(entry) as source, target.open("xb") as file:
+            while chunk := source.read(_CHUNK_BYTES):
+                copied += len(chunk)
+                if copied > most:
+                    raise ProblemError(
+                        "archive", f"unpacks to more than {MAX_UNPACKED_BYTES} bytes; leave large files out"
+                    )
+                file.write(chunk)
+        return copied
+    except OSError as error:  # a name that stands twice, or is both a file and a folder, or is too long
+        raise ProblemError(shown(entry.filename), f"cannot be unpacked: {error.strerror}; rename it") from error
 
 
 def _checked_name(entry: zipfile.ZipInfo) -> PurePosixPath:
@@ -80,7 +79,9 @@ def _checked_name(entry: zipfile.ZipInfo) -> PurePosixPath:
         raise ProblemError(
             where, f"a name of more than {MAX_NAME_CHARS} characters or {MAX_LEVELS} folders; shorten it"
         )
-    if name.is_absolute() or ".." in name.parts or not name.parts or not _is_plain(entry.orig_filename):
+    written = entry.orig_filename
+    is_plain = written.isprintable() and not set(written) & set('\\:*?"<>|')
+    if name.is_absolute() or ".." in name.parts or not name.parts or not is_plain:
         raise ProblemError(where, "is no path inside the archive; pack the set's folder by its relative name")
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise ProblemError(where, "is a link or a device; put the file itself into the archive")
@@ -89,7 +90,3 @@ def _checked_name(entry: zipfile.ZipInfo) -> PurePosixPath:
     if entry.compress_type not in _METHODS:
         raise ProblemError(where, "is compressed in a way that is not read here; use plain zip (deflate)")
     return name
-
-
-def _is_plain(name: str) -> bool:
-    return name.isprintable() and not any(char in name for char in '\\:*?"<>|')

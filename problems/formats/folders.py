@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from problems.errors import ProblemError
-from problems.fields import said, shown
-from problems.formats.files import Files
+from problems.fields import printable, shown
 from problems.formats.gpumode import MAX_PROBLEMS, Fault, ProblemSet, read_set
 from problems.formats.task import TASK_FILE
+from problems.formats.text import Files
 
 MAX_SETS: Final = 64
 MAX_LEVELS: Final = 3  # of folders below the given folder
@@ -91,18 +91,19 @@ def _in_folder(top: Path, files: Files) -> list[SetFile]:
             raise ProblemError(
                 "path", f"{len(paths)} YAML files on one level, at most {MAX_SETS}; give a set's own file"
             )
-        found = _read(paths, top, files)
+        found = []
+        for path in paths:
+            found.append(_read_file(path, path.relative_to(top).as_posix(), files))
+            sets = [file.found for file in found if file.found]
+            if sum(len(one.entries) + len(one.faults) for one in sets) > MAX_PROBLEMS:
+                raise ProblemError("path", f"more than {MAX_PROBLEMS} problems in all; give a set's own file")
         if any(not file.is_foreign for file in found):
             return found
         seen += islice(_hints(top, level, paths, files), MAX_HINTS - len(seen))
-    raise ProblemError("path", _none_in(top, seen))
-
-
-def _none_in(top: Path, seen: list[str]) -> str:
     none = f"there is no problem set (<set>.yaml) in {shown(top.name or str(top))}"
     if (top / TASK_FILE).is_file():
-        return f"{none}: it is a problem's own folder, with a {TASK_FILE}; give the folder above, or the set's own file"
-    return f"{none}: {'; '.join(seen)}" if seen else none
+        seen = [f"it is a problem's own folder, with a {TASK_FILE}; give the folder above, or the set's own file"]
+    raise ProblemError("path", f"{none}: {'; '.join(seen)}" if seen else none)
 
 
 def _hints(top: Path, level: list[Path], paths: list[Path], files: Files) -> Iterator[str]:
@@ -126,23 +127,12 @@ def _why_foreign(path: Path, label: str, files: Files) -> str:
         return f"{label} has no `problems`: it is no mapping"
     keys = [key for key in data if isinstance(key, str)]
     near = get_close_matches("problems", keys, n=1)
-    there = f"`{said(near[0])}` stands there; write `problems`" if near else "a set lists its problems there"
+    there = f"`{printable(near[0])}` stands there; write `problems`" if near else "a set lists its problems there"
     return f"{label} has no `problems`: {there}"
 
 
 def _label(path: Path, top: Path) -> str:
-    return said(path.relative_to(top).as_posix())
-
-
-def _read(paths: list[Path], top: Path, files: Files) -> list[SetFile]:
-    read: list[SetFile] = []
-    problems = 0
-    for path in paths:
-        read.append(file := _read_file(path, path.relative_to(top).as_posix(), files))
-        problems += len(file.found.entries) + len(file.found.faults) if file.found else 0
-        if problems > MAX_PROBLEMS:
-            raise ProblemError("path", f"more than {MAX_PROBLEMS} problems in all; give a set's own file")
-    return read
+    return printable(path.relative_to(top).as_posix())
 
 
 def _levels(top: Path) -> Iterator[list[Path]]:
@@ -155,11 +145,8 @@ def _levels(top: Path) -> Iterator[list[Path]]:
                 "path", f"more than {MAX_FOLDERS} folders without a problem set; give the set's own file"
             )
         yield level
-        level = sorted(path for folder in level for path in folder.iterdir() if _is_folder(path))
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+        inner = (path for folder in level for path in folder.iterdir() if not path.name.startswith("."))
+        level = sorted(path for path in inner if path.is_dir() and not path.is_symlink())
 
 
 def _is_foreign(path: Path, files: Files) -> bool:

@@ -9,6 +9,8 @@ the set's own evaluator (`config.main`) is not used.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,10 +18,9 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from problems.errors import ProblemError
-from problems.fields import Fields, as_list, as_text, said, shown
-from problems.formats.files import Files
+from problems.fields import Fields, as_list, as_text, printable, shown
 from problems.formats.task import MAX_WARNINGS, TASK_FILE, as_path, read_task
-from problems.formats.text import resolve_inside
+from problems.formats.text import Files, resolve_inside
 from problems.spec import MAX_GPUS, Problem, as_words
 
 MAX_PROBLEMS: Final = 512  # of a set
@@ -53,7 +54,7 @@ class Fault:
 
     @classmethod
     def of(cls, error: ProblemError, name: str = "") -> Fault:
-        return cls(said(name), said(error.field), said(error.message))
+        return cls(printable(name), printable(error.field), printable(error.message))
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,6 @@ class ProblemSet:
     scoring: str = ""
 
 
-def load_set(path: Path) -> ProblemSet:
-    """Return the whole set. Raises ProblemError that names the problem and the field of the first fault."""
-    found = read_set(path)
-    for fault in found.faults:
-        raise ProblemError(fault.field, fault.message)
-    return found
-
-
 def read_set(path: Path, files: Files | None = None) -> ProblemSet:
     """Return the set with every problem that can be read, and the faults of the rest.
 
@@ -95,11 +88,11 @@ def read_set(path: Path, files: Files | None = None) -> ProblemSet:
     for entry in entries:
         warnings += [f"{entry.slug}: {warning}" for warning in entry.problem.warnings]
     return ProblemSet(
-        name=said(fields.required("name", partial(as_text, most=MAX_NAME_CHARS, empty_ok=False))),
+        name=printable(fields.required("name", partial(as_text, most=MAX_NAME_CHARS, empty_ok=False))),
         description=fields.optional("description", partial(as_text, most=20_000), ""),
         deadline=fields.optional("deadline", parse_deadline, None),
         entries=tuple(entries),
-        warnings=tuple(said(warning) for warning in warnings[:MAX_WARNINGS]),
+        warnings=tuple(printable(warning) for warning in warnings[:MAX_WARNINGS]),
         faults=tuple(faults),
     )
 
@@ -152,7 +145,10 @@ def _read_entries(items: list[object], root: Path, files: Files) -> tuple[list[S
 def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
     fields = Fields(data, where, prefix=f"{where}.")
     slug = fields.required("name", partial(as_text, most=64, empty_ok=False))
-    folder = fields.required("directory", lambda value, at: _folder(value, at, root))
+    written, at = fields.required("directory", as_path), fields.where("directory")
+    folder = resolve_inside(root / written, root, at, written=written, kind="folder")
+    if not folder.is_dir():
+        raise ProblemError(at, f"{shown(written)} is a file; name the folder that its {TASK_FILE} is in")
     try:
         problem = load_problem(folder, slug=slug, root=root, files=files)
     except ProblemError as error:
@@ -161,21 +157,13 @@ def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
     unknown = tuple(f"unknown key {name}" for name in fields.unknown(_ENTRY_KEYS))
     none: _Hardware = ((), ())
     gpus, left_out = fields.optional("gpus", _hardware, none)
-    warnings = (*problem.warnings, *map(said, (*unknown, *left_out)))
+    warnings = (*problem.warnings, *map(printable, (*unknown, *left_out)))
     return SetEntry(
         problem=replace(problem, warnings=warnings[:MAX_WARNINGS]),
         slug=slug,
         deadline=fields.optional("deadline", parse_deadline, None),
         gpus=gpus or problem.gpus,
     )
-
-
-def _folder(value: object, where: str, root: Path) -> Path:
-    written = as_path(value, where)
-    folder = resolve_inside(root / written, root, where, written=written, kind="folder")
-    if not folder.is_dir():
-        raise ProblemError(where, f"{shown(written)} is a file; name the folder that its {TASK_FILE} is in")
-    return folder
 
 
 def _hardware(value: object, where: str) -> _Hardware:
@@ -200,24 +188,17 @@ def _set_root(folder: Path) -> Path:
     """Return the folder above this problem whose set lists it, or the problem's own folder without a set."""
     files = Files()
     for ancestor in list(folder.parents)[:MAX_ANCESTORS]:
-        if any(_lists(path, folder, files) for path in sorted(ancestor.glob("*.yaml"))[:MAX_PROBLEMS]):
+        if any(folder in _folders(path, files) for path in sorted(ancestor.glob("*.yaml"))[:MAX_PROBLEMS]):
             return ancestor
     return folder
 
 
-def _lists(path: Path, folder: Path, files: Files) -> bool:
-    try:
+def _folders(path: Path, files: Files) -> Iterator[Path]:
+    """Yield the problem folders that a set lists; none for a file that is no set."""
+    with suppress(ProblemError):
         data = files.yaml(path, path.parent, path.name)
-    except ProblemError:
-        return False  # an unrelated file
-    entries = data.get("problems") if isinstance(data, dict) else None
-    listed = entries if isinstance(entries, list) else []
-    directories = [entry.get("directory") for entry in listed if isinstance(entry, dict)]
-    return any(isinstance(name, str) and _is_same(path.parent, name, folder) for name in directories)
-
-
-def _is_same(root: Path, directory: str, folder: Path) -> bool:
-    try:
-        return resolve_inside(root / as_path(directory, "directory"), root, "directory") == folder
-    except ProblemError:
-        return False
+        listed = data.get("problems") if isinstance(data, dict) else None
+        for entry in listed if isinstance(listed, list) else ():
+            with suppress(ProblemError):
+                directory = as_path(entry.get("directory") if isinstance(entry, dict) else None, "directory")
+                yield resolve_inside(path.parent / directory, path.parent, "directory")

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Final, TypeAlias
 
 from problems.cases import SEED
+from problems.errors import ProblemError
 
 REFERENCE: Final = "reference.py"
 RESULT: Final = "ref_kernel"  # the judge's name for a reference's function
@@ -30,7 +31,6 @@ Arguments: TypeAlias = tuple[frozenset[str] | None, frozenset[str]]  # accepted 
 class Code:
     """Contents of a file. All fields are empty if it does not parse."""
 
-    parses: bool = False
     names: frozenset[str] = frozenset()  # at top level
     imported: frozenset[str] = frozenset()  # first names of its unconditional imports; `.name` from a package
     entries: tuple[str, ...] = ()  # functions that it imports from `submission` for their results, in order
@@ -39,13 +39,14 @@ class Code:
 
 
 def code(source: str) -> Code:
-    tree = parse(source)
-    return Code() if tree is None else code_of(tree)
+    try:
+        return code_of(parse(source))
+    except ProblemError:
+        return Code()
 
 
 def code_of(tree: ast.Module) -> Code:
     return Code(
-        parses=True,
         names=frozenset(_top_level_names(tree)),
         imported=frozenset(_imported_first(tree.body)),
         entries=_submission_functions(tree),
@@ -123,16 +124,11 @@ def _submission_functions(tree: ast.Module) -> tuple[str, ...]:
         for alias in node.names
         if alias.name != "*"
     }
-    used = _names_with_a_use(tree) if imported else set()
-    wanted = [name for called, name in imported.items() if called in used]
-    return tuple(dict.fromkeys(wanted or imported.values()))
-
-
-def _names_with_a_use(tree: ast.Module) -> set[str]:
-    """Return names that are read anywhere but as the function of a call that stands alone."""
     alone = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
     dropped = {id(value.func) for value in alone if isinstance(value, ast.Call)}
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in dropped}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in dropped}
+    wanted = [name for called, name in imported.items() if called in used]
+    return tuple(dict.fromkeys(wanted or imported.values()))
 
 
 def _given_to_check(tree: ast.Module) -> Iterator[str]:
@@ -140,8 +136,8 @@ def _given_to_check(tree: ast.Module) -> Iterator[str]:
         called = node.value if isinstance(node, ast.Assign) else None
         targets = {target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)}
         if isinstance(called, ast.Call) and CHECK in targets:
-            told = [*called.args, *(word.value for word in called.keywords)]
-            yield from (one.id for one in told if isinstance(one, ast.Name))
+            given = [*called.args, *(word.value for word in called.keywords)]
+            yield from (one.id for one in given if isinstance(one, ast.Name))
 
 
 def _imported_first(body: Iterable[ast.stmt]) -> Iterator[str]:
@@ -173,26 +169,17 @@ def _listed(names: frozenset[str]) -> str:
     return ", ".join(sorted(names)[:8])[:200]
 
 
-def parse(source: str) -> ast.Module | None:
+def parse(source: str, where: str = "file") -> ast.Module:
+    """Return the syntax tree. Raises ProblemError with the line of the fault, for a person who can fix the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SyntaxWarning about string escapes in organisers' code
             return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def why_it_does_not_parse(source: str) -> str:
-    """Return the reason with its line, for a person who can fix the file; "" for source that parses."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source)
     except SyntaxError as error:
-        return f"does not parse as Python: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
+        line = f" (line {error.lineno})" if error.lineno else ""
+        raise ProblemError(where, f"does not parse as Python: {error.msg}{line}") from error
     except (ValueError, RecursionError, MemoryError) as error:
-        return f"does not parse as Python: {error or type(error).__name__}"
-    return ""
+        raise ProblemError(where, f"does not parse as Python: {error or type(error).__name__}") from error
 
 
 def _top_level_names(tree: ast.Module) -> set[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from problems.errors import ProblemError
-from problems.fields import as_text, said
+from problems.fields import as_text, printable
 from problems.formats import inspect
 from problems.formats.gpumode import MAX_NAME_CHARS, MAX_PROBLEMS, Fault, ProblemSet, SetEntry
 from problems.formats.text import read_text
@@ -82,7 +82,7 @@ def load_collection(
     A file that cannot be read is a fault and leaves the rest. Raises ProblemError where there are no files, and for
     names that a set could not have.
     """
-    name = said(as_text(name, "name", MAX_NAME_CHARS, empty_ok=False))
+    name = printable(as_text(name, "name", MAX_NAME_CHARS, empty_ok=False))
     hardware = as_words(hardware, "hardware", MAX_GPUS)
     if not hardware:
         raise ProblemError("hardware", "is empty; name at least one, such as cpu")
@@ -139,12 +139,15 @@ def level_of(path: Path) -> int:
 def parse(source: str, filename: str, level: int) -> Problem:
     number, words = _named(filename)
     tree = inspect.parse(source)
-    if tree is None:
-        raise ProblemError("file", inspect.why_it_does_not_parse(source))
-    unsupported = _why_not(tree)
+    unsupported, doubts = _assess(tree)
+    nodes = list(ast.walk(tree))
+    words_used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    words_used |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    multiplies = any(isinstance(node, ast.MatMult) for node in nodes) or any(map(_PRODUCTS.fullmatch, words_used))
+    limits = NARROW if any(map(_is_narrow, nodes)) else WIDE if multiplies else PLAIN
     bundle = {
         "bundle": BUNDLE_VERSION,
-        "slug": _slug(level, number, words),
+        "slug": f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"[:64].rstrip("-"),
         "title": f"{level}.{number} {words}",
         "description": _description(tree, level),
         "files": {"reference.py": source},
@@ -159,9 +162,9 @@ def parse(source: str, filename: str, level: int) -> Problem:
         "level": level,
         "tags": ["kernelbench"],
         "unsupported": unsupported,
-        **_limits(tree),
+        **limits,
     }
-    return Problem.from_bundle(bundle, warnings=() if unsupported else tuple(_doubts(tree)))
+    return Problem.from_bundle(bundle, warnings=tuple(doubts))
 
 
 def starter(source: str) -> str:
@@ -204,14 +207,10 @@ def _named(filename: str) -> tuple[int, str]:
     return int(match[1]), " ".join(re.sub(r"[^A-Za-z0-9]+", " ", match[2]).split())[:160] or "problem"
 
 
-def _slug(level: int, number: int, words: str) -> str:
-    return f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"[:64].rstrip("-")
-
-
 def _description(tree: ast.Module, level: int) -> str:
     model = _class(tree)
-    said = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
-    return (f"{said}\n\n" if said else "") + (
+    own = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
+    return (f"{own}\n\n" if own else "") + (
         f"Send a class `{ENTRY}` with the constructor and `forward` of `Model` in the reference (KernelBench level "
         f"{level}). Both are constructed from the same seed, drawn for each run, and then work on the same parameters: "
         "keep their names, or draw them in the same order. Weights stay the same through a run; inputs are fresh in "
@@ -219,15 +218,6 @@ def _description(tree: ast.Module, level: int) -> str:
         "in messages they come before the results. What `Model` keeps in `self` otherwise, such as a hidden state, "
         "starts afresh in each call, in `ModelNew` under the same name."
     )
-
-
-def _limits(tree: ast.Module) -> dict[str, Any]:
-    """Return tolerance and precision, by the formats that the file names and whether it multiplies matrices."""
-    names = set(_names(tree))
-    if any(_is_narrow(node) for node in ast.walk(tree)):
-        return NARROW
-    multiplies = any(isinstance(node, ast.MatMult) for node in ast.walk(tree))
-    return WIDE if multiplies or any(_PRODUCTS.fullmatch(name) for name in names) else PLAIN
 
 
 def _is_narrow(node: ast.AST) -> bool:
@@ -245,40 +235,36 @@ def _is_narrow(node: ast.AST) -> bool:
     return False
 
 
-def _why_not(tree: ast.Module) -> str:
-    """Return the reason why this judge cannot judge the file, or ""."""
+def _assess(tree: ast.Module) -> tuple[str, list[str]]:
+    """Return the reason why this judge cannot judge the file, or "", and the doubts that only a run can settle."""
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     model = _class(tree)
     if model is None:
-        return "It defines no class Model."
+        return "It defines no class Model.", []
     for name in ("get_inputs", "get_init_inputs"):
         if name not in functions:
-            return f"It defines no function {name}()."
-    absent = inspect.why_imports_fail({inspect.REFERENCE: inspect.code_of(tree)})
-    if absent:
-        return absent
-    drawn = next(_draws(model, always=True), "")
-    if drawn:
-        return f"Its forward draws random numbers ({drawn}), so right answers need not be the same."
-    rate = max((rate for rate in _dropout(tree, model, functions["get_init_inputs"]) if rate), default=0.0)
-    if rate:
-        return f"Its forward draws random numbers (dropout with p = {rate:g}), so right answers need not be the same."
-    odd = _not_plain(functions["get_init_inputs"])
-    if odd:
-        return f"get_init_inputs() gives the constructor {odd}; a judge can send it numbers, text, lists and dicts."
-    return ""
-
-
-def _doubts(tree: ast.Module) -> Iterator[str]:
-    """Yield doubts that only a run can settle."""
-    model = _class(tree)
-    init = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_init_inputs")
-    if model is None:
-        return
-    if any(rate is None for rate in _dropout(tree, model, init)) or _dropped_by_helpers(tree, model):
-        yield "it uses dropout: where its rate is not 0, the first run says that its forward draws random numbers"
+            return f"It defines no function {name}().", []
+    if absent := inspect.why_imports_fail({inspect.REFERENCE: inspect.code_of(tree)}):
+        return absent, []
+    random = "Its forward draws random numbers ({}), so right answers need not be the same."
+    if drawn := next(_draws(model, always=True), ""):
+        return random.format(drawn), []
+    init = functions["get_init_inputs"]
+    rates = list(_dropout(tree, model, init))
+    if any(rates):
+        return random.format(f"dropout with p = {max(filter(None, rates)):g}"), []
+    if odd := _not_plain(init):
+        return f"get_init_inputs() gives the constructor {odd}; a judge can send it numbers, text, lists and dicts.", []
+    helpers = (node for node in tree.body if isinstance(node, ast.ClassDef) and node is not model)
+    rates += [_number(rate) for helper in helpers for rate in _rates(helper)]
+    doubts = []
+    if any(rate != 0 for rate in rates):
+        run = "the first run says that its forward draws random numbers"
+        doubts.append(f"it uses dropout: where its rate is not 0, {run}")
     if drawn := next(_draws(model, always=False), ""):
-        yield f"its forward draws what it is not given ({drawn}): the first run says whether results depend on it"
+        run = "the first run says whether results depend on it"
+        doubts.append(f"its forward draws what it is not given ({drawn}): {run}")
+    return "", doubts
 
 
 def _class(tree: ast.Module) -> ast.ClassDef | None:
@@ -295,22 +281,19 @@ def _draws(model: ast.ClassDef, *, always: bool) -> Iterator[str]:
     A value drawn in place of an argument is a start, like a hidden state, which results may well forget.
     """
     forward = _method(model, "forward")
-    choices = [node for node in ast.walk(forward) if isinstance(node, ast.If | ast.IfExp)] if forward else []
-    bodies = [node.body for node in choices if _is_none(node.test)]
-    parts = [part for body in bodies for part in (body if isinstance(body, list) else [body])]
-    within = {node for part in parts for node in ast.walk(part)}
-    for node in ast.walk(forward) if forward else ():
+    if forward is None:
+        return
+    within: set[ast.AST] = set()  # bodies that run where an argument is None
+    for node in ast.walk(forward):
+        match node:
+            case ast.If(ast.Compare(ast.Name(), [ast.Is()], [ast.Constant(None)]), body):
+                within.update(inner for part in body for inner in ast.walk(part))
+            case ast.IfExp(ast.Compare(ast.Name(), [ast.Is()], [ast.Constant(None)]), value):
+                within.update(ast.walk(value))
+    for node in ast.walk(forward):
         called = node.func if isinstance(node, ast.Call) and (node in within) != always else None
         if isinstance(called, ast.Attribute) and called.attr in _RANDOM and _root(called) == "torch":
             yield f"torch.{called.attr}, line {called.lineno}"
-
-
-def _is_none(test: ast.expr) -> bool:
-    """Return whether the test is `name is None`."""
-    match test:
-        case ast.Compare(ast.Name(), [ast.Is()], [ast.Constant(None)]):
-            return True
-    return False
 
 
 def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> Iterator[float | None]:
@@ -324,15 +307,11 @@ def _dropout(tree: ast.Module, model: ast.ClassDef, init: ast.FunctionDef) -> It
     }
     made = _method(model, "__init__")
     names = [argument.arg for argument in made.args.args[1:]] if made else []
-    passed = dict(zip(names, _returned(init), strict=False))
-    for told in _rates(made):
-        yield _number(told, passed, constants)
-
-
-def _dropped_by_helpers(tree: ast.Module, model: ast.ClassDef) -> bool:
-    """Return whether a class beside Model has dropout whose rate is not written down there as 0."""
-    others = (node for node in tree.body if isinstance(node, ast.ClassDef) and node is not model)
-    return any(_number(told) != 0 for other in others for told in _rates(other))
+    last = init.body[-1]
+    returned = last.value.elts if isinstance(last, ast.Return) and isinstance(last.value, ast.List | ast.Tuple) else []
+    passed = dict(zip(names, returned, strict=False))
+    for rate in _rates(made):
+        yield _number(rate, passed, constants)
 
 
 def _rates(code: ast.AST | None) -> Iterator[ast.expr]:
@@ -340,9 +319,9 @@ def _rates(code: ast.AST | None) -> Iterator[ast.expr]:
     for node in ast.walk(code) if code else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             is_dropout = node.func.attr.startswith("Dropout")
-            told = [word.value for word in node.keywords if word.arg == ("p" if is_dropout else "dropout")]
-            told += node.args[:1] if is_dropout else []
-            yield from told[:1] or ([ast.Constant(0.5)] if is_dropout else [])
+            given = [word.value for word in node.keywords if word.arg == ("p" if is_dropout else "dropout")]
+            given += node.args[:1] if is_dropout else []
+            yield from given[:1] or ([ast.Constant(0.5)] if is_dropout else [])
 
 
 def _number(node: ast.expr, *scopes: dict[str, ast.expr]) -> float | None:
@@ -352,13 +331,6 @@ def _number(node: ast.expr, *scopes: dict[str, ast.expr]) -> float | None:
             node = known.get(node.id, node)
     value = node.value if isinstance(node, ast.Constant) else None
     return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None
-
-
-def _returned(function: ast.FunctionDef) -> list[ast.expr]:
-    last = function.body[-1]
-    return (
-        list(last.value.elts) if isinstance(last, ast.Return) and isinstance(last.value, ast.List | ast.Tuple) else []
-    )
 
 
 def _not_plain(function: ast.FunctionDef) -> str:
@@ -381,11 +353,3 @@ def _dotted(node: ast.expr) -> str:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id if isinstance(node, ast.Name) else "", *reversed(parts)])
-
-
-def _names(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.Name):
-            yield node.id

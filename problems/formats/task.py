@@ -9,17 +9,16 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from problems.arithmetic import must_be_computable
 from problems.errors import ProblemError
-from problems.fields import Fields, as_bool, as_line, as_list, as_text, said, shown
+from problems.fields import Fields, as_bool, as_line, as_list, as_text, printable, shown
 from problems.formats import inspect
-from problems.formats.files import Files
-from problems.formats.text import FileMissing
+from problems.formats.text import FileMissing, Files
 from problems.native import Build
 from problems.spec import BUNDLE_VERSION, COMPILED, MAX_FILES, Problem, as_timeout
 
@@ -54,139 +53,143 @@ def read_task(folder: Path, root: Path, slug: str, files: Files) -> Problem:
     empty: list[str] = []
     for key in _CASES:
         data[key] = _given(data.get(key), key, empty)
+    if isinstance(data.get("title"), str):
+        data["title"] = data["title"].strip()  # YAML's blocks end with a line break
     return _Task(folder, root, Fields(data, TASK_FILE), files).to_problem(slug, empty)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A task.yml beside its files, on its way to a bundle."""
+    """A task.yml beside its files, on its way to a bundle.
+
+    `places` maps a bundle's fields to their names in task.yml: their position in `files`.
+    """
 
     folder: Path
     root: Path
     fields: Fields
     files: Files
+    warnings: list[str] = field(default_factory=list)
+    places: dict[str, str] = field(default_factory=lambda: {"submission_name": "files"})
 
-    def to_problem(self, slug: str, warnings: list[str]) -> Problem:
-        sources, submission_name, odd, places = self._sources()
-        evaluators, no_evaluator = self._evaluators(sources, places)
+    def to_problem(self, slug: str, empty: list[str]) -> Problem:
+        for name in self.fields.unknown(_KNOWN):
+            near = difflib.get_close_matches(name, _KNOWN, 1)
+            self.warnings.append(f"unknown key {name}" + (f" (did you mean {near[0]}?)" if near else ""))
+        bundle = self._bundle(slug)
+        self.warnings.extend(empty)
+        try:
+            problem = Problem.from_bundle(bundle, warnings=tuple(map(printable, self.warnings[:MAX_WARNINGS])))
+            must_be_computable(problem)
+            return problem
+        except ProblemError as error:
+            where = self.places.get(error.field, error.field)
+            is_not_given = (error.field, where) == ("submission_name", "files")
+            more = f", with the source {SUBMISSION_MARK}, which no file has" if is_not_given else ""
+            raise ProblemError(where, error.message + more) from error
+
+    def _bundle(self, slug: str) -> dict[str, Any]:
+        sources, submission_name = self._sources()
+        evaluators = self._evaluators(sources)
         task_files = {
-            name: self._read(source, places[f"files.{name}"])
+            name: self._read(source, self.places[f"files.{name}"])
             for name, source in sources.items()
             if name not in evaluators
         }
         called = self.files.code(evaluators.get(self._main(), "")).entries
         entry = self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel")
         reference = task_files.get(inspect.REFERENCE, "")
-        if "\0" not in reference and (fault := inspect.why_it_does_not_parse(reference)):  # a NUL is named below
-            raise ProblemError(places[f"files.{inspect.REFERENCE}"], fault)
-        named = self._name_the_result(task_files, entry)
-        templates, missing = self._templates()
-        if self.fields.optional("compile_baseline", as_bool, False) and self.fields.data.get("lang") != "cu":
-            templates.setdefault(COMPILED, _COMPILED.format(result=inspect.RESULT, entry=entry))
-        build, not_built = self._build(submission_name)
-        bundle = {
+        if reference and "\0" not in reference:  # from_bundle names a NUL
+            inspect.parse(reference, self.places[f"files.{inspect.REFERENCE}"])
+        self._name_the_result(task_files, entry)
+        templates, build, not_built = self._templates(entry), {}, ""
+        if self.fields.data.get("lang") == "cu":
+            try:
+                build = {"build": Build.from_config(self.fields.mapping("config"), submission_name).to_json()}
+            except ProblemError as error:
+                not_built = f"It is not compiled as its author wants: {error}"[:500]
+        words = re.sub(r"[-_]+", " ", slug).strip() or slug
+        baseline = self.fields.optional("baseline", as_path, "")
+        return {
             "bundle": BUNDLE_VERSION,
             "slug": slug,
-            "title": self.fields.optional("title", _title_line, "") or _title(slug),
+            "title": self.fields.optional("title", partial(as_line, most=200, empty_ok=True), "")
+            or words[0].upper() + words[1:],
             "description": self.fields.optional("description", partial(as_text, most=200_000), ""),
             "files": task_files,
             "submission_name": submission_name,
             "entry": entry,
             "templates": templates,
             "fuzz": self._fuzz(),
-            "baseline": self._baseline(),
+            "baseline": self._read(baseline, "baseline") if baseline else None,
             **build,
             "unsupported": self._unsupported(task_files, called) or not_built,
             "benchmarks": [],
             **{key: self.fields.data[key] for key in _AS_IN_BUNDLE if self.fields.data.get(key) is not None},
             **{f"{key}_s": self.fields.optional(key, as_timeout, None) for key in _TIMEOUTS},
         }
-        unknown = [f"unknown key {name}{_meant(name)}" for name in self.fields.unknown(_KNOWN)]
-        every = [*unknown, *odd, *no_evaluator, *named, *missing, *warnings]
-        try:
-            problem = Problem.from_bundle(bundle, warnings=tuple(said(text) for text in every[:MAX_WARNINGS]))
-            must_be_computable(problem)
-            return problem
-        except ProblemError as error:
-            where = places.get(error.field, error.field)
-            is_not_given = (error.field, where) == ("submission_name", "files")
-            more = f", with the source {SUBMISSION_MARK}, which no file has" if is_not_given else ""
-            raise ProblemError(where, error.message + more) from error
 
-    def _sources(self) -> tuple[dict[str, str], str, list[str], dict[str, str]]:
-        """Return the path of every file but the submission, the submission's name, warnings, and places.
-
-        Places map a bundle's fields to their names in task.yml: their position in `files`.
-        """
-        submission_names: list[str] = []
+    def _sources(self) -> tuple[dict[str, str], str]:
+        """Return the path of every file but the submission, and the submission's name."""
+        submission_name = ""
         sources: dict[str, str] = {}
-        places = {"submission_name": "files"}
-        odd: list[str] = []
-        items = self.fields.required("files", lambda value, at: as_list(value, at, MAX_FILES))
+        items = self.fields.required("files", partial(as_list, most=MAX_FILES))
         for n, item in enumerate(items):
             entry = Fields(item, f"files[{n}]", prefix=f"files[{n}].")
-            name = entry.required("name", as_path)
-            source = entry.required("source", as_path)
-            odd += [f"unknown key {key}" for key in entry.unknown(_FILE_KEYS)]
-            if source == SUBMISSION_MARK and submission_names:
+            name, source = entry.required("name", as_path), entry.required("source", as_path)
+            self.warnings.extend(f"unknown key {key}" for key in entry.unknown(_FILE_KEYS))
+            if source == SUBMISSION_MARK and submission_name:
                 raise ProblemError(f"files[{n}].source", f"{SUBMISSION_MARK} stands twice; a submission is one file")
             if source == SUBMISSION_MARK:
-                submission_names.append(name)
-                places["submission_name"] = entry.where("name")
+                submission_name, self.places["submission_name"] = name, entry.where("name")
             elif name in sources:
                 raise ProblemError(f"files[{n}].name", f"{shown(name)} stands twice")
             else:
-                sources[name] = source
-                places[f"files.{name}"] = entry.where("source")
-        if not submission_names:
-            odd.append(f"files: none has the source {SUBMISSION_MARK}; submission.py is taken for it")
-        return sources, (*submission_names, "submission.py")[0], odd, places
+                sources[name], self.places[f"files.{name}"] = source, entry.where("source")
+        if not submission_name:
+            self.warnings.append(f"files: none has the source {SUBMISSION_MARK}; submission.py is taken for it")
+        return sources, submission_name or "submission.py"
 
-    def _evaluators(self, sources: dict[str, str], places: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-        """Return the set's own evaluators by name, and warnings for missing evaluators.
-
-        An evaluator is only read for its imports, and a missing evaluator does no harm.
-        """
+    def _evaluators(self, sources: dict[str, str]) -> dict[str, str]:
+        """Return the set's own evaluators by name. They are only read for their imports; a missing one does no harm."""
         found: dict[str, str] = {}
-        missing: list[str] = []
-        for name in sources.keys() & {self._main(), "eval.py"}:
+        for name in sorted(sources.keys() & {self._main(), "eval.py"}):
             try:
-                found[name] = self._read(sources[name], places[f"files.{name}"])
+                found[name] = self._read(sources[name], self.places[f"files.{name}"])
             except FileMissing as error:
                 found[name] = ""
-                missing.append(f"{error}; it is not used")
-        return found, sorted(missing)
+                self.warnings.append(f"{error}; it is not used")
+        return found
 
     def _read(self, source: str, where: str) -> str:
         return self.files.text(self.folder / source, self.root, where, written=source)
 
     def _main(self) -> str:
-        config = self.fields.mapping("config")
-        main = config.get("main")
+        main = self.fields.mapping("config").get("main")
         return main if isinstance(main, str) else "eval.py"
 
-    def _name_the_result(self, files: dict[str, str], entry: str) -> list[str]:
-        """Add a line that binds `ref_kernel` where a reference names its function differently; return the warning."""
+    def _name_the_result(self, files: dict[str, str], entry: str) -> None:
+        """Add a line that binds `ref_kernel` where a reference names its function differently."""
         reference = files.get(inspect.REFERENCE, "")
         name = inspect.result_function(self.files.code(reference), entry)
-        if not name:
-            return []
-        files[inspect.REFERENCE] = f"{reference.rstrip()}\n\n\n{inspect.RESULT} = {name}\n"
-        return [f"{inspect.REFERENCE}: it has no {inspect.RESULT}; {name} is taken for it"]
+        if name:
+            files[inspect.REFERENCE] = f"{reference.rstrip()}\n\n\n{inspect.RESULT} = {name}\n"
+            self.warnings.append(f"{inspect.REFERENCE}: it has no {inspect.RESULT}; {name} is taken for it")
 
-    def _templates(self) -> tuple[dict[str, str], list[str]]:
+    def _templates(self, entry: str) -> dict[str, str]:
         found: dict[str, str] = {}
-        missing: list[str] = []
         for language, name in self.fields.mapping("templates").items():
             where = f"templates.{language}"
             if name is None:
-                missing.append(f"{where}: is empty and left out")
+                self.warnings.append(f"{where}: is empty and left out")
                 continue
             try:
                 found[language] = self._read(as_path(name, where), where)
             except FileMissing as error:
-                missing.append(str(error))
-        return found, missing
+                self.warnings.append(str(error))
+        if self.fields.optional("compile_baseline", as_bool, False) and self.fields.data.get("lang") != "cu":
+            found.setdefault(COMPILED, _COMPILED.format(result=inspect.RESULT, entry=entry))
+        return found
 
     def _fuzz(self) -> dict[str, Any] | None:
         """Return `fuzz` in the bundle's form. The YAML has `cases` among the arguments; the bundle keeps them apart."""
@@ -196,19 +199,6 @@ class _Task:
         if "cases" not in fuzz:
             raise ProblemError("fuzz.cases", "missing; say how many secret cases are drawn")
         return {"args": {name: choice for name, choice in fuzz.items() if name != "cases"}, "cases": fuzz["cases"]}
-
-    def _build(self, submission_name: str) -> tuple[dict[str, Any], str]:
-        """Return the build of a CUDA C++ file, or the reason why it cannot be compiled."""
-        if self.fields.data.get("lang") != "cu":
-            return {}, ""
-        try:
-            return {"build": Build.from_config(self.fields.mapping("config"), submission_name).to_json()}, ""
-        except ProblemError as error:
-            return {}, f"It is not compiled as its author wants: {error}"[:500]
-
-    def _baseline(self) -> str | None:
-        name = self.fields.optional("baseline", as_path, "")
-        return self._read(name, "baseline") if name else None
 
     def _unsupported(self, files: dict[str, str], called: tuple[str, ...]) -> str:
         if self.fields.optional("multi_gpu", as_bool, False):
@@ -253,18 +243,3 @@ def _given(cases: object, where: str, empty: list[str]) -> object:
         {name: value for name, value in case.items() if value is not None} if isinstance(case, dict) else case
         for case in cases
     ]
-
-
-def _title_line(value: object, where: str) -> str:
-    """Return the title, stripped: YAML's blocks end with a line break."""
-    return as_line(value.strip() if isinstance(value, str) else value, where, 200, empty_ok=True)
-
-
-def _title(slug: str) -> str:
-    words = re.sub(r"[-_]+", " ", slug).strip() or slug
-    return words[0].upper() + words[1:]
-
-
-def _meant(name: str) -> str:
-    close = difflib.get_close_matches(name, _KNOWN, 1)
-    return f" (did you mean {close[0]}?)" if close else ""

@@ -1,6 +1,6 @@
 """Safe reading of files and YAML that organisers wrote: bounded, inside one root, plain values only.
 
-Owns no state. Always true: no file outside the root is opened or probed (symbolic links are resolved first), text has
+Always true: no file outside the root is opened or probed (symbolic links are resolved first), text has
 no byte order mark and ends its lines with "\\n" alone, and a YAML file cannot unfold into more text, values or levels
 than the limits below.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +17,14 @@ import yaml
 
 from problems.errors import ProblemError
 from problems.fields import shown
+from problems.formats import inspect
 
 MAX_FILE_BYTES: Final = 1_000_000
 MAX_YAML_CHARS: Final = 256_000  # the reader is slow: a larger file would hold up its caller
 MAX_NODES: Final = 20_000  # values of one YAML file, as written
 MAX_DEPTH: Final = 24  # values inside values, aliases followed
+MAX_CHARS_IN_ALL: Final = 8_000_000  # of the files of one load
+MAX_YAML_CHARS_IN_ALL: Final = 2_000_000  # the slowest to read: some 100 kB a second where it means harm
 MAX_UNFOLDED_CHARS: Final = 1_000_000  # of all values together, each alias (*name) counted as its target
 _FLOAT_TAG: Final = "tag:yaml.org,2002:float"
 _FLOAT: Final = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+|\d+\.\d*|\.\d+|\.inf|\.Inf|\.nan|\.NaN)")
@@ -82,33 +85,24 @@ def parse_yaml(text: str, where: str) -> object:
         finally:
             loader.dispose()
     except yaml.YAMLError as error:
-        raise ProblemError(where, f"is not valid YAML: {_why(error)}") from error
+        fault = " ".join(str(error).split())
+        if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+            context = f"{error.context}, " if error.context else ""
+            fault = f"{context}{error.problem} (line {error.problem_mark.line + 1})"
+        raise ProblemError(where, f"is not valid YAML: {fault[:300]}") from error
     except (RecursionError, ValueError) as error:  # a version of thousands of digits
         raise ProblemError(where, f"is not valid YAML: {type(error).__name__}") from error
-
-
-def _why(error: yaml.YAMLError) -> str:
-    """Return the error in one line, with the line's number where it is known."""
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return " ".join(str(error).split())[:300]
-    context = f"{error.context}, " if error.context else ""
-    return f"{context}{error.problem} (line {error.problem_mark.line + 1})"[:300]
 
 
 def _line(node: yaml.Node) -> str:
     return f" (line {node.start_mark.line + 1})"
 
 
-@dataclass
-class _Weight:
-    """Weight of a YAML node with its aliases followed: characters (one more a value) and levels of nested values."""
+def _weigh(node: yaml.Node, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
+    """Return a node's weight with its aliases followed: characters (one more a value), levels of nested values.
 
-    chars: int = 0
-    height: int = 0
-
-
-def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
-    """Return the weight of a node. Raises YAMLError beyond the limits. A node inside itself is known as None."""
+    Raises YAMLError beyond the limits. A node inside itself is known as None.
+    """
     if id(node) in known:
         weight = known[id(node)]
         if weight is None:
@@ -116,17 +110,18 @@ def _weigh(node: yaml.Node, known: dict[int, _Weight | None]) -> _Weight:
         return weight
     known[id(node)] = None
     if isinstance(node, yaml.ScalarNode):
-        weight = _Weight(1 + len(node.value), 1)
+        chars, height = 1 + len(node.value), 1
     else:
         inner = [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
         weights = [_weigh(part, known) for part in inner]
-        weight = _Weight(1 + sum(one.chars for one in weights), 1 + max((one.height for one in weights), default=0))
-    if weight.chars > MAX_UNFOLDED_CHARS:
+        chars = 1 + sum(weight[0] for weight in weights)
+        height = 1 + max((weight[1] for weight in weights), default=0)
+    if chars > MAX_UNFOLDED_CHARS:
         raise yaml.YAMLError(f"its aliases (*name) unfold to more than {MAX_UNFOLDED_CHARS} characters")
-    if weight.height > MAX_DEPTH:
+    if height > MAX_DEPTH:
         raise yaml.YAMLError(f"values lie more than {MAX_DEPTH} deep in each other{_line(node)}")
-    known[id(node)] = weight
-    return weight
+    known[id(node)] = chars, height
+    return chars, height
 
 
 class _Loader(yaml.SafeLoader):
@@ -186,3 +181,66 @@ _Loader.yaml_implicit_resolvers = {
 _Loader.add_implicit_resolver(_FLOAT_TAG, re.compile(f"^(?:{_FLOAT.pattern})$"), list("-+0123456789."))
 _Loader.add_constructor(_FLOAT_TAG, _Loader.construct_number)
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
+
+
+class Files:
+    """Files of one load: each real file is read and parsed once, however many problems name it.
+
+    Returned values are shared and must not be changed. A file that cannot be read is refused each time in the same
+    words. Together the files of one load stay within the limits above.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[Path, str | ProblemError] = {}
+        self._values: dict[Path, Any] = {}
+        self._codes: dict[str, inspect.Code] = {}
+        self._chars_left = MAX_CHARS_IN_ALL
+        self._yaml_chars_left = MAX_YAML_CHARS_IN_ALL
+
+    def text(self, path: Path, root: Path, where: str, *, written: str = "") -> str:
+        """Read a file. Raises ProblemError if it is missing, no plain file, outside `root`, not UTF-8 or too large.
+
+        `written`: the name under which the caller knows it.
+        """
+
+        def read() -> str:
+            text = read_text(path, root, where)
+            self._chars_left = _less(self._chars_left, text, where, f"{MAX_CHARS_IN_ALL} characters")
+            return text
+
+        found: str = _once(self._texts, resolve_inside(path, root, where, written=written), where, read)
+        return found
+
+    def yaml(self, path: Path, root: Path, where: str) -> Any:
+        """Read a YAML file. Raises ProblemError as `text` does, and for a file that is not YAML of plain values."""
+
+        def read() -> object:
+            text = self.text(path, root, where)
+            self._yaml_chars_left = _less(
+                self._yaml_chars_left, text, where, f"{MAX_YAML_CHARS_IN_ALL} characters of YAML"
+            )
+            return parse_yaml(text, where)
+
+        return _once(self._values, resolve_inside(path, root, where), where, read)
+
+    def code(self, source: str) -> inspect.Code:
+        if source not in self._codes:
+            self._codes[source] = inspect.code(source)
+        return self._codes[source]
+
+
+def _less(left: int, text: str, where: str, limit: str) -> int:
+    if len(text) > left:
+        raise ProblemError(where, f"with it the files come to more than {limit} in all; split the set")
+    return left - len(text)
+
+
+def _once(known: dict[Path, Any], path: Path, where: str, read: Callable[[], Any]) -> Any:
+    if path not in known:
+        try:
+            known[path] = read()
+        except ProblemError as error:
+            known[path] = error
+    if isinstance(known[path], ProblemError):
+        raise ProblemError(where, known[path].message)
+    return known[path]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import problems
+from leaderboard.source import SourceError, read_file
 from problems.directives import DirectiveError, other_hardware, read_directives
 from problems.errors import ProblemError
 from problems.formats import kernelbench
@@ -23,7 +24,7 @@ from runner.host import accelerators
 from runner.job import cleanup
 from runner.job.confirm import confirm
 from runner.job.execute import OnEvent, execute
-from runner.wire import ADMISSION, MAX_SOURCE_BYTES, Incumbent, Job, Report
+from runner.wire import ADMISSION, Incumbent, Job, Report
 
 SAID_CHARS: Final = 200
 FOR_EVER: Final = Patience()
@@ -66,23 +67,9 @@ def find_problem(name: str) -> Problem:
 def read_source(path: Path) -> str:
     """Return the submission's text. Raises UsageError if the site would refuse it too."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_SOURCE_BYTES + 1)
-    except OSError as err:
-        raise UsageError(f"{path}: {err.strerror}") from None
-    if len(data) > MAX_SOURCE_BYTES:
-        raise UsageError(f"{path} has more than {MAX_SOURCE_BYTES} bytes; a submission has at most so many")
-    if b"\x00" in data:
-        raise UsageError(f"{path} contains NUL bytes; send source text")
-    try:
-        source = data.decode("utf-8-sig")
-    except UnicodeDecodeError as err:
-        raise UsageError(f"{path} is not UTF-8 (byte {err.start}); save it as UTF-8") from None
-    if not source.strip():
-        raise UsageError(f"{path} is empty")
-    try:
+        source = read_file(path)
         read_directives(source)
-    except DirectiveError as error:
+    except (SourceError, DirectiveError) as error:
         raise UsageError(f"{path}: {error.message}") from None
     return source
 

@@ -7,12 +7,8 @@ n, its containers removed.
 from __future__ import annotations
 
 import contextlib
-import errno
-import io
 import json
 import logging
-import os
-import signal
 import sys
 import time
 from datetime import UTC, datetime
@@ -29,13 +25,14 @@ try:
     from runner.commands import local, render
     from runner.host import host_checks
     from runner.job import cleanup, execute
-except ModuleNotFoundError as missing:  # `photofinish` installs this command without the judge's packages
+except ModuleNotFoundError as missing:  # an editable install without the extra `runner`
     print(
         f"The judge needs {missing.name}, which is not installed here; in a checkout of Photofinish: "
-        "pip install -c constraints.txt '.[runner]'",
+        "pip install -c constraints.txt -e '.[runner]'",
         file=sys.stderr,
     )
     sys.exit(2)
+from leaderboard.cli.start import on_terminal
 from problems.spec import Problem
 from runner.admission.report_line import Line
 from runner.daemon.loan import Patience
@@ -43,7 +40,6 @@ from runner.errors import RunnerError
 from runner.wire import MODES, MOST_RUNS, Report
 
 DRAIN_LOOK_S: Final = 2.0
-NOT_WRITTEN: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 
 TOLD_EVERY_S: Final = 30.0
 Wait = Annotated[
@@ -360,33 +356,4 @@ def measure_host(
 
 
 def run() -> None:
-    """Run the command. Exit code 130 after Ctrl-C; if the output cannot be written 2, or 1 if its reader has left."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # for characters that the terminal cannot show
-    try:
-        try:
-            app()
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
-    except OSError as error:
-        if error.errno not in NOT_WRITTEN:
-            raise
-        with contextlib.suppress(OSError):
-            print(f"The output cannot be written: {error.strerror}", file=sys.stderr)
-        _write_no_more()
-        sys.exit(2)
-
-
-def _write_no_more() -> None:
-    """Drop further output: otherwise the interpreter tries to write it again."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        os.dup2(nowhere, stream.fileno())
-
-
-if __name__ == "__main__":
-    run()
+    on_terminal(app)

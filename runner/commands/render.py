@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leaderboard.wording.outcomes import FLAGS
 from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
 from runner.admission.report_line import Line
 from runner.commands.replay import Replayed
@@ -105,11 +106,9 @@ def _checked(report: Report) -> str:
 
 
 EXPLAINED = {
+    **FLAGS,
     "not_certified": "Not certified: containers could not be frozen (this needs root), or a step of the judge was left "
     "out, so cheating is not excluded.",
-    "not_converged": "The interval is wider than asked for: the machine is noisy.",
-    "erratic": "Your kernel's times vary while the baseline's are steady: the upper end of the interval counts.",
-    "bimodal": "The times have two modes: the kernel takes one of two paths, or the machine changed its state.",
 }
 TELEMETRY = {
     "mask_only": "Only part of the device's state could be seen while it was timed, as in a virtual machine.",

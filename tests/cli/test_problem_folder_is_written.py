@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from leaderboard.cli import problem
 from leaderboard.cli.errors import Misuse
 from leaderboard.cli.main import app
-from problems.formats.gpumode import load_set
 from runner.admission import examine
 from runner.commands import verify
+from tests.problems.conftest import load_set
 
 
 def made(folder: Path, name: str = "my-first") -> Path:
@@ -49,21 +49,38 @@ def test_a_name_that_no_board_can_have_is_refused(name: str, tmp_path: Path) -> 
     assert not list(tmp_path.iterdir())
 
 
-def test_check_starts_the_judge_and_ends_as_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, told = made(tmp_path), tmp_path / "told"
+@pytest.fixture
+def arguments_of_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `runner` on the path that fails; the file that it writes its arguments to."""
+    arguments = tmp_path / "arguments"
     judge = tmp_path / "bin" / "runner"
     judge.parent.mkdir()
-    judge.write_text(f'#!/bin/sh\necho "$@" > {told}\nexit 1\n')
+    judge.write_text(f'#!/bin/sh\necho "$@" > {arguments}\nexit 1\n')
     judge.chmod(0o755)
     monkeypatch.setenv("PATH", str(judge.parent))
+    return arguments
+
+
+def test_check_starts_the_judge_and_ends_as_it_does(tmp_path: Path, arguments_of_runner: Path) -> None:
+    folder = made(tmp_path)
     result = CliRunner().invoke(app, ["problem", "check", str(folder), "--only", "admission/"])
     assert result.exit_code == 1
-    assert told.read_text().split() == ["verify", str(folder), "--only", "admission/"]
+    assert arguments_of_runner.read_text().split() == ["verify", str(folder), "--only", "admission/"]
+
+
+@pytest.mark.parametrize("options", [["softmax", "kernel.py", "--json", "--mode", "test"], ["--help"], []])
+def test_run_passes_its_arguments_to_the_judge(arguments_of_runner: Path, options: list[str]) -> None:
+    result = CliRunner().invoke(app, ["run", *options])
+    assert result.exit_code == 1
+    assert arguments_of_runner.read_text().split() == ["once", *options]
 
 
 def test_without_a_judge_it_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(Misuse, match="runner verify"):
         problem.check(made(tmp_path))
+    result = CliRunner().invoke(app, ["run", "softmax", "my kernel.py"])
+    assert isinstance(result.exception, Misuse)
+    assert "in a checkout of Photofinish, run: runner once softmax 'my kernel.py'" in str(result.exception)
     with pytest.raises(Misuse, match=r"no task\.yml"):
         problem.check(tmp_path)

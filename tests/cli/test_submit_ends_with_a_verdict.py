@@ -60,7 +60,7 @@ def test_pass_that_cannot_rank_says_why(site: FakeSite, photofinish: Photofinish
     site.verdict = {**PASSED, "rank": None, "published": False, "unranked": "no_telemetry"}
     ended = photofinish("show", "7")
     assert ended.code == 0
-    assert "board        not ranked: the machine that timed this could not watch" in ended.out
+    assert "board        not ranked: The machine that timed this could not watch" in ended.out
 
 
 def test_cancel(site: FakeSite, photofinish: Photofinish) -> None:
@@ -185,10 +185,10 @@ def test_options_are_sent_beside_directives(site: FakeSite, photofinish: Photofi
     ("content", "said"),
     [
         (b"", "is empty"),
-        (b"  \n", "is empty"),
+        (b"  \n", "has only blanks"),
         (b"x = 1\x00", "NUL"),
-        (b"x = '\xff'", "not UTF-8 at byte 5"),
-        (b"#" * 1_000_001, "more than 1000000 bytes"),
+        (b"x = '\xff'", "not UTF-8: byte 0xff at offset 5"),
+        (b"#" * 1_000_001, "at most 1,000,000 bytes"),
     ],
 )
 def test_bad_file_is_refused_before_it_is_sent(

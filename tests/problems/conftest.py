@@ -8,6 +8,9 @@ from textwrap import dedent
 
 import pytest
 
+from problems.errors import ProblemError
+from problems.formats.gpumode import ProblemSet, read_set
+
 REFERENCE = "def generate_input(size, seed): ...\ndef ref_kernel(data): ...\n"
 TASK = """
 files:
@@ -19,6 +22,14 @@ benchmarks:
 """
 
 WriteProblem = Callable[..., Path]
+
+
+def load_set(path: Path) -> ProblemSet:
+    """Return a set without faults. Raises ProblemError for the first fault."""
+    found = read_set(path)
+    for fault in found.faults:
+        raise ProblemError(fault.field, fault.message)
+    return found
 
 
 @pytest.fixture

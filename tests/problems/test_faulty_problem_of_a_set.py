@@ -9,7 +9,8 @@ import pytest
 
 from problems.errors import ProblemError
 from problems.formats.folders import read_sets
-from problems.formats.gpumode import load_set, read_set
+from problems.formats.gpumode import read_set
+from tests.problems.conftest import load_set
 
 GOOD = "{directory: course/scale, name: scale, gpus: [cpu]}"
 

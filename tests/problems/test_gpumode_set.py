@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from problems.errors import ProblemError
-from problems.formats.gpumode import load_problem, load_set
+from problems.formats.gpumode import load_problem
+from tests.problems.conftest import load_set
 
 SET = """
 name: Course

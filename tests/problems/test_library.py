@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from problems.formats.gpumode import load_set
 from problems.spec import Case, IntRange, Problem
 from runner.evidence import speed_of_light
 from tests import forks
+from tests.problems.conftest import load_set
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "problems" / "library"

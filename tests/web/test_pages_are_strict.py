@@ -117,7 +117,7 @@ def test_board_and_problem_say_how_they_rank(stage, browser) -> None:
     stage.judge(stage.submit())
     for address in ("/boards/softmax", "/boards/softmax/cpu"):
         page = browser(None).get(address).content.decode()
-        assert "Ranked by speedup: how many times as fast as the baseline that was timed beside it" in page
+        assert "Ranks go by speedup: how many times as fast as the baseline that was timed beside the kernel" in page
 
 
 def test_a_problem_page_says_what_is_timed_on_each_hardware(stage, browser) -> None:

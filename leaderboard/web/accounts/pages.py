@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
+from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -19,29 +20,30 @@ from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
 from leaderboard.errors import UserError
 from leaderboard.web import limits
 from leaderboard.web.accounts.sign_in_tries import count_try, remember_device
-from leaderboard.web.forms import SignInForm, SignUpForm, TokenForm
+from leaderboard.web.forms import SignInForm, SignUpForm, TokenForm, add_refusal
 
-SCOPES_SAID: Final = (
-    {"value": "read", "about": "See your submissions, their code, logs and verdicts."},
-    {"value": "submit", "about": "Send submissions in your name, enter competitions, act in a team."},
-    {"value": "review", "about": "Read cases of review and decide on them, where you are a reviewer."},
+SCOPE_TEXTS: Final = (
+    {"value": "read", "about": "Read your submissions with their code, logs and verdicts."},
+    {"value": "submit", "about": "Submit, enter competitions, and act in your team."},
+    {"value": "review", "about": "Read and decide review cases, if you are a reviewer."},
 )
-
 SHOW_ONCE: Final = "new_token"  # session key; lives from the form to the page after it
 
 
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
+    context = {"next": _next(request, default="")}
     if request.method == "GET":
-        return _auth_page(request, SignInForm(request))
+        return form_page(request, "sign_in", SignInForm(request), **context)
     name = request.POST.get("username", "")
     tried = count_try(request, name)
     if tried.wait_s:
-        return _later(request, SignInForm(request, initial={"username": name}), tried.wait_s)
+        form = SignInForm(request, initial={"username": name})
+        return form_page(request, "sign_in", form, wait_s=tried.wait_s, **context)
     form = SignInForm(request, data=request.POST)
     if not form.is_valid():
-        return _auth_page(request, form)
+        return form_page(request, "sign_in", form, **context)
     tried.was_right()
     login(request, form.get_user())
     response = redirect(_next(request))
@@ -53,13 +55,12 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def sign_up(request: HttpRequest) -> HttpResponse:
     form = SignUpForm(request.POST if request.method == "POST" else None)
-    if request.method == "GET":
-        return _auth_page(request, form)
-    wait = limits.take_each(*limits.by_address(limits.SIGN_UP_IP, request))
-    if wait is not None:
-        return _later(request, SignUpForm(initial={"username": request.POST.get("username", "")}), wait)
+    context = {"next": _next(request, default="")}
+    if request.method == "POST" and (wait_s := limits.take_each(*limits.by_address(limits.SIGN_UP_IP, request))):
+        form = SignUpForm(initial={"username": request.POST.get("username", "")})
+        return form_page(request, "sign_up", form, wait_s=wait_s, **context)
     if not form.is_valid():
-        return _auth_page(request, form)
+        return form_page(request, "sign_up", form, **context)
     user = form.save()
     login(request, user)
     response = redirect(_next(request))
@@ -77,20 +78,20 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
     owner = user_of(request)
+    context = {"tokens": tokens_of(owner), "scopes": SCOPE_TEXTS}
     if request.method == "GET":
         form = TokenForm(initial={"scopes": list(USUAL_SCOPES)})
-        return _tokens_page(request, form, **request.session.pop(SHOW_ONCE, {}))
+        return form_page(request, "tokens", form, **context, **request.session.pop(SHOW_ONCE, {}))
     form = TokenForm(request.POST)
-    if not form.is_valid():
-        return _tokens_page(request, form)
-    data = form.cleaned_data
-    try:
-        token, secret = issue_token(owner=owner, name=data["name"], scopes=data["scopes"], now=timezone.now())
-    except UserError as error:
-        form.add_error(error.field if error.field in form.fields else None, error.message)
-        return _tokens_page(request, form)
-    request.session[SHOW_ONCE] = {"secret": secret, "secret_name": token.name}  # until the next page has shown it
-    return redirect("/tokens")
+    if form.is_valid():
+        try:
+            token, secret = issue_token(owner=owner, now=timezone.now(), **form.cleaned_data)
+        except UserError as error:
+            add_refusal(form, error)
+        else:
+            request.session[SHOW_ONCE] = {"secret": secret, "secret_name": token.name}
+            return redirect("/tokens")
+    return form_page(request, "tokens", form, **context)
 
 
 @login_required
@@ -106,25 +107,16 @@ def user_of(request: HttpRequest) -> User:
     return request.user
 
 
-def _auth_page(request: HttpRequest, form: SignInForm | SignUpForm, status: int = 200) -> HttpResponse:
-    form.describe()
-    name = "sign_in" if isinstance(form, SignInForm) else "sign_up"
-    return render(request, f"web/{name}.html", {"form": form, "next": _next(request, default="")}, status=status)
-
-
-def _later(request: HttpRequest, form: SignInForm | SignUpForm, wait_s: int) -> HttpResponse:
-    name = "sign_in" if isinstance(form, SignInForm) else "sign_up"
+def form_page(
+    request: HttpRequest, name: str, form: BaseForm, *, status: int = 200, wait_s: int | None = None, **context: Any
+) -> HttpResponse:
+    """Render a page with a form. `wait_s`: the person tried too often, and may try again in so many seconds."""
+    if wait_s is None:
+        return render(request, f"web/{name}.html", {"form": form, **context}, status=status)
     late = f"Too many tries. Wait {limits.minutes(wait_s)} and try again."
-    context = {"form": form, "next": _next(request, default=""), "late": late}
-    response = render(request, f"web/{name}.html", context, status=429)
+    response = render(request, f"web/{name}.html", {"form": form, "late": late, **context}, status=429)
     response["Retry-After"] = str(wait_s)
     return response
-
-
-def _tokens_page(request: HttpRequest, form: TokenForm, **more: str) -> HttpResponse:
-    form.describe()
-    living = tokens_of(user_of(request))
-    return render(request, "web/tokens.html", {"form": form, "tokens": living, "scopes": SCOPES_SAID, **more})
 
 
 def _next(request: HttpRequest, default: str = "/") -> str:

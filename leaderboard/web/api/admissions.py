@@ -7,7 +7,6 @@ from typing import Any, Final
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -18,9 +17,10 @@ from leaderboard.admissions.door import refusal
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
 from leaderboard.competitions.permissions import competitions_of
-from leaderboard.web.api.views import MAX_ROWS, Private
+from leaderboard.web.api.base import Private, parse
 
 MAX_MARK_CHARS: Final = 64
+MAX_ROWS: Final = 200
 
 
 class AdmissionLine(serializers.Serializer[Any]):
@@ -42,7 +42,7 @@ class AdmissionSummary(serializers.Serializer[Any]):
     marks = serializers.ListField(child=serializers.CharField())
     margin = serializers.SerializerMethodField()
     overridden = serializers.BooleanField(source="is_overridden")
-    open = serializers.SerializerMethodField(help_text="Are submissions taken for this version on this hardware?")
+    open = serializers.SerializerMethodField(help_text="Whether this version accepts submissions on this hardware.")
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
 
@@ -75,7 +75,7 @@ class Organisers(Private):
 
 class Tests(Organisers):
     @extend_schema(
-        parameters=[OpenApiParameter("mark", OpenApiTypes.STR, description="Only those marked so: near_constant.")],
+        parameters=[OpenApiParameter("mark", description="Only tests with this mark, such as near_constant.")],
         responses=AdmissionSummary(many=True),
     )
     def get(self, request: Request) -> Response:
@@ -88,9 +88,7 @@ class Tests(Organisers):
     @extend_schema(request=AskForTest, responses={201: AdmissionDetail})
     def post(self, request: Request) -> Response:
         """Have the current version of a board's problem tested. Organisers only."""
-        form = AskForTest(data=request.data)
-        form.is_valid(raise_exception=True)
-        sent = form.validated_data
+        sent = parse(AskForTest, request.data)
         board = get_object_or_404(boards_of(self.caller(request)), slug=sent["board"], hardware=sent["hardware"])
         test = ask_test(version=board.version, hardware=board.hardware, actor=self.caller(request), now=timezone.now())
         return Response(AdmissionDetail(test).data, status=201)

@@ -1,10 +1,11 @@
-"""Competitions over /api/v1: list, details, the caller's position, and entering."""
+"""Competitions over /api/v1: details, entering, news, awards, standings, results of review, former leaders."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -13,20 +14,22 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
-from leaderboard.competitions.calendar import Phase
+from leaderboard.competitions.announce import announcements_of
+from leaderboard.competitions.calendar import Phase, Stage, current_stage
 from leaderboard.competitions.invites import NOT_GOOD, competition_of
-from leaderboard.competitions.models import DIVISIONS
+from leaderboard.competitions.models import DIVISIONS, SCORINGS
 from leaderboard.competitions.models import Track as TrackRow
 from leaderboard.competitions.visible import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
-from leaderboard.web.api.quota import Left
-from leaderboard.web.api.views import Private, Public
-from leaderboard.web.boards import contests
-from leaderboard.web.boards.prizes import track_said
+from leaderboard.standings.read.boards import board_records
+from leaderboard.web.api.base import Private, Public, paged, parse
+from leaderboard.web.api.serializers import Left, LinesQuery, Paging, in_full_refused
+from leaderboard.web.boards import cards, contests, standing
+from leaderboard.web.boards.contests import track_said
 from leaderboard.web.limits import check_code_tries
-from leaderboard.web.submissions import quotas
-
-TIE_RULES: Final = TrackRow.TIE_RULES
+from leaderboard.web.organise import awards
+from leaderboard.web.review import integrity
+from leaderboard.web.submissions.mine import what_is_left
 
 
 class CompetitionSummary(serializers.Serializer[Any]):
@@ -34,7 +37,7 @@ class CompetitionSummary(serializers.Serializer[Any]):
     name = serializers.CharField(source="competition.name")
     visibility = serializers.CharField(source="competition.visibility")
     phase = serializers.ChoiceField(choices=[phase.value for phase in Phase], source="phase.phase")
-    until = serializers.DateTimeField(source="phase.until", allow_null=True, help_text="The next change of phase.")
+    until = serializers.DateTimeField(source="phase.until", allow_null=True, help_text="Next change of phase.")
     entrants = serializers.IntegerField()
 
 
@@ -68,18 +71,22 @@ class Prize(serializers.Serializer[Any]):
     sponsor = serializers.CharField(allow_blank=True)
 
 
+class WonBy(serializers.CharField):
+    def to_representation(self, value: Any) -> str:
+        return track_said(value)
+
+
 class Track(serializers.Serializer[Any]):
     slug = serializers.CharField(source="track.slug")
     name = serializers.CharField(source="track.name")
     description = serializers.CharField(source="track.description", allow_blank=True)
-    won_by = serializers.SerializerMethodField()
+    won_by = WonBy(source="track")
     divisions = serializers.ListField(child=serializers.CharField(), source="track.divisions")
-    eligibility = serializers.CharField(source="track.eligibility", allow_blank=True, help_text="What one declares.")
-    ties = serializers.ChoiceField(choices=TIE_RULES, source="track.tie_rule")
+    eligibility = serializers.CharField(
+        source="track.eligibility", allow_blank=True, help_text="What entrants declare."
+    )
+    ties = serializers.ChoiceField(choices=TrackRow.TIE_RULES, source="track.tie_rule")
     prizes = Prize(many=True, source="track.prizes")
-
-    def get_won_by(self, shown: Any) -> str:
-        return track_said(shown.track)
 
 
 class News(serializers.Serializer[Any]):
@@ -90,14 +97,14 @@ class News(serializers.Serializer[Any]):
 
 class You(serializers.Serializer[Any]):
     entrant = serializers.CharField(source="entrant.shown_name", default=None, allow_null=True)
-    accepted = serializers.BooleanField(source="has_accepted", help_text="The rules as they are now.")
-    may_enter = serializers.BooleanField(help_text="Or accept the rules anew.")
+    accepted = serializers.BooleanField(source="has_accepted", help_text="Whether the current rules are accepted.")
+    may_enter = serializers.BooleanField(help_text="Whether the caller may enter, or accept changed rules.")
     team = serializers.BooleanField(source="entrant.is_team", default=None, allow_null=True)
     division = serializers.CharField(source="entrant.division", default=None, allow_null=True)
-    quota = serializers.SerializerMethodField(help_text="What may still be sent to each board.")
+    quota = serializers.SerializerMethodField(help_text="Remaining quotas of each board.")
 
     @extend_schema_field(Left(many=True))
-    def get_quota(self, you: contests.You) -> Any:
+    def get_quota(self, you: dict[str, Any]) -> Any:
         return Left(self.context["left"], many=True).data
 
 
@@ -114,28 +121,35 @@ class CompetitionDetail(CompetitionSummary):
     problems = ProblemOf(many=True)
     tracks = Track(many=True)
     announcements = News(many=True)
-    you = serializers.SerializerMethodField()
-
-    @extend_schema_field(You(allow_null=True))
-    def get_you(self, contest: contests.Contest) -> Any:
-        return None if contest.you is None else You(contest.you, context=self.context).data
+    you = You(allow_null=True)
 
 
 class EnterRequest(serializers.Serializer[Any]):
-    code = serializers.CharField(max_length=200, allow_blank=True, default="", help_text="Of a closed competition.")
-    rules_digest = serializers.CharField(max_length=80, allow_blank=True, default="", help_text="Of what is accepted.")
+    code = serializers.CharField(
+        max_length=200,
+        allow_blank=True,
+        default="",
+        help_text="Invite code. 20 tries an hour.",
+    )
+    rules_digest = serializers.CharField(
+        max_length=80,
+        allow_blank=True,
+        default="",
+        help_text="409 if the rules changed.",
+    )
     division = serializers.CharField(
-        max_length=16, allow_blank=True, default="", help_text=f"{', '.join(DIVISIONS)}; else people, where they may."
+        max_length=16,
+        allow_blank=True,
+        default="",
+        help_text=f"{', '.join(DIVISIONS)}; default: human",
     )
-    model_name = serializers.CharField(
-        max_length=200, allow_blank=True, default="", help_text="Which model writes the code: of agent and mixed."
-    )
+    model_name = serializers.CharField(max_length=200, allow_blank=True, default="", help_text="For agent and mixed.")
 
 
 class Competitions(Public):
     @extend_schema(responses=CompetitionSummary(many=True))
     def get(self, request: Request) -> Response:
-        """List every competition that is listed for the caller: running, coming, past."""
+        """List the running, coming and past competitions that are listed for the caller."""
         found = contests.sections(request.user, timezone.now())
         summaries = [summary for section in found for summary in section.summaries]
         return Response(CompetitionSummary(summaries, many=True).data)
@@ -144,17 +158,16 @@ class Competitions(Public):
 class Competition(Public):
     @extend_schema(responses=CompetitionDetail)
     def get(self, request: Request, slug: str) -> Response:
-        """Return a competition: phase and times, rules, problems, announcements, and the caller's position in it."""
+        """Return a competition with its rules, problems, announcements and the caller's entry."""
         return Response(_detail(request, slug))
 
 
 class Enter(Private):
     @extend_schema(request=EnterRequest, responses=CompetitionDetail)
     def post(self, request: Request, slug: str) -> Response:
-        """Enter, or accept the rules anew. `rules_digest`: of the rules you read; `code`: opens a closed one."""
-        form = EnterRequest(data=request.data)
-        form.is_valid(raise_exception=True)
-        code, user = form.validated_data["code"], self.caller(request)
+        """Enter a competition, or accept its changed rules."""
+        sent, user = parse(EnterRequest, request.data), self.caller(request)
+        code = sent["code"]
         if code:
             check_code_tries(user.pk, request)
             competition = competition_of(code)
@@ -164,17 +177,206 @@ class Enter(Private):
             competition = competitions_seen_by(user).filter(slug=slug).first()
         if competition is None:
             raise Http404
-        pipeline.enter(user=user, competition=competition, now=timezone.now(), **form.validated_data)
+        pipeline.enter(user=user, competition=competition, now=timezone.now(), **sent)
         return Response(_detail(request, slug))
 
 
 def _detail(request: Request, slug: str) -> Any:
     now = timezone.now()
     found = contests.contest(slug, request.user, now)
-    if found is None:
-        raise Http404
-    left: list[quotas.Left] = []
+    left: list[dict[str, Any]] = []
     if isinstance(request.user, User):
         boards = boards_seen_by(request.user).with_parts().filter(competition=found.competition)
-        left = quotas.what_is_left(request.user, boards, now)
+        left = what_is_left(request.user, boards, now)
     return CompetitionDetail(found, context={"left": left}).data
+
+
+class Money(serializers.Serializer[Any]):
+    amount = serializers.CharField(help_text="A decimal number.")
+    currency = serializers.CharField()
+
+
+class Winner(serializers.Serializer[Any]):
+    place = serializers.IntegerField(source="number")
+    shared_by = serializers.IntegerField(help_text="Number of winners that share the place.")
+    winner = serializers.CharField(source="name")
+    money = Money(many=True)
+    other = serializers.ListField(child=serializers.CharField(), source="things")
+    sponsors = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(source="why")
+
+
+class Awards(Track):
+    announced_at = serializers.DateTimeField(allow_null=True, help_text="null: the winners are not announced yet.")
+    winners = Winner(many=True)
+
+
+class Counted(serializers.IntegerField):
+    """Count that may be withheld, as null, until the standing is final."""
+
+    def to_representation(self, value: int) -> Any:
+        return self.context["found"].told(value)
+
+
+class Counts(serializers.Serializer[Any]):
+    held = Counted(allow_null=True)
+    cleared = Counted(allow_null=True)
+    rejected = Counted(allow_null=True)
+    waiting = Counted(allow_null=True)
+    again = Counted(allow_null=True, help_text="Judged again before a reviewer decided.")
+
+
+class Outcomes(Counts):
+    rule = serializers.CharField(allow_blank=True, help_text='"": all rules that held fewer than five results.')
+    meaning = serializers.SerializerMethodField()
+
+    def get_meaning(self, outcomes: Any) -> str:
+        return integrity.MEANINGS.get(outcomes.rule, "")
+
+
+class ByItself(serializers.Serializer[Any]):
+    rejected = Counted(source="held", allow_null=True)
+    overturned = Counted(source="cleared", allow_null=True, help_text="Automatic rejections that a reviewer cleared.")
+
+
+class Appeals(serializers.Serializer[Any]):
+    made = Counted(source="appeals", allow_null=True)
+    granted = Counted(allow_null=True)
+    upheld = Counted(allow_null=True)
+
+
+class Podium(serializers.Serializer[Any]):
+    board = serializers.CharField(source="board.slug")
+    hardware = serializers.CharField(source="board.hardware")
+    place = serializers.IntegerField()
+    cleared = serializers.BooleanField(source="is_cleared", help_text="False: rejected.")
+    by_two = serializers.BooleanField()
+    reason = serializers.CharField()
+    on = serializers.DateField(source="at.date")
+
+
+class IntegrityFigures(serializers.Serializer[Any]):
+    """Figures of review. A null number is under five; it is published once the standing is final."""
+
+    as_of = serializers.DateTimeField()
+    exact = serializers.BooleanField(source="is_exact", help_text="The standings are final, and no number is withheld.")
+    rules = Outcomes(many=True, help_text="A result counts for each rule that held it.")
+    total = Counts(help_text="Each result counts once.")
+    by_itself = ByItself(help_text="Automatic rejections.")
+    median_wait_s = serializers.FloatField(source="median_wait.total_seconds", allow_null=True)
+    rejudged = Counted(allow_null=True)
+    appeals = Appeals(source="*")
+    podium = Podium(many=True)
+
+
+class Record(serializers.Serializer[Any]):
+    user = serializers.CharField(source="entry.entrant.shown_name")
+    submission = serializers.IntegerField(source="entry.submission_id")
+    since = serializers.DateTimeField(source="record.since")
+    until = serializers.DateTimeField(source="record.until", allow_null=True, help_text="null: still leading.")
+    ratio = serializers.FloatField(source="record.value.ratio", help_text="Candidate / baseline at that time.")
+    gain = serializers.FloatField(
+        source="record.gain",
+        allow_null=True,
+        help_text="Times as fast as the previous leader; null: the first.",
+    )
+
+
+class Announcements(Public):
+    @extend_schema(parameters=[Paging], responses=News(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """List the announcements of a competition, newest first."""
+        query = parse(Paging, request.query_params)
+        competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
+        return paged(announcements_of(competition, request.user), query, News)
+
+
+class AwardsOf(Public):
+    @extend_schema(responses=Awards(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """List tracks and prizes of a competition, and its winners once they are announced."""
+        competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
+        shown = awards.shown(competition, request.user, now=timezone.now(), as_owner=False)
+        return Response(Awards(shown, many=True).data)
+
+
+class IntegrityOf(Public):
+    @extend_schema(responses=IntegrityFigures)
+    def get(self, request: Request, slug: str) -> Response:
+        """Return figures of a competition's review that name no person. A null number is under five, until the end."""
+        _, found = integrity.figures(slug, request.user, timezone.now())
+        return Response(IntegrityFigures(found, context={"found": found}).data)
+
+
+class History(Public):
+    @extend_schema(parameters=[Paging], responses=Record(many=True))
+    def get(self, request: Request, slug: str, hardware: str) -> Response:
+        """List the former leaders of a board, oldest first, in its current stage and timing epoch."""
+        query, now = parse(Paging, request.query_params), timezone.now()
+        board = cards.card(slug, request.user, now).place(hardware).board
+        stage = current_stage(board.competition.schedule, now)
+        return paged(board_records(board, stage=stage, now=now), query, Record)
+
+
+class BoardResult(serializers.Serializer[Any]):
+    board = serializers.CharField()
+    hardware = serializers.CharField()
+    rank = serializers.IntegerField()
+    tied = serializers.BooleanField()
+    ratio = serializers.FloatField()
+    points = serializers.FloatField()
+
+
+class StandingsLine(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(source="line.rank", help_text="Tied entrants share a rank: 1, 1, 3.")
+    tied = serializers.BooleanField(source="line.is_tied")
+    user = serializers.CharField(source="entrant.shown_name")
+    division = serializers.CharField(source="entrant.division")
+    affiliation = serializers.CharField(source="entrant.affiliation", allow_blank=True)
+    score = serializers.FloatField(source="line.score", help_text="Points, mean speedup or share, by `scoring`.")
+    low = serializers.FloatField(source="line.low", allow_null=True)
+    high = serializers.FloatField(source="line.high", allow_null=True)
+    solved = serializers.IntegerField(source="line.solved")
+    boards = serializers.SerializerMethodField()
+
+    @extend_schema_field(BoardResult(many=True))
+    def get_boards(self, row: Any) -> list[dict[str, Any]]:
+        return [
+            {
+                "board": board.slug,
+                "hardware": board.hardware,
+                "rank": cell.rank,
+                "tied": cell.is_tied,
+                "ratio": cell.value.ratio,
+                "points": cell.points,
+            }
+            for board, cell in zip(self.context["boards"], row.cells, strict=True)
+            if cell is not None
+        ]
+
+
+class StandingsQuery(LinesQuery):
+    hardware = serializers.CharField(
+        required=False, allow_blank=True, default="", max_length=64, help_text="Only boards of this hardware."
+    )
+    scoring = serializers.ChoiceField(choices=SCORINGS, required=False, help_text="Default: the competition's own.")
+
+
+class Standings(Public):
+    @extend_schema(parameters=[StandingsQuery], responses=StandingsLine(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the overall standings of a competition, best first."""
+        query = parse(StandingsQuery, request.query_params)
+        asked = standing.Asked(
+            hardware=query["hardware"],
+            scoring=query.get("scoring", ""),
+            stage=Stage(query["stage"]) if "stage" in query else None,
+            in_full=query["full"],
+            start=query["offset"],
+            most=query["limit"],
+        )
+        shown = standing.show_overall(slug, asked, request.user, timezone.now())
+        if query["full"] and not shown.sees_more:
+            raise in_full_refused(shown.competition)
+        lines = StandingsLine(shown.rows, many=True, context={"boards": shown.standing.boards})
+        return Response(lines.data, headers={"X-Total-Count": str(shown.total)})

@@ -27,14 +27,18 @@ OWNERS_STATES: Final = {
 }
 
 
+def _filter(help_text: str) -> serializers.CharField:
+    return serializers.CharField(default="", allow_blank=True, max_length=64, help_text=help_text)
+
+
 class Filters(Paging):
-    competition = serializers.CharField(default="", allow_blank=True, max_length=64)
-    board = serializers.CharField(default="", allow_blank=True, max_length=64)
-    hardware = serializers.CharField(default="", allow_blank=True, max_length=64)
-    rule = serializers.CharField(default="", allow_blank=True, max_length=64)
+    competition = _filter("Slug of the competition.")
+    board = _filter("Slug of the board.")
+    hardware = _filter("Hardware of the board.")
+    rule = _filter("A rule that held the result.")
     state = serializers.ChoiceField(choices=list(STATES), default=OPEN)
-    label = serializers.CharField(default="", allow_blank=True, max_length=64)  # type: ignore[assignment]
-    mine = serializers.BooleanField(default=False)
+    label = _filter("A label of the case.")  # type: ignore[assignment]
+    mine = serializers.BooleanField(default=False, help_text="Only cases claimed by the caller.")
 
 
 class CaseSummary(serializers.Serializer[Any]):
@@ -48,11 +52,11 @@ class CaseSummary(serializers.Serializer[Any]):
     state = serializers.SerializerMethodField()
     origin = serializers.ChoiceField(choices=Case.ORIGINS)
     opened_at = serializers.DateTimeField()
-    since = serializers.DateTimeField(help_text="In this state.")
+    since = serializers.DateTimeField(help_text="Start of the present state.")
     claimed_by = serializers.SerializerMethodField()
     claimed_until = serializers.SerializerMethodField()
     labels = serializers.ListField(child=serializers.CharField())
-    rules = serializers.SerializerMethodField(help_text="Those that held it.")
+    rules = serializers.SerializerMethodField(help_text="Rules that held the result.")
     ratio = serializers.FloatField(source="result.ratio", allow_null=True)
 
     @extend_schema_field(serializers.ChoiceField(choices=SHOWN_STATES))
@@ -75,11 +79,11 @@ class CaseSummary(serializers.Serializer[Any]):
 
 
 class Finding(serializers.Serializer[Any]):
-    rule = serializers.CharField()
-    sentence = serializers.CharField()
-    threshold = serializers.FloatField(allow_null=True)
-    figures = serializers.DictField()
-    samples = serializers.JSONField(help_text="An excerpt of the report's.")
+    rule = serializers.CharField(source="finding.rule")
+    sentence = serializers.CharField(source="finding.sentence")
+    threshold = serializers.FloatField(source="finding.threshold", allow_null=True)
+    figures = serializers.DictField(source="finding.figures")
+    samples = serializers.JSONField(source="finding.samples", help_text="An excerpt of the report's samples.")
 
 
 class Hint(serializers.Serializer[Any]):
@@ -94,8 +98,8 @@ class TimedCase(serializers.Serializer[Any]):
     baseline_us = serializers.FloatField(allow_null=True)
     ratio = serializers.FloatField(allow_null=True)
     half_width = serializers.FloatField(allow_null=True)
-    against_incumbent = serializers.FloatField(allow_null=True, help_text="This one / the incumbent.")
-    light_us = serializers.FloatField(allow_null=True, help_text="The speed of light on this hardware.")
+    against_incumbent = serializers.FloatField(allow_null=True, help_text="This submission / incumbent.")
+    light_us = serializers.FloatField(allow_null=True, help_text="Speed of light on this hardware.")
     light_share = serializers.FloatField(allow_null=True)
     measured_limit_us = serializers.FloatField(allow_null=True)
     resource = serializers.CharField(allow_blank=True)
@@ -129,7 +133,7 @@ class Quantity(serializers.Serializer[Any]):
 class Telemetry(serializers.Serializer[Any]):
     blocks = serializers.IntegerField()
     quantities = Quantity(many=True, source="lines")
-    reasons = Reason(many=True, help_text="Of slowing down, with the number of blocks in which each was seen.")
+    reasons = Reason(many=True, help_text="Reasons for slow-downs, with the number of affected blocks.")
 
 
 class Compared(serializers.Serializer[Any]):
@@ -143,7 +147,7 @@ class Compared(serializers.Serializer[Any]):
     diff = serializers.SerializerMethodField()
 
     def get_diff(self, compared: Any) -> list[str]:
-        return [line.text for line in compared.diff.lines]
+        return [line.text for line in compared["diff"].lines]
 
 
 class LogLine(serializers.Serializer[Any]):
@@ -164,7 +168,8 @@ class CaseDetail(serializers.Serializer[Any]):
 
     case = CaseSummary(source="row")
     current = serializers.BooleanField(
-        source="result.attempt.is_current", help_text="False: judged again since; nothing is decided here any more."
+        source="result.attempt.is_current",
+        help_text="False: judged again since; no decisions any more.",
     )
     outcome = serializers.CharField(source="result.outcome")
     reason = serializers.CharField(source="result.reason", allow_blank=True)
@@ -173,25 +178,25 @@ class CaseDetail(serializers.Serializer[Any]):
     half_width = serializers.FloatField(source="result.half_width", allow_null=True)
     forgeable = serializers.FloatField(source="result.forgeable", allow_null=True)
     runner = serializers.CharField(source="result.attempt.runner.name", default=None, allow_null=True)
-    rank = serializers.IntegerField(allow_null=True, help_text="Where it would stand.")
-    takes_two = serializers.BooleanField(help_text="Two people must clear it.")
-    suspended = serializers.SerializerMethodField(help_text="Its owner's account.")
+    rank = serializers.IntegerField(allow_null=True, help_text="Rank that the result would have.")
+    takes_two = serializers.BooleanField(help_text="Two reviewers must clear the result.")
+    suspended = serializers.SerializerMethodField(help_text="Whether the owner's account is suspended.")
     may_decide = serializers.BooleanField()
-    acts = serializers.DictField(child=serializers.CharField(), help_text='Act → why not now; "": it can be done.')
-    seen = serializers.IntegerField(source="last_line", allow_null=True, help_text="To be sent with a decision.")
-    findings = serializers.SerializerMethodField()
+    acts = serializers.DictField(child=serializers.CharField(), help_text='Act → why it is not possible; "": it is.')
+    seen = serializers.IntegerField(source="last_line", allow_null=True, help_text="Send it with a decision.")
+    findings = Finding(many=True)
     hint = Hint(allow_null=True)
     cases = TimedCase(many=True, source="case_rows")
     incumbent = serializers.IntegerField(source="incumbent.pk", default=None, allow_null=True)
-    clocks = serializers.SerializerMethodField(help_text="Of the first cases.")
+    clocks = serializers.SerializerMethodField(help_text="Clocks of the first cases.")
     telemetry = Telemetry(source="strip", allow_null=True)
-    machine = serializers.SerializerMethodField()
+    machine = serializers.DictField(source="fingerprint")
     filename = serializers.CharField(source="submission.filename")
     code = serializers.CharField(source="submission.source")
     compared = Compared(many=True)
-    history = serializers.SerializerMethodField(help_text="What they sent to this board, newest first.")
+    history = serializers.SerializerMethodField(help_text="The entrant's submissions to this board, newest first.")
     log = LogLine(many=True, help_text="Newest first.")
-    others = serializers.SerializerMethodField(help_text="Submissions of the same kernel that rank: see hold_others.")
+    others = serializers.SerializerMethodField(help_text="Ranked submissions of the same kernel; see `hold_others`.")
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
     def get_others(self, shown: dict[str, Any]) -> list[int]:
@@ -200,10 +205,6 @@ class CaseDetail(serializers.Serializer[Any]):
     def get_suspended(self, shown: dict[str, Any]) -> bool:
         return bool(shown["suspensions"])
 
-    @extend_schema_field(Finding(many=True))
-    def get_findings(self, shown: dict[str, Any]) -> Any:
-        return Finding([item["finding"] for item in shown["findings"]], many=True).data
-
     @extend_schema_field(Clock(many=True))
     def get_clocks(self, shown: dict[str, Any]) -> Any:
         return [
@@ -211,9 +212,6 @@ class CaseDetail(serializers.Serializer[Any]):
             for timed, panels in shown["drawn"]
             for panel in panels
         ]
-
-    def get_machine(self, shown: dict[str, Any]) -> dict[str, Any]:
-        return dict(shown["fingerprint"])
 
     @extend_schema_field(SubmissionSummary(many=True))
     def get_history(self, shown: dict[str, Any]) -> Any:
@@ -227,12 +225,12 @@ class Sent(serializers.Serializer[Any]):
         allow_null=True,
         min_value=0,
         max_value=MAX_KEY,
-        help_text="Of the case as you read it: 409 where others acted since.",
+        help_text="The case's `seen` as you read it; 409 if somebody acted since.",
     )
 
 
-def _text(**told: Any) -> serializers.CharField:
-    return serializers.CharField(max_length=MAX_REASON_CHARS, **told)
+def _text(**settings: Any) -> serializers.CharField:
+    return serializers.CharField(max_length=MAX_REASON_CHARS, **settings)
 
 
 class WithReason(Sent):
@@ -246,7 +244,7 @@ class ClearRequest(WithReason):
 class RejectRequest(ClearRequest):
     code = serializers.ChoiceField(choices=list(REASONS))
     hold_others = serializers.BooleanField(
-        default=True, help_text="The kernel's other runs that rank wait for review too."
+        default=True, help_text="Hold the other ranked runs of the kernel for review too."
     )
 
 
@@ -263,15 +261,11 @@ class LabelRequest(serializers.Serializer[Any]):
 
 
 class ClaimRequest(serializers.Serializer[Any]):
-    reason = _text(allow_blank=True, default="", help_text="Needed to take it over from another reviewer.")
+    reason = _text(allow_blank=True, default="", help_text="Required to take a case over from another reviewer.")
 
 
 class RerunRequest(serializers.Serializer[Any]):
     reason = _text()
-
-
-class Nothing(serializers.Serializer[Any]):
-    pass
 
 
 class HoldRequest(serializers.Serializer[Any]):
@@ -297,10 +291,10 @@ class OwnersView(serializers.Serializer[Any]):
 
     state = serializers.SerializerMethodField()
     opened_at = serializers.DateTimeField(source="review_case.opened_at")
-    by_itself = serializers.BooleanField(source="review_case.is_by_itself", help_text="Rejected, and by no person.")
+    by_itself = serializers.BooleanField(source="review_case.is_by_itself", help_text="Rejected automatically.")
     overturned = serializers.BooleanField(source="is_overturned")
     median_wait_s = serializers.FloatField(source="median_wait.total_seconds", allow_null=True)
-    question = Said(allow_null=True, help_text="That waits for an answer.")
+    question = Said(allow_null=True, help_text="A question without an answer.")
     may_answer = serializers.BooleanField()
     rejection = Rejection(allow_null=True)
     appeal = Said(allow_null=True)
@@ -309,5 +303,5 @@ class OwnersView(serializers.Serializer[Any]):
     appeal_until = serializers.DateTimeField(allow_null=True)
 
     @extend_schema_field(serializers.ChoiceField(choices=sorted(set(OWNERS_STATES.values()))))
-    def get_state(self, told: dict[str, Any]) -> str:
-        return OWNERS_STATES[told["review_state"]]
+    def get_state(self, shown: dict[str, Any]) -> str:
+        return OWNERS_STATES[shown["review_state"]]

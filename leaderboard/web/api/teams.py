@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,40 +16,41 @@ from leaderboard.competitions.models import Competition
 from leaderboard.competitions.visible import competitions_seen_by
 from leaderboard.entrants import checks, invites, members, profile, teams
 from leaderboard.entrants.models import Membership
-from leaderboard.web.api.paging import PAGING, paged
-from leaderboard.web.api.views import Private
+from leaderboard.web.api.base import Private, act_view, paged, parse
+from leaderboard.web.api.serializers import Paging
 from leaderboard.web.limits import check_team_acts
-from leaderboard.web.submissions.my_entrant import entrant_of, mine
+from leaderboard.web.submissions.mine import entrant_of, mine
 
 MAX_KEY: Final = 2**63 - 1
 MAX_TRACKS: Final = 100
 
 
-class MyEntrant(serializers.Serializer[Any]):
+class Captaincy(serializers.Serializer[Any]):
+    captain = serializers.SerializerMethodField()
+
+    def get_captain(self, member: Membership) -> bool:
+        return member.role == Membership.CAPTAIN
+
+
+class MyEntrant(Captaincy):
     """The caller's entrant; `shown_name` is its public name."""
 
     competition = serializers.CharField(source="entrant.competition.slug")
     name = serializers.CharField(source="entrant.name")
     shown_name = serializers.CharField(source="entrant.shown_name")
     team = serializers.BooleanField(source="entrant.is_team")
-    captain = serializers.SerializerMethodField()
     division = serializers.CharField(source="entrant.division")
     model_name = serializers.CharField(source="entrant.model_name", allow_blank=True)
     affiliation = serializers.CharField(source="entrant.affiliation", allow_blank=True)
     pseudonym = serializers.CharField(source="entrant.pseudonym", allow_blank=True)
-    declared = serializers.ListField(child=serializers.CharField(), source="entrant.declared")
+    declared = serializers.ListField(
+        child=serializers.CharField(), source="entrant.declared", help_text="Tracks for which it declared eligibility."
+    )
 
-    def get_captain(self, member: Membership) -> bool:
-        return member.role == Membership.CAPTAIN
 
-
-class Member(serializers.Serializer[Any]):
+class Member(Captaincy):
     username = serializers.CharField(source="user.username")
-    captain = serializers.SerializerMethodField()
     joined_at = serializers.DateTimeField()
-
-    def get_captain(self, member: Membership) -> bool:
-        return member.role == Membership.CAPTAIN
 
 
 class Waiting(serializers.Serializer[Any]):
@@ -68,17 +68,13 @@ class Invite(serializers.Serializer[Any]):
 
 
 class Team(serializers.Serializer[Any]):
-    entrant = MyEntrant(source="member", allow_null=True, help_text="null: you are not in it.")
-    must_accept = serializers.BooleanField(help_text="The rules, before you submit: POST …/enter.")
-    people_fixed = serializers.CharField(allow_blank=True, help_text="Why nobody joins or leaves any more.")
+    entrant = MyEntrant(source="member", allow_null=True, help_text="null: the caller has not entered.")
+    must_accept = serializers.BooleanField(help_text="Accept the rules (POST …/enter) before submitting.")
+    people_fixed = serializers.CharField(allow_blank=True, help_text="Why nobody can join or leave any more, or empty.")
     division_fixed = serializers.BooleanField()
     members = Member(many=True)
-    waiting = Waiting(many=True, help_text="Invites of the team that nobody has answered.")
-    invites = Invite(many=True, help_text="To you, in this competition.")
-
-
-class Nothing(serializers.Serializer[Any]):
-    pass
+    waiting = Waiting(many=True, help_text="Open invites of the team.")
+    invites = Invite(many=True, help_text="Open invites to the caller.")
 
 
 class Username(serializers.Serializer[Any]):
@@ -91,11 +87,13 @@ class Name(serializers.Serializer[Any]):
 
 class Division(serializers.Serializer[Any]):
     division = serializers.CharField(max_length=16)
-    model_name = serializers.CharField(max_length=200, allow_blank=True, default="", help_text="Of agent and mixed.")
+    model_name = serializers.CharField(max_length=200, allow_blank=True, default="", help_text="For agent and mixed.")
 
 
 class NewTeam(Name):
-    division = serializers.CharField(max_length=16, allow_blank=True, default="", help_text="Else the one you are in.")
+    division = serializers.CharField(
+        max_length=16, allow_blank=True, default="", help_text="Default: your present one."
+    )
     model_name = serializers.CharField(max_length=200, allow_blank=True, default="")
 
 
@@ -113,57 +111,57 @@ class Withdraw(serializers.Serializer[Any]):
 
 class Declared(serializers.Serializer[Any]):
     declared = serializers.ListField(
-        child=serializers.CharField(max_length=64), source="tracks", max_length=MAX_TRACKS, help_text="Tracks' slugs."
+        child=serializers.CharField(max_length=64), source="tracks", max_length=MAX_TRACKS, help_text="Slugs of tracks."
     )
 
 
-@dataclass(frozen=True)
-class Act:
+class Act(NamedTuple):
     call: Callable[..., object]
     sent: type[serializers.Serializer[Any]]
-    said: str
+    description: str
     of_entrant: bool = True  # False: the act is a person's, who may have no entrant
 
 
+Nothing = serializers.Serializer  # no fields
 ACTS: Final = {
-    "create": Act(teams.create_team, NewTeam, "Make a team, with you as its captain.", of_entrant=False),
+    "create": Act(teams.create_team, NewTeam, "Create a team with the caller as captain.", of_entrant=False),
     "leave": Act(members.leave, Nothing, "Leave the team, or the competition.", of_entrant=False),
-    "rename": Act(teams.rename_team, Name, "Give the team another name. Captains only."),
-    "invite": Act(invites.invite, Username, "Invite somebody by their user name. Captains only."),
-    "withdraw": Act(invites.withdraw_invite, Withdraw, "Withdraw an invite that nobody has answered. Captains only."),
+    "rename": Act(teams.rename_team, Name, "Rename the team. Captains only."),
+    "invite": Act(invites.invite, Username, "Invite a person by username. Captains only."),
+    "withdraw": Act(invites.withdraw_invite, Withdraw, "Withdraw an open invite. Captains only."),
     "remove": Act(members.remove_member, Username, "Remove a member. Captains only."),
     "hand-over": Act(members.hand_over, Username, "Make another member captain. Captains only."),
-    "division": Act(profile.choose_division, Division, "Say in which division. Captains only."),
-    "affiliation": Act(profile.say_affiliation, Affiliation, "Say an affiliation. Captains only."),
-    "pseudonym": Act(profile.take_pseudonym, Pseudonym, "Be shown by another name, once for all. Captains only."),
-    "reveal": Act(profile.reveal, Nothing, "Show the name beside the pseudonym, for good. Captains only."),
-    "declare": Act(profile.declare, Declared, "Say for which tracks you are eligible. Captains only."),
+    "division": Act(profile.choose_division, Division, "Choose the division. Captains and single entrants."),
+    "affiliation": Act(profile.say_affiliation, Affiliation, "Set the affiliation. Captains and single entrants."),
+    "pseudonym": Act(profile.take_pseudonym, Pseudonym, "Take a public name, once. Captains and single entrants."),
+    "reveal": Act(profile.reveal, Nothing, "Show the real name too, for good. Captains and single entrants."),
+    "declare": Act(profile.declare, Declared, "Declare eligibility for tracks. Captains and single entrants."),
 }
 
 
 class Entrants(Private):
-    @extend_schema(parameters=PAGING, responses=MyEntrant(many=True))
+    @extend_schema(parameters=[Paging], responses=MyEntrant(many=True))
     def get(self, request: Request) -> Response:
-        """List the caller's entrants in all competitions that they are in now."""
+        """List the caller's entries in all present competitions."""
         user = self.caller(request)
         seen = checks.memberships_of(user).filter(competition__in=competitions_seen_by(user))
-        return paged(request, seen, MyEntrant)
+        return paged(seen, parse(Paging, request.query_params), MyEntrant)
 
 
 class Invites(Private):
-    @extend_schema(parameters=PAGING, responses=Invite(many=True))
+    @extend_schema(parameters=[Paging], responses=Invite(many=True))
     def get(self, request: Request) -> Response:
-        """List the invites to the caller that wait for an answer."""
-        return paged(request, invites.open_invites_of(self.caller(request)), Invite)
+        """List the open invites to the caller."""
+        return paged(invites.open_invites_of(self.caller(request)), parse(Paging, request.query_params), Invite)
 
 
 class Accept(Private):
     @extend_schema(request=None, responses=Team)
     def post(self, request: Request, pk: int) -> Response:
-        """Join the team. Earlier submissions of yours stay with your former entrant."""
+        """Accept an invite and join the team. The caller's earlier submissions stay with the former entrant."""
         check_team_acts(self.caller(request).account_id, "accept")
         member = invites.accept_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
-        return _told(self, request, member.entrant.competition)
+        return _answer(self, request, member.entrant.competition)
 
 
 class Decline(Private):
@@ -178,8 +176,8 @@ class Decline(Private):
 class MyTeam(Private):
     @extend_schema(responses=Team)
     def get(self, request: Request, slug: str) -> Response:
-        """Return the caller's entrant in this competition, alone or in a team, with its people and invites."""
-        return _told(self, request, _seen(request, slug))
+        """Return the caller's entry in a competition with its members and invites."""
+        return _answer(self, request, _seen(request, slug))
 
 
 class TeamAct(Private):
@@ -189,28 +187,25 @@ class TeamAct(Private):
     def post(self, request: Request, slug: str) -> Response:
         competition, user = _seen(request, slug), self.caller(request)
         check_team_acts(user.account_id, self.name)
-        form = self.act.sent(data=request.data)
-        form.is_valid(raise_exception=True)
+        sent = parse(self.act.sent, request.data)
         who: dict[str, Any] = {"user": user, "competition": competition}
         if self.act.of_entrant:
             who = {"actor": user, "entrant": entrant_of(user, competition)}
-        self.act.call(**who, **form.validated_data, now=timezone.now())
-        return _told(self, request, competition)
+        self.act.call(**who, **sent, now=timezone.now())
+        return _answer(self, request, competition)
 
 
-def _view(name: str, act: Act) -> type[TeamAct]:
-    made = cast(type[TeamAct], type(f"Team_{name}", (TeamAct,), {"name": name, "act": act}))
-    sent = None if act.sent is Nothing else act.sent
-    described = extend_schema(operation_id=f"team_{name}", description=act.said, request=sent, responses=Team)
-    return extend_schema_view(post=described)(made)
-
-
-VIEWS: Final = {name: _view(name, act) for name, act in ACTS.items()}
+VIEWS: Final = {
+    name: act_view(
+        TeamAct, f"team_{name}", act.description, None if act.sent is Nothing else act.sent, Team, name=name, act=act
+    )
+    for name, act in ACTS.items()
+}
 
 
 def _seen(request: Request, slug: str) -> Competition:
     return get_object_or_404(competitions_seen_by(request.user), slug=slug)
 
 
-def _told(view: Private, request: Request, competition: Competition) -> Response:
+def _answer(view: Private, request: Request, competition: Competition) -> Response:
     return Response(Team(mine(view.caller(request), competition, timezone.now())).data)

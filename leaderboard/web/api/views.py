@@ -2,55 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.authentication import SessionAuthentication
-from rest_framework.parsers import BaseParser, FormParser, MultiPartParser
-from rest_framework.permissions import IsAuthenticated
+from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from leaderboard import pipeline
-from leaderboard.accounts.models import SCOPES, ApiToken, User
+from leaderboard.accounts.models import SCOPES, ApiToken
 from leaderboard.competitions.calendar import Stage
-from leaderboard.competitions.models import DIVISIONS
-from leaderboard.errors import UserError
+from leaderboard.competitions.visible import boards_seen_by
 from leaderboard.judging.cancel import cancel
+from leaderboard.standings.retract import retract, usual_reason
+from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers
-from leaderboard.web.api.auth import BearerAuthentication, HasScope
-from leaderboard.web.api.body import BoundedJSON
+from leaderboard.web.api.base import BoundedJSON, Private, Public, parse
 from leaderboard.web.boards import cards, standing
+from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
 from leaderboard.web.idempotency import HEADER, answer_once
-from leaderboard.web.limits import ApiThrottle
 from leaderboard.web.submissions import view
+from leaderboard.web.submissions.mine import what_is_left
 from problems.directives import overruled_directives
-
-MAX_ROWS: Final = 200
-
-
-class Public(APIView):
-    """Base of views that everybody may read. Calls are counted by user if the caller is signed in, else by address."""
-
-    authentication_classes = [BearerAuthentication, SessionAuthentication]
-    permission_classes = [HasScope]
-    throttle_classes = [ApiThrottle]
-    parser_classes: list[type[BaseParser]] = [BoundedJSON]
-
-
-class Private(Public):
-    permission_classes = [IsAuthenticated, HasScope]
-
-    @staticmethod
-    def caller(request: Request) -> User:
-        assert isinstance(request.user, User)  # IsAuthenticated checks it
-        return request.user
 
 
 class Me(Private):
@@ -65,42 +43,37 @@ class Me(Private):
 class Boards(Public):
     @extend_schema(responses=serializers.Board(many=True))
     def get(self, request: Request) -> Response:
-        """List every board that is listed for the caller."""
+        """List the boards that are listed for the caller."""
         return Response(serializers.Board(cards.cards(request.user, timezone.now()), many=True).data)
 
 
 class Board(Public):
     @extend_schema(responses=serializers.BoardDetail)
     def get(self, request: Request, slug: str) -> Response:
-        """Return a board with its problem: description, starter code, reference, public cases."""
-        return Response(serializers.BoardDetail(_card(request, slug)).data)
+        """Return a board with its problem."""
+        return Response(serializers.BoardDetail(cards.card(slug, request.user, timezone.now())).data)
 
 
 class Entries(Public):
     @extend_schema(
-        parameters=[
-            OpenApiParameter("epoch", OpenApiTypes.STR, description="An earlier timing epoch of the board."),
-            OpenApiParameter("stage", OpenApiTypes.STR, enum=list(Stage), description="Of the competition."),
-            OpenApiParameter("division", OpenApiTypes.STR, enum=DIVISIONS, description="Only entrants of this one."),
-            OpenApiParameter("full", OpenApiTypes.BOOL, description="With what is frozen; for those with a role."),
-            OpenApiParameter("limit", OpenApiTypes.INT, description=f"At most {serializers.MAX_LINES}."),
-            OpenApiParameter("offset", OpenApiTypes.INT),
-        ],
+        parameters=[serializers.EntriesQuery],
         responses=serializers.Entry(many=True),
     )
     def get(self, request: Request, slug: str, hardware: str) -> Response:
-        """Return the ranking of the current stage and timing epoch, best first, a line per entrant."""
-        query = serializers.EntriesQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        place = _card(request, slug).place(hardware)
-        if place is None:
-            raise Http404
-        asked = _asked(query.validated_data)
+        """Return a ranking, best first, with the best kernel of each entrant."""
+        query = parse(serializers.EntriesQuery, request.query_params)
+        place = cards.card(slug, request.user, timezone.now()).place(hardware)
+        asked = standing.Asked(
+            stage=Stage(query["stage"]) if query.get("stage") else None,
+            epoch=query.get("epoch"),
+            division=query.get("division", ""),
+            in_full=query["full"],
+            start=query["offset"],
+            most=query["limit"],
+        )
         shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
-        if shown is None:
-            raise Http404
         if shown.in_full and not standing.may_see_in_full(request.user, place.board):
-            raise UserError("full", True, f"only who has a role in {place.board.competition} sees it in full", 403)
+            raise serializers.in_full_refused(place.board.competition)
         headers = {"X-Total-Count": str(shown.total)}
         return Response(serializers.Entry(shown.rows, many=True).data, headers=headers)
 
@@ -109,52 +82,37 @@ class Submissions(Private):
     parser_classes = [BoundedJSON, MultiPartParser, FormParser]
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("board", OpenApiTypes.STR, description="Only submissions to this board."),
-            OpenApiParameter("limit", OpenApiTypes.INT, description=f"At most {MAX_ROWS}."),
-            OpenApiParameter("offset", OpenApiTypes.INT),
-        ],
+        parameters=[serializers.Page],
         responses=serializers.SubmissionSummary(many=True),
     )
     def get(self, request: Request) -> Response:
-        """List the caller's own submissions, newest first."""
-        query = serializers.Page(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        wanted = query.validated_data
-        mine = view.sent_by(self.caller(request))
-        if wanted.get("board"):
-            mine = mine.filter(board__slug=wanted["board"])
-        start = wanted["offset"]
-        items = view.shown_list(mine[start : start + wanted["limit"]])
-        told = [view.to_json(item, with_code=False, details=False) for item in items]
-        return Response(told, headers={"X-Total-Count": str(mine.count())})
+        """List the submissions of all logins of the caller, newest first, without code, cases, logs, rank and value."""
+        query, mine = parse(serializers.Page, request.query_params), view.sent_by(self.caller(request))
+        if query.get("board"):
+            mine = mine.filter(board__slug=query["board"])
+        items = view.shown_list(mine[query["offset"] : query["offset"] + query["limit"]])
+        answer = [view.to_json(item, with_code=False, details=False) for item in items]
+        return Response(answer, headers={"X-Total-Count": str(mine.count())})
 
     @extend_schema(
         request=serializers.NewSubmission,
         responses={201: serializers.Accepted},
         parameters=[
             OpenApiParameter(
-                HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, description="Sent again within a day: taken once."
+                HEADER,
+                OpenApiTypes.STR,
+                OpenApiParameter.HEADER,
+                description="Repetitions with the same key within 24 hours get the first answer.",
             )
         ],
     )
     def post(self, request: Request) -> Response:
-        """Send a submission: JSON with `code`, or multipart with `file`."""
-        form = serializers.NewSubmission(data=request.data)
-        form.is_valid(raise_exception=True)
-        sent, owner, now = form.validated_data, self.caller(request), timezone.now()
+        """Send a submission, as JSON with `code` or as multipart with `file`."""
+        sent = parse(serializers.NewSubmission, request.data)
+        owner, now = self.caller(request), timezone.now()
 
         def take() -> dict[str, Any]:
-            submission = pipeline.submit(
-                owner=owner,
-                board_slug=sent["board"],
-                hardware=sent["hardware"],
-                mode=sent["mode"],
-                filename=sent["filename"],
-                data=sent["data"],
-                licence=sent["licence"],
-                now=now,
-            )
+            submission = pipeline.submit(owner=owner, now=now, **sent)
             item = view.shown(submission)
             board = submission.board
             return {
@@ -180,7 +138,7 @@ class Submissions(Private):
 class Submission(Private):
     @extend_schema(responses=serializers.Submission)
     def get(self, request: Request, pk: int) -> Response:
-        """Return a submission. Only its owner and organisers may see it."""
+        """Return a submission to its owner, present team mates, people with a role in the competition, or staff."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
         return Response(view.to_json(view.shown(found)))
 
@@ -188,10 +146,42 @@ class Submission(Private):
 class Cancel(Private):
     @extend_schema(request=None, responses=serializers.Submission)
     def post(self, request: Request, pk: int) -> Response:
-        """Cancel an unfinished submission; 409 where it is finished already."""
+        """Cancel an unfinished submission. Owner or staff; 409 if it is finished."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
         cancel(submission=found, actor=self.caller(request), reason="cancelled over the API", now=timezone.now())
         return Response(view.to_json(view.shown(found)))
+
+
+class PublishedEntry(Public):
+    @extend_schema(responses=serializers.EntryDetail)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return a published entry, with its code if that is public. 404 if the caller may not see it."""
+        return Response(serializers.EntryDetail(published(pk, request.user, timezone.now())).data)
+
+
+class Retract(Private):
+    @extend_schema(request=serializers.RetractRequest, responses=serializers.Retracted)
+    def post(self, request: Request, pk: int) -> Response:
+        """Retract all runs of this submission's kernel from every board. Its code does not rank again."""
+        user = self.caller(request)
+        found = get_object_or_404(view.visible_to(user), pk=pk)
+        reason = parse(serializers.RetractRequest, request.data)["reason"] or usual_reason(user, found)
+        return Response({"lines": retract(submission=found, actor=user, reason=reason, now=timezone.now())})
+
+
+class Quota(Private):
+    @extend_schema(parameters=[serializers.LeftQuery], responses=serializers.Left(many=True))
+    def get(self, request: Request) -> Response:
+        """List the caller's remaining quotas for a board; without `board`, every partly spent quota."""
+        slug = parse(serializers.LeftQuery, request.query_params).get("board", "")
+        caller, now = self.caller(request), timezone.now()
+        if not slug:
+            left = what_is_left(caller, boards_spent_on(caller), now)
+            return Response(serializers.Left([one for one in left if one["next_at"] is not None], many=True).data)
+        boards = list(boards_seen_by(caller).with_parts().filter(slug=slug))
+        if not boards:
+            raise Http404
+        return Response(serializers.Left(what_is_left(caller, boards, now), many=True).data)
 
 
 class NotHere(Public):
@@ -200,25 +190,6 @@ class NotHere(Public):
     schema = None
 
     def get(self, request: Request, **kwargs: Any) -> Response:
-        return body(404, f"There is no such call: {request.path[:200]}. They are listed at /api/docs.")
+        return body(404, f"There is no such call: {request.path[:200]}. /api/docs lists all calls.")
 
     post = put = patch = delete = get
-
-
-def _asked(query: dict[str, Any]) -> standing.Asked:
-    stage = query.get("stage")
-    return standing.Asked(
-        stage=Stage(stage) if stage else None,
-        epoch=query.get("epoch"),
-        division=query.get("division", ""),
-        in_full=query["full"],
-        start=query["offset"],
-        most=query["limit"],
-    )
-
-
-def _card(request: Request, slug: str) -> cards.Card:
-    card = cards.card(slug, request.user, timezone.now())
-    if card is None:
-        raise Http404
-    return card

@@ -7,32 +7,39 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import pluralize
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard.awards import life
 from leaderboard.awards.models import Award
-from leaderboard.competitions.models import Competition, Role, Track
+from leaderboard.competitions.models import Role, Track
 from leaderboard.competitions.permissions import has_role
 from leaderboard.competitions.visible import competitions_seen_by
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise import awards
 
-Act = Callable[..., str]
+DONE: Final = {
+    "confirm": "confirmed",
+    "approve": "approved. Only organisers see it until you announce it",
+    "announce": "announced",
+    "withdraw": "withdrawn",
+}
 
 
 @require_safe
 def index(request: HttpRequest, slug: str) -> HttpResponse:
-    competition, now = _seen(request, slug), timezone.now()
-    as_owner = has_role(request.user, competition, Role.OWNER)
-    shown = awards.shown(competition, request.user, now=now, as_owner=as_owner)
+    competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
+    is_owner = has_role(request.user, competition, Role.OWNER)
+    shown = awards.shown(competition, request.user, now=timezone.now(), as_owner=is_owner)
     context = {
         "competition": competition,
         "shown": shown,
-        "is_owner": as_owner,
+        "is_owner": is_owner,
         "has_winners": any(one.winners for one in shown),
     }
     return render(request, "web/awards.html", context)
@@ -40,88 +47,68 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
-    competition = _seen(request, slug)
+    competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
     headers = {"Content-Disposition": f'attachment; filename="{competition.slug}-awards.csv"'}
-    return HttpResponse(
-        awards.as_csv(competition, request.user), content_type="text/csv; charset=utf-8", headers=headers
-    )
+    text = awards.as_csv(competition, request.user)
+    return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
 
 
 @require_safe
 def as_json(request: HttpRequest, slug: str) -> HttpResponse:
-    competition = _seen(request, slug)
+    competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
     return JsonResponse({"competition": competition.slug, "winners": awards.rows(competition, request.user)})
 
 
 @login_required
 @require_POST
 def propose(request: HttpRequest, slug: str, track: str) -> HttpResponse:
-    found = get_object_or_404(
-        Track.objects.select_related("competition"), competition=_owned(request, slug), slug=track
-    )
-    return _act(request, slug, lambda **who: _proposed(life.propose_award(track=found, **who)))
+    found = get_object_or_404(_owned_tracks(request, slug).select_related("competition"), slug=track)
+
+    def call(**actor: Any) -> str:
+        life.propose_award(track=found, **actor)
+        return "proposed. Read the reasons below, then confirm it"
+
+    return _act(request, found, call)
 
 
 @login_required
 @require_POST
 def act(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResponse:
-    competition = _owned(request, slug)
-    award = get_object_or_404(Award.objects.select_related("track"), pk=pk, track__competition=competition)
-    if name not in ACTS:
+    tracks = _owned_tracks(request, slug)
+    award = get_object_or_404(Award.objects.select_related("track"), pk=pk, track__in=tracks)
+    if name not in DONE:
         raise Http404
     reason = request.POST.get("reason", "")
-    return _act(request, slug, lambda **who: ACTS[name](award=award, reason=reason, **who))
+
+    def call(**actor: Any) -> str:
+        waiting = 0
+        match name:
+            case "confirm":
+                waiting = life.confirm_award(award=award, without=reason, **actor)
+            case "approve":
+                life.approve_award(award=award, reason=reason, **actor)
+            case "announce":
+                life.announce_award(award=award, **actor)
+            case "withdraw":
+                life.withdraw_award(award=award, reason=reason, **actor)
+        return f"runners were asked for {waiting} confirmation{pluralize(waiting)}" if waiting else DONE[name]
+
+    return _act(request, award.track, call)
 
 
-def _act(request: HttpRequest, slug: str, called: Callable[..., str]) -> HttpResponse:
-    """Run an act, and show its result or error on the awards page."""
+def _act(request: HttpRequest, track: Track, call: Callable[..., str]) -> HttpResponse:
+    """Run an act on the award of a track, and show its result or error on the awards page."""
     try:
-        messages.success(request, called(actor=user_of(request), now=timezone.now()))
+        done = call(actor=user_of(request), now=timezone.now())
+        messages.success(request, f"{track}: {done}.")
     except UserError as error:
         messages.error(request, error.message)
-    return redirect(f"/competitions/{slug}/awards")
+    return redirect(f"/competitions/{track.competition.slug}/awards")
 
 
-def _proposed(award: Award) -> str:
-    return f"{award.track}: proposed. Read the reasons below, then confirm it."
-
-
-def _confirm(*, award: Award, reason: str, **who: Any) -> str:
-    waiting = life.confirm_award(award=award, without=reason, **who)
-    if waiting:
-        return f"{award.track}: runners were asked for {waiting} confirmation{'' if waiting == 1 else 's'}."
-    return f"{award.track}: confirmed."
-
-
-def _approve(*, award: Award, reason: str, **who: Any) -> str:
-    life.approve_award(award=award, reason=reason, **who)
-    return f"{award.track}: approved. Nobody else sees it before you announce it."
-
-
-def _announce(*, award: Award, reason: str, **who: Any) -> str:
-    life.announce_award(award=award, **who)
-    return f"{award.track}: announced."
-
-
-def _withdraw(*, award: Award, reason: str, **who: Any) -> str:
-    life.withdraw_award(award=award, reason=reason, **who)
-    return f"{award.track}: withdrawn."
-
-
-ACTS: Final[dict[str, Act]] = {
-    "confirm": _confirm,
-    "approve": _approve,
-    "announce": _announce,
-    "withdraw": _withdraw,
-}
-
-
-def _seen(request: HttpRequest, slug: str) -> Competition:
-    return get_object_or_404(competitions_seen_by(request.user), slug=slug)
-
-
-def _owned(request: HttpRequest, slug: str) -> Competition:
-    competition = _seen(request, slug)
+def _owned_tracks(request: HttpRequest, slug: str) -> QuerySet[Track]:
+    """Return the tracks of a competition of this owner. Raises Http404 for everybody else."""
+    competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
     if not has_role(request.user, competition, Role.OWNER):
         raise Http404
-    return competition
+    return Track.objects.filter(competition=competition)

@@ -6,22 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+
+from django.http import Http404
 
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
 from leaderboard.standings.read.boards import BoardEpoch, Look, RankedEntry, leaders_of, looks
 from leaderboard.standings.read.collection import problems_by_collection
-
-HOW_RANKED: Final = (
-    "Ranked by speedup: how many times as fast as the baseline that was timed beside it, as the mean over all ranked "
-    "runs of the same kernel. The time is what those runs measured; it ranks nothing."
-)
-RANKINGS: Final = {
-    "geom": "Geometric mean over the timing cases",
-    "mean": "Mean over the timing cases",
-    "last": "The last timing case alone",
-}
 
 
 @dataclass(frozen=True)
@@ -76,8 +67,12 @@ class Card:
         """The problem version by hardware. Each hardware times its own cases."""
         return {place.hardware: place.board.version for place in self.places}
 
-    def place(self, hardware: str) -> Place | None:
-        return next((place for place in self.places if place.hardware == hardware), None)
+    def place(self, hardware: str) -> Place:
+        """Return the board on a hardware. Raises Http404."""
+        for place in self.places:
+            if place.hardware == hardware:
+                return place
+        raise Http404
 
 
 @dataclass(frozen=True)
@@ -92,10 +87,12 @@ def cards(viewer: Viewer, now: datetime) -> list[Card]:
     return _cards(boards_seen_by(viewer, listed=True).for_lists(), now)
 
 
-def card(slug: str, viewer: Viewer, now: datetime) -> Card | None:
-    """Return the card of a slug, or None if there is no such card or this viewer may not see it."""
+def card(slug: str, viewer: Viewer, now: datetime) -> Card:
+    """Return the card of a slug. Raises Http404 if there is none, and if this viewer may not see it."""
     found = _cards(boards_seen_by(viewer).with_parts().filter(slug=slug), now)
-    return found[0] if found else None
+    if not found:
+        raise Http404
+    return found[0]
 
 
 def groups(viewer: Viewer, now: datetime) -> list[Group]:
@@ -118,22 +115,23 @@ def _cards(boards: Iterable[Board], now: datetime) -> list[Card]:
     by_slug: dict[str, list[Place]] = defaultdict(list)
     for board in listed:
         look = seen[board.pk]
-        first = look.current.places[:1]
-        leader = leaders.get(first[0].value.submissions[0]) if first else None
+        leading = look.current.places[:1]
+        leader = leaders.get(leading[0].value.submissions[0]) if leading else None
         by_slug[board.slug].append(Place(board, look, leader))
-    return [_card(slug, places, now) for slug, places in sorted(by_slug.items())]
-
-
-def _card(slug: str, places: list[Place], now: datetime) -> Card:
-    boards = [place.board for place in places]
-    first = boards[0]
-    deadlines = [closes for board in boards if (closes := board.closes_at) is not None]
-    return Card(
-        slug=slug,
-        title=first.title,
-        competition=first.competition,
-        version=first.version,
-        deadline=max(deadlines) if len(deadlines) == len(boards) else None,
-        is_open=any(board.is_open_at(now) for board in boards),
-        places=tuple(places),
-    )
+    found = []
+    for slug, places in sorted(by_slug.items()):
+        first = places[0].board
+        deadlines = [place.board.closes_at for place in places]
+        known = [deadline for deadline in deadlines if deadline is not None]
+        found.append(
+            Card(
+                slug=slug,
+                title=first.title,
+                competition=first.competition,
+                version=first.version,
+                deadline=max(known) if len(known) == len(deadlines) else None,
+                is_open=any(place.board.is_open_at(now) for place in places),
+                places=tuple(places),
+            )
+        )
+    return found

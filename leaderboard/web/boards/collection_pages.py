@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -11,8 +10,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.visible import boards_seen_by
-from leaderboard.standings.ranking.fast_p import SHOWN, Solved, relative, score, standings
-from leaderboard.standings.read.collection import Answer, Collection, Member, collection, solved
+from leaderboard.standings.ranking.fast_p import SHOWN, relative, score, standings
+from leaderboard.standings.read.collection import Collection, collection, solved
 from leaderboard.web.boards.curves import plot
 
 EAGER: Final = "eager"
@@ -20,25 +19,15 @@ COMPILE: Final = "compile"
 MOST_LINES: Final = 200
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A problem in an entrant's matrix. `wins`: at each p of SHOWN."""
-
-    member: Member
-    answer: Answer | None
-    shown: Solved | None  # against the chosen baseline
-    wins: tuple[bool, ...]
-
-
 @require_safe
 def index(request: HttpRequest, slug: str) -> HttpResponse:
-    found, baseline = _chosen(request, slug)
+    found, context = _chosen(request, slug)
     compiled = found.compiled()
     answers = solved(found.answers())
-    if baseline == COMPILE:
+    if context["baseline"] == COMPILE:
         answers = {name: relative(own, compiled) for name, own in answers.items()}
     lines = standings(answers, found.levels)
-    context = _common(found, baseline) | {
+    context |= {
         "lines": lines[:MOST_LINES],
         "entrants": len(lines),
         "plot": plot(lines),
@@ -51,22 +40,33 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def entrant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
-    found, baseline = _chosen(request, slug)
+    found, context = _chosen(request, slug)
     own = found.answers().get(username)
     if own is None:
         raise Http404
     shown = solved({username: own})[username]
-    if baseline == COMPILE:
+    if context["baseline"] == COMPILE:
         shown = relative(shown, found.compiled())
     [line] = standings({username: shown}, found.levels)
-    cells = [_cell(member, own.get(member.slug), shown.get(member.slug)) for member in found.members]
-    levels = [(level, result, [cell for cell in cells if cell.member.level == level]) for level, result in line.levels]
-    context = _common(found, baseline) | {"entrant": username, "line": line, "plot": plot([line]), "levels": levels}
+    levels = []
+    for level, result in line.levels:
+        cells = [
+            {
+                "member": member,
+                "answer": own.get(member.slug),
+                "shown": shown.get(member.slug),  # against the chosen baseline
+                "wins": [member.slug in shown and shown[member.slug].wins(p) for p in SHOWN],
+            }
+            for member in found.members
+            if member.level == level
+        ]
+        levels.append((level, result, cells))
+    context |= {"entrant": username, "line": line, "plot": plot([line]), "levels": levels}
     return render(request, "web/entrant.html", context)
 
 
-def _chosen(request: HttpRequest, slug: str) -> tuple[Collection, str]:
-    """Return the collection on the requested hardware, and the requested baseline.
+def _chosen(request: HttpRequest, slug: str) -> tuple[Collection, dict[str, Any]]:
+    """Return the collection on the requested hardware, and the context that its pages share.
 
     Raises Http404.
     """
@@ -74,11 +74,7 @@ def _chosen(request: HttpRequest, slug: str) -> tuple[Collection, str]:
     baseline = request.GET.get("baseline", EAGER)
     if found is None or baseline not in (EAGER, COMPILE):
         raise Http404
-    return found, baseline
-
-
-def _common(found: Collection, baseline: str) -> dict[str, Any]:
-    return {
+    return found, {
         "collection": found,
         "hardware": found.hardware,
         "places": found.places,
@@ -86,7 +82,3 @@ def _common(found: Collection, baseline: str) -> dict[str, Any]:
         "baselines": ((EAGER, "eager"), (COMPILE, "torch.compile")),
         "ps": [f"{p:g}" for p in SHOWN],
     }
-
-
-def _cell(member: Member, answer: Answer | None, shown: Solved | None) -> Cell:
-    return Cell(member, answer, shown, tuple(shown is not None and shown.wins(p) for p in SHOWN))

@@ -8,34 +8,38 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.shortcuts import get_object_or_404
+from django.template.defaultfilters import pluralize
 
 from leaderboard.accounts.models import User
+from leaderboard.awards.announcement import money
 from leaderboard.competitions.announce import announcements_of
 from leaderboard.competitions.calendar import Phase
-from leaderboard.competitions.models import CLOSED, DIVISIONS, Announcement, Competition, Prize, Track
+from leaderboard.competitions.models import DIVISIONS, Announcement, Board, Competition, Prize, Track
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.read.collection import problems_by_collection
 from leaderboard.web.boards.phases import PhaseShown, phase_shown
+from leaderboard.wording.figures import significant
 
 NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")
 TIE_RULES: Final = {
-    Track.EARLIER: "Among those who cannot be told apart, who was that fast first wins.",
-    Track.SHARE: "Those who cannot be told apart share the places that they take, and their prizes.",
+    Track.EARLIER: "Among tied entrants, the one who was that fast first wins.",
+    Track.SHARE: "Tied entrants share their places and the prizes of these places.",
 }
+SECTIONS: Final = {Phase.BEFORE: "coming", Phase.REVIEW: "past", Phase.FINAL: "past", Phase.OPEN: "past"}
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A line of the list."""
+    """A competition in the list."""
 
     competition: Competition
     phase: PhaseShown
@@ -46,34 +50,7 @@ class Summary:
 @dataclass(frozen=True)
 class Section:
     title: str
-    said: str  # shown when the section is empty
     summaries: list[Summary]
-
-
-@dataclass(frozen=True)
-class ProblemShown:
-    slug: str
-    title: str
-    hardware: list[str]
-    is_judged: bool
-
-
-@dataclass(frozen=True)
-class TrackShown:
-    track: Track
-    who: str  # the divisions that may win; "": all
-    ties: str
-    prizes: list[Prize]
-
-
-@dataclass(frozen=True)
-class You:
-    """The viewer's position in a competition."""
-
-    entrant: Entrant | None
-    has_accepted: bool
-    may_enter: bool
-    has_all_boards: bool
 
 
 @dataclass(frozen=True)
@@ -81,62 +58,64 @@ class Contest:
     competition: Competition
     phase: PhaseShown
     entrants: int
-    problems: list[ProblemShown]
+    problems: list[dict[str, Any]]
     is_collection: bool  # ranked by fast_p as a whole
-    tracks: list[TrackShown]
+    tracks: list[dict[str, Any]]
     announcements: list[Announcement]
     rules_digest: str
-    you: You | None  # None: the viewer is not signed in
-
-    @property
-    def is_closed(self) -> bool:
-        return self.competition.visibility == CLOSED
+    you: dict[str, Any] | None  # the viewer's position; None: the viewer is not signed in
 
 
 def sections(viewer: Viewer, now: datetime) -> list[Section]:
     """Return the lists by phase: running by next change, coming by next change, past with the newest first."""
+    boards = boards_seen_by(viewer, listed=True).order_by().values("competition")
+    counts = dict(boards.annotate(count=Count("slug", distinct=True)).values_list("competition", "count"))
     found: dict[str, list[Summary]] = defaultdict(list)
-    for summary in _summaries(viewer, now):
-        found[_section(summary.phase.phase)].append(summary)
-    running = sorted(found["running"], key=_by_change)
-    coming = sorted(found["coming"], key=_by_change)
-    past = sorted(found["past"], key=_by_end, reverse=True)
+    for competition in _counted(competitions_seen_by(viewer, listed=True)):
+        phase = phase_shown(competition.schedule, now)
+        summary = Summary(competition, phase, competition.entrants_now, counts.get(competition.pk, 0))
+        found[SECTIONS.get(phase.phase, "running")].append(summary)
+
+    def by_change(summary: Summary) -> tuple[bool, float, str]:
+        until = summary.phase.until
+        return until is None, until.timestamp() if until else 0.0, summary.competition.name
+
+    def by_end(summary: Summary) -> float:
+        ended = summary.competition.deadline or summary.competition.final_at
+        return ended.timestamp() if ended else 0.0
+
     return [
-        Section("Running", "No competition runs at this moment.", running),
-        Section("Coming", "", coming),
-        Section("Past", "", past),
+        Section("Running", sorted(found["running"], key=by_change)),
+        Section("Coming", sorted(found["coming"], key=by_change)),
+        Section("Past", sorted(found["past"], key=by_end, reverse=True)),
     ]
 
 
-def contest(slug: str, viewer: Viewer, now: datetime) -> Contest | None:
-    """Return a competition, or None if there is no such competition or this viewer may not see it."""
-    competition = _counted(competitions_seen_by(viewer)).filter(slug=slug).first()
-    if competition is None:
-        return None
+def contest(slug: str, viewer: Viewer, now: datetime) -> Contest:
+    """Return a competition. Raises Http404 if there is none, and if this viewer may not see it."""
+    competition = get_object_or_404(_counted(competitions_seen_by(viewer)), slug=slug)
     phase = phase_shown(competition.schedule, now)
+    boards = boards_seen_by(viewer).filter(competition=competition)
+    you = None
+    if isinstance(viewer, User):
+        entrant = entrant_of(viewer, competition)
+        you = {
+            "entrant": entrant,
+            "has_accepted": has_accepted(viewer, competition),
+            "may_enter": entrant is not None or phase.phase not in (Phase.REVIEW, Phase.FINAL),
+            "has_all_boards": boards.count() == competition.boards.count(),
+        }
     return Contest(
         competition=competition,
         phase=phase,
         entrants=competition.entrants_now,
-        problems=_problems(competition, viewer),
-        is_collection=bool(problems_by_collection(boards_seen_by(viewer).filter(competition=competition))),
+        problems=_problems(boards),
+        is_collection=bool(problems_by_collection(boards)),
         tracks=[_track(track) for track in tracks_seen_by(viewer, competition).prefetch_related("prizes")],
         announcements=list(announcements_of(competition, viewer)),
         rules_digest=rules_digest(competition),
-        you=_you(viewer, competition, phase) if isinstance(viewer, User) else None,
+        you=you,
     )
-
-
-def _summaries(viewer: Viewer, now: datetime) -> Iterable[Summary]:
-    boards = boards_seen_by(viewer, listed=True).order_by().values("competition")
-    counts = dict(boards.annotate(count=Count("slug", distinct=True)).values_list("competition", "count"))
-    for competition in _counted(competitions_seen_by(viewer, listed=True)):
-        yield Summary(
-            competition=competition,
-            phase=phase_shown(competition.schedule, now),
-            entrants=competition.entrants_now,
-            boards=counts.get(competition.pk, 0),
-        )
 
 
 def _counted(competitions: QuerySet[Competition]) -> QuerySet[Any]:
@@ -146,54 +125,50 @@ def _counted(competitions: QuerySet[Competition]) -> QuerySet[Any]:
     return competitions.annotate(entrants_now=Coalesce(Subquery(count), 0))
 
 
-def _section(phase: Phase) -> str:
-    if phase is Phase.BEFORE:
-        return "coming"
-    return "past" if phase in (Phase.REVIEW, Phase.FINAL, Phase.OPEN) else "running"
-
-
-def _by_change(summary: Summary) -> tuple[bool, float, str]:
-    until = summary.phase.until
-    return until is None, until.timestamp() if until else 0.0, summary.competition.name
-
-
-def _by_end(summary: Summary) -> float:
-    ended = summary.competition.deadline or summary.competition.final_at
-    return ended.timestamp() if ended else 0.0
-
-
-def _problems(competition: Competition, viewer: Viewer) -> list[ProblemShown]:
-    columns = ("slug", "problem__title", "version__bundle__unsupported", "hardware")
+def _problems(boards: QuerySet[Board]) -> list[dict[str, Any]]:
+    """Return the problems of these boards with their hardware, sorted by title: 2.9 before 2.17."""
     found: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
-    for slug, title, unsupported, hardware in (
-        boards_seen_by(viewer).filter(competition=competition).values_list(*columns)
-    ):
+    columns = ("slug", "problem__title", "version__bundle__unsupported", "hardware")
+    for slug, title, unsupported, hardware in boards.values_list(*columns):
         found[slug, title, not unsupported].append(hardware)
-    shown = [ProblemShown(slug, title, sorted(names), judged) for (slug, title, judged), names in found.items()]
-    return sorted(shown, key=lambda one: (_by_number(one.title), one.slug))
+
+    def by_number(key: tuple[str, str, bool]) -> tuple[list[tuple[str, int]], str]:
+        slug, title, _ = key
+        return [(text, int(digits or 0)) for text, digits in NUMBERS.findall(title)], slug
+
+    return [
+        {"slug": slug, "title": title, "hardware": sorted(found[slug, title, judged]), "is_judged": judged}
+        for slug, title, judged in sorted(found, key=by_number)
+    ]
 
 
-def _by_number(title: str) -> list[tuple[str, int]]:
-    """Return a sort key that puts 2.9 before 2.17."""
-    return [(text, int(digits or 0)) for text, digits in NUMBERS.findall(title)]
-
-
-def _track(track: Track) -> TrackShown:
+def _track(track: Track) -> dict[str, Any]:
     some = "" if set(track.divisions) == set(DIVISIONS) else " and ".join(sorted(track.divisions))
-    return TrackShown(
-        track=track,
-        who=f"For the division{'s'[: len(track.divisions) > 1]} {some}." if some else "",
-        ties=TIE_RULES[track.tie_rule],
-        prizes=sorted(track.prizes.all(), key=lambda prize: prize.place),
-    )
+    return {
+        "track": track,
+        "divisions": f"Only for the division{pluralize(track.divisions)} {some}." if some else "",
+        "ties": TIE_RULES[track.tie_rule],
+        "prizes": sorted(track.prizes.all(), key=lambda prize: prize.place),
+    }
 
 
-def _you(viewer: User, competition: Competition, phase: PhaseShown) -> You:
-    entrant = entrant_of(viewer, competition)
-    seen = boards_seen_by(viewer).filter(competition=competition).count()
-    return You(
-        entrant=entrant,
-        has_accepted=has_accepted(viewer, competition),
-        may_enter=entrant is not None or phase.phase not in (Phase.REVIEW, Phase.FINAL),
-        has_all_boards=seen == competition.boards.count(),
-    )
+def track_said(track: Track) -> str:
+    """Return the standing or board that decides a track, in words."""
+    params = track.params
+    board = f"{params.get('slug')} on {params.get('hardware')}"
+    match track.kind:
+        case Track.HARDWARE:
+            return f"the standing over all boards on {params.get('hardware')}"
+        case Track.BOARD:
+            return f"the board {board}"
+        case Track.TAG:
+            return f"the standing over the boards tagged {params.get('tag')}"
+        case Track.FIRST_TO_BEAT:
+            return f"the first kernel {significant(1 / params['ratio'], 3)}× as fast as the baseline of {board}"
+    return "the standing over all boards"
+
+
+def prize_said(prize: Prize) -> str:
+    """Return a prize in words, as in "EUR 1,000 and a GPU"."""
+    paid = money(prize.amount, prize.currency) if prize.amount is not None else ""
+    return " and ".join(part for part in (paid, prize.text) if part) or "–"

@@ -38,37 +38,27 @@ class Plot:
     curves: tuple[Curve, ...]
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
-    left: float = LEFT
-    right: float = RIGHT
-    top: float = TOP
-    bottom: float = BOTTOM
+    left = LEFT
+    right = RIGHT
+    top = TOP
+    bottom = BOTTOM
 
 
 def plot(standings: Sequence[Standing]) -> Plot:
     """Draw the curves of the first MOST_CURVES entrants."""
+    curves = []
+    for place, line in enumerate(standings[:MOST_CURVES]):
+        at_0, at_1, at_2 = line.score.fast
+        said = f"{line.entrant}: {at_0:.0%} correct, {at_1:.0%} faster than 1×, {at_2:.0%} faster than 2×"
+        curves.append(Curve(place, line.entrant, staircase(line.curve), said))
     return Plot(
-        curves=tuple(
-            Curve(place, line.entrant, staircase(line.curve), _said(line))
-            for place, line in enumerate(standings[:MOST_CURVES])
-        ),
+        curves=tuple(curves),
         across=tuple(Tick(_x(p), f"{p}×") for p in range(int(MOST_P) + 1)),
         up=tuple(Tick(_y(share), f"{share:.0%}") for share in SHARES),
     )
 
 
-@dataclass(frozen=True)
-class RecordPlot:
-    path: str
-    up: tuple[Tick, ...]
-    across: tuple[Tick, ...]
-    said: str  # text alternative
-    left: float = LEFT
-    right: float = RIGHT
-    top: float = TOP
-    bottom: float = BOTTOM
-
-
-def record_plot(lines: Sequence[RecordLine], now: datetime) -> RecordPlot | None:
+def record_plot(lines: Sequence[RecordLine], now: datetime) -> Plot | None:
     """Draw the leading speedup over time, from the first record until now. None without records."""
     if not lines:
         return None
@@ -83,11 +73,12 @@ def record_plot(lines: Sequence[RecordLine], now: datetime) -> RecordPlot | None
     (x, y), *others = map(at, lines)
     steps = "".join(f"H{to:.1f}V{up:.1f}" for to, up in others)
     last = 1 / lines[-1].record.value.ratio
-    return RecordPlot(
-        path=f"M{x:.1f} {y:.1f}{steps}H{RIGHT:.1f}",
-        up=tuple(Tick(_y(share), f"{share * best:.3g}×") for share in SHARES),
+    count = f"{len(lines)} leader{'' if len(lines) == 1 else 's'} so far"
+    said = f"{count}; the present leader is {last:.4g}× as fast as the baseline."
+    return Plot(
+        curves=(Curve(0, lines[-1].entry.entrant.shown_name, f"M{x:.1f} {y:.1f}{steps}H{RIGHT:.1f}", said),),
         across=(Tick(LEFT, f"{start:%-d %b %Y}"), Tick(RIGHT, "now")),
-        said=f"{len(lines)} times somebody came to stand first; the last {last:.4g}× as fast as the baseline.",
+        up=tuple(Tick(_y(share), f"{share * best:.3g}×") for share in SHARES),
     )
 
 
@@ -105,8 +96,3 @@ def _x(p: float) -> float:
 
 def _y(share: float) -> float:
     return BOTTOM - (BOTTOM - TOP) * share
-
-
-def _said(line: Standing) -> str:
-    at_0, at_1, at_2 = line.score.fast
-    return f"{line.entrant}: {at_0:.0%} correct, {at_1:.0%} faster than 1×, {at_2:.0%} faster than 2×"

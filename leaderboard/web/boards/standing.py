@@ -1,53 +1,109 @@
-"""One board's standing by stage, epoch and division, from a given line on.
+"""Standings as page and API show them: of one board, and over a competition's boards, from a given line on.
 
-While a board is frozen the public sees it as it was at the freeze. People with a role in the competition see it in
+While a standing is frozen the public sees it as it was at the freeze. People with a role in the competition see it in
 full: on pages unless they ask for the public standing, over the API when they ask for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Final
 
-from django.contrib.auth.models import AnonymousUser
+from django.http import Http404
+from django.shortcuts import get_object_or_404
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage, current_stage, is_frozen_at, stages_by
-from leaderboard.competitions.models import Board, Role
+from leaderboard.competitions.models import SCORINGS, Board, Competition, Role
 from leaderboard.competitions.permissions import has_role
+from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
+from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.ranking.ranking import Place
-from leaderboard.standings.read.boards import BoardEpoch, Look, lines_of, look
+from leaderboard.standings.read.boards import BoardEpoch, Look, RankedEntry, lines_of, look
+from leaderboard.standings.read.competition import Overall, overall_standing
 from leaderboard.standings.read.records import marks
-from leaderboard.standings.read.table import NO_LINES, Table
-from leaderboard.web.boards.rows import Line, own_entrant, rows
+from leaderboard.standings.read.table import NO_LINES
+
+MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
+MOST_COLUMNS: Final = 10  # boards with their own column; more do not fit on a page
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Positions on a row's strip, in per cent of its length.
+
+    The scale is the ratio to the baseline, so the baseline's mark is at the same place on every row.
+    """
+
+    run: float
+    band_start: float
+    band_width: float
+    base: float
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """An entrant's row of a board."""
+
+    ranked: RankedEntry
+    own: bool
+    strip: Strip
+    record: str  # whether first place is confirmed; "": not applicable
+
+    @property
+    def runs(self) -> int:
+        """Runs in the value."""
+        return len(self.ranked.value.submissions)
+
+
+def rows(ranked: Sequence[RankedEntry], own: int | None, records: Mapping[int, str] | None = None) -> list[BoardRow]:
+    """Return the rows of a ranking on strips of one common scale, up to the slowest kernel or the baseline.
+
+    `own`: the viewer's entrant, or None. `records`: marks of records by submission.
+    """
+    longest = max((line.value.ratio * (1 + (line.value.half_width or 0)) for line in ranked), default=1.0)
+    scale = 100 / max(longest, 1.0)
+    found = []
+    for line in ranked:
+        run, half_width = line.value.ratio * scale, line.value.half_width or 0
+        width = max(MIN_BAND, 2 * run * half_width) if half_width else 0.0
+        strip = Strip(round(run, 2), round(run - width / 2, 2), round(width, 2), round(scale, 2))
+        record = (records or {}).get(line.entry.submission_id, "")
+        found.append(BoardRow(line, line.entry.entrant_id == own, strip, record))
+    return found
+
+
+def own_entrant(viewer: Viewer, competition: Competition) -> int | None:
+    found = entrant_of(viewer, competition) if isinstance(viewer, User) else None
+    return found.pk if found else None
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The part of a standing that an address asks for; None: the default."""
+    """The part of a standing that an address asks for; None: the default. `scoring` and `hardware`: over boards."""
 
     stage: Stage | None = None
     epoch: str | None = None
     division: str = ""
+    hardware: str = ""
+    scoring: str = ""
     in_full: bool = False
     start: int = 0
     most: int = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shown:
-    board: Board
+    """Some rows of a standing."""
+
     asked: Asked
-    stage: Stage
     stages: list[Stage]
-    epochs: tuple[BoardEpoch, ...]
-    epoch: BoardEpoch | None
-    rows: list[Line]
-    total: int  # lines of this division
+    rows: Sequence[Any]
+    total: int
     frozen_at: datetime | None  # the public standing of this stage stands still since then
     in_full: bool  # more is shown than the public sees
-    own_place: int | None  # index of the viewer's line, from 0
 
     @property
     def last(self) -> int:
@@ -61,59 +117,108 @@ class Shown:
     def later(self) -> int | None:
         return self.last if self.last < self.total else None
 
+
+@dataclass(frozen=True, kw_only=True)
+class BoardShown(Shown):
+    stage: Stage
+    epochs: tuple[BoardEpoch, ...]
+    epoch: BoardEpoch | None
+    own_place: int | None  # index of the viewer's row, from 0
+
     @property
     def own_page(self) -> int | None:
-        """Return the start of the page with the viewer's own line, or None if it is on this page."""
+        """Return the start of the page with the viewer's own row, or None if it is on this page."""
         if self.own_place is None or self.asked.start <= self.own_place < self.last:
             return None
         return self.own_place - self.own_place % self.asked.most
 
 
-def may_see_in_full(viewer: User | AnonymousUser, board: Board) -> bool:
+@dataclass(frozen=True, kw_only=True)
+class OverallShown(Shown):
+    competition: Competition
+    standing: Overall
+    places: list[str]  # all hardware
+    own: int | None  # the viewer's entrant
+    sees_more: bool
+
+    @property
+    def columns(self) -> bool:
+        return len(self.standing.boards) <= MOST_COLUMNS
+
+
+def may_see_in_full(viewer: Viewer, board: Board) -> bool:
     return has_role(viewer, board.competition, Role.VIEWER)
 
 
-def show(
-    board: Board, asked: Asked, viewer: User | AnonymousUser, now: datetime, *, known: Look | None = None
-) -> Shown | None:
-    """Return the standing, or None if there is no such stage or epoch. The caller checks who may ask for `in_full`.
+def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Look) -> BoardShown:
+    """Return a board's standing. The caller checks who may ask for `in_full`.
 
-    `known`: the public's look at the current stage, if the caller has it.
+    `known`: the public's look at the current stage. Raises Http404 if there is no such stage or epoch.
     """
     schedule = board.competition.schedule
     stages = stages_by(schedule, now)
     stage = asked.stage or current_stage(schedule, now)
-    frozen = stage is Stage.CONTEST and is_frozen_at(schedule, now)
-    in_full = asked.in_full and frozen
-    is_known = known is not None and known.stage is stage and not in_full
-    seen = known if is_known and known else look(board, stage=stage, now=now, in_full=in_full)
-    epoch = next((known for known in seen.epochs if asked.epoch in (None, known.name)), None)
+    is_frozen = stage is Stage.CONTEST and is_frozen_at(schedule, now)
+    in_full = asked.in_full and is_frozen
+    seen = known if known.stage is stage and not in_full else look(board, stage=stage, now=now, in_full=in_full)
+    epoch = next((found for found in seen.epochs if asked.epoch in (None, found.name)), None)
     if stage not in stages or (asked.epoch is not None and epoch is None):
-        return None
+        raise Http404
     table = seen.tables.get(epoch.name, NO_LINES) if epoch else NO_LINES
-    places = _of_division(table, board, asked.division)
+    places = table.places  # a division's rows keep their ranks of the whole board
+    if asked.division:
+        found = Entrant.objects.filter(competition=board.competition_id, division=asked.division).order_by()
+        entrants = set(found.values_list("pk", flat=True))
+        places = tuple(place for place in places if place.value.entrant_id in entrants)
     own = own_entrant(viewer, board.competition)
-    asked_before = schedule.freeze_at if frozen and not in_full else None
+    asked_before = schedule.freeze_at if is_frozen and not in_full else None
     ranked = lines_of(table, places[asked.start : asked.start + asked.most])
-    return Shown(
-        board=board,
+    return BoardShown(
         asked=asked,
         stage=stage,
         stages=stages,
         epochs=seen.epochs,
         epoch=epoch,
-        rows=rows(ranked, own, marks(table.places, asked_before) if stage is Stage.CONTEST else {}),
+        rows=rows(ranked, own, marks(table.places, asked_before) if stage is Stage.CONTEST else None),
         total=len(places),
-        frozen_at=schedule.freeze_at if frozen else None,
+        frozen_at=schedule.freeze_at if is_frozen else None,
         in_full=in_full,
         own_place=next((at for at, place in enumerate(places) if place.value.entrant_id == own), None) if own else None,
     )
 
 
-def _of_division(table: Table, board: Board, division: str) -> tuple[Place, ...]:
-    """Return the lines of a division, or all lines for "". They keep their ranks of the whole board."""
-    if not division:
-        return table.places
-    found = Entrant.objects.filter(competition=board.competition_id, division=division).order_by()
-    entrants = set(found.values_list("pk", flat=True))
-    return tuple(place for place in table.places if place.value.entrant_id in entrants)
+def show_overall(slug: str, asked: Asked, viewer: Viewer, now: datetime) -> OverallShown:
+    """Return the standing over a competition's boards. People without a role never see it in full.
+
+    Raises Http404 if the viewer may not see it, or the hardware, scoring or stage does not exist.
+    """
+    competition = get_object_or_404(competitions_seen_by(viewer), slug=slug)
+    stages = stages_by(competition.schedule, now)
+    every = list(boards_seen_by(viewer).select_related("competition", "problem").filter(competition=competition))
+    places = sorted({board.hardware for board in every})
+    if (
+        asked.scoring not in ("", *SCORINGS)
+        or asked.hardware not in ("", *places)
+        or asked.stage not in (None, *stages)
+    ):
+        raise Http404
+    sees_more = has_role(viewer, competition, Role.VIEWER)
+    is_frozen = is_frozen_at(competition.schedule, now) and asked.stage in (None, Stage.CONTEST)
+    in_full = is_frozen and sees_more and asked.in_full
+    boards = [board for board in every if asked.hardware in ("", board.hardware)]
+    standing = overall_standing(
+        competition, boards=boards, in_full=in_full, scoring=asked.scoring, stage=asked.stage, now=now
+    )
+    return OverallShown(
+        competition=competition,
+        standing=standing,
+        asked=asked,
+        places=places,
+        stages=stages,
+        rows=standing.rows(asked.start, asked.most),
+        total=len(standing.lines),
+        own=own_entrant(viewer, competition),
+        frozen_at=competition.freeze_at if is_frozen else None,
+        in_full=in_full,
+        sees_more=sees_more,
+    )

@@ -15,36 +15,46 @@ from leaderboard.accounts.models import User
 from leaderboard.admissions import override as override_act
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.door import newest_tests, refusal, refusals
-from leaderboard.admissions.models import DONE, NEAR_CONSTANT, PASSED, AdmissionTest
+from leaderboard.admissions.models import DONE, ERROR, FAILED, NEAR_CONSTANT, PASSED, RUNNING, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
-from leaderboard.competitions.models import Board
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.forms import ReasonForm
-from leaderboard.web.organise.admission_words import chip
+from leaderboard.web.forms import ReasonForm, add_refusal, sentence
 from runner.wire import STARTER
 
 ALL: Final = "all"
+TONES: Final = {PASSED: "good", FAILED: "bad", ERROR: "warn", RUNNING: "running"}
+WORDS: Final = {ERROR: "could not be tested"}
+REFUSED: Final = "must be refused"
 TRIED: Final = {
-    "speed_of_light": ("The declared work", "must be computable for each timed case"),
-    "admission/seeds": ("Two seeds of a timed case", "must give other data"),
-    "admission/again": ("The same seed again", "must give the same data"),
-    "admission/plain": ("What is in no tensor, with two seeds", "must be the same"),
-    "admission/fixed": ("A part of the data, with three seeds", "should give other data"),
-    "admission/reference": ("The reference itself", "must pass"),
-    "admission/margin": ("The reference with four times its rounding error", "must pass"),
-    "admission/zeros": ("Zeros", "must be refused"),
-    "admission/ones": ("Ones", "must be refused"),
-    "admission/constant": ("The best constant", "must be refused"),
-    "admission/input": ("The input itself", "must be refused"),
-    "admission/previous": ("The previous output", "must be refused"),
-    "admission/half": ("Computed in half precision", "must be refused"),
-    "admission/baseline": ("The baseline", "must pass"),
-    "admission/each_output": ("Zeros in one output, the others right", "must be refused"),
-    "admission/nan": ("What the reference returns", "should be numbers"),
-    "admission/in_place": ("What the reference changes in place", "should be returned"),
+    "speed_of_light": ("Declared work", "must be computable for each timed case"),
+    "admission/seeds": ("Two seeds of a timed case", "must give different data"),
+    "admission/again": ("The same seed twice", "must give the same data"),
+    "admission/plain": ("Arguments that are no tensors, with two seeds", "must be the same"),
+    "admission/fixed": ("A part of the data, with three seeds", "should differ"),
+    "admission/reference": ("Reference", "must pass"),
+    "admission/margin": ("Reference with four times its rounding error", "must pass"),
+    "admission/zeros": ("Zeros", REFUSED),
+    "admission/ones": ("Ones", REFUSED),
+    "admission/constant": ("Best constant", REFUSED),
+    "admission/input": ("The input itself", REFUSED),
+    "admission/previous": ("The previous output", REFUSED),
+    "admission/half": ("Result computed in half precision", REFUSED),
+    "admission/baseline": ("Baseline", "must pass"),
+    "admission/each_output": ("Zeros in one output, the others correct", REFUSED),
+    "admission/nan": ("Values that the reference returns", "should be numbers"),
+    "admission/in_place": ("Inputs that the reference changes in place", "should be returned"),
 }
+MARKS: Final = {True: ("ok", "good"), False: ("no", "bad"), None: ("–", "")}
+
+
+def chip(test: AdmissionTest | None) -> dict[str, str]:
+    """Return the state of a test in words, and its tone."""
+    if test is None:
+        return {"text": "not tested", "tone": ""}
+    state = test.outcome or test.state
+    return {"text": WORDS.get(state, state), "tone": TONES.get(state, "")}
 
 
 @login_required
@@ -55,12 +65,22 @@ def index(request: HttpRequest) -> HttpResponse:
     unsupported = dict(mine.values_list("pk", "version__bundle__unsupported"))
     newest = newest_tests(AdmissionTest.objects.filter(version__in={board.version_id for board in boards}))
     why = refusals(boards)
-    rows = [
-        _row(board, newest.get((board.version_id, board.hardware)), why[board.pk])
-        | {"judged": not unsupported[board.pk]}
+    rows: list[dict[str, Any]] = [
+        {
+            "board": board,
+            "test": (test := newest.get((board.version_id, board.hardware))),
+            "chip": chip(test),
+            "closed": why[board.pk],
+            "judged": not unsupported[board.pk],
+        }
         for board in boards
     ]
-    found = _filters(rows)
+    found = {
+        ALL: rows,
+        "closed": [row for row in rows if row["closed"]],
+        "not tested": [row for row in rows if row["test"] is None and row["judged"]],
+        NEAR_CONSTANT: [row for row in rows if row["test"] is not None and NEAR_CONSTANT in row["test"].marks],
+    }
     shown = request.GET.get("show", ALL)
     shown = shown if shown in found else ALL
     filters = [(name, len(same)) for name, same in found.items()]
@@ -82,9 +102,9 @@ def ask(request: HttpRequest) -> HttpResponse:
     try:
         test = ask_test(version=found.version, hardware=found.hardware, actor=actor, now=timezone.now())
     except UserError as error:
-        messages.error(request, error.message)
+        messages.error(request, sentence(error.message))
         return redirect("/admission")
-    messages.success(request, f"{found}: asked for. A runner does it as soon as nothing else waits.")
+    messages.success(request, f"The test of {found} is queued. It runs when no submission waits.")
     return redirect(f"/admission/{test.pk}")
 
 
@@ -97,9 +117,9 @@ def override(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         override_act.override(test=test, actor=actor, reason=form.cleaned_data["reason"], now=timezone.now())
     except UserError as error:
-        form.add_error("reason" if error.field == "reason" else None, error.message)
+        add_refusal(form, error)
         return _page(request, test, form, status=error.status)
-    messages.success(request, "Overridden: submissions are taken.")
+    messages.success(request, "Overridden. Submissions are accepted now.")
     return redirect(f"/admission/{pk}")
 
 
@@ -118,22 +138,7 @@ def _found(request: HttpRequest, pk: int) -> AdmissionTest:
     return get_object_or_404(tests_of(_organiser(request)).select_related("runner", "overridden_by"), pk=pk)
 
 
-def _row(board: Board, test: AdmissionTest | None, why: str) -> dict[str, Any]:
-    return {"board": board, "test": test, "chip": chip(test), "closed": why}
-
-
-def _filters(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the selections of the list: name → rows. `near_constant`: right answers hardly differ from guesses."""
-    return {
-        ALL: rows,
-        "closed": [row for row in rows if row["closed"]],
-        "not tested": [row for row in rows if row["test"] is None and row["judged"]],
-        NEAR_CONSTANT: [row for row in rows if row["test"] is not None and NEAR_CONSTANT in row["test"].marks],
-    }
-
-
 def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: int = 200) -> HttpResponse:
-    form.describe()
     context = {
         "test": test,
         "chip": chip(test),
@@ -149,18 +154,10 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: i
 
 def _line(line: dict[str, Any]) -> dict[str, Any]:
     """Return a row of the table: test answer, expected outcome, actual outcome."""
-    unknown = (line["name"], line["expected"])
-    if line["name"].startswith(STARTER):
-        language = line["name"].removeprefix(STARTER)
-        unknown = (f"The {language} starter, in test mode", "may pass, or only show the form")
-    tried, must = TRIED.get(line["name"], unknown)
-    good = line["good"]
-    chip = {True: ("ok", "good"), False: ("no", "bad"), None: ("–", "")}[good]
-    return {
-        "tried": tried,
-        "must": must,
-        "got": line["got"],
-        "why": line["explained"],
-        "chip": chip,
-        "bad": good is False,
-    }
+    name, good = line["name"], line["good"]
+    unknown = (name, line["expected"])
+    if name.startswith(STARTER):
+        unknown = (f"{name.removeprefix(STARTER)} starter, in test mode", "may pass, or only show the form")
+    tried, must = TRIED.get(name, unknown)
+    row = {"tried": tried, "must": must, "got": line["got"], "why": line["explained"]}
+    return row | {"chip": MARKS[good], "bad": good is False}

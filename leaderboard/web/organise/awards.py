@@ -7,40 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from leaderboard.awards import announcement as told
+from leaderboard.awards import announcement as wording
 from leaderboard.awards import life
 from leaderboard.awards.contested import newest
 from leaderboard.awards.draw import names_of
-from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award
-from leaderboard.competitions.models import Competition, Prize, Track
+from leaderboard.awards.models import ANNOUNCED, APPROVED, WITHDRAWN, Award
+from leaderboard.competitions.models import Competition, Track
 from leaderboard.competitions.visible import Viewer, tracks_seen_by
 from leaderboard.confirmations.models import Confirmation
-from leaderboard.web.boards.prizes import prize_said, track_said
+from leaderboard.web.boards.contests import prize_said, track_said
 from leaderboard.web.organise.confirmations import said_of
 from leaderboard.web.organise.exports import csv_lines
 
 COLUMNS: Final = ("track", "place", "shared_by", "winner", "amount", "currency", "other", "sponsors", "reason")
 GONE: Final = "an entrant"
-STATES: Final = {
-    PROPOSED: ("proposed", ""),
-    CONFIRMED: ("confirmed", ""),
-    APPROVED: ("approved", "good"),
-    ANNOUNCED: ("announced", "good"),
-}
-
-
-@dataclass(frozen=True)
-class Desk:
-    """A track as an organiser works on it; `award` None: no proposal exists."""
-
-    award: Award | None
-    state: tuple[str, str]
-    is_stale: bool
-    winners: list[dict[str, Any]]
-    skipped: list[dict[str, str]]
-    pairs: list[dict[str, Any]]
-    steps: list[Any]
-    open_pairs: int
 
 
 @dataclass(frozen=True)
@@ -51,7 +31,7 @@ class Shown:
     prizes: list[dict[str, str]]
     winners: list[dict[str, Any]]  # once they are announced
     announced_at: datetime | None
-    desk: Desk | None
+    desk: dict[str, Any] | None
 
 
 def shown(competition: Competition, viewer: Viewer, *, now: datetime, as_owner: bool) -> list[Shown]:
@@ -105,50 +85,49 @@ def _living(competition: Competition) -> Sequence[Award]:
 
 
 def _shown(track: Track, award: Award | None, names: dict[int, str], *, now: datetime, as_owner: bool) -> Shown:
-    is_announced = award is not None and award.state == ANNOUNCED
-    announcement = award.announcement if award is not None else None
+    announced = award if award is not None and award.state == ANNOUNCED else None
     return Shown(
         track=track,
         rule=track_said(track),
-        tie_rule=told.TIE_RULES[track.tie_rule],
-        prizes=[_prize(prize) for prize in track.prizes.all()],
-        winners=_winners(award, names) if award is not None and is_announced else [],
-        announced_at=announcement.created_at if is_announced and announcement is not None else None,
+        tie_rule=wording.TIE_RULES[track.tie_rule],
+        prizes=[
+            {"place": wording.place(prize.place), "what": prize_said(prize), "sponsor": prize.sponsor}
+            for prize in track.prizes.all()
+        ],
+        winners=_winners(announced, names) if announced else [],
+        announced_at=announced.announcement.created_at if announced and announced.announcement else None,
         desk=_desk(award, names, now) if as_owner else None,
     )
 
 
-def _desk(award: Award | None, names: dict[int, str], now: datetime) -> Desk:
+def _desk(award: Award | None, names: dict[int, str], now: datetime) -> dict[str, Any]:
+    """Return a track as an organiser works on it; its award is None if no proposal exists."""
     if award is None:
-        return Desk(None, ("nothing proposed", ""), False, [], [], [], [], 0)
-    pairs = [_pair(pair, last, names) for pair, last in zip(*_with_verdicts(award), strict=True)]
-    return Desk(
-        award=award,
-        state=STATES[award.state],
-        is_stale=life.is_stale(award, now=now),
-        winners=_winners(award, names),
-        skipped=[
+        return {"award": None, "state": ("nothing proposed", "")}
+    pairs = award.content["pairs"]
+    shown_pairs = [_pair(pair, last, names) for pair, last in zip(pairs, newest(pairs), strict=True)]
+    return {
+        "award": award,
+        "state": (award.state, "good" if award.state in (APPROVED, ANNOUNCED) else ""),
+        "is_stale": life.is_stale(award, now=now),
+        "winners": _winners(award, names),
+        "skipped": [
             {"name": names.get(one["entrant"], GONE), "reason": one["reason"]} for one in award.content["skipped"]
         ],
-        pairs=pairs,
-        steps=list(award.steps.all()),
-        open_pairs=sum(not pair["is_settled"] for pair in pairs),
-    )
-
-
-def _with_verdicts(award: Award) -> tuple[list[dict[str, Any]], list[Confirmation | None]]:
-    pairs = award.content["pairs"]
-    return pairs, newest(pairs)
+        "pairs": shown_pairs,
+        "steps": list(award.steps.all()),
+        "open_pairs": sum(not pair["is_settled"] for pair in shown_pairs),
+    }
 
 
 def _winners(award: Award, names: dict[int, str]) -> list[dict[str, Any]]:
     return [
         {
             "number": winner["place"],
-            "place": told.place(winner["place"]),
+            "place": wording.place(winner["place"]),
             "shared_by": winner["shared_by"],
             "name": names.get(winner["entrant"], GONE),
-            "won": told.won(winner),
+            "won": wording.won(winner),
             "money": winner["money"],
             "things": winner["things"],
             "sponsors": ", ".join(winner["sponsors"]),
@@ -168,7 +147,3 @@ def _pair(pair: dict[str, Any], last: Confirmation | None, names: dict[int, str]
         "why": "" if last is None else last.message,
         "is_settled": last is not None and last.outcome == life.SETTLED,
     }
-
-
-def _prize(prize: Prize) -> dict[str, str]:
-    return {"place": told.place(prize.place), "what": prize_said(prize), "sponsor": prize.sponsor}

@@ -1,22 +1,28 @@
-"""Confirmations as organisers read them: candidate, cause (record or award) and result, a line each."""
+"""A competition's confirmations with candidate, cause (record or award) and result.
+
+Undecided confirmations are asked for again, or closed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import Competition
+from leaderboard.competitions.models import Competition, Role
 from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.models import Confirmation, Found
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.leased import RUNNING
-from leaderboard.review.case.settle import unsettled
-from leaderboard.submissions.models import Submission
-from leaderboard.web.figures import THIN
+from leaderboard.review.case.settle import ask_again, close_confirmation, unsettled
+from leaderboard.review.permissions import has_conflict
+from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.organise.gate import Act, competition_page, press, shell
+from leaderboard.wording.figures import THIN
 
 MOST: Final = 200  # on one page
 OUTCOMES: Final = {
@@ -28,43 +34,44 @@ OUTCOMES: Final = {
     confirmations.DROPPED: ("dropped", ""),
 }
 CAUSES: Final = {confirmations.RECORD: "record", confirmations.AWARD: "award"}
+ACTS: Final[dict[str, tuple[Act, str]]] = {
+    "ask": (ask_again, "Asked again: a runner makes five more runs on fresh seeds."),
+    "close": (close_confirmation, "Closed: nothing waits for this confirmation any more."),
+}
 
 
-@dataclass(frozen=True)
-class Row:
-    asked: Confirmation
-    cause: str
-    said: tuple[str, str]  # words and tone
-    runs: str  # summary; "": there were no runs
-    waits: bool  # for a person
-    is_own: bool  # the reader's or their team's; they may neither settle it nor read its report
-    has_report: bool
+def rows_of(competition: Competition, reader: User) -> list[dict[str, Any]]:
+    """Return the newest confirmations with their words, in a fixed number of queries.
 
-
-def rows_of(competition: Competition, reader: User) -> list[Row]:
-    """Return the newest confirmations, in a fixed number of queries."""
-    found = list(_all(competition)[:MOST])
-    reports = _found(found)
+    `waits`: for a person. `is_own`: the reader's or their team's; they may neither settle it nor read its report.
+    """
+    whose = ("candidate__entrant", "incumbent__entrant", "board__problem", "asked_by", "closed_by", "runner")
+    every = Confirmation.objects.filter(board__competition=competition).select_related(*whose)
+    found = list(every.defer("candidate__source", "incumbent__source").order_by("-id")[:MOST])
+    results = Found.objects.filter(confirmation__in=[one.pk for one in found]).defer("report")  # reports are large
+    reports = {row.confirmation_id: row for row in results}
     waits = set(unsettled(competition).values_list("pk", flat=True))
     logins = set(logins_of(reader).values_list("pk", flat=True))
     teams = set(Membership.objects.filter(user__in=logins).values_list("entrant", flat=True))
     return [
-        Row(
-            asked=asked,
-            cause=CAUSES[asked.cause],
-            said=said_of(asked),
-            runs=runs_said(reports.get(asked.pk)),
-            waits=asked.pk in waits,
-            is_own=any(_is_of(one, logins, teams) for one in (asked.candidate, asked.incumbent)),
-            has_report=asked.pk in reports,
-        )
+        {
+            "asked": asked,
+            "cause": CAUSES[asked.cause],
+            "said": said_of(asked),
+            "runs": runs_said(reports.get(asked.pk)),
+            "waits": asked.pk in waits,
+            "is_own": any(
+                one.owner_id in logins or one.entrant_id in teams for one in (asked.candidate, asked.incumbent)
+            ),
+            "has_report": asked.pk in reports,
+        }
         for asked in found
     ]
 
 
 def said_of(asked: Confirmation) -> tuple[str, str]:
     if not asked.is_done:
-        return ("a runner is at it" if asked.state == RUNNING else "waits for a runner", "running")
+        return ("running" if asked.state == RUNNING else "waiting for a runner", "running")
     return OUTCOMES[asked.outcome]
 
 
@@ -80,22 +87,34 @@ def runs_said(found: Found | None) -> str:
     return ", ".join(parts)
 
 
-def _all(competition: Competition) -> QuerySet[Confirmation]:
-    whose = ("candidate__entrant", "incumbent__entrant", "board__problem", "asked_by", "closed_by", "runner")
-    rows = Confirmation.objects.filter(board__competition=competition).select_related(*whose)
-    return rows.defer("candidate__source", "incumbent__source").order_by("-id")
-
-
-def _found(asked: list[Confirmation]) -> dict[int, Found]:
-    """Return the results by confirmation, without their reports, which are large."""
-    rows = Found.objects.filter(confirmation__in=[one.pk for one in asked]).defer("report")
-    return {row.confirmation_id: row for row in rows}
-
-
-def _is_of(submission: Submission, logins: set[int], teams: set[int]) -> bool:
-    return submission.owner_id in logins or submission.entrant_id in teams
-
-
 def _gain(value: float) -> str:
     """Format a gain, signed, in per cent: a record needs half of one per cent."""
     return f"{'−' if value < 0 else '+'}{100 * abs(value):.2f}{THIN}%"
+
+
+@competition_page("GET", "HEAD")
+def index(request: HttpRequest, competition: Competition) -> HttpResponse:
+    rows = rows_of(competition, user_of(request))
+    context = {"rows": rows, "open": [row for row in rows if row["waits"]], "most": MOST}
+    return shell(request, competition, "confirmations", context)
+
+
+@competition_page("POST", to_change=Role.REVIEWER)
+def act(request: HttpRequest, competition: Competition, pk: int, name: str) -> HttpResponse:
+    if name not in ACTS:
+        raise Http404
+    asked = get_object_or_404(Confirmation, pk=pk, board__competition=competition)
+    do, done = ACTS[name]
+    settle = partial(do, asked=asked, reason=request.POST.get("reason", ""))
+    return press(request, settle, to=f"/organise/{competition.slug}/confirmations", done=done)
+
+
+@competition_page("GET", "HEAD")
+def report(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    """The report as the runner sent it. Refused with 404 to owners of the code that it covers."""
+    found = get_object_or_404(Found, confirmation=pk, confirmation__board__competition=competition)
+    asked = found.confirmation
+    if any(has_conflict(user_of(request), one) for one in (asked.candidate, asked.incumbent)):
+        raise Http404
+    headers = {"Content-Disposition": f'attachment; filename="{asked.attempt_id}.json"'}
+    return JsonResponse(found.report, headers=headers)

@@ -1,18 +1,30 @@
-"""Timing epochs in words: titles, differences, and decisions that wait for a person."""
+"""Timing epochs: their titles and differences in words, and decisions on them.
+
+A proposed epoch becomes current or is dismissed; a contest's pin is moved.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_POST
+
 from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import competitions_of
+from leaderboard.judging.epochs import choose_epoch, dismiss_epoch, move_pin
 from leaderboard.judging.models import Epoch, Runner
+from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.organise.gate import Act, competition_page, press
 
 EXPLAINED: Final = (
-    "A timing epoch is a group of times that may rank together: measured on the same device with the same driver, "
-    "limits, software and judge."
+    "Times rank together only within a timing epoch: the same device, driver, limits, software and judge."
 )
 LABELS: Final[dict[str, str]] = {  # of a fingerprint, in the order in which they are shown
     "gpu": "{}",
@@ -29,66 +41,81 @@ LABELS: Final[dict[str, str]] = {  # of a fingerprint, in the order in which the
 HEADLINE: Final = ("gpu", "driver", "torch", "power_limit_w")
 CPU_HEADLINE: Final = ("cpu", "cpus", "torch")
 MOST_CHARS: Final = 80  # of a value, because a runner wrote it
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A proposed epoch beside the current epoch of its hardware."""
-
-    epoch: Epoch
-    title: str
-    current: Epoch | None
-    differences: list[str]
-    runners: list[str]  # that measure in it
-    current_runners: int
+ACTS: Final[dict[str, tuple[Act, str]]] = {
+    "choose": (choose_epoch, "the epoch is current now."),
+    "dismiss": (dismiss_epoch, "the epoch is dismissed."),
+}
+PINNED: Final = {"hardware": "hardware", "name": "epoch", "reason": "reason"}  # argument of the act → form field
 
 
 def title_of(fingerprint: Mapping[str, Any]) -> str:
     """Return the epoch's name for a person; its hash is for logs and commands."""
     wanted = HEADLINE if "gpu" in fingerprint else CPU_HEADLINE
-    return ", ".join(_said(name, fingerprint[name]) for name in wanted if name in fingerprint) or "not described"
+    return (
+        ", ".join(LABELS[name].format(_text(fingerprint[name])) for name in wanted if name in fingerprint)
+        or "not described"
+    )
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return the facts that an organiser needs for a decision: "driver 535.1 → 550.2"."""
     changed = [name for name in LABELS if old.get(name) != new.get(name)]
-    values = {name: (_text(old.get(name, "not said")), _text(new.get(name, "not said"))) for name in changed}
+    values = {name: (_text(old.get(name, "unknown")), _text(new.get(name, "unknown"))) for name in changed}
     return [LABELS[name].format(" → ".join(pair)) for name, pair in values.items()]
 
 
-def waiting_decisions(user: User) -> list[Decision]:
-    """Return open decisions on the hardware of the user's competitions; for administrators, on all hardware."""
+def waiting_decisions(user: User) -> list[dict[str, Any]]:
+    """Return each proposed epoch beside the current epoch of its hardware, with the runners that measure in them.
+
+    The hardware is that of the user's competitions; for administrators, all hardware.
+    """
     proposed = Epoch.objects.filter(state=Epoch.PROPOSED)
     if not user.is_staff:
         proposed = proposed.filter(hardware__in=competitions_of(user).values("boards__hardware"))
     found = list(proposed)
     hardware = {epoch.hardware for epoch in found}
     current = {one.hardware: one for one in Epoch.objects.filter(state=Epoch.CURRENT, hardware__in=hardware)}
-    runners = _runners(hardware)
-    return [_decision(epoch, current.get(epoch.hardware), runners) for epoch in found]
-
-
-def _decision(epoch: Epoch, current: Epoch | None, runners: Mapping[tuple[str, str], list[str]]) -> Decision:
-    return Decision(
-        epoch=epoch,
-        title=title_of(epoch.fingerprint),
-        current=current,
-        differences=differences(current.fingerprint, epoch.fingerprint) if current else [],
-        runners=runners.get((epoch.hardware, epoch.name), []),
-        current_runners=len(runners.get((current.hardware, current.name), [])) if current else 0,
-    )
-
-
-def _runners(hardware: Collection[str]) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
+    runners: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for kind, epoch, name in Runner.objects.filter(hardware__in=hardware).values_list("hardware", "epoch", "name"):
-        found.setdefault((kind, epoch), []).append(name)
-    return found
-
-
-def _said(name: str, value: object) -> str:
-    return LABELS[name].format(_text(value))
+        runners[kind, epoch].append(name)
+    return [
+        {
+            "epoch": epoch,
+            "title": title_of(epoch.fingerprint),
+            "current": ranked,
+            "differences": differences(ranked.fingerprint, epoch.fingerprint) if ranked else [],
+            "runners": runners[epoch.hardware, epoch.name],
+            "current_runners": len(runners[ranked.hardware, ranked.name]) if ranked else 0,
+        }
+        for epoch in found
+        for ranked in (current.get(epoch.hardware),)
+    ]
 
 
 def _text(value: object) -> str:
     return str(value)[:MOST_CHARS]
+
+
+@login_required
+@require_POST
+def decide(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    """Make a proposed epoch current, or dismiss it.
+
+    Epochs belong to hardware that competitions share, so administrators of the site decide.
+    """
+    do, done = ACTS.get(name, (None, ""))
+    if not user_of(request).is_staff or do is None:
+        raise Http404
+    epoch = get_object_or_404(Epoch, pk=pk)
+    act = partial(do, hardware=epoch.hardware, name=epoch.name, reason=request.POST.get("reason", ""))
+    to = "/runners" if request.POST.get("from") == "runners" else "/organise"
+    return press(request, act, to=to, done=f"{epoch.hardware}: {done}")
+
+
+@competition_page("POST")
+def pin(request: HttpRequest, competition: Competition) -> HttpResponse:
+    """Move a competition's contest to another epoch. Owners only."""
+    sent: dict[str, Any] = {name: request.POST.get(field, "") for name, field in PINNED.items()}
+    done = f"The contest now ranks this timing epoch on {sent['hardware']}."
+    act = partial(move_pin, competition=competition, **sent)
+    return press(request, act, to=f"/organise/{competition.slug}/state", done=done)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from django.db.models import CharField, Q
@@ -28,68 +26,42 @@ PARTS: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Change:
-    """A field with its value before and after."""
-
-    name: str
-    before: str
-    after: str
+Change = tuple[str, str, str]  # field, value before, value after
 
 
-@dataclass(frozen=True)
-class Line:
-    at: datetime
-    who: str
-    act: str
-    reason: str
-    changes: tuple[Change, ...]
-    more: int  # changes beyond those listed
-
-
-def of(competition: Competition, *, most: int, fields: int = 100) -> list[Line]:
+def of(competition: Competition, *, most: int, fields: int = 100) -> list[dict[str, Any]]:
     """Return the newest changes in one query, with at most `fields` fields per row."""
     wanted = Q(object_type=Competition._meta.label_lower, object_id=str(competition.pk))
     for model, path in PARTS:
         keys = model.objects.filter(**{path: competition}).annotate(key=Cast("pk", CharField())).order_by()
         wanted |= Q(object_type=model._meta.label_lower, object_id__in=keys.values("key"))
-    return [_line(row, fields) for row in Row.objects.filter(wanted).select_related("actor")[:most]]
-
-
-def _line(row: Row, fields: int) -> Line:
-    found = list(_imported(row.after) if row.act == IMPORT else _changes(row.before, row.after))
-    return Line(
-        at=row.created_at,
-        who=row.actor.get_username() if row.actor else "the site",
-        act=row.act.replace("_", " "),
-        reason=row.reason,
-        changes=tuple(found[:fields]),
-        more=max(0, len(found) - fields),
-    )
+    entries = []
+    for row in Row.objects.filter(wanted).select_related("actor")[:most]:
+        found = list(_imported(row.after) if row.act == IMPORT else _changes(row.before, row.after))
+        entry = {"at": row.created_at, "act": row.act.replace("_", " "), "reason": row.reason}
+        entry["who"] = row.actor.get_username() if row.actor else "the site"
+        entries.append(entry | {"changes": found[:fields], "more": max(0, len(found) - fields)})
+    return entries
 
 
 def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterable[Change]:
     for name in dict.fromkeys((*after, *before)):
         old, new = _said(before.get(name)), _said(after.get(name))
         if old != new:
-            yield Change(name.replace("_", " "), old, new)
+            yield name.replace("_", " "), old, new
 
 
 def _imported(after: dict[str, Any]) -> Iterable[Change]:
     """Yield the effect of importing a set: on the competition, then on each problem (competitions.sync.Line)."""
-    yield Change("competition", "–", _said(after.get("set")))
-    for told in after.get("problems", []):
-        yield Change(told["problem"], "–", _problem(told))
-
-
-def _problem(told: dict[str, Any]) -> str:
-    """Return e.g. "created on cpu, H200, version 9ac01d1c" or "refused: gpus: no hardware is named …"."""
-    why = ": ".join(filter(None, (told.get("field"), told.get("reason"))))
-    where = f" on {', '.join(told['hardware'])}" if told.get("hardware") else ""
-    version = f"version {_said(told['digest'])}" if told.get("digest") else ""
-    warned = len(told.get("warnings", ()))
-    warnings = f"{warned} warning{'' if warned == 1 else 's'}" if warned else ""
-    return ", ".join(filter(None, (f"{told['status']}{f': {_said(why)}' if why else where}", version, warnings)))
+    yield "competition", "–", _said(after.get("set"))
+    for line in after.get("problems", []):
+        why = ": ".join(filter(None, (line.get("field"), line.get("reason"))))
+        where = f" on {', '.join(line['hardware'])}" if line.get("hardware") else ""
+        version = f"version {_said(line['digest'])}" if line.get("digest") else ""
+        warned = len(line.get("warnings", ()))
+        warnings = f"{warned} warning{'' if warned == 1 else 's'}" if warned else ""
+        outcome = f"{line['status']}: {_said(why)}" if why else f"{line['status']}{where}"
+        yield line["problem"], "–", ", ".join(filter(None, (outcome, version, warnings)))
 
 
 def _said(value: Any) -> str:

@@ -1,10 +1,13 @@
-"""Re-judging sets, for organisers: the list, making a set, its effect, and apply, discard or stop."""
+"""Re-judging sets, for organisers: the list, a new set, its effect, and apply, discard or stop."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count, Q
@@ -13,35 +16,37 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from leaderboard.competitions.models import Role
+from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import has_role
 from leaderboard.errors import UserError
-from leaderboard.judging.models import RejudgeItem, RejudgeSet
+from leaderboard.judging.models import RejudgeItem, RejudgeSet, Runner
 from leaderboard.judging.states import FINISHED
 from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.compare import Comparison, Difference, compare
-from leaderboard.rejudging.select import estimate_s
-from leaderboard.rejudging.sets import discard_set, make_set, stop_set
+from leaderboard.rejudging.select import LIST, MOST, PUBLISHED, RUNNER, VERSION, Selection, estimate_s
+from leaderboard.rejudging.sets import MAX_NAME_CHARS, discard_set, make_set, stop_set
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.forms import ReasonForm
+from leaderboard.web.forms import ActForm, ReasonForm, add_refusal, reason_field
 from leaderboard.web.organise.exports import csv_lines
-from leaderboard.web.organise.rejudge_form import RejudgeForm, competitions_of
+from leaderboard.web.organise.forms import UtcField
+from leaderboard.web.organise.gate import posted
 
 PAGE_ROWS: Final = 50
 PAST_ROWS: Final = 100
 FATES: Final = {
     "": "not judged yet",
     RejudgeItem.APPLIED: "gets the new verdict",
-    RejudgeItem.NEWER: "judged anew since: that stands",
-    RejudgeItem.REJECTED: "rejected by a person: that stands",
-    RejudgeItem.NO_VERDICT: "no verdict: what it had stands",
+    RejudgeItem.NEWER: "keeps a newer verdict",
+    RejudgeItem.REJECTED: "stays rejected by a reviewer",
+    RejudgeItem.NO_VERDICT: "no new verdict: keeps the old one",
 }
-TOLD: Final = {
-    "published": "on their boards",
+EFFECTS: Final = {
+    "published": "published",
     "held": "held for review",
-    "failed": "without a line",
-    RejudgeItem.NEWER: "judged anew since",
-    RejudgeItem.REJECTED: "rejected by a person",
+    "failed": "not published",
+    RejudgeItem.NEWER: "judged again since",
+    RejudgeItem.REJECTED: "rejected by a reviewer",
     RejudgeItem.NO_VERDICT: "without a new verdict",
 }
 COLUMNS: Final = (
@@ -50,6 +55,90 @@ COLUMNS: Final = (
     *("ratio_after", "half_width_after", "score_us_after", "epoch_after"),
     *("factor", "beyond_noise", "rank_before", "rank_after"),
 )
+
+MAX_LIST_CHARS: Final = 12 * MOST
+KINDS: Final = (
+    (PUBLISHED, "All entries on the boards"),
+    (VERSION, "Ranked submissions judged by another version of the problem"),
+    (RUNNER, "Ranked submissions judged by one runner"),
+    (LIST, "Listed submissions"),
+)
+
+
+class RejudgeForm(ActForm):
+    where = forms.ChoiceField(label="Boards")
+    name = forms.CharField(max_length=MAX_NAME_CHARS, help_text="Such as “judge 0.4, all boards”.")
+    why = reason_field(help_text="Such as a new version of a problem or of the judge, or a suspect host.")
+    kind = forms.ChoiceField(label="Which submissions", choices=KINDS, initial=PUBLISHED)
+    version = forms.CharField(
+        required=False, max_length=80, help_text="Its digest, sha256:…. Empty: any but the board’s current version."
+    )
+    runner = forms.ChoiceField(required=False)
+    since = UtcField(label="Judged from (UTC)")
+    until = UtcField(label="Judged before (UTC)")
+    ids = forms.CharField(
+        required=False,
+        max_length=MAX_LIST_CHARS,
+        label="Submission numbers",
+        widget=forms.Textarea(attrs={"rows": 2, "inputmode": "numeric"}),
+        help_text=f"Separated by spaces, commas or line breaks; at most {MOST:,}.",
+    )
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.competitions = {one.pk: one for one in competitions_of(user, Role.OWNER)}
+        self.boards = {one.pk: one for one in Board.objects.filter(competition__in=self.competitions)}
+        names = list(Runner.objects.order_by("name").values_list("name", flat=True))
+        places: dict[int, list[tuple[str, str]]] = {
+            pk: [(f"competition-{pk}", f"All boards of {one}")] for pk, one in self.competitions.items()
+        }
+        for board in self.boards.values():
+            places[board.competition_id].append((f"board-{board.pk}", str(board)))
+        grouped = [(self.competitions[pk].name, choices) for pk, choices in places.items()]
+        self.fields["where"].choices = grouped  # type: ignore[attr-defined]
+        self.fields["runner"].choices = [("", "–"), *((name, name) for name in names)]  # type: ignore[attr-defined]
+
+    def clean_ids(self) -> tuple[int, ...]:
+        words = self.cleaned_data["ids"].replace(",", " ").split()
+        if wrong := [word for word in words if not (word.isascii() and word.isdigit() and len(word) < 19)]:
+            raise forms.ValidationError(f"“{wrong[0][:40]}” is not a submission number.")
+        return tuple(sorted({int(word) for word in words}))
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("kind") == RUNNER and not data.get("runner"):
+            self.add_error("runner", "Choose a runner.")
+        if data.get("kind") == LIST and not data.get("ids") and "ids" not in self.errors:
+            self.add_error("ids", "Enter at least one submission number.")
+        return data
+
+    def chosen(self) -> dict[str, Any]:
+        """Return competition, board (None: all of its boards) and selection."""
+        sent = self.cleaned_data
+        scope, _, pk = sent["where"].partition("-")
+        board = self.boards[int(pk)] if scope == "board" else None
+        by_version, by_runner = sent["kind"] == VERSION, sent["kind"] == RUNNER
+        return {
+            "competition": self.competitions[board.competition_id if board else int(pk)],
+            "board": board,
+            "selection": Selection(
+                kind=sent["kind"],
+                version=sent["version"].strip() if by_version else "",
+                runner=sent["runner"] if by_runner else "",
+                since=sent["since"] if by_runner else None,
+                until=sent["until"] if by_runner else None,
+                ids=sent["ids"] if sent["kind"] == LIST else (),
+            ),
+        }
+
+
+def competitions_of(user: User, least: str) -> list[Competition]:
+    """Return the competitions in which this person has at least that role."""
+    every = Competition.objects.all()
+    if user.is_staff or user.is_superuser:
+        return list(every)
+    roles = Role.ROLES[Role.ROLES.index(least) :]
+    return list(every.filter(roles__user=user, roles__role__in=roles))
 
 
 @login_required
@@ -74,29 +163,22 @@ def new(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     if not competitions_of(user, Role.OWNER):
         raise Http404
-    form = RejudgeForm(user, request.POST if request.method == "POST" else None)
-    if request.method == "GET" or not form.is_valid():
-        return _new_page(request, form, status=400 if form.is_bound else 200)
-    competition, board, selection = form.competition, form.board, form.selection
-    try:
-        attempts = rejudging_acts.select_for_rejudging(competition=competition, board=board, selection=selection)
-        if request.POST.get("go") != "make":
-            found = {"submissions": len(attempts), "estimate_s": estimate_s(attempts)}
-            return _new_page(request, form, found=found)
-        chosen = make_set(
-            competition=competition,
-            board=board,
-            name=form.cleaned_data["name"],
-            why=form.cleaned_data["why"],
-            selection=selection,
-            attempts=attempts,
-            actor=user,
-            now=timezone.now(),
-        )
-    except UserError as error:
-        form.add_error(error.field if error.field in form.fields else "kind", f"{error.message}.")
-        return _new_page(request, form, status=error.status)
-    return redirect(f"/rejudge/{chosen.pk}")
+    form = RejudgeForm(user, posted(request))
+    context: dict[str, Any] = {"form": form}
+    status = 400 if form.is_bound else 200
+    if form.is_valid():
+        chosen, names = form.chosen(), {"name": form.cleaned_data["name"], "why": form.cleaned_data["why"]}
+        try:
+            attempts = rejudging_acts.select_for_rejudging(**chosen)
+            if request.POST.get("go") == "make":
+                made = make_set(**chosen, **names, attempts=attempts, actor=user, now=timezone.now())
+                return redirect(f"/rejudge/{made.pk}")
+        except UserError as error:
+            add_refusal(form, error, {} if error.field in form.fields else {error.field: "kind"})
+            status = error.status
+        else:
+            context["found"], status = {"submissions": len(attempts), "estimate_s": estimate_s(attempts)}, 200
+    return render(request, "web/rejudge_new.html", context, status=status)
 
 
 @login_required
@@ -117,60 +199,51 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def apply(request: HttpRequest, pk: int) -> HttpResponse:
-    chosen, form = _found(request, pk), ReasonForm(request.POST)
-    wanted = {name: name in request.POST for name in ("leave_out", "anyway")}
-    if not form.is_valid():
-        return _detail_page(request, chosen, form, status=400)
-    reason = form.cleaned_data["reason"]
-    try:
-        told = rejudging_acts.apply_rejudging(
-            chosen=chosen, actor=user_of(request), reason=reason, now=timezone.now(), **wanted
-        )
-    except UserError as error:
-        return _refused(request, chosen, form, error)
-    messages.success(request, "It was applied already." if told is None else f"Applied: {_said(told)}.")
-    return redirect(f"/rejudge/{pk}")
+    wanted: dict[str, Any] = {name: name in request.POST for name in ("leave_out", "anyway")}
 
+    def done(effects: Counter[str] | None) -> str:
+        return "It was already applied." if effects is None else f"Applied: {_described(effects)}."
 
-@login_required
-@require_POST
-def attempt(request: HttpRequest, pk: int) -> HttpResponse:
-    chosen, user = _found(request, pk), user_of(request)
-    try:
-        told = rejudging_acts.try_rejudging(chosen=chosen, actor=user, now=timezone.now())
-    except UserError as error:
-        return _refused(request, chosen, ReasonForm(), error)
-    messages.info(request, f"Applying it now would come to: {_said(told)}. Nothing was changed.")
-    return redirect(f"/rejudge/{pk}")
+    return _settle(request, pk, partial(rejudging_acts.apply_rejudging, **wanted), done)
 
 
 @login_required
 @require_POST
 def discard(request: HttpRequest, pk: int) -> HttpResponse:
-    chosen, form = _found(request, pk), ReasonForm(request.POST)
-    if not form.is_valid():
-        return _detail_page(request, chosen, form, status=400)
-    reason = form.cleaned_data["reason"]
-    try:
-        done = discard_set(chosen=chosen, actor=user_of(request), reason=reason, now=timezone.now())
-    except UserError as error:
-        return _refused(request, chosen, form, error)
-    messages.success(request, "Discarded: everything is as it was." if done else "It was discarded already.")
-    return redirect(f"/rejudge/{pk}")
+    done = {True: "Discarded. Nothing was changed.", False: "It was already discarded."}
+    return _settle(request, pk, discard_set, done.__getitem__)
 
 
 @login_required
 @require_POST
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    return _settle(request, pk, stop_set, "Stopped: {} cancelled. Running submissions are finished.".format)
+
+
+@login_required
+@require_POST
+def attempt(request: HttpRequest, pk: int) -> HttpResponse:
+    chosen = _found(request, pk)
+    try:
+        effects = rejudging_acts.try_rejudging(chosen=chosen, actor=user_of(request), now=timezone.now())
+    except UserError as error:
+        messages.error(request, f"Not done: {error.message}.")
+        return _detail_page(request, chosen, ReasonForm(), status=error.status)
+    messages.info(request, f"Applying it now would give: {_described(effects)}. Nothing was changed.")
+    return redirect(f"/rejudge/{pk}")
+
+
+def _settle(request: HttpRequest, pk: int, act: Callable[..., Any], done: Callable[[Any], str]) -> HttpResponse:
+    """Do an act that needs a reason. `done`: the message about its result."""
     chosen, form = _found(request, pk), ReasonForm(request.POST)
     if not form.is_valid():
         return _detail_page(request, chosen, form, status=400)
-    reason = form.cleaned_data["reason"]
     try:
-        count = stop_set(chosen=chosen, actor=user_of(request), reason=reason, now=timezone.now())
+        result = act(chosen=chosen, actor=user_of(request), now=timezone.now(), **form.arguments())
     except UserError as error:
-        return _refused(request, chosen, form, error)
-    messages.success(request, f"Stopped: {count} called off. What runs is finished.")
+        messages.error(request, f"Not done: {error.message}.")
+        return _detail_page(request, chosen, form, status=error.status)
+    messages.success(request, done(result))
     return redirect(f"/rejudge/{pk}")
 
 
@@ -183,21 +256,7 @@ def _found(request: HttpRequest, pk: int) -> RejudgeSet:
     return chosen
 
 
-def _new_page(
-    request: HttpRequest, form: RejudgeForm, *, found: dict[str, Any] | None = None, status: int = 200
-) -> HttpResponse:
-    form.describe()
-    return render(request, "web/rejudge_new.html", {"form": form, "found": found}, status=status)
-
-
-def _refused(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, error: UserError) -> HttpResponse:
-    """Render the page again with the input and the error."""
-    messages.error(request, f"Not done: {error.message}.")
-    return _detail_page(request, chosen, form, status=error.status)
-
-
 def _detail_page(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, status: int = 200) -> HttpResponse:
-    form.describe()
     found = compare(chosen)
     filters = _filters(found)
     shown = request.GET.get("show", "all")
@@ -207,7 +266,6 @@ def _detail_page(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, sta
     context = {
         "set": chosen,
         "found": found,
-        "counts": Counter(row.fate for row in found.rows),
         "filters": [(name, len(same)) for name, same in filters.items()],
         "shown": shown if shown in filters else "all",
         "rows": [{"difference": row, "fate": FATES[row.fate]} for row in rows[offset : offset + PAGE_ROWS]],
@@ -234,18 +292,15 @@ def _filters(found: Comparison) -> dict[str, list[Difference]]:
     }
 
 
-def _said(told: Counter[str]) -> str:
-    return ", ".join(f"{told[name]} {said}" for name, said in TOLD.items() if told[name]) or "nothing"
+def _described(effects: Counter[str]) -> str:
+    return ", ".join(f"{effects[name]} {words}" for name, words in EFFECTS.items() if effects[name]) or "nothing"
 
 
 def _csv_row(row: Difference) -> list[Any]:
     submission = row.item.submission
     board = submission.board
-    figures = [
-        getattr(side, name, None)
-        for side in (row.before, row.after)
-        for name in ("ratio", "half_width", "score_us", "epoch")
-    ]
+    names = ("ratio", "half_width", "score_us", "epoch")
+    figures = [getattr(side, name, None) for side in (row.before, row.after) for name in names]
     verdicts = [side.outcome or side.state for side in (row.item.before, row.item.after)]
     whose = [submission.pk, board.slug, board.hardware, submission.entrant.shown_name, submission.mode]
     fate = row.fate or "not_judged"

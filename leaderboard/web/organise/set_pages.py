@@ -21,6 +21,7 @@ from leaderboard.competitions.uploads import take_upload
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import SetForm
+from leaderboard.web.organise.gate import posted
 from problems.formats.archive import MAX_ZIP_BYTES
 
 PAST_ROWS: Final = 50
@@ -29,26 +30,22 @@ PAST_ROWS: Final = 50
 @login_required
 @require_http_methods(["GET", "POST"])
 def index(request: HttpRequest) -> HttpResponse:
-    organiser = _organiser(request)
-    if request.method == "GET":
-        return _index_page(request, SetForm())
-    form = SetForm(request.POST, request.FILES)
-    if not form.is_valid():
-        return _index_page(request, form, status=400)
-    sent = form.cleaned_data
-    try:
-        upload = take_upload(
-            actor=organiser,
-            filename=sent["archive"].name,
-            data=sent["archive"].read(MAX_ZIP_BYTES + 1),
-            hardware=sent["hardware"],
-            without_deadlines=sent["without_deadlines"],
-            now=timezone.now(),
-        )
-    except UserError as error:
-        form.add_error("archive", f"{error.value}: {error.message}.")
-        return _index_page(request, form, error.status)
-    return redirect(f"/sets/{upload.pk}")
+    organiser, status = _organiser(request), 200
+    form = SetForm(posted(request), request.FILES or None)
+    if form.is_valid():
+        sent = form.cleaned_data
+        archive = sent.pop("archive")
+        data = archive.read(MAX_ZIP_BYTES + 1)
+        try:
+            upload = take_upload(actor=organiser, filename=archive.name, data=data, now=timezone.now(), **sent)
+            return redirect(f"/sets/{upload.pk}")
+        except UserError as error:
+            form.add_error("archive", f"{error.value}: {error.message}.")
+            status = error.status
+    elif form.is_bound:
+        status = 400
+    uploads = SetUpload.objects.select_related("actor").defer("data")[:PAST_ROWS]
+    return render(request, "web/sets.html", {"form": form, "uploads": uploads}, status=status)
 
 
 @login_required
@@ -81,11 +78,11 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
         if pipeline.import_set(upload=upload, actor=organiser, now=timezone.now()):
             messages.success(
                 request,
-                "Imported. New boards take submissions once their problem has passed its admission test. "
-                "Only organisers see a new competition until one of them publishes it.",
+                "Imported. New boards accept submissions once their problem has passed its admission test. "
+                "A new competition is visible to its organisers only, until one of them publishes it.",
             )
         else:
-            messages.warning(request, "Not imported: the site has changed since. Look at what would happen now.")
+            messages.warning(request, "Not imported: the site has changed in the meantime. Check the new preview.")
     except UserError as error:
         messages.warning(request, f"Not imported: {error.message}.")
     return redirect(f"/sets/{pk}")
@@ -96,9 +93,3 @@ def _organiser(request: HttpRequest) -> User:
     if not organiser.is_staff:
         raise Http404
     return organiser
-
-
-def _index_page(request: HttpRequest, form: SetForm, status: int = 200) -> HttpResponse:
-    form.describe()
-    uploads = SetUpload.objects.select_related("actor").defer("data")[:PAST_ROWS]
-    return render(request, "web/sets.html", {"form": form, "uploads": uploads}, status=status)

@@ -1,112 +1,143 @@
-"""Acts behind the forms of a case's page and the API. The acts check permission and order, and keep the log."""
+"""Acts of a reviewer on a case, behind the page and the API: a form and a call each.
+
+The calls check permission and order, and keep the log. Each form has ids of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
+
+from django import forms
+from django.db.models import QuerySet
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
 from leaderboard.review.case import ask, claim, notes, rerun, states
+from leaderboard.review.reasons import REASONS
+from leaderboard.web.forms import plain_input
 
-Sent = dict[str, Any]
-Act = Callable[[Result, User, Sent, datetime], object]
-
-DONE: Final = {
-    states.CLAIM: "Claimed",
-    states.RELEASE: "Released",
-    states.CLEAR: "Cleared",
-    states.REJECT: "Rejected",
-    states.ASK: "The owner is asked",
-    states.OVERTURN: "Overturned",
-    states.UPHOLD: "The rejection stands",
-    states.GRANT: "The appeal is granted",
-    states.UNDO: "Undone",
-    states.NOTE: "Noted",
-    states.LABEL: "Labelled",
-    states.UNLABEL: "Label taken off",
-    states.RERUN: "Queued to be judged again",
-    "suspend": "The account is suspended",
-    "reinstate": "The account is reinstated",
-}
+PUBLIC_HINT: Final = "Shown on the integrity page, without names. Leave it empty to show nothing."
 
 
-def _clear(result: Result, actor: User, sent: Sent, now: datetime) -> object:
-    return pipeline.clear_result(
-        result=result,
-        actor=actor,
-        reason=sent["reason"],
-        public_reason=sent["public_reason"],
-        seen=sent["seen"],
-        now=now,
+def text_field(*, rows: int = 3, **options: Any) -> forms.CharField:
+    said = {"required": "Give a reason: it is stored with your name and the time."}
+    return forms.CharField(
+        max_length=2000, widget=forms.Textarea(attrs={"rows": rows}), **{"error_messages": said, **options}
     )
 
 
-def _reject(result: Result, actor: User, sent: Sent, now: datetime) -> object:
-    return pipeline.reject_result(
-        result=result,
-        actor=actor,
-        code=sent["code"],
-        reason=sent["reason"],
-        public_reason=sent["public_reason"],
-        hold_others=sent["hold_others"],
-        seen=sent["seen"],
-        now=now,
-    )
+class CaseForm(forms.Form):
+    seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
-def _ask(result: Result, actor: User, sent: Sent, now: datetime) -> object:
-    return ask.ask(result=result, actor=actor, question=sent["reason"], seen=sent["seen"], now=now)
+class ReasonForm(CaseForm):
+    reason = text_field()
 
 
-def _with_reason(act: Callable[..., object]) -> Act:
-    def call(result: Result, actor: User, sent: Sent, now: datetime) -> object:
-        return act(result=result, actor=actor, reason=sent["reason"], seen=sent["seen"], now=now)
-
-    return call
+class ClearForm(CaseForm):
+    reason = text_field(help_text="What you looked at, and why the result is sound.")
+    public_reason = text_field(rows=2, required=False, label="Public reason", help_text=PUBLIC_HINT)
 
 
-def _appeal(*, granted: bool) -> Act:
-    def call(result: Result, actor: User, sent: Sent, now: datetime) -> object:
-        told = {"reason": sent["reason"], "seen": sent["seen"], "now": now}
-        return pipeline.answer_appeal(result=result, actor=actor, granted=granted, **told)
-
-    return call
-
-
-def _account(act: Callable[..., object]) -> Act:
-    def call(result: Result, actor: User, sent: Sent, now: datetime) -> object:
-        submission = result.attempt.submission
-        where = None if sent["everywhere"] else submission.board.competition
-        return act(user=submission.owner, competition=where, actor=actor, reason=sent["reason"], now=now)
-
-    return call
+class RejectForm(CaseForm):
+    code = forms.ChoiceField(label="This kernel …", choices=[("", "Choose a reason"), *REASONS.items()])
+    reason = text_field(help_text="Its owner reads this.")
+    public_reason = text_field(rows=2, required=False, label="Public reason", help_text=PUBLIC_HINT)
+    hold_others = forms.BooleanField(required=False, initial=True, label="Hold the other runs for review too")
 
 
-ACTS: Final[dict[str, Act]] = {
-    states.CLAIM: lambda result, actor, sent, now: claim.claim(
-        result=result, actor=actor, reason=sent["reason"], now=now
+class AskForm(CaseForm):
+    reason = text_field(label="Question", help_text="The owner reads it and answers on the submission's page.")
+
+
+class NoteForm(CaseForm):
+    reason = text_field(rows=2, label="Note", help_text="For reviewers only.")
+
+
+class LabelForm(CaseForm):
+    reason = forms.CharField(label="Label", max_length=32, widget=plain_input())
+
+
+class ClaimForm(CaseForm):
+    reason = text_field(rows=2, required=False, label="Why you take it over")
+
+
+class SuspendForm(ReasonForm):
+    everywhere = forms.BooleanField(required=False, label="In every competition")
+
+
+@dataclass(frozen=True)
+class Act:
+    """`reason`: the parameter that takes the form's reason; "": none. `fields`: further fields, passed by name."""
+
+    done: str  # message after the act
+    form: type[CaseForm]
+    call: Callable[..., object]
+    fields: tuple[str, ...] = ()
+    reason: str = "reason"
+
+    def __call__(self, result: Result, actor: User, sent: Mapping[str, Any], now: datetime) -> None:
+        given = {name: sent[name] for name in self.fields}
+        if self.reason:
+            given[self.reason] = sent["reason"]
+        self.call(result=result, actor=actor, now=now, **given)
+
+
+def _on_account(act: Callable[..., object], *, result: Result, everywhere: bool, **given: Any) -> None:
+    submission = result.attempt.submission
+    act(user=submission.owner, competition=None if everywhere else submission.board.competition, **given)
+
+
+SEEN: Final = ("seen",)
+ACTS: Final = {
+    states.CLAIM: Act("Claimed", ClaimForm, claim.claim),
+    states.RELEASE: Act("Released", CaseForm, claim.release, reason=""),
+    states.CLEAR: Act("Cleared", ClearForm, pipeline.clear_result, ("public_reason", "seen")),
+    states.REJECT: Act(
+        "Rejected", RejectForm, pipeline.reject_result, ("code", "public_reason", "hold_others", "seen")
     ),
-    states.RELEASE: lambda result, actor, _, now: claim.release(result=result, actor=actor, now=now),
-    states.CLEAR: _clear,
-    states.REJECT: _reject,
-    states.ASK: _ask,
-    states.OVERTURN: _with_reason(pipeline.overturn_verdict),
-    states.UPHOLD: _appeal(granted=False),
-    states.GRANT: _appeal(granted=True),
-    states.UNDO: _with_reason(pipeline.undo_decision),
-    states.NOTE: lambda result, actor, sent, now: notes.note(result=result, actor=actor, text=sent["reason"], now=now),
-    states.LABEL: lambda result, actor, sent, now: notes.label(
-        result=result, actor=actor, name=sent["reason"], now=now
+    states.ASK: Act("Question sent to the owner", AskForm, ask.ask, SEEN, reason="question"),
+    states.OVERTURN: Act("Overturned", ReasonForm, pipeline.overturn_verdict, SEEN),
+    states.UPHOLD: Act("Rejection upheld", ReasonForm, partial(pipeline.answer_appeal, granted=False), SEEN),
+    states.GRANT: Act("Appeal granted", ReasonForm, partial(pipeline.answer_appeal, granted=True), SEEN),
+    states.UNDO: Act("Undone", ReasonForm, pipeline.undo_decision, SEEN),
+    states.NOTE: Act("Note saved", NoteForm, notes.note, reason="text"),
+    states.LABEL: Act("Label added", LabelForm, notes.label, reason="name"),
+    states.UNLABEL: Act("Label removed", LabelForm, notes.unlabel, reason="name"),
+    states.RERUN: Act("Queued for re-judging", ReasonForm, rerun.rerun),
+    "suspend": Act("Account suspended", SuspendForm, partial(_on_account, pipeline.suspend_account), ("everywhere",)),
+    "reinstate": Act(
+        "Account reinstated", SuspendForm, partial(_on_account, pipeline.reinstate_account), ("everywhere",)
     ),
-    states.UNLABEL: lambda result, actor, sent, now: notes.unlabel(
-        result=result, actor=actor, name=sent["reason"], now=now
-    ),
-    states.RERUN: lambda result, actor, sent, now: rerun.rerun(
-        result=result, actor=actor, reason=sent["reason"], now=now
-    ),
-    "suspend": _account(pipeline.suspend_account),
-    "reinstate": _account(pipeline.reinstate_account),
 }
+
+
+def form_for(act: str, data: Mapping[str, Any] | None = None, *, seen: int | None = None) -> CaseForm:
+    return ACTS[act].form(data, auto_id=f"{act}_%s", initial={"seen": seen})
+
+
+class HoldForm(forms.Form):
+    submission = forms.IntegerField(min_value=1, max_value=2**63 - 1, label="Submission", help_text="Its number.")
+    reason = text_field(rows=2)
+
+
+class AccountForm(forms.Form):
+    act = forms.ChoiceField(choices=[("suspend", "Suspend"), ("reinstate", "Reinstate")])
+    name = forms.CharField(label="Name", max_length=150, widget=plain_input())
+    reason = text_field(rows=2, help_text="The account’s owner reads this.")
+
+    def __init__(self, data: Mapping[str, Any] | None, *, owned: QuerySet[Competition], everywhere: bool) -> None:
+        """`owned`: competitions in which this person may act. `everywhere`: in all of them at once, too."""
+        super().__init__(data, auto_id="account_%s")
+        label = "every competition" if everywhere else None
+        self.fields["where"] = forms.ModelChoiceField(owned, to_field_name="slug", required=False, empty_label=label)
+
+
+class OwnerForm(forms.Form):
+    text = text_field(rows=4, error_messages={"required": "Write something first."})

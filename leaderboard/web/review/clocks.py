@@ -6,12 +6,12 @@ sees the whole call with its constant overhead. The tenant's sees the kernel alo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from leaderboard.web.figures import duration_us
-from leaderboard.web.review.evidence import SIDES, Block, Timed
+from leaderboard.web.boards.curves import Tick
+from leaderboard.web.review.evidence import SIDES, Timed
+from leaderboard.wording.figures import duration_us
 
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 408.0, 10.0, 150.0
 MOST_POINTS: Final = 600  # per side and panel; of more points every second, third, …
@@ -25,12 +25,6 @@ class Points:
     path: str  # a dot per call: pieces of no length with round ends
     calls: int
     median_us: float
-
-
-@dataclass(frozen=True)
-class Tick:
-    at: float
-    text: str
 
 
 @dataclass(frozen=True)
@@ -57,42 +51,36 @@ class Panel:
 
 def panels(timed: Timed) -> list[Panel]:
     """Draw the judge's clock, then the tenant's. A clock without kept samples has no panel."""
-    drawn = [
-        _panel("judge's clock", timed.blocks, [block.wall_us for block in timed.blocks]),
-        _panel("tenant's clock", timed.blocks, [block.inner_us for block in timed.blocks]),
-    ]
-    return [panel for panel in drawn if panel is not None]
-
-
-def _panel(clock: str, blocks: Sequence[Block], times: Sequence[tuple[float, ...]]) -> Panel | None:
-    samples = sorted(time for block in times for time in block if time > 0)
-    if not samples:
-        return None
-    low, high = samples[0] * 0.97, samples[int(ABOVE * (len(samples) - 1))] * 1.03
-    total = sum(len(block) for block in times)
-    placed: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
-    void, at = [], 0
-    for block, calls in zip(blocks, times, strict=True):
-        x = [_x(at + number, total) for number in range(len(calls))]
-        placed[block.side] += [(across, time) for across, time in zip(x, calls, strict=True) if time > 0]
-        if block.void and calls:
-            void.append(Span(_x(at, total), _x(at + len(calls), total) - _x(at, total), block.void))
-        at += len(calls)
-    sides = tuple(_points(side, found, low, high) for side, found in placed.items() if found)
-    ticks = tuple(Tick(_y(value, low, high), duration_us(value)) for value in _levels(low, high))
-    said = "; ".join(f"{one.side}: {one.calls} calls, median {duration_us(one.median_us)}" for one in sides)
-    return Panel(clock, sides, ticks, tuple(void), said)
-
-
-def _points(side: str, found: Sequence[tuple[float, float]], low: float, high: float) -> Points:
-    step = -(-len(found) // MOST_POINTS)
-    path = "".join(f"M{x:.1f} {_y(time, low, high):.1f}h0" for x, time in found[::step])
-    times = sorted(time for _, time in found)
-    return Points(side, path, len(found), times[len(times) // 2])
-
-
-def _levels(low: float, high: float) -> list[float]:
-    return [low + (high - low) * step / STEPS for step in range(STEPS + 1)]
+    found = []
+    for clock, times in (
+        ("judge's clock", [block.wall_us for block in timed.blocks]),
+        ("tenant's clock", [block.inner_us for block in timed.blocks]),
+    ):
+        samples = sorted(time for block in times for time in block if time > 0)
+        if not samples:
+            continue
+        low, high = samples[0] * 0.97, samples[int(ABOVE * (len(samples) - 1))] * 1.03
+        total = sum(len(block) for block in times)
+        placed: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
+        void, at = [], 0
+        for block, calls in zip(timed.blocks, times, strict=True):
+            x = [_x(at + number, total) for number in range(len(calls))]
+            placed[block.side] += [(across, time) for across, time in zip(x, calls, strict=True) if time > 0]
+            if block.void and calls:
+                void.append(Span(_x(at, total), _x(at + len(calls), total) - _x(at, total), block.void))
+            at += len(calls)
+        sides = []
+        for side, points in placed.items():
+            if points:
+                shown = points[:: -(-len(points) // MOST_POINTS)]
+                path = "".join(f"M{across:.1f} {_y(time, low, high):.1f}h0" for across, time in shown)
+                ordered = sorted(time for _, time in points)
+                sides.append(Points(side, path, len(points), ordered[len(ordered) // 2]))
+        levels = [low + (high - low) * step / STEPS for step in range(STEPS + 1)]
+        ticks = tuple(Tick(_y(value, low, high), duration_us(value)) for value in levels)
+        said = "; ".join(f"{one.side}: {one.calls} calls, median {duration_us(one.median_us)}" for one in sides)
+        found.append(Panel(clock, tuple(sides), ticks, tuple(void), said))
+    return found
 
 
 def _x(place: int, total: int) -> float:

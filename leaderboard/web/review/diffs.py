@@ -12,17 +12,18 @@ MOST_CHARS: Final = 200_000
 MOST_SHOWN: Final = 600  # lines of the diff
 LONGEST: Final = 400  # shown characters per line
 CONTEXT: Final = 3
+KINDS: Final = {"+": "ins", "-": "del", "@": "at"}
 
 
 @dataclass(frozen=True)
-class Line:
+class DiffLine:
     kind: str  # "ins", "del", "at" (position) or ""
     text: str
 
 
 @dataclass(frozen=True)
 class Diff:
-    lines: tuple[Line, ...] = ()
+    lines: tuple[DiffLine, ...] = ()
     is_cut: bool = False
     refusal: str = ""  # why there is no diff
     added: int = 0
@@ -34,22 +35,19 @@ class Diff:
 
 
 def unified(before: str, after: str) -> Diff:
-    if max(len(before), len(after)) > MOST_CHARS:
-        return Diff(refusal=f"One of them has more than {MOST_CHARS:,} characters, too many to compare here.")
     old, new = before.splitlines(), after.splitlines()
-    if max(len(old), len(new)) > MOST_LINES:
-        return Diff(refusal=f"One of them has more than {MOST_LINES:,} lines, too many to compare here.")
-    told = islice(difflib.unified_diff(old, new, lineterm="", n=CONTEXT), 2, None)  # without the two heads
-    lines = tuple(_line(text) for text in islice(told, MOST_SHOWN + 1))
-    shown = lines[:MOST_SHOWN]
+    for size, most, unit in (
+        (max(len(before), len(after)), MOST_CHARS, "characters"),
+        (max(len(old), len(new)), MOST_LINES, "lines"),
+    ):
+        if size > most:
+            return Diff(refusal=f"One of the files has {size:,} {unit}; at most {most:,} can be compared here.")
+    texts = list(islice(difflib.unified_diff(old, new, lineterm="", n=CONTEXT), 2, MOST_SHOWN + 3))  # without heads
+    kinds = [KINDS.get(text[:1], "") for text in texts[:MOST_SHOWN]]
+    cut = (text if len(text) <= LONGEST else text[:LONGEST] + " …" for text in texts)
     return Diff(
-        lines=shown,
-        is_cut=len(lines) > MOST_SHOWN,
-        added=sum(line.kind == "ins" for line in shown),
-        removed=sum(line.kind == "del" for line in shown),
+        lines=tuple(map(DiffLine, kinds, cut)),
+        is_cut=len(texts) > MOST_SHOWN,
+        added=kinds.count("ins"),
+        removed=kinds.count("del"),
     )
-
-
-def _line(text: str) -> Line:
-    kind = {"+": "ins", "-": "del", "@": "at"}.get(text[:1], "")
-    return Line(kind, text if len(text) <= LONGEST else text[:LONGEST] + " …")

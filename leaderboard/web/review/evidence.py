@@ -7,7 +7,7 @@ microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -65,28 +65,41 @@ class CaseRow:
 
 def evidence_of(report: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the evidence of a report; of a confirmation that of its first run."""
-    evidence = _mapping(report.get("evidence"))
-    runs = _list(evidence.get("runs"))
-    return _mapping(runs[0]) if runs else evidence
+    evidence = mapping(report.get("evidence"))
+    return next(iter(mappings(evidence.get("runs"))), evidence)
 
 
 def timings(report: Mapping[str, Any]) -> list[Timed]:
-    found = [_mapping(timing) for timing in _list(evidence_of(report).get("timing"))[:MOST_CASES]]
-    return [
-        Timed(_text(timing.get("case")), tuple(_bounded(_blocks(timing))), _text(timing.get("ended")))
-        for timing in found
-    ]
+    found = mappings(evidence_of(report).get("timing"))[:MOST_CASES]
+    return [Timed(_text(timing.get("case")), tuple(_blocks(timing)), _text(timing.get("ended"))) for timing in found]
 
 
 def case_rows(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = None) -> list[CaseRow]:
     """Return the rows of a report's timed cases. `incumbent`: the report of the submission in first place, if any."""
+    run = evidence_of(report)
     rivals = {name: number(case.get("ratio")) for name, case in _timed_cases(incumbent or {})}
-    limits = _by_case(_mapping(evidence_of(report).get("limits")).get("cases"))
-    eager = {name: timing.get("eager_ns") for name, timing in _by_case(evidence_of(report).get("timing")).items()}
-    return [
-        _row(name, case, rivals.get(name), limits.get(name, {}), number(eager.get(name)))
-        for name, case in _timed_cases(report)
-    ]
+    limits = {_text(limit.get("case")): limit for limit in mappings(mapping(run.get("limits")).get("cases"))}
+    eager = {_text(timing.get("case")): timing.get("eager_ns") for timing in mappings(run.get("timing"))}
+    rows = []
+    for name, case in _timed_cases(report):
+        measured, baseline = number(case.get("measured_us")), number(case.get("baseline_us"))
+        limit = limits.get(name, {})
+        hard = mapping(limit.get("hard"))
+        rows.append(
+            CaseRow(
+                case=name,
+                measured_us=measured,
+                baseline_us=baseline,
+                ratio=number(case.get("ratio")) or (measured / baseline if measured and baseline else None),
+                half_width=number(case.get("half_width")),
+                incumbent_ratio=rivals.get(name),
+                light_us=_us(hard.get("ns")),
+                measured_limit_us=_us(mapping(limit.get("measured")).get("ns")),
+                resource=_text(hard.get("resource")),
+                eager_us=_us(eager.get(name)),
+            )
+        )
+    return rows
 
 
 def number(value: object) -> float | None:
@@ -102,76 +115,47 @@ def real(value: object) -> float | None:
     return float(value) if abs(value) < LARGEST else None
 
 
-def _row(
-    name: str, case: Mapping[str, Any], rival: float | None, limits: Mapping[str, Any], eager_ns: float | None
-) -> CaseRow:
-    measured, baseline = number(case.get("measured_us")), number(case.get("baseline_us"))
-    ratio = number(case.get("ratio")) or (measured / baseline if measured and baseline else None)
-    hard, reached = _mapping(limits.get("hard")), _mapping(limits.get("measured"))
-    return CaseRow(
-        case=name,
-        measured_us=measured,
-        baseline_us=baseline,
-        ratio=ratio,
-        half_width=number(case.get("half_width")),
-        incumbent_ratio=rival,
-        light_us=_us(hard.get("ns")),
-        measured_limit_us=_us(reached.get("ns")),
-        resource=_text(hard.get("resource")),
-        eager_us=_us(eager_ns),
-    )
+def mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def mappings(value: object) -> list[Mapping[str, Any]]:
+    return [mapping(item) for item in items(value)]
 
 
 def _timed_cases(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for item in _list(report.get("cases")):
-        case = _mapping(item)
+    for case in mappings(report.get("cases")):
         if number(case.get("measured_us")) or number(case.get("ratio")):
             yield _text(case.get("name")), case
 
 
-def _by_case(items: object) -> dict[str, Mapping[str, Any]]:
-    return {_text(_mapping(item).get("case")): _mapping(item) for item in _list(items)}
-
-
 def _blocks(timing: Mapping[str, Any]) -> Iterator[Block]:
-    for quad in map(_mapping, _list(timing.get("quads"))):
-        for block in map(_mapping, _list(quad.get("blocks"))):
-            if block.get("side") in SIDES:
-                calls = [call for call in _list(block.get("calls")) if isinstance(call, list) and len(call) > INNER]
-                yield Block(
-                    side=str(block["side"]),
-                    wall_us=tuple(_times(calls, WALL)),
-                    inner_us=tuple(_times(calls, INNER)),
-                    void=_text(quad.get("void")),
-                    heat=_mapping(block.get("heat")),
-                )
-
-
-def _bounded(blocks: Iterator[Block]) -> Iterator[Block]:
-    calls = 0
-    for place, block in enumerate(blocks):
-        calls += len(block.wall_us)
-        if place >= MOST_BLOCKS or calls > MOST_CALLS:
-            return
-        yield block
-
-
-def _times(calls: Sequence[Sequence[object]], place: int) -> Iterator[float]:
-    for call in calls:
-        yield (real(call[place]) or 0.0) / 1e3
+    """Yield the blocks of a case, MOST_BLOCKS with MOST_CALLS calls at most."""
+    blocks = calls = 0
+    for quad in mappings(timing.get("quads")):
+        for block in mappings(quad.get("blocks")):
+            if block.get("side") not in SIDES:
+                continue
+            kept = [call for call in items(block.get("calls")) if isinstance(call, list) and len(call) > INNER]
+            blocks, calls = blocks + 1, calls + len(kept)
+            if blocks > MOST_BLOCKS or calls > MOST_CALLS:
+                return
+            yield Block(
+                side=str(block["side"]),
+                wall_us=tuple((real(call[WALL]) or 0.0) / 1e3 for call in kept),
+                inner_us=tuple((real(call[INNER]) or 0.0) / 1e3 for call in kept),
+                void=_text(quad.get("void")),
+                heat=mapping(block.get("heat")),
+            )
 
 
 def _us(ns: object) -> float | None:
     value = number(ns)
     return None if value is None else value / 1e3
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _text(value: object) -> str:

@@ -3,31 +3,56 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
-from leaderboard.review.integrity import OTHERS, Integrity, integrity
+from leaderboard.review.integrity import LEAST, OTHERS, Integrity, integrity
 from leaderboard.review.rules.thresholds import RULES
 
-MEANINGS: Final = {
-    OTHERS: "rules that held fewer than five results each",
-    "by_hand": "a reviewer held it, of their own accord or after a complaint",
+MEANINGS: Final = {name: rule.meaning for name, rule in RULES.items()} | {
+    OTHERS: "all rules that held fewer than five results each",
+    "by_hand": "a reviewer held it, for example after a complaint",
     "rejected_before": "an earlier result of the same kernel had been rejected",
-    "held_before": "an earlier result of the same kernel was held, for what no rule measures",
+    "held_before": "an earlier result of the same kernel was held for a reason that no rule measures",
     "kernel_rejected": "another run of the same kernel was rejected",
-    "record_failed": "it failed when its first place was confirmed on fresh seeds",
+    "record_failed": "its first place was not confirmed on fresh seeds",
 }
 
 
-def show(slug: str, viewer: Viewer, now: datetime) -> tuple[Competition, Integrity] | None:
-    """Return the figures, or None if there is no such competition or this viewer may not see it."""
-    competition = competitions_seen_by(viewer).filter(slug=slug).first()
-    if competition is None:
-        return None
-    boards = boards_seen_by(viewer).filter(competition=competition)
-    return competition, integrity(competition, boards, now)
+def figures(slug: str, viewer: Viewer, now: datetime) -> tuple[Competition, Integrity]:
+    """Return the figures. Raises Http404 for an unknown competition and for a hidden one."""
+    competition = get_object_or_404(competitions_seen_by(viewer), slug=slug)
+    return competition, integrity(competition, boards_seen_by(viewer).filter(competition=competition), now)
 
 
-def meaning(rule: str) -> str:
-    return MEANINGS.get(rule) or (RULES[rule].meaning if rule in RULES else "")
+@require_safe
+def page(request: HttpRequest, slug: str) -> HttpResponse:
+    competition, found = figures(slug, request.user, timezone.now())
+
+    def shown(number: int) -> str:
+        told = found.told(number)
+        return f"< {LEAST}" if told is None else f"{told:,}"
+
+    def row(outcomes: Any) -> dict[str, str]:
+        return {name: shown(getattr(outcomes, name)) for name in ("held", "cleared", "rejected", "waiting", "again")}
+
+    context = {
+        "competition": competition,
+        "found": found,
+        "rules": [row(one) | {"rule": one.rule, "meaning": MEANINGS.get(one.rule, "")} for one in found.rules],
+        "total": row(found.total),
+        "by_itself": row(found.by_itself),
+        "appeals": {
+            "made": shown(found.appeals),
+            "granted": shown(found.granted),
+            "upheld": shown(found.upheld),
+        },
+        "rejudged": shown(found.rejudged),
+    }
+    return render(request, "web/integrity.html", context)

@@ -18,38 +18,39 @@ from leaderboard.review.reasons import REASONS
 from leaderboard.review.standing import median_wait
 from leaderboard.review.suspension import suspensions_of
 from leaderboard.submissions.models import Submission
-from leaderboard.web.review.forms import OwnerForm
+from leaderboard.web.review.acts import OwnerForm
 
 
 def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerForm | None = None) -> dict[str, Any]:
-    """Return the template context; without a case now, only suspensions. `case_link`: the case's page for reviewers."""
+    """Return the template context; without a case, only suspensions. `case_link`: the case's page for reviewers."""
     row = case_of(submission)
-    told: dict[str, Any] = {"suspensions": suspensions_of(submission.owner, submission.board.competition)}
+    suspensions = {"suspensions": suspensions_of(submission.owner, submission.board.competition)}
     if row is None:
-        return told
+        return suspensions
     lines = list(Decision.objects.filter(result=row.result_id).order_by("id"))
-    standing = log.standing_of(row, [log.plain(line) for line in lines])
-    by_id = {line.pk: line for line in lines}
-    rejection = by_id.get(standing.rejection) if standing.rejection else None
-    question = by_id.get(standing.question) if standing.question else None
-    appeal = by_id.get(standing.appeal) if standing.appeal else None
+    plain = [log.plain(line) for line in lines]
+    standing = log.standing_of(row, plain)
+    by_id: dict[int | None, Decision] = {line.pk: line for line in lines}
+    rejection, appeal = by_id.get(standing.rejection), by_id.get(standing.appeal)
+    kept = {line.id for line in states.standing_rows(plain)}
+    answers = [line for line in lines if line.act == states.UPHOLD and line.about_id == standing.appeal]
     until = appeal_until(row, standing)
-    may_speak = permissions.is_party(viewer, submission)
+    may_appeal = until is not None and until > now
+    is_party = permissions.is_party(viewer, submission)
     form = form or OwnerForm(auto_id="review_%s")
-    form.describe()
-    return told | {
+    return suspensions | {
         "review_case": row,
         "review_state": standing.state,
         "is_overturned": row.origin == Case.BY_ITSELF and not standing.is_by_itself,
         "median_wait": median_wait(submission.board.competition, now) if standing.state in states.HELD else None,
-        "question": question,
+        "question": by_id.get(standing.question),
         "rejection": rejection,
         "rejection_code": REASONS.get(rejection.code, "") if rejection else "",
         "appeal": appeal,
-        "appeal_answer": _answer_to(appeal, lines),
-        "appeal_until": until if until and until > now else None,
-        "may_answer": may_speak and question is not None,
-        "may_appeal": may_speak and until is not None and until > now,
+        "appeal_answer": next((line for line in reversed(answers) if appeal and line.pk in kept), None),
+        "appeal_until": until if may_appeal else None,
+        "may_answer": is_party and standing.question in by_id,
+        "may_appeal": is_party and may_appeal,
         "review_form": form,
         "case_link": f"/review/{row.pk}" if permissions.cases_for(viewer).filter(pk=row.pk).exists() else "",
     }
@@ -59,11 +60,3 @@ def case_of(submission: Submission) -> Case | None:
     """Return the case of the current result."""
     cases = Case.objects.filter(~judged_since("result__attempt"), result__attempt__submission=submission)
     return cases.select_related("board").order_by("-result").first()
-
-
-def _answer_to(appeal: Decision | None, lines: list[Decision]) -> Decision | None:
-    if appeal is None:
-        return None
-    kept = {line.id for line in states.standing_rows(log.plain(line) for line in lines)}
-    answers = [line for line in lines if line.about_id == appeal.pk and line.act == states.UPHOLD and line.pk in kept]
-    return answers[-1] if answers else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -32,7 +32,7 @@ STATES: Final = {
     states.APPEALED: "appealed",
     states.CLEARED: "cleared",
     states.REJECTED: "rejected",
-    states.NOT_HELD: "not held any more",
+    states.NOT_HELD: "no longer held",
     ANY: "any",
 }
 TONES: Final = {
@@ -60,107 +60,42 @@ class Filters:
     @classmethod
     def of(cls, asked: QueryDict) -> Filters:
         """Return the filters of an address. Values that cannot be understood filter nothing out."""
-        told = {name: asked.get(name, "")[:TEXT_CHARS] for name in ("competition", "board", "rule", "state", "label")}
-        told = {name: text if text.isprintable() else "" for name, text in told.items()}
-        told["board"] = told["board"] if _is_number(told["board"]) else ""
-        told["state"] = told["state"] if told["state"] in STATES else OPEN
-        page = asked.get("page", "1")
+        given = {field.name: asked.get(field.name, "")[:TEXT_CHARS] for field in fields(cls)}
+        texts = {name: text if text.isprintable() else "" for name, text in given.items()}
+        whole = {name: text.isascii() and text.isdigit() and len(text) <= 18 for name, text in texts.items()}
         return cls(
-            **told,
-            mine=bool(asked.get("mine")),
-            page=min(max(1, int(page)), MOST_PAGES) if _is_number(page) else 1,
+            competition=texts["competition"],
+            board=texts["board"] if whole["board"] else "",
+            rule=texts["rule"],
+            state=texts["state"] if texts["state"] in STATES else OPEN,
+            label=texts["label"],
+            mine=bool(given["mine"]),
+            page=min(max(1, int(texts["page"])), MOST_PAGES) if whole["page"] else 1,
         )
 
     def address(self, page: int) -> str:
-        told = {name: value for name in ("competition", "board", "rule", "label") if (value := getattr(self, name))}
-        told |= {"state": self.state} if self.state != OPEN else {}
-        told |= {"mine": "1"} if self.mine else {}
-        return f"/review?{urlencode(told | {'page': str(page)})}"
+        """Return the address of a page of the queue with these filters."""
+        plain = Filters()
+        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {name: value for name, value in chosen.items() if value != getattr(plain, name)}
+        return f"/review?{urlencode(given | {'page': page} | ({'mine': '1'} if self.mine else {}))}"
 
     @property
     def is_plain(self) -> bool:
         return self == Filters()
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A filter with its choices."""
-
-    name: str
-    chosen: str
-    options: list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Queue:
-    filters: Filters
-    rows: list[dict[str, Any]]
-    choices: list[Choice]
-    older: str  # addresses; "": no such page
-    newer: str
-
-
 def waiting(user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
-    """Return the filtered cases, oldest first, with everything that `row` reads."""
-    found = (
-        _filtered(cases_for(user), user, filters, now)
-        .filter(~judged_since("result__attempt"))
-        .select_related(
-            "board__problem",
-            "board__competition",
-            "claimed_by",
-            "result__attempt__submission__owner",
-            "result__attempt__submission__entrant",
-        )
-    )
-    found = found.defer("result__report", "result__attempt__submission__source").prefetch_related("result__findings")
-    return found.order_by("opened_at", "result_id")
-
-
-def queue(user: User, filters: Filters, now: datetime) -> Queue:
-    first = (filters.page - 1) * ROWS
-    cases = list(waiting(user, filters, now)[first : first + ROWS + 1])
-    return Queue(
-        filters=filters,
-        rows=[row(one, now) for one in cases[:ROWS]],
-        choices=[Choice(name, getattr(filters, name), options) for name, options in _choices(cases_for(user)).items()],
-        older=filters.address(filters.page - 1) if filters.page > 1 else "",
-        newer=filters.address(filters.page + 1) if len(cases) > ROWS else "",
-    )
-
-
-def row(one: Case, now: datetime) -> dict[str, Any]:
-    submission = one.result.attempt.submission
-    state = state_at(one, now)
-    return {
-        "case": one,
-        "id": one.result_id,
-        "submission": submission,
-        "result": one.result,
-        "findings": list(one.result.findings.all()),
-        "state": STATES[state],
-        "tone": TONES[state],
-        "claimed_by": one.claimed_by if is_claimed(one, now) else None,
-        "is_open": one.state in states.OPEN,
-    }
-
-
-def state_at(one: Case, now: datetime) -> str:
-    """Return the displayed state: a waiting case that is claimed is shown as claimed."""
-    return CLAIMED if one.state == states.WAITING and is_claimed(one, now) else one.state
-
-
-def is_claimed(one: Case, now: datetime) -> bool:
-    return one.claimed_until is not None and now < one.claimed_until
-
-
-def _filtered(cases: QuerySet[Case], user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
-    if filters.state == OPEN:
+    """Return the filtered cases, oldest first, with everything that a row of the queue reads."""
+    cases = cases_for(user).filter(~judged_since("result__attempt"))
+    if filters.state in (OPEN, CLAIMED):
         cases = cases.filter(state__in=states.OPEN)
-    elif filters.state == CLAIMED:
-        cases = cases.filter(state__in=states.OPEN, claimed_until__gt=now)
     elif filters.state != ANY:
         cases = cases.filter(state=filters.state)
+    if filters.state == CLAIMED or filters.mine:
+        cases = cases.filter(claimed_until__gt=now)
+    if filters.mine:
+        cases = cases.filter(claimed_by=user.account_id)
     if filters.competition:
         cases = cases.filter(board__competition__slug=filters.competition)
     if filters.board:
@@ -169,7 +104,61 @@ def _filtered(cases: QuerySet[Case], user: User, filters: Filters, now: datetime
         cases = cases.filter(result__in=Finding.objects.filter(rule=filters.rule).values("result"))
     if filters.label:
         cases = cases.filter(labels__contains=[filters.label])
-    return cases.filter(claimed_by=user.account_id, claimed_until__gt=now) if filters.mine else cases
+    found = cases.select_related(
+        "board__problem",
+        "board__competition",
+        "claimed_by",
+        "result__attempt__submission__owner",
+        "result__attempt__submission__entrant",
+    )
+    found = found.defer("result__report", "result__attempt__submission__source").prefetch_related("result__findings")
+    return found.order_by("opened_at", "result_id")
+
+
+def queue(user: User, filters: Filters, now: datetime) -> dict[str, Any]:
+    """Return a page of the queue as the template reads it: filters with their choices, rows, addresses of pages."""
+    first = (filters.page - 1) * ROWS
+    cases = list(waiting(user, filters, now)[first : first + ROWS + 1])
+    return {
+        "filters": filters,
+        "rows": [
+            {
+                "case": case,
+                "id": case.result_id,
+                "submission": case.result.attempt.submission,
+                "result": case.result,
+                "findings": list(case.result.findings.all()),
+                "is_open": case.state in states.OPEN,
+                **shown_state(case, now),
+            }
+            for case in cases[:ROWS]
+        ],
+        "choices": [
+            {"name": name, "chosen": getattr(filters, name), "options": options}
+            for name, options in _choices(cases_for(user)).items()
+        ],
+        "older": filters.address(filters.page - 1) if filters.page > 1 else "",
+        "newer": filters.address(filters.page + 1) if len(cases) > ROWS else "",
+    }
+
+
+def shown_state(case: Case, now: datetime) -> dict[str, Any]:
+    """Return the displayed state with its tone, and the reviewer whose claim on the case lasts."""
+    state = state_at(case, now)
+    return {
+        "state": STATES[state],
+        "tone": TONES[state],
+        "claimed_by": case.claimed_by if is_claimed(case, now) else None,
+    }
+
+
+def state_at(case: Case, now: datetime) -> str:
+    """Return the displayed state: a waiting case that is claimed is shown as claimed."""
+    return CLAIMED if case.state == states.WAITING and is_claimed(case, now) else case.state
+
+
+def is_claimed(case: Case, now: datetime) -> bool:
+    return case.claimed_until is not None and now < case.claimed_until
 
 
 def _choices(cases: QuerySet[Case]) -> dict[str, list[tuple[str, str]]]:
@@ -186,11 +175,7 @@ def _choices(cases: QuerySet[Case]) -> dict[str, list[tuple[str, str]]]:
     return {
         "competition": sorted({(slug, name) for *_, slug, name in known}, key=lambda item: item[1]),
         "board": [(str(pk), f"{slug} on {hardware}") for pk, slug, hardware, *_ in known],
-        "rule": [(rule, rule) for rule in sorted(rules)],
+        "rule": [(rule, rule.replace("_", " ")) for rule in sorted(rules)],
         "state": list(STATES.items()),
         "label": [(label, label) for label in sorted(labels)],
     }
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 18

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -26,33 +26,36 @@ from leaderboard.standings.publish import retraction_of
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.pages import refused_and_unseen
-from leaderboard.web.forms import SubmitForm
-from leaderboard.web.review.forms import OwnerForm
+from leaderboard.web.forms import SubmitForm, add_refusal
+from leaderboard.web.middleware import with_wait
+from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.owner import for_owner
 from leaderboard.web.submissions import progress, starter_code, view
-from leaderboard.web.submissions.judged_again import judged_again
-from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY, UNRANKED
-from leaderboard.web.submissions.quotas import what_is_left
-from leaderboard.web.submissions.tries import tries_of
-from leaderboard.web.submissions.verdicts import EPOCH_WAITS, SAID, flags_said
+from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
+from leaderboard.web.submissions.mine import what_is_left
+from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
 PAGE_ROWS: Final = 50
-MODES: Final[tuple[dict[str, Any], ...]] = (
-    {"value": "test", "title": "Test", "about": "Is it right? Public and secret cases, no timing. The quickest."},
-    {"value": "benchmark", "title": "Benchmark", "about": "Tested and timed against the baseline; shown to you only."},
-    {"value": "ranked", "title": "Ranked", "about": "Tested and timed on secret inputs; a pass goes to the board."},
-)
+MODES: Final = {
+    "test": "Checked on public and secret cases, without timing. The fastest mode.",
+    "benchmark": "Checked and timed against the baseline. The result does not go to the board.",
+    "ranked": "Checked and timed on secret inputs. A pass goes to the board.",
+}
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
     card = cards.card(slug, request.user, timezone.now())
-    if card is None:
-        raise Http404
     if request.method == "GET":
-        return _submit_page(request, card, SubmitForm(initial=_first_choice(request, card)))
+        mode, hardware = request.GET.get("mode", ""), request.GET.get("hardware", "")
+        first = {
+            "mode": mode if mode in MODES else "test",
+            "hardware": hardware if hardware in card.hardware else card.places[0].hardware,
+            "licence": card.competition.default_licence,
+        }
+        return _submit_page(request, card, SubmitForm(initial=first))
     form = SubmitForm(request.POST, request.FILES)
     form.full_clean()
     sent = form.cleaned_data
@@ -69,7 +72,8 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
             now=timezone.now(),
         )
     except UserError as error:
-        return _not_sent(request, card, form, error)
+        add_refusal(form, error, {"code": "file", "filename": "file"} if request.FILES else None)
+        return with_wait(_submit_page(request, card, form, error.status), error)
     return redirect(f"/submissions/{submission.pk}")
 
 
@@ -78,8 +82,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 def index(request: HttpRequest) -> HttpResponse:
     offset = int(given) if (given := request.GET.get("offset", "0")).isascii() and given.isdigit() else 0
     offset = min(offset, 1_000_000)
-    mine = view.sent_by(user_of(request))[offset : offset + PAGE_ROWS + 1]
-    subs = view.shown_list(mine)
+    subs = view.shown_list(view.sent_by(user_of(request))[offset : offset + PAGE_ROWS + 1])
     context = {
         "subs": subs[:PAGE_ROWS],
         "older": offset + PAGE_ROWS if len(subs) > PAGE_ROWS else None,
@@ -97,11 +100,9 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    item = visible(request, pk)
+    item, actor = visible(request, pk), user_of(request)
     try:
-        cancel_attempt(
-            submission=item.submission, actor=user_of(request), reason="cancelled on its page", now=timezone.now()
-        )
+        cancel_attempt(submission=item.submission, actor=actor, reason="cancelled on its page", now=timezone.now())
     except UserError as error:
         messages.warning(request, f"Not cancelled: {error.message}.")
     return redirect(item.url)
@@ -121,25 +122,23 @@ def _check_board(slug: str, data: bytes) -> None:
         raise UserError(
             "code",
             named,
-            f"the code names the board “{named[:64]}”, and this page sends to “{slug}”; remove that line, "
+            f"the code names the board “{named[:64]}”, but this page submits to “{slug}”; remove that line, "
             "or open the other board’s page",
         )
 
 
-def _first_choice(request: HttpRequest, card: cards.Card) -> dict[str, str]:
-    mode, hardware = request.GET.get("mode", ""), request.GET.get("hardware", "")
-    return {
-        "mode": mode if mode in {item["value"] for item in MODES} else "test",
-        "hardware": hardware if card.place(hardware) else card.places[0].hardware,
-        "licence": card.competition.default_licence,
-    }
-
-
 def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, status: int = 200) -> HttpResponse:
-    form.describe()
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
-    modes = [mode | {"left": [one for one in left if one.mode == mode["value"]]} for mode in MODES]
-    refused, unseen = refused_and_unseen(card.places)
+    modes = [
+        {
+            "value": mode,
+            "title": mode.capitalize(),
+            "about": about,
+            "left": [one for one in left if one["mode"] == mode],
+        }
+        for mode, about in MODES.items()
+    ]
+    closed = refused_and_unseen(card.places)
     outcomes = starter_outcomes(newest_verdicts(card.versions.values()))
     templates = starter_code.starters(starter_code.problem_of(card.version), card.versions, outcomes)
     context = {
@@ -148,23 +147,11 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
         "modes": modes,
         "templates": templates,
         "licences": LICENCES,
-        "refused": refused,
-        "unseen": unseen,
-        "is_closed": len(refused) == len(card.places),
+        **closed,
+        "is_closed": len(closed["refused"]) == len(card.places),
         "must_accept": not has_accepted(user_of(request), card.competition),
     }
     return render(request, "web/submit.html", context, status=status)
-
-
-def _not_sent(request: HttpRequest, card: cards.Card, form: SubmitForm, error: UserError) -> HttpResponse:
-    """Render the page again with the input, and the error beside its field."""
-    field = "file" if error.field in ("code", "filename") and request.FILES else error.field
-    text = error.message[:1].upper() + error.message[1:]
-    form.add_error(field if field in form.fields else None, text if text.endswith((".", "?")) else text + ".")
-    response = _submit_page(request, card, form, error.status)
-    if retry := getattr(error, "retry_after_s", None):
-        response["Retry-After"] = str(retry)
-    return response
 
 
 def detail_page(
@@ -174,7 +161,7 @@ def detail_page(
     events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
     current = list(AttemptEvent.every.filter(attempt=events[-1].attempt_id).order_by("id")) if events else []
     said = [event.message for event in current if event.message and event.state == item.status]
-    last_message = said[-1] if said else SAID.get(item.status, "")
+    last_message = said[-1] if said else STATES.get(item.status, "")
     if item.status == QUEUED and waits_for_epoch(item.submission):
         last_message = EPOCH_WAITS
     retraction = retraction_of(item.submission)
@@ -184,18 +171,18 @@ def detail_page(
         "may_restore": retraction is not None and may_review(user_of(request), item.submission),
         "may_cancel": may_cancel(item.submission, user_of(request)) and not item.is_finished,
         "stations": progress.stations(item, current),
-        "said": SAID,
+        "said": STATES,
         "last_message": last_message,
         "last_event": events[-1].pk if events else 0,
         "lost": sum(event.state == "lost" for event in events),
         "cases": progress.cases_shown(item),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
-        "tries": tries_of(item.submission, timezone.now()),
-        "history": judged_again(item.submission),
+        "tries": progress.tries_of(item.submission, timezone.now()),
+        "history": progress.judged_again(item.submission),
         "notes": overruled_directives(
             item.submission.source, board=item.submission.board.slug, hardware=item.submission.board.hardware
         ),
-        "flags": flags_said(item.flags),
+        "flags": [FLAGS.get(flag) or f"{flag.replace('_', ' ').capitalize()}." for flag in item.flags],
         "meanings": MEANINGS,
         "telemetry_said": TELEMETRY.get(item.telemetry, ""),
         "unranked_said": UNRANKED.get(item.unranked or "", ""),

@@ -1,4 +1,4 @@
-"""A submission's progress and cases as drawn: stations of the lane, rows of the table of cases."""
+"""A submission's progress as drawn: stations of the lane, cases, retries after a disturbed machine, earlier results."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from leaderboard.judging.models import Attempt, AttemptEvent, Result
+from leaderboard.judging.models import REMEASURE, Attempt, AttemptEvent, Result
+from leaderboard.judging.remeasure import SPOILED, next_try, spoiled_tries
+from leaderboard.judging.states import QUEUED, UNFINISHED
+from leaderboard.submissions.models import Submission
 from leaderboard.web.submissions.view import Shown
 
 NOT_RANKED: Final = "not ranked"  # of a case that was timed while the machine was too disturbed
-
+TONES: Final = {"passed": "good", NOT_RANKED: "warn"}
 STATIONS: Final = ("queued", "claimed", "building", "checking", "timing", "done")
 
 
@@ -23,16 +26,19 @@ def stations(item: Shown, events: Sequence[AttemptEvent]) -> list[dict[str, str]
     wanted = [name for name in STATIONS if name != "timing" or item.mode != "test"]
     end = "done" if item.is_finished else item.status
     reached = wanted.index(end) if end in wanted else 0
-    return [_one(item, name, index - reached, began) for index, name in enumerate(wanted)]
-
-
-def _one(item: Shown, name: str, distance: int, began: dict[str, datetime]) -> dict[str, str]:
-    at = began.get(item.status if name == "done" and item.is_finished else name)
-    behind = "past" if at or not item.is_finished else "skipped"  # it ended before it came there
-    css = behind if distance < 0 else "" if distance > 0 else "end" if item.is_finished else "now"
-    since = f"+{(at - item.created_at).total_seconds():.1f} s" if at else ""
-    title = "Verdict" if name == "done" else name.capitalize()
-    return {"state": name, "title": title, "css": css, "at": since if distance <= 0 else ""}
+    lane = []
+    for place, name in enumerate(wanted):
+        at = began.get(item.status if name == "done" and item.is_finished else name)
+        if place < reached:
+            css = "past" if at or not item.is_finished else "skipped"  # it ended before it came there
+        elif place == reached:
+            css = "end" if item.is_finished else "now"
+        else:
+            css, at = "", None
+        since = f"+{(at - item.created_at).total_seconds():.1f} s" if at else ""
+        title = "Verdict" if name == "done" else name.capitalize()
+        lane.append({"state": name, "title": title, "css": css, "at": since})
+    return lane
 
 
 @dataclass(frozen=True)
@@ -61,30 +67,22 @@ def cases_shown(item: Shown) -> Cases:
     return Cases(loud, [row for row in rows if row not in loud])
 
 
-def measured_so_far(tried: Sequence[Attempt]) -> Cases:
-    """Return the timed cases of the newest of these attempts with any: the figures of a disturbed machine."""
-    for result in Result.objects.filter(attempt__in=tried).order_by("-attempt__number"):
-        rows = [_case(case, result.outcome, "") for case in result.report.get("cases", [])]
-        if timed := [row for row in rows if row["measured_us"]]:
-            return Cases(timed, [])
-    return Cases([], [])
-
-
 def _case(case: dict[str, Any], verdict: str, said: str) -> dict[str, Any]:
     """Return the row of one case of a report with this verdict; a sentence of the verdict itself is not repeated."""
-    outcome = "passed" if case.get("good", True) else str(case.get("outcome") or verdict)
-    message = str(case.get("message") or "")
-    times = {name: _positive(case.get(name)) for name in ("measured_us", "baseline_us", "ratio", "half_width")}
+    names = ("measured_us", "baseline_us", "ratio", "half_width")
+    times = {name: _positive(case.get(name)) for name in names}
     if times["ratio"] is None and times["measured_us"] and times["baseline_us"]:
         times["ratio"] = times["measured_us"] / times["baseline_us"]
+    outcome = "passed" if case.get("good", True) else str(case.get("outcome") or verdict)
     if verdict == "unmeasurable" and times["measured_us"]:
         outcome = NOT_RANKED
+    message = str(case.get("message") or "")
     return {
         "name": str(case.get("name", "")),
         "kind": "public" if case.get("public", True) else "secret",
         "outcome": outcome.replace("_", " "),
-        "tone": {"passed": "good", NOT_RANKED: "warn"}.get(outcome, "bad"),
-        "failed": outcome not in ("passed", NOT_RANKED),
+        "tone": TONES.get(outcome, "bad"),
+        "failed": outcome not in TONES,
         "reason": str(case.get("reason") or ""),
         "message": "" if message in said else message,
         **times,
@@ -93,3 +91,38 @@ def _case(case: dict[str, Any], verdict: str, said: str) -> dict[str, Any]:
 
 def _positive(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def tries_of(submission: Submission, now: datetime) -> dict[str, Any]:
+    """Return the retries of a submission that a disturbed machine could not time. Omits shadow attempts.
+
+    `spoiled`: number of spoiled tries. `next`: a sentence about the next try, "" if there is none. `measured`: timed
+    cases of the newest spoiled try with any; after the last try they stand with its verdict.
+    """
+    opened = Attempt.objects.in_the_open().filter(submission=submission)
+    spoiled = opened.filter(outcome="unmeasurable", reason__in=SPOILED).count()
+    current = opened.filter(is_current=True, cause=REMEASURE, state__in=UNFINISHED).first() if spoiled else None
+    if current is None:
+        return {"spoiled": spoiled, "next": "", "not_before": None, "measured": []}
+    tried = list(spoiled_tries(current).order_by("number"))
+    is_queued = current.state == QUEUED
+    is_later = is_queued and current.not_before is not None and current.not_before > now
+    measured: list[dict[str, Any]] = []
+    for result in Result.objects.filter(attempt__in=tried).order_by("-attempt__number"):
+        rows = [_case(case, result.outcome, "") for case in result.report.get("cases", [])]
+        measured = [row for row in rows if row["measured_us"]]
+        if measured:
+            break
+    return {
+        "spoiled": spoiled,
+        "next": f"Judged again {'soon' if is_queued else 'now'}: {next_try(tried[-1].reason, len(tried))}",
+        "not_before": current.not_before if is_later else None,
+        "measured": measured,
+    }
+
+
+def judged_again(submission: Submission) -> list[Attempt]:
+    """Return a submission's attempts with a result, newest first; empty if there is only one. Omits shadow attempts."""
+    attempts = Attempt.objects.in_the_open().filter(submission=submission, result__isnull=False)
+    found = attempts.select_related("result", "version").defer("result__report", "version__bundle").order_by("-number")
+    return list(found) if len(found) > 1 else []

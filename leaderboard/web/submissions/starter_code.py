@@ -27,64 +27,43 @@ def problem_of(version: ProblemVersion) -> Problem:
     return Problem.from_bundle(version.bundle)
 
 
-def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str] | None = None) -> list[Tab]:
+def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]) -> list[Tab]:
     """Return a file for each language that can run on some of the hardware, with the ending of a submission.
 
     `found`: language → outcome of its starter in the newest admission test.
     """
     has_gpu = any(name.lower() != "cpu" for name in hardware)
-    templates = {language: text for language, text in problem.templates.items() if has_gpu or not needs_gpu(language)}
     suffix = PurePath(problem.submission_name).suffix
-    return [
-        Tab(
-            id=f"starter-{index}",
-            title=f"{language} starter",
-            about=_about_starter(language, (found or {}).get(language, "")),
-            filename=f"starter_{_file_word(language)}{suffix}",
-            text=text,
-        )
-        for index, (language, text) in enumerate(sorted(templates.items(), key=_python_first))
-    ]
+    shown: list[Tab] = []
+    for language, text in sorted(problem.templates.items(), key=lambda item: (item[0] != "Python", item[0])):
+        outcome = found.get(language, "")
+        if outcome == "passed":
+            about = f"A correct, slow kernel in {language}. It passes test mode as it is; make it fast."
+        elif outcome:
+            about = f"The form of a submission in {language}. As it is, its verdict in test mode is: {outcome}."
+        else:
+            about = f"A start in {language}. No admission test has tried it yet."
+        if has_gpu or not needs_gpu(language):
+            word = "".join(letter for letter in language.lower().replace("+", "p") if letter.isalnum())  # C++ is no C
+            place = len(shown)
+            shown.append(Tab(f"starter-{place}", f"{language} starter", about, f"starter_{word}{suffix}", text))
+    return shown
 
 
-def _about_starter(language: str, outcome: str) -> str:
-    if outcome == "passed":
-        return f"A correct, slow start in {language}: it passes test mode as it is. Make it fast."
-    if outcome:
-        return f"It shows the form of a submission in {language}. As it is, test mode answers: {outcome}."
-    return f"A start in {language}. No admission test has tried it yet."
-
-
-def _file_word(language: str) -> str:
-    """Return the language's name for a file name: “C++” becomes cpp, so that it differs from “C”."""
-    return "".join(letter for letter in language.lower().replace("+", "p") if letter.isalnum())
-
-
-def _python_first(item: tuple[str, str]) -> tuple[bool, str]:
-    return item[0] != "Python", item[0]
-
-
-def tabs(problem: Problem, hardware: Iterable[str], found: Mapping[str, str] | None = None) -> list[Tab]:
+def tabs(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]) -> list[Tab]:
     """Return starter code first, then the reference, then the remaining files that a submission or reader may need."""
     files = sorted(problem.files, key=lambda name: (name != REFERENCE, name))
-    about = {REFERENCE: "Makes the inputs and says what is right. What you send must agree with it, only sooner."}
-    return [
-        *starters(problem, hardware, found),
-        *(
-            Tab(
-                id=f"file-{index}",
-                title="Reference" if name == REFERENCE else name,
-                about=about.get(name, "Part of the problem; the reference uses it."),
-                filename=name,
-                text=problem.files[name],
-            )
-            for index, name in enumerate(files)
-        ),
-    ]
+    shown = starters(problem, hardware, found)
+    for place, name in enumerate(files):
+        title, about = name, "A file of the problem, which the reference uses."
+        if name == REFERENCE:
+            title, about = "Reference", "It makes the inputs and computes the expected outputs. Your kernel must agree."
+        shown.append(Tab(f"file-{place}", title, about, name, problem.files[name]))
+    return shown
 
 
 def downloads(problem: Problem, hardware: Iterable[str]) -> dict[str, str]:
-    return {tab.filename: tab.text for tab in tabs(problem, hardware)}
+    return {tab.filename: tab.text for tab in tabs(problem, hardware, {})}
 
 
 def timed_names(versions: Mapping[str, ProblemVersion]) -> list[tuple[str, list[str]]]:

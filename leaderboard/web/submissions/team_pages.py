@@ -3,170 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
-from datetime import datetime
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from leaderboard.accounts.models import User
 from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
 from leaderboard.competitions.visible import competitions_seen_by
 from leaderboard.entrants import invites, members, profile, teams
 from leaderboard.entrants.enter import enter_in_division
-from leaderboard.entrants.models import Entrant
-from leaderboard.errors import RateLimited, UserError
+from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.forms import sentence
 from leaderboard.web.limits import check_team_acts
+from leaderboard.web.middleware import with_wait
 from leaderboard.web.submissions import view
-from leaderboard.web.submissions.my_entrant import entrant_of
-from leaderboard.web.submissions.my_entrant import mine as mine_in
+from leaderboard.web.submissions.mine import entrant_of
+from leaderboard.web.submissions.mine import mine as mine_in
 
 SHOWN_SUBMISSIONS: Final = 20
 DIVISIONS: Final = {
-    HUMAN: {"title": "Human", "about": "People write the code; a model may complete lines, no more."},
-    AGENT: {"title": "Agent", "about": "A model writes the code by itself; say which one."},
-    MIXED: {"title": "Mixed", "about": "People and a model write it together; say which one."},
+    HUMAN: {"title": "Human", "about": "People write the code. A model may complete single lines."},
+    AGENT: {"title": "Agent", "about": "A model writes the code by itself. Name the model below."},
+    MIXED: {"title": "Mixed", "about": "People and a model write the code together. Name the model below."},
+}
+
+
+@dataclass(frozen=True)
+class Act:
+    """`done`: message with the act's result `made`, the sent fields and the competition. `fields`: sent, by name."""
+
+    call: Callable[..., Any]
+    done: str
+    fields: tuple[str, ...] = ()
+    of: str = "entrant"  # the object that the act changes: "entrant", "competition" or "invite"
+
+
+DIVISION: Final = ("division", "model_name")
+USERNAME: Final = ("username",)
+ACTS: Final = {
+    "enter": Act(enter_in_division, "You compete in {competition.name}.", DIVISION, of="competition"),
+    "create": Act(
+        teams.create_team, "You made the team {made.name} and are its captain.", ("name", *DIVISION), of="competition"
+    ),
+    "rename": Act(teams.rename_team, "The team has a new name.", ("name",)),
+    "invite": Act(invites.invite, "{made.user.username} will see the invite on their home page.", USERNAME),
+    "withdraw": Act(invites.withdraw_invite, "The invite is withdrawn.", ("invite_id",)),
+    "accept": Act(invites.accept_invite, "You are in {made.entrant.name} now.", ("invite_id",), of="invite"),
+    "decline": Act(invites.decline_invite, "The invite is declined.", ("invite_id",), of="invite"),
+    "leave": Act(members.leave, "You have left. Your earlier submissions stay where they are.", of="competition"),
+    "remove": Act(members.remove_member, "{username} is no longer in the team.", USERNAME),
+    "hand-over": Act(members.hand_over, "{username} is captain now.", USERNAME),
+    "division": Act(profile.choose_division, "The division is saved.", DIVISION),
+    "affiliation": Act(profile.say_affiliation, "The affiliation is saved.", ("affiliation",)),
+    "pseudonym": Act(profile.take_pseudonym, "Boards show the pseudonym from now on.", ("pseudonym",)),
+    "reveal": Act(profile.reveal, "Boards show your name again."),
+    "declare": Act(profile.declare, "Your declaration is saved.", ("tracks",)),
 }
 
 
 @login_required
 @require_safe
 def mine(request: HttpRequest, slug: str) -> HttpResponse:
-    return _page(request, _competition(request, slug))
+    return _page(request, get_object_or_404(competitions_seen_by(request.user), slug=slug))
 
 
 @login_required
 @require_POST
 def act(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    competition = _competition(request, slug)
+    competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
     if name not in ACTS:
         raise Http404
+    user, wanted = user_of(request), ACTS[name]
+    given: dict[str, Any] = {field: request.POST.get(field, "") for field in wanted.fields}
+    if "invite_id" in given:
+        text = request.POST.get("invite", "")
+        given["invite_id"] = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+    if "tracks" in given:
+        given["tracks"] = request.POST.getlist("declared")
     try:
-        check_team_acts(user_of(request).account_id, name)
-        said = ACTS[name](request.POST, competition, user_of(request), timezone.now())
+        check_team_acts(user.account_id, name)
+        who: dict[str, Any] = {"user": user}
+        if wanted.of == "competition":
+            who["competition"] = competition
+        elif wanted.of == "entrant":
+            who = {"entrant": entrant_of(user, competition), "actor": user}
+        made = wanted.call(**who, **given, now=timezone.now())
     except UserError as error:
-        return _page(request, competition, failed=name, error=error)
-    messages.success(request, said)
+        return with_wait(_page(request, competition, failed=name, error=error), error)
+    messages.success(request, wanted.done.format(made=made, competition=competition, **given))
     return redirect(f"/competitions/{slug}/team")
-
-
-def _enter(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    told = {name: sent.get(name, "") for name in ("division", "model_name")}
-    enter_in_division(user=user, competition=competition, now=now, **told)
-    return f"You compete in {competition.name}."
-
-
-def _create(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    told = {name: sent.get(name, "") for name in ("name", "division", "model_name")}
-    team = teams.create_team(user=user, competition=competition, now=now, **told)
-    return f"{team.name} is there, and you are its captain."
-
-
-def _rename(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    teams.rename_team(entrant=entrant_of(user, competition), actor=user, name=sent.get("name", ""), now=now)
-    return "The team has another name."
-
-
-def _invite(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    username = sent.get("username", "")
-    made = invites.invite(entrant=entrant_of(user, competition), username=username, actor=user, now=now)
-    return f"{made.user.get_username()} finds the invite on their home page."
-
-
-def _withdraw(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    entrant = entrant_of(user, competition)
-    invites.withdraw_invite(invite_id=_key(sent, "invite"), entrant=entrant, actor=user, now=now)
-    return "The invite is withdrawn."
-
-
-def _accept(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    member = invites.accept_invite(invite_id=_key(sent, "invite"), user=user, now=now)
-    return f"You are in {member.entrant.name} now."
-
-
-def _decline(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    invites.decline_invite(invite_id=_key(sent, "invite"), user=user, now=now)
-    return "The invite is declined."
-
-
-def _leave(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    members.leave(user=user, competition=competition, now=now)
-    return "You have left. What you sent stays where it was sent for."
-
-
-def _remove(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    entrant, username = entrant_of(user, competition), sent.get("username", "")
-    members.remove_member(entrant=entrant, username=username, actor=user, now=now)
-    return f"{username} is not in the team any more."
-
-
-def _hand_over(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    entrant, username = entrant_of(user, competition), sent.get("username", "")
-    members.hand_over(entrant=entrant, username=username, actor=user, now=now)
-    return f"{username} is captain now."
-
-
-def _division(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    told = {name: sent.get(name, "") for name in ("division", "model_name")}
-    profile.choose_division(entrant=entrant_of(user, competition), actor=user, now=now, **told)
-    return "The division is kept."
-
-
-def _affiliation(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    said = sent.get("affiliation", "")
-    profile.say_affiliation(entrant=entrant_of(user, competition), actor=user, affiliation=said, now=now)
-    return "The affiliation is kept."
-
-
-def _pseudonym(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    wanted = sent.get("pseudonym", "")
-    profile.take_pseudonym(entrant=entrant_of(user, competition), actor=user, pseudonym=wanted, now=now)
-    return "Boards show the pseudonym from now on."
-
-
-def _reveal(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    profile.reveal(entrant=entrant_of(user, competition), actor=user, now=now)
-    return "Boards show your name again."
-
-
-def _declare(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    entrant, tracks = entrant_of(user, competition), sent.getlist("declared")
-    profile.declare(entrant=entrant, actor=user, tracks=tracks, now=now)
-    return "What you declared is kept."
-
-
-ACTS: Final[dict[str, Callable[[QueryDict, Competition, User, datetime], str]]] = {
-    "enter": _enter,
-    "create": _create,
-    "rename": _rename,
-    "invite": _invite,
-    "withdraw": _withdraw,
-    "accept": _accept,
-    "decline": _decline,
-    "leave": _leave,
-    "remove": _remove,
-    "hand-over": _hand_over,
-    "division": _division,
-    "affiliation": _affiliation,
-    "pseudonym": _pseudonym,
-    "reveal": _reveal,
-    "declare": _declare,
-}
-
-
-def _competition(request: HttpRequest, slug: str) -> Competition:
-    return get_object_or_404(competitions_seen_by(request.user), slug=slug)
-
-
-def _key(sent: QueryDict, name: str) -> int:
-    text = sent.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
 def _page(
@@ -174,25 +105,13 @@ def _page(
 ) -> HttpResponse:
     user = user_of(request)
     found = mine_in(user, competition, timezone.now())
-    context = {
-        **{field.name: getattr(found, field.name) for field in fields(found)},
-        "entrant": found.entrant,
-        "is_captain": found.is_captain,
-        "is_full": found.is_full,
+    entrant = found["entrant"]
+    of_team = view.visible_to(user).filter(entrant=entrant) if entrant and entrant.is_team else None
+    context = found | {
         "divisions": [{"value": value, **DIVISIONS[value]} for value in DIVISIONS if value in competition.divisions],
-        "subs": _sent_for(user, found.entrant),
+        "subs": view.shown_list(of_team[:SHOWN_SUBMISSIONS]) if of_team is not None else [],
         "failed": failed,
-        "error": error.message[:1].upper() + error.message[1:] + "." if error else "",
+        "error": sentence(error.message) if error else "",
         "sent": request.POST if error else {},
     }
-    response = render(request, "web/team.html", context, status=error.status if error else 200)
-    if isinstance(error, RateLimited):
-        response["Retry-After"] = str(error.retry_after_s)
-    return response
-
-
-def _sent_for(user: User, entrant: Entrant | None) -> list[view.Shown]:
-    """Return the team's submissions, sent by any member; empty for an entrant that is no team."""
-    if entrant is None or not entrant.is_team:
-        return []
-    return view.shown_list(view.visible_to(user).filter(entrant=entrant)[:SHOWN_SUBMISSIONS])
+    return render(request, "web/team.html", context, status=error.status if error else 200)

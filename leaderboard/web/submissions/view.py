@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any, Final
 
 from django.db.models import Q, QuerySet
@@ -13,29 +14,13 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.states import CANCELLED, FINISHED
-from leaderboard.standings.read.boards import Standing
 from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
-from leaderboard.web.submissions.verdicts import Verdict, verdict
+from leaderboard.wording.outcomes import Verdict, verdict
 
-_STATUS_FIELDS: Final = (
-    "status",
-    "outcome",
-    "reason",
-    "message",
-    "score_us",
-    "ratio",
-    "half_width",
-    "forgeable",
-    "telemetry",
-    "epoch",
-    "flags",
-    "published",
-    "review",
-    "unranked",
-    "cases",
-    "logs",
-)
+PARTS: Final = ("owner", "entrant", "board__problem", "board__competition")
+STATUS: Final = [field.name for field in fields(SubmissionStatus) if field.name not in ("attempt", "standing")]
+DETAILS: Final = ("cases", "logs")
 
 
 def visible_to(user: User) -> QuerySet[Submission]:
@@ -44,7 +29,7 @@ def visible_to(user: User) -> QuerySet[Submission]:
     Staff see all submissions. A person with a role in a competition sees all submissions to it. Everybody sees their
     own submissions and those of the teams that they are in now, whoever sent them and whenever.
     """
-    every = Submission.objects.select_related("owner", "entrant", "board__problem", "board__competition")
+    every = Submission.objects.select_related(*PARTS)
     if user.is_staff or user.is_superuser:
         return every
     organised = Role.objects.filter(user=user).values("competition")
@@ -54,13 +39,11 @@ def visible_to(user: User) -> QuerySet[Submission]:
 
 def sent_by(user: User) -> QuerySet[Submission]:
     """Return this person's own submissions, by any of their logins."""
-    return Submission.objects.select_related("owner", "entrant", "board__problem", "board__competition").filter(
-        owner__in=logins_of(user)
-    )
+    return Submission.objects.select_related(*PARTS).filter(owner__in=logins_of(user))
 
 
 class Shown:
-    """A submission with its status, as templates and serializers read it."""
+    """A submission as templates and serializers read it. It also has the attributes of its SubmissionStatus."""
 
     def __init__(self, submission: Submission, status: SubmissionStatus) -> None:
         self.submission = submission
@@ -79,26 +62,12 @@ class Shown:
         self.events = f"/api/v1/submissions/{submission.pk}/events"
 
     def __getattr__(self, name: str) -> Any:
-        if name in _STATUS_FIELDS:
-            return getattr(self.state, name)
-        raise AttributeError(name)
-
-    @property
-    def rank(self) -> int | None:
-        return self.state.rank
-
-    @property
-    def standing(self) -> Standing | None:
-        return self.state.standing
+        return getattr(self.state, name)
 
     @property
     def runs(self) -> int:
         """The number of runs in the value that ranks; 0 if this submission does not rank."""
         return len(self.state.standing.value.submissions) if self.state.standing else 0
-
-    @property
-    def attempt_number(self) -> int:
-        return self.state.attempt
 
     @property
     def is_finished(self) -> bool:
@@ -143,37 +112,24 @@ def submission_json(submission_id: int, user: User, *, with_code: bool = True) -
 
 
 def to_json(item: Shown, *, with_code: bool = True, details: bool = True) -> dict[str, Any]:
-    data = {
-        "id": item.id,
-        "board": item.board,
-        "hardware": item.hardware,
-        "mode": item.mode,
-        "filename": item.filename,
-        "licence": item.submission.licence,
-        "created_at": item.created_at.isoformat(),
-        "url": item.url,
-        "events": item.events,
-        **{name: getattr(item.state, name) for name in _STATUS_FIELDS if details or name not in ("cases", "logs")},
-    }
+    """Return a submission as JSON. `details`: with cases and logs, and with the value that ranks for it."""
+    names = ("id", "board", "hardware", "mode", "filename", "url", "events")
+    data = {name: getattr(item, name) for name in (*names, *STATUS) if details or name not in DETAILS}
+    data |= {"licence": item.submission.licence, "created_at": item.created_at.isoformat()}
     if details:
-        data |= {"rank": item.rank, "value": _value_json(item.standing)}
+        data |= {"rank": item.rank, "value": None}
+    if details and item.standing is not None:
+        data["value"] = {
+            "ratio": item.standing.value.ratio,
+            "score_us": item.standing.score_us,
+            "half_width": item.standing.value.half_width,
+            "forgeable": item.standing.value.forgeable,
+            "submissions": list(item.standing.value.submissions),
+            "tied": item.standing.is_tied,
+            "current_epoch": item.standing.is_current,
+            "stage": item.standing.stage,
+            "shown": item.standing.is_shown,
+        }
     if with_code:
         data["code"] = item.code
     return data
-
-
-def _value_json(standing: Standing | None) -> dict[str, Any] | None:
-    """Return the value that ranks for this submission: the mean over all runs of its kernel."""
-    if standing is None:
-        return None
-    return {
-        "ratio": standing.value.ratio,
-        "score_us": standing.score_us,
-        "half_width": standing.value.half_width,
-        "forgeable": standing.value.forgeable,
-        "submissions": list(standing.value.submissions),
-        "tied": standing.is_tied,
-        "current_epoch": standing.is_current,
-        "stage": standing.stage,
-        "shown": standing.is_shown,
-    }

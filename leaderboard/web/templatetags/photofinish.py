@@ -13,13 +13,14 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from leaderboard.competitions.models import Board, Competition, Prize, Track
+from leaderboard.competitions.models import Board, Competition
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS, Line
-from leaderboard.web import figures, markup
-from leaderboard.web.boards import prizes
+from leaderboard.web import markup
+from leaderboard.web.boards import contests
 from leaderboard.web.boards.phases import PhaseShown, phase_shown
 from leaderboard.web.organise.epochs import title_of
+from leaderboard.wording import figures
 
 IMPORT_CHIPS: Final = {"created": "good", "updated": "good", "unsupported": "warn", "refused": "bad"}
 
@@ -32,6 +33,10 @@ register.filter("percent", figures.percent)
 register.filter("change", figures.change)
 register.filter("markdown", markup.markdown)
 register.filter("highlight", markup.code)
+register.filter("span", figures.span)
+register.filter("epoch_title", title_of)
+register.simple_tag(contests.track_said, name="track_said")
+register.simple_tag(contests.prize_said, name="prize_said")
 
 
 @register.filter
@@ -75,8 +80,10 @@ def general(value: float) -> str:
     return f"{value:g}"
 
 
-register.filter("span", figures.span)
-register.filter("epoch_title", title_of)
+@register.filter
+def words(code: str) -> str:
+    """Return a code of a report in words: "not_converged" becomes "not converged"."""
+    return code.replace("_", " ")
 
 
 @register.filter
@@ -86,17 +93,11 @@ def get(items: dict[str, Any] | None, name: str) -> Any:
 
 
 @register.simple_tag(takes_context=True)
-def current(context: RequestContext, *prefixes: str) -> SafeString:
-    """Return `aria-current` for a link of the navigation whose section this page is in."""
-    request: Any = context.get("request")
-    return SafeString('aria-current="page"' if request and request.path.startswith(prefixes) else "")
-
-
-@register.simple_tag(takes_context=True)
-def exactly(context: RequestContext, path: str) -> SafeString:
-    """Return `aria-current` for a link to this very page."""
-    request: Any = context.get("request")
-    return SafeString('aria-current="page"' if request and request.path == path else "")
+def current(context: RequestContext, *prefixes: str, exactly: bool = False) -> SafeString:
+    """Return `aria-current` for a link of the navigation whose section, or with `exactly` whose page, this page is."""
+    path = context["request"].path if context.get("request") else ""
+    is_current = path in prefixes if exactly else path.startswith(prefixes)
+    return SafeString('aria-current="page"' if is_current else "")
 
 
 @register.simple_tag(takes_context=True)
@@ -110,16 +111,6 @@ def organises(context: RequestContext) -> bool:
 def live(table: str, key: str, name: str, value: Any) -> SafeString:
     """Render a figure that state.js keeps up to date."""
     return format_html('<span data-live="{}">{}</span>', f"{table}/{quote(key, safe='')}/{name}", value)
-
-
-@register.simple_tag
-def track_said(track: Track) -> str:
-    return prizes.track_said(track)
-
-
-@register.simple_tag
-def prize_said(prize: Prize) -> str:
-    return prizes.prize_said(prize)
 
 
 @register.simple_tag

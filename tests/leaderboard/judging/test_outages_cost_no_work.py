@@ -293,7 +293,7 @@ def test_claim_constraint_keeps_a_second_attempt_from_a_runner(stage: Stage) -> 
 def test_heartbeat_of_a_web_process_lasts_from_startup_to_shutdown(live_stage: Stage) -> None:
     import asyncio
 
-    from leaderboard.web.heartbeat import WithHeartbeat
+    from leaderboard.web.service import WithHeartbeat
 
     async def never(*_: Any) -> None:
         raise AssertionError("the lifespan is none of the application's business")

@@ -70,7 +70,7 @@ def test_the_share_of_the_speed_of_light_is_shown_where_it_is_known() -> None:
 
 
 def test_every_flag_of_a_verdict_is_explained() -> None:
-    for flag in ("not_certified", "not_converged", "bimodal"):
+    for flag in ("not_certified", "not_converged", "erratic", "noisy", "bimodal"):
         assert render.EXPLAINED[flag] in shown(replace(made(), flags=(flag,)))
 
 

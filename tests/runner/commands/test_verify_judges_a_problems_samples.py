@@ -125,9 +125,9 @@ def test_samples_are_found_in_both_conventions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda path: path.write_bytes(b"x = '\xff'"), "is not UTF-8"),
-        (lambda path: path.write_bytes(b"#" * (MAX_SOURCE_BYTES + 1)), "has more than 1000000 bytes"),
-        (lambda path: path.write_bytes(b"\xef\xbb\xbf\n"), "is empty"),
+        (lambda path: path.write_bytes(b"x = '\xff'"), "not UTF-8"),
+        (lambda path: path.write_bytes(b"#" * (MAX_SOURCE_BYTES + 1)), "at most 1,000,000 bytes"),
+        (lambda path: path.write_bytes(b"\xef\xbb\xbf\n"), "only blanks"),
         (lambda path: path.mkdir(), "is no file in the problem's folder"),
         (lambda path: path.symlink_to("nowhere"), "is no file in the problem's folder"),
         (lambda path: path.symlink_to(path), "is no file in the problem's folder"),
@@ -290,7 +290,7 @@ def test_without_the_judges_packages_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pydantic_settings, which is not installed here" in done.stderr
-    assert done.stderr.strip().endswith("pip install -c constraints.txt '.[runner]'")
+    assert done.stderr.strip().endswith("pip install -c constraints.txt -e '.[runner]'")
     assert "Traceback" not in done.stderr
 
 

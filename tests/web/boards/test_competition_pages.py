@@ -77,11 +77,11 @@ def test_a_page_tells_all_of_a_competition(stage, browser, cup) -> None:
     for told in (
         "Fast <strong>kernels</strong>",
         "Be <em>fair</em>",
-        "Does not count.",
+        "Submissions do not count.",
         "The contest begins",
         "2,500",
         "from ACME",
-        "For the division human.",
+        "Only for the division human.",
         "who was that fast first wins",
         "Hello",
         "It <em>begins</em>",
@@ -118,7 +118,7 @@ def test_entering_with_rules(stage, browser, cup) -> None:
     assert "accept them" in page(client, f"/competitions/{cup.slug}")
     refused = enter(client, cup, accept="")
     assert refused.status_code == 400
-    assert "tick this" in refused.content.decode()
+    assert "Tick this box" in refused.content.decode()
     stale = enter(client, cup, rules_digest="sha256:" + "0" * 64)
     assert stale.status_code == 409
     assert not Membership.objects.exists()
@@ -128,7 +128,7 @@ def test_entering_with_rules(stage, browser, cup) -> None:
 
 def test_submitting_first_says_where_the_rules_are(stage, browser, cup) -> None:
     change(cup, rules="Be fair.")
-    assert "First the rules" in page(browser(stage.ada), "/boards/softmax/submit")
+    assert "Accept the rules first" in page(browser(stage.ada), "/boards/softmax/submit")
     sent = {"hardware": "cpu", "mode": "test", "code": "def custom_kernel(data): return data"}
     answer = browser(stage.ada).post("/boards/softmax/submit", sent)
     assert answer.status_code == 409
@@ -144,7 +144,7 @@ def test_a_code_opens_the_door(stage, browser, cup) -> None:
     wrong = client.post("/invite-code", {"code": code + "x"})
     assert (wrong.status_code, b"not known" in wrong.content) == (400, True)
     assert client.post("/invite-code", {"code": code}).headers["Location"] == f"/competitions/{cup.slug}"
-    assert "The code is good" in page(client, f"/competitions/{cup.slug}")
+    assert "The code is valid" in page(client, f"/competitions/{cup.slug}")
     assert enter(client, cup).status_code == 302
     assert client.get("/boards/softmax").status_code == 200
 
@@ -162,10 +162,10 @@ def test_guessing_codes_is_slow(stage, browser, tool) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"contest_at": HOUR, "practice_at": -HOUR}, "Practice:</strong> does not count"),
-        ({"freeze_at": -HOUR, "deadline": HOUR}, "shown at the reveal"),
-        ({"contest_at": HOUR}, "nothing is taken yet"),
-        ({"deadline": -HOUR}, "nothing more is taken"),
+        ({"contest_at": HOUR, "practice_at": -HOUR}, "Practice:</strong> submissions do not count"),
+        ({"freeze_at": -HOUR, "deadline": HOUR}, "appear at the reveal"),
+        ({"contest_at": HOUR}, "submissions are not open yet"),
+        ({"deadline": -HOUR}, "submissions are closed"),
     ],
 )
 def test_a_board_says_its_phase(stage, browser, cup, changes, told) -> None:

@@ -77,7 +77,7 @@ def test_the_public_pages_are_those_of_the_freeze(stage, browser, frozen) -> Non
 
 def test_its_owner_is_told_that_it_counts_and_no_rank(stage, browser, frozen) -> None:
     page = browser(stage.ben).get(f"/submissions/{frozen.pk}").content.decode()
-    assert "others see it from the reveal on" in page
+    assert "others will see it after the reveal" in page
     told = browser(stage.ben).get(f"/api/v1/submissions/{frozen.pk}").json()
     assert (told["rank"], told["published"], told["value"]["shown"]) == (None, True, False)
     first = browser(stage.ada).get("/api/v1/submissions").json()[0]
@@ -90,7 +90,7 @@ def test_who_has_a_role_sees_the_real_standing_marked_as_such(stage, browser, fr
         Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=role)
     client = browser(stage.cleo if role else stage.olga)
     page = client.get("/boards/softmax/cpu").content.decode()
-    assert "The real standing, for organisers." in page
+    assert "The full standing, for organisers." in page
     assert page.index(">ben") < page.index(">ada")
     assert ">ben" not in client.get("/boards/softmax/cpu?public=1").content.decode()
     assert len(client.get("/api/v1/boards/softmax/cpu/entries").json()) == 1, "not unasked: a script may pass it on"

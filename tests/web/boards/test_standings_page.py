@@ -59,7 +59,7 @@ def test_who_has_a_role_sees_it_in_full(stage, browser, raced) -> None:
     Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=Role.VIEWER)
     client = browser(stage.cleo)
     text = page(client)
-    assert "The real standing, for organisers." in text
+    assert "The full standing, for organisers." in text
     assert text.index(">ben") < text.index(">ada")
     assert page(client, "?public=1").index(">ada") > 0
     assert names(client) == [(1, "ada"), (2, "ben")]
@@ -68,7 +68,7 @@ def test_who_has_a_role_sees_it_in_full(stage, browser, raced) -> None:
 
 @pytest.mark.parametrize("how", ["points", "geometric_mean", "fast_p"])
 def test_it_is_counted_as_asked(stage, browser, raced, how) -> None:
-    assert "Counted by" in page(browser(None), f"?scoring={how}")
+    assert "Scored by" in page(browser(None), f"?scoring={how}")
     [first, second] = browser(None).get(f"{API}?scoring={how}").json()
     assert first["user"] == "ada"
     assert first["boards"][0]["points"] == 25

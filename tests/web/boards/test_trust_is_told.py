@@ -43,7 +43,9 @@ def test_a_board_ranks_one_epoch_and_links_the_others(stage, browser) -> None:
     assert browser(None).get("/boards/softmax/cpu?epoch=driver-3").status_code == 404
 
 
-@pytest.mark.parametrize(("level", "words"), [("full", "watched through every timed block"), ("mask_only", "polled")])
+@pytest.mark.parametrize(
+    ("level", "words"), [("full", "recorded during every timed block"), ("mask_only", "ten times a second")]
+)
 def test_a_submission_says_what_was_watched_and_what_can_be_forged(stage, browser, level, words) -> None:
     submission = stage.submit()
     stage.judge(submission, telemetry=level, forgeable=0.004)
@@ -78,7 +80,7 @@ def test_a_spoiled_measurement_is_not_held_against_anybody(stage, browser) -> No
         stage.judge(submission, outcome="unmeasurable", reason="voids")
         text = page(browser(stage.ada), f"/submissions/{submission.pk}")
         assert f"{tries} measurement{'' if tries == 1 else 's'} of this failed" in text
-    assert "not your kernel&#x27;s doing" in text
+    assert "not your kernel&#x27;s fault" in text
 
 
 def test_a_page_of_what_is_timed_again_says_so_with_what_was_measured(stage, browser, settings) -> None:

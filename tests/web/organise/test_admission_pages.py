@@ -37,7 +37,7 @@ def failed(stage) -> AdmissionTest:
 
 def test_the_table_says_what_was_tried_and_what_came(stage, browser, failed) -> None:
     page = browser(stage.olga).get(f"/admission/{failed.pk}").content.decode()
-    for said in ("Zeros", "must be refused", "passed 9 cases", "12.3 times", "near_constant", "takes no submissions"):
+    for said in ("Zeros", "must be refused", "passed 9 cases", "12.3 times", "near_constant", "closed to submissions"):
         assert said in page, said
     assert "&lt;b&gt;why" in page
 
@@ -75,7 +75,7 @@ def test_the_list_shows_what_is_near_constant_closed_or_not_tested(stage, browse
     assert tuple(name in untested for name in names) == (False, True)
     assert "near_constant 1" in every
     AdmissionTest.objects.update(told={})
-    assert "None is near_constant." in client.get("/admission?show=near_constant").content.decode()
+    assert "No board is near_constant." in client.get("/admission?show=near_constant").content.decode()
 
 
 def test_nobody_else_sees_it(stage, browser, failed) -> None:
@@ -93,12 +93,12 @@ def test_nobody_else_sees_it(stage, browser, failed) -> None:
 
 def test_an_override_needs_a_reason_and_is_shown(stage, browser, failed) -> None:
     client, at = browser(stage.olga), f"/admission/{failed.pk}"
-    assert "Say why" in client.post(f"{at}/override", {"reason": " "}).content.decode()
+    assert "Enter a reason." in client.post(f"{at}/override", {"reason": " "}).content.decode()
     assert client.post(f"{at}/override", {"reason": "zeros are right"}).status_code == 302
     page = client.get(at).content.decode()
     assert "Overridden by olga" in page
     assert "zeros are right" in page
-    assert "in spite of it" not in page
+    assert "Accept submissions anyway" not in page
     assert client.post(f"{at}/override", {"reason": "again"}).status_code == 409
 
 

@@ -23,13 +23,13 @@ def held(stage) -> Confirmation:
 
 def test_what_decided_nothing_is_closed_on_the_page(stage, browser, held) -> None:
     client = browser(stage.olga)
-    assert b"confirmations that decided nothing" in client.get("/organise/kernels-101").content
+    assert b"undecided confirmations" in client.get("/organise/kernels-101").content
     page = client.get(AT)
     check(page)
     assert "5 of 5 faster, +2.00\u202f% in the median, +1.80\u202f% at the bound" in page.content.decode()
     assert b"say why" in client.post(f"{AT}/{held.pk}/close", {"reason": ""}, follow=True).content
     done = client.post(f"{AT}/{held.pk}/close", {"reason": "the host was noisy"}, follow=True).content.decode()
-    assert "nobody waits for it any more" in done
+    assert "nothing waits for this confirmation any more" in done
     assert "by olga: the host was noisy" in done
     assert f"{AT}/{held.pk}/close" not in done
     assert client.get(f"{AT}/{held.pk}.json").json()["confirmation"]["wins"] == 5
@@ -39,7 +39,7 @@ def test_what_decided_nothing_is_closed_on_the_page(stage, browser, held) -> Non
 def test_who_has_a_part_in_it_reads_no_report_and_settles_nothing(stage, browser, held) -> None:
     Role.objects.create(competition=stage.board.competition, user=stage.ada, role=Role.OWNER)
     page = browser(stage.ada).get(AT).content.decode()
-    assert "another reviewer settles it" in page
+    assert "another reviewer decides" in page
     assert f"{AT}/{held.pk}" not in page
     assert browser(stage.ada).get(f"{AT}/{held.pk}.json").status_code == 404
 
@@ -47,7 +47,7 @@ def test_who_has_a_part_in_it_reads_no_report_and_settles_nothing(stage, browser
 def test_it_is_of_this_competition_only(stage, browser, held) -> None:
     client = browser(stage.olga)
     client.post("/organise/kernels-101/clone", {"name": "Other", "slug": "other", "times": "clear"})
-    assert b"None yet" in client.get("/organise/other/confirmations").content
+    assert b"No confirmations yet" in client.get("/organise/other/confirmations").content
     other = AT.replace("kernels-101", "other")
     assert client.get(f"{other}/{held.pk}.json").status_code == 404
     assert client.post(f"{other}/{held.pk}/close", {"reason": "x"}).status_code == 404

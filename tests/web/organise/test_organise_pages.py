@@ -72,7 +72,7 @@ def test_errors_stand_at_their_fields_and_what_was_typed_stays(stage, browser) -
     page = answer.content.decode()
     assert answer.status_code == 400
     assert 'id="id_deadline_error">The deadline (2027-03-01 12:00 UTC) cannot come before the contest' in page
-    assert 'aria-describedby="id_deadline_hint id_deadline_error"' in page
+    assert 'aria-describedby="id_deadline_helptext id_deadline_error"' in page
     assert "Be fair." in page
     assert not Competition.objects.filter(slug="spring").exists()
 
@@ -131,7 +131,7 @@ def test_boards_are_added_edited_closed_and_removed(stage, owner) -> None:
     stage.submit()
     own = f"/organise/kernels-101/boards/{stage.board.pk}"
     assert b"Close this board" in owner.get(own).content
-    assert b"Say why" in owner.post(f"{own}/close", {"reason": " "}).content
+    assert b"Enter a reason." in owner.post(f"{own}/close", {"reason": " "}).content
     assert b"close it instead" in owner.post(f"{own}/remove", follow=True).content
     owner.post(f"{own}/close", {"reason": "Its reference is wrong."})
     stage.board.refresh_from_db()
@@ -144,13 +144,13 @@ def test_a_board_on_hardware_without_a_runner_is_warned_of(stage, owner, browser
     assert "Known here: cpu" in page
     assert 'href="/sets"' not in page, "only an administrator imports"
     slip = owner.post("/organise/kernels-101/boards", {"version": version, "hardware": "CPU"})
-    assert "This site knows it as cpu; use this spelling." in slip.content.decode()
+    assert "This site spells it cpu. Use this spelling." in slip.content.decode()
     added = owner.post("/organise/kernels-101/boards", {"version": version, "hardware": "H100"}, follow=True)
-    assert added.content.decode().count("No runner with H100 has ever reached this site") == 2, "said, and in the row"
+    assert added.content.decode().count("No runner with H100 has ever connected to this site") == 2, "said twice"
     for address in ("/boards/softmax", "/boards/softmax/submit"):
         shown = browser(stage.ada).get(address).content.decode()
         assert "no machine with H100 has joined this site yet" in shown
-        assert "no runner with cpu has ever reached this site" in shown
+        assert "no runner with cpu has ever connected to this site" in shown
     Runner.objects.create(name="h", hardware="H100", token_digest="x", created_at=stage.now, last_seen_at=stage.now)
     assert "No runner with H100" not in owner.get("/organise/kernels-101/boards").content.decode()
 
@@ -166,9 +166,9 @@ def test_an_owner_chooses_among_problems_that_they_may_see(stage, owner) -> None
     Board.objects.filter(pk=hidden.pk).update(competition=secret)
     page = owner.get("/organise/kernels-101/boards").content
     assert b"matmul" not in page
-    assert re.search(rb"<option[^>]*>Row softmax \(softmax\) \S+ version [^<]*, now on cpu</option>", page)
+    assert re.search(rb"<option[^>]*>Row softmax \(softmax\) \S+ version [^<]*, in use on cpu</option>", page)
     answer = owner.post("/organise/kernels-101/boards", {"version": hidden.version.pk, "hardware": "cpu"})
-    assert b"Choose one of the list" in answer.content
+    assert b"Choose a problem from the list" in answer.content
 
 
 def test_tracks_and_prizes_are_made_changed_and_removed(stage, owner) -> None:
@@ -180,7 +180,7 @@ def test_tracks_and_prizes_are_made_changed_and_removed(stage, owner) -> None:
     address = made["Location"]
     page = owner.get(address)
     check(page)
-    assert "the first to be 2.00× as fast as the baseline of softmax on cpu" in page.content.decode()
+    assert "the first kernel 2.00× as fast as the baseline of softmax on cpu" in page.content.decode()
     owner.post(f"{address}/prizes", {"place": "1", "amount": "1000", "currency": "eur", "text": "a GPU"})
     assert "EUR\u202f1,000 and a GPU" in owner.get("/organise/kernels-101/tracks").content.decode()
     assert b"Give the three letters" in owner.post(f"{address}/prizes", {"place": "2", "amount": "5"}).content

@@ -48,7 +48,7 @@ def test_nothing_is_sent(stage, browser, address) -> None:
     begin(client, "competitor")
     answer = client.post(address, {"name": "x", "scopes": ["read"]})
     assert answer.status_code == 403
-    assert b"Nothing is sent while you preview" in answer.content
+    assert b"You cannot send forms during a preview" in answer.content
     assert not stage.olga.tokens.exists()
 
 

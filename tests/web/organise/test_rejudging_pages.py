@@ -48,15 +48,15 @@ def test_a_set_is_looked_at_first_and_then_made(stage, browser) -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "said"),
     [
-        ({"kind": "list", "ids": "1, x"}, "ids", "no number"),
+        ({"kind": "list", "ids": "1, x"}, "ids", "not a submission number"),
         ({"kind": "list", "ids": "999999"}, "ids", "999999"),
         ({"kind": "list"}, "ids", "at least one"),
-        ({"kind": "runner"}, "runner", "Choose the runner"),
+        ({"kind": "runner"}, "runner", "Choose a runner"),
         ({"kind": "version"}, "kind", "no judged submission"),
         ({"kind": "nonsense"}, "kind", "valid choice"),
         ({"where": "board-999"}, "where", "valid choice"),
         ({"name": ""}, "name", "required"),
-        ({"since": "yesterday", "kind": "runner", "runner": "rex"}, "since", "valid date"),
+        ({"since": "yesterday", "kind": "runner", "runner": "rex"}, "since", "a date and time in UTC"),
     ],
 )
 def test_a_wrong_choice_is_named(stage, browser, changes: dict[str, str], field: str, said: str) -> None:
@@ -127,7 +127,7 @@ def test_its_page_says_what_differs_and_settles_it(stage, browser) -> None:
     check(page)
     text = page.content.decode()
     assert "−5.3\N{NARROW NO-BREAK SPACE}%" in text, "the change of the speedup, from 1 / 0.9 to 1 / 0.95"
-    assert "1 line would be left behind" in text
+    assert "1 entry would stop ranking" in text
     shown = client.get(f"{address}?show=other verdict")
     assert [row["difference"].item.submission_id for row in shown.context["rows"]] == [wrong.pk]
     rows = list(csv.DictReader(io.StringIO(client.get(f"{address}.csv").content.decode())))
@@ -142,18 +142,18 @@ def test_its_page_says_what_differs_and_settles_it(stage, browser) -> None:
     assert (refused.status_code, b"not judged yet" in refused.content) == (409, True)
     assert client.post(f"{address}/apply", {"reason": "better", "leave_out": "on"}).status_code == 409
     tried = client.post(f"{address}/try", follow=True)
-    assert b"would come to: 1 on their boards, 1 without a line, 1 without a new verdict" in tried.content
+    assert b"would give: 1 published, 1 not published, 1 without a new verdict" in tried.content
     done = client.post(f"{address}/apply", {"reason": "better", "leave_out": "on", "anyway": "on"}, follow=True)
     check(done)
-    assert b"Applied: 1 on their boards" in done.content
-    assert b"applied already" in client.post(f"{address}/apply", {"reason": "better"}, follow=True).content
+    assert b"Applied: 1 published" in done.content
+    assert b"already applied" in client.post(f"{address}/apply", {"reason": "better"}, follow=True).content
     assert client.post(f"{address}/discard", {"reason": "no"}).status_code == 409
 
 
 def test_stopping_and_discarding(stage, browser) -> None:
     chosen, client = set_of(stage, *judged(stage, 2)), browser(stage.olga)
     stopped = client.post(f"/rejudge/{chosen.pk}/stop", {"reason": "a mistake"}, follow=True)
-    assert b"Stopped: 2 called off" in stopped.content
+    assert b"Stopped: 2 cancelled" in stopped.content
     check(client.post(f"/rejudge/{chosen.pk}/discard", {"reason": "a mistake"}, follow=True))
     assert client.post(f"/rejudge/{chosen.pk}/stop", {"reason": "a mistake"}).status_code == 409
 

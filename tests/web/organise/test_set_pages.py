@@ -46,15 +46,15 @@ def test_a_set_is_shown_first_and_then_imported(stage, browser) -> None:
     client = browser(stage.olga)
     empty = client.get("/sets")
     check(empty)
-    assert b"No set was sent yet" in empty.content
+    assert b"No uploads yet" in empty.content
     shown = client.get(send(client, packed())["Location"])
     check(shown)
-    assert b"Nothing is changed yet" in shown.content
+    assert b"Nothing has changed yet" in shown.content
     assert not Board.objects.filter(slug="scale").exists()
     upload = SetUpload.objects.get()
     done = client.post(f"/sets/{upload.pk}/apply", follow=True)
     check(done)
-    assert b"This is what was done" in done.content
+    assert b"with this result" in done.content
     assert b'href="/boards/scale"' in done.content
     assert Board.objects.get(slug="scale").competition.name == "Course"
     row = Row.objects.get(act="import_set")
@@ -79,10 +79,10 @@ def test_an_imported_competition_stays_closed_until_it_is_published(stage, brows
     assert board.competition.roles.get().user == stage.olga
     assert browser(stage.ada).post("/organise/course/publish").status_code == 404
     overview = client.get("/organise/course").content.decode()
-    assert "Only its organisers and people with an invite code see this competition" in overview
+    assert "Only organisers and people who used an invite code see this competition" in overview
     done = client.post("/organise/course/publish", follow=True)
     check(done)
-    assert b"Everybody finds it now" in done.content
+    assert b"Everybody can see it now" in done.content
     assert b"/organise/course/publish" not in done.content
     assert browser(None).get("/boards/scale").status_code == 200
     assert Row.objects.get(act="edit_competition").after == {"visibility": "public"}
@@ -103,7 +103,7 @@ def test_hardware_and_deadlines_are_the_organisers_choice(stage, browser) -> Non
     choice = {"hardware": "cpu, H200", "without_deadlines": "on"}
     sent = client.post("/sets", {"archive": SimpleUploadedFile("c.zip", packed(files)), **choice})
     page = client.get(sent["Location"]).content.decode()
-    assert "On cpu, H200, not on what the sets name. Without their deadlines." in page
+    assert "On cpu, H200 instead of the hardware that the sets name. Without deadlines." in page
     client.post(sent["Location"] + "/apply")
     boards = Board.objects.filter(slug="scale")
     assert [(board.hardware, board.deadline) for board in boards] == [("H200", None), ("cpu", None)]
@@ -128,8 +128,8 @@ def test_what_would_now_do_something_else_is_shown_again(stage, browser) -> None
     Competition.objects.create(slug="course", name="Course")  # created by another organiser meanwhile
     upload = SetUpload.objects.get()
     answer = client.post(f"/sets/{upload.pk}/apply", follow=True)
-    assert b"the site has changed since" in answer.content
-    assert b"Nothing is changed yet" in answer.content
+    assert b"the site has changed in the meantime" in answer.content
+    assert b"Nothing has changed yet" in answer.content
     assert not Board.objects.filter(slug="scale").exists()
     client.post(f"/sets/{upload.pk}/apply")
     assert Board.objects.filter(slug="scale").exists()
@@ -267,7 +267,7 @@ def test_boards_that_fail_their_admission_test_are_listed_after_an_import(stage,
     shown = client.get(address)
     check(shown)
     page = shown.content.decode()
-    assert "1 board of this import takes no submissions" in page
+    assert "1 board of this import is closed to submissions" in page
     assert f'<a href="/admission/{test.pk}">scale on cpu</a>' in page
     assert "The admission test failed: half." in page
     call_command("list_closed_boards", "course")

@@ -56,7 +56,7 @@ def test_a_reason_is_asked_and_what_waits_is_told(stage, owner) -> None:
     stage.submit(stage.ben)
     move(stage, deadline=now - HOUR)
     mute = owner.post(f"{ADDRESS}/finalise", {"reason": " "})
-    assert 'id="finalise_reason_error">Say why' in mute.content.decode()
+    assert 'id="finalise_reason_error">Enter a reason.' in mute.content.decode()
     early = owner.post(f"{ADDRESS}/finalise", WHY)
     assert "1 not judged yet; settle that first" in early.content.decode()
     assert move(stage).final_at is None

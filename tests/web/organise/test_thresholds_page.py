@@ -62,7 +62,7 @@ def test_what_cannot_be_set_stands_at_its_field(stage, owner) -> None:
 def test_applying_needs_a_reason_and_keeps_what_was_typed(stage, owner) -> None:
     answer = owner.post(PAGE, {"faster_than_best": "3", "reason": " "})
     assert answer.status_code == 400
-    assert "Say why" in answer.content.decode()
+    assert "Enter a reason." in answer.content.decode()
     assert '<input type="hidden" name="faster_than_best" value="3">' in answer.content.decode()
     assert thresholds(stage) == {}
 

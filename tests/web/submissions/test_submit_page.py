@@ -99,7 +99,7 @@ def test_what_is_left_is_shown_before_submitting(stage, browser) -> None:
     client = browser(stage.ada)
     assert '<span class="figure">1 of 1</span> left</span>' in client.get(ADDRESS).content.decode()
     assert send(client, mode="ranked").status_code == 302
-    assert '<span class="figure">0 of 1</span> left, the next <time' in client.get(ADDRESS).content.decode()
+    assert '<span class="figure">0 of 1</span> left, the next one <time' in client.get(ADDRESS).content.decode()
     answer = send(client, mode="ranked")
     page = answer.content.decode()
     assert (answer.status_code, 'id="id_mode_error"' in page) == (429, True)
@@ -129,7 +129,7 @@ def test_code_that_names_another_board_is_refused_on_the_submit_page(stage, brow
     answer = browser(stage.ada).post(ADDRESS, {"code": code, "mode": "test", "hardware": "cpu"})
     assert answer.status_code == 400
     page = html.unescape(answer.content.decode())
-    assert "The code names the board “vectoradd”, and this page sends to “softmax”; remove that line" in page
+    assert "The code names the board “vectoradd”, but this page submits to “softmax”; remove that line" in page
     assert code in page, "what was typed is still there"
     assert not stage.ada.submissions.exists()
 

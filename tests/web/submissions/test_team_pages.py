@@ -38,8 +38,8 @@ def test_from_nothing_to_a_team(stage, browser) -> None:
     assert b"You are not in this competition yet" in first.content
     made = post(ada, "create", name="Fast", division="human")
     check(made)
-    assert b"Fast is there, and you are its captain." in made.content
-    assert b"ben finds the invite" in post(ada, "invite", username="Ben").content
+    assert b"You made the team Fast and are its captain." in made.content
+    assert b"ben will see the invite" in post(ada, "invite", username="Ben").content
     home = ben.get("/")
     check(home)
     assert b"invites you into the team <strong>Fast</strong>" in home.content

@@ -75,7 +75,7 @@ def test_an_organiser_clears_with_a_reason(stage, browser) -> None:
     olga = browser(stage.olga)
     assert f"/review/{result.pk}".encode() in olga.get("/review").content
     mute = olga.post(f"/review/{result.pk}/clear", {"reason": " "})
-    assert b"Say why" in mute.content
+    assert b"Give a reason" in mute.content
     assert browser(None).get("/api/v1/boards/softmax/cpu/entries").json() == []
     olga.post(f"/review/{result.pk}/clear", {"reason": "Read it; it is sound."})
     (entry,) = browser(None).get("/api/v1/boards/softmax/cpu/entries").json()

@@ -110,7 +110,7 @@ export function localTimes(scope) {
   for (const note of scope.querySelectorAll("[data-local-time]")) {
     const at = new Date(note.dataset.localTime);
     if (Number.isNaN(at.getTime()) || at.getTimezoneOffset() === 0) continue; // it is said in UTC already
-    note.textContent = `Where you are: ${at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}.`;
+    note.textContent = `In your time zone: ${at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}.`;
   }
 }
 
@@ -125,7 +125,7 @@ document.addEventListener("click", (event) => {
   if (filler) {
     const area = document.getElementById("id_code");
     const starter = document.getElementById(filler.dataset.fill).textContent;
-    if (!area.value.trim() || area.value === starter || confirm("Replace what is in the editor?")) area.value = starter;
+    if (!area.value.trim() || area.value === starter || confirm("Replace the code in the editor?")) area.value = starter;
     area.focus();
   }
 });

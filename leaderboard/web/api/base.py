@@ -1,0 +1,167 @@
+"""Shared parts of /api/v1: callers and their scopes, bounded JSON bodies, paging, and views of acts.
+
+A caller is known by a Bearer token with scopes, or by the session of the site's own pages, then with CSRF.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Final, NoReturn
+
+from asgiref.sync import sync_to_async
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed, ParseError
+from rest_framework.parsers import BaseParser
+from rest_framework.permissions import BasePermission, IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from leaderboard.accounts.models import ApiToken, User
+from leaderboard.accounts.tokens import find_token
+from leaderboard.errors import UserError
+from leaderboard.web.limits import ApiThrottle
+
+LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
+SCHEME: Final = "bearer "
+UNKNOWN: Final = "This token is unknown or revoked. Create a new token at /tokens."
+NO_SCOPE: Final = "This token lacks the scope “{}”. Create another token at /tokens."
+NOBODY: Final = "Sign in, or send “Authorization: Bearer pf_…” with a token from /tokens."
+
+
+class Refused(Exception):
+    """Unknown caller (401) or missing permission (403), with a sentence, for views outside of DRF."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+class BearerAuthentication(BaseAuthentication):
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        text = bearer_of(request.headers.get("Authorization", ""))
+        if text is None:
+            return None
+        token = find_token(text, now=timezone.now())
+        if token is None:
+            raise AuthenticationFailed(UNKNOWN)
+        return token.account, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="photofinish"'
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = BearerAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "A token from /tokens."}
+
+
+class HasScope(BasePermission):
+    """Permission by token scope: `read` for safe methods, `submit` for the rest.
+
+    A session may do everything that its user may. A view with its own `scope` requires that scope for every method.
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        by_method = "read" if request.method in ("GET", "HEAD", "OPTIONS") else "submit"
+        needed = getattr(view, "scope", by_method)
+        self.message = NO_SCOPE.format(needed)
+        return not isinstance(request.auth, ApiToken) or needed in request.auth.scopes
+
+
+async def reader_of(request: HttpRequest) -> User:
+    """Return the user behind a plain request, if the caller may read.
+
+    Raises Refused.
+    """
+    text = bearer_of(request.headers.get("Authorization", ""))
+    if text is None:
+        user = await request.auser()
+        if not isinstance(user, User):
+            raise Refused(401, NOBODY)
+        return user
+    token = await sync_to_async(find_token)(text, now=timezone.now())
+    if token is None:
+        raise Refused(401, UNKNOWN)
+    if "read" not in token.scopes:
+        raise Refused(403, NO_SCOPE.format("read"))
+    return token.account
+
+
+def bearer_of(header: str) -> str | None:
+    return header[len(SCHEME) :].strip() if header.lower().startswith(SCHEME) else None
+
+
+class BoundedJSON(BaseParser):
+    """JSON bodies within a size limit. DRF's own parser reads bodies of any size and dies of deep nesting."""
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        raw = stream.read(LIMIT_BYTES + 1)
+        if len(raw) > LIMIT_BYTES:
+            raise UserError("body", None, "too large; a source file may have 1,000,000 bytes", status=413)
+        try:
+            return json.loads(raw.decode("utf-8"), parse_constant=refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise ParseError(f"not JSON: {str(error)[:200]}") from None
+
+
+def refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+class Public(APIView):
+    """Base of views that everybody may read. Calls are counted by user if the caller is signed in, else by address."""
+
+    authentication_classes = [BearerAuthentication, SessionAuthentication]
+    permission_classes = [HasScope]
+    throttle_classes = [ApiThrottle]
+    parser_classes: list[type[BaseParser]] = [BoundedJSON]
+
+
+class Private(Public):
+    permission_classes = [IsAuthenticated, HasScope]
+
+    @staticmethod
+    def caller(request: Request) -> User:
+        assert isinstance(request.user, User)  # IsAuthenticated checks it
+        return request.user
+
+
+Shape = type[BaseSerializer[Any]]
+
+
+def parse(shape: Shape, data: Any) -> dict[str, Any]:
+    """Return the valid data of a request, or raise ValidationError, which names each wrong field."""
+    form = shape(data=data)
+    form.is_valid(raise_exception=True)
+    valid: dict[str, Any] = form.validated_data
+    return valid
+
+
+def paged(found: QuerySet[Any] | Sequence[Any], query: Mapping[str, Any], shape: Shape, **context: Any) -> Response:
+    """Answer with the part of a list that `limit` and `offset` name; X-Total-Count gives the length of the list."""
+    items = found[query["offset"] : query["offset"] + query["limit"]]
+    total = found.count() if isinstance(found, QuerySet) else len(found)
+    return Response(shape(items, many=True, context=context).data, headers={"X-Total-Count": str(total)})
+
+
+def act_view(
+    base: type[APIView], operation: str, description: str, sent: Shape | None, answer: Shape, **attributes: Any
+) -> Any:
+    """Return the view of an act: a subclass of `base`, which has the method `post`, with its own description."""
+    described = extend_schema(operation_id=operation, description=description, request=sent, responses=answer)
+    return extend_schema_view(post=described)(type(operation, (base,), attributes))

@@ -1,0 +1,153 @@
+"""A published entry with its code, its retraction and restoring, and publishing its code; a board's records.
+
+Everybody who may see a board sees its entries, once its standing shows them. An entry's owner, their team and people
+with a role in the competition see it earlier, and its code; both are then marked as visible to them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import pluralize
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from leaderboard import pipeline
+from leaderboard.accounts.models import User
+from leaderboard.competitions.calendar import current_stage
+from leaderboard.competitions.licences import said
+from leaderboard.competitions.visible import Viewer, boards_seen_by
+from leaderboard.errors import UserError
+from leaderboard.standings.models import Entry
+from leaderboard.standings.ranking.publicity import code_public_at, is_code_public
+from leaderboard.standings.read.boards import Standing, board_records, standing_of
+from leaderboard.standings.read.windows import is_shown
+from leaderboard.standings.retract import may_retract, usual_reason
+from leaderboard.standings.retract import retract as retract_kernel
+from leaderboard.submissions.models import CodeRelease, Submission
+from leaderboard.submissions.permissions import may_dispose
+from leaderboard.submissions.release import release_code
+from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.boards import cards, curves
+from leaderboard.web.forms import sentence
+from leaderboard.web.submissions import view
+from leaderboard.web.submissions.meanings import MEANINGS
+
+
+@dataclass(frozen=True)
+class Published:
+    entry: Entry
+    submission: Submission
+    standing: Standing
+    is_shown: bool  # False: only people with early access see the entry
+    is_own: bool
+    licence: str
+    code_is_public: bool
+    code_public_at: datetime | None  # None: not by itself
+    code: str | None  # None: hidden from this viewer
+
+
+def published(pk: int, viewer: Viewer, now: datetime) -> Published:
+    """Return an entry.
+
+    Raises Http404 if it is not published, or not for this viewer: not shown yet, or on a board hidden from them.
+    """
+    entries = Entry.objects.select_related("submission__owner", "entrant", "board__competition", "board__problem")
+    entry = get_object_or_404(entries, submission=pk, board__in=boards_seen_by(viewer))
+    shown, submission = is_shown(entry.board, entry.submitted_at, now), entry.submission
+    user = viewer if isinstance(viewer, User) else None
+    sees_early = user is not None and view.visible_to(user).filter(pk=pk).exists()
+    submission.board = entry.board
+    standing = standing_of(submission, now=now) if shown or sees_early else None
+    if standing is None:
+        raise Http404
+    schedule, deadline = entry.board.competition.schedule, entry.board.deadline
+    is_released = CodeRelease.objects.filter(submission=pk).exists()
+    is_public = shown and is_code_public(schedule, deadline, entry.submitted_at, is_released=is_released, now=now)
+    return Published(
+        entry=entry,
+        submission=submission,
+        standing=standing,
+        is_shown=shown,
+        is_own=user is not None and may_dispose(user, submission),
+        licence=said(submission.licence),
+        code_is_public=is_public,
+        code_public_at=code_public_at(schedule, deadline, entry.submitted_at),
+        code=submission.source if is_public or sees_early else None,
+    )
+
+
+@require_safe
+def detail(request: HttpRequest, pk: int) -> HttpResponse:
+    now = timezone.now()
+    found = published(pk, request.user, now)
+    may = request.user.is_authenticated and may_retract(user_of(request), found.submission, now)
+    return render(request, "web/published.html", {"found": found, "may_retract": may, "meanings": MEANINGS})
+
+
+@require_safe
+def code(request: HttpRequest, pk: int) -> HttpResponse:
+    """The source file as it was sent."""
+    found = published(pk, request.user, timezone.now())
+    if found.code is None:
+        raise Http404
+    headers = {"Content-Disposition": f'attachment; filename="{found.submission.filename}"'}
+    return HttpResponse(found.code, content_type="text/plain; charset=utf-8", headers=headers)
+
+
+@login_required
+@require_POST
+def retract(request: HttpRequest, pk: int) -> HttpResponse:
+    def act(submission: Submission, actor: User) -> str:
+        reason = request.POST.get("reason", "") or usual_reason(actor, submission)
+        count = retract_kernel(submission=submission, actor=actor, reason=reason, now=timezone.now())
+        return f"Retracted: {count} run{pluralize(count)} of this kernel left the board."
+
+    return _act(request, pk, act)
+
+
+@login_required
+@require_POST
+def restore(request: HttpRequest, pk: int) -> HttpResponse:
+    def act(submission: Submission, actor: User) -> str:
+        reason = request.POST.get("reason", "")
+        count = pipeline.restore_entry(submission=submission, actor=actor, reason=reason, now=timezone.now())
+        return f"Restored: {count} run{pluralize(count)} of this kernel returned to the board."
+
+    return _act(request, pk, act)
+
+
+@login_required
+@require_POST
+def publish_code(request: HttpRequest, pk: int) -> HttpResponse:
+    def act(submission: Submission, actor: User) -> str:
+        release_code(submission=submission, actor=actor, now=timezone.now())
+        return "The code is public wherever the board shows this entry."
+
+    return _act(request, pk, act)
+
+
+def _act(request: HttpRequest, pk: int, act: Callable[[Submission, User], str]) -> HttpResponse:
+    submission = get_object_or_404(view.visible_to(user_of(request)), pk=pk)
+    try:
+        messages.success(request, act(submission, user_of(request)))
+    except UserError as error:
+        messages.warning(request, f"Not done. {sentence(error.message)}")
+    return redirect(f"/submissions/{pk}")
+
+
+@require_safe
+def history(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
+    """A board's records in the current stage and timing epoch, as the public sees them."""
+    now = timezone.now()
+    card = cards.card(slug, request.user, now)
+    board = card.place(hardware).board
+    records = board_records(board, stage=current_stage(board.competition.schedule, now), now=now)
+    context = {"card": card, "hardware": hardware, "records": records, "plot": curves.record_plot(records, now)}
+    return render(request, "web/history.html", context)

@@ -1,0 +1,128 @@
+"""The boards of a competition, with their versions and admission tests: add, change, close, remove."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, OuterRef, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+
+from leaderboard import pipeline
+from leaderboard.admissions.door import newest_tests, refusals, seen_hardware
+from leaderboard.admissions.models import AdmissionTest
+from leaderboard.competitions.edit_boards import close_board, edit_board, remove_board
+from leaderboard.competitions.models import Board, Competition, ProblemVersion
+from leaderboard.competitions.visible import boards_seen_by
+from leaderboard.judging.models import Runner
+from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.forms import ReasonForm
+from leaderboard.web.organise.admission_pages import chip
+from leaderboard.web.organise.forms import EditBoardForm, NewBoardForm
+from leaderboard.web.organise.gate import competition_page, posted, press, send, shell
+
+NO_RUNNER: Final = "No runner with {} has ever connected to this site. Submissions wait until one does."
+
+
+@competition_page("GET", "POST")
+def index(request: HttpRequest, competition: Competition) -> HttpResponse:
+    names = {*Runner.objects.values_list("hardware", flat=True), *Board.objects.values_list("hardware", flat=True)}
+    known = sorted(names)
+    form = NewBoardForm(posted(request), versions=versions_for(request), known_hardware=known)
+    act, to = partial(pipeline.add_board, competition=competition), f"/organise/{competition.slug}/boards"
+    done = "Added {result}. It accepts submissions once its problem has passed the admission test."
+    if answer := send(request, form, act, to=to, done=done):
+        hardware = form.cleaned_data["hardware"]
+        if hardware not in seen_hardware():
+            messages.warning(request, NO_RUNNER.format(hardware))
+        return answer
+    return shell(request, competition, "boards", {"form": form, "rows": _rows(competition), "hardware": known})
+
+
+@competition_page("GET", "POST")
+def detail(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    board = _found(competition, pk)
+    form = EditBoardForm(board, versions_for(request), posted(request))
+    to = f"/organise/{competition.slug}/boards/{pk}"
+    return send(request, form, partial(edit_board, board=board), to=to, done="Saved.") or _page(
+        request, board, form, ReasonForm()
+    )
+
+
+@competition_page("POST")
+def close(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    board, form = _found(competition, pk), ReasonForm(request.POST)
+    done, to = "Closed {result}. Its submissions stay.", f"/organise/{competition.slug}/boards"
+    return send(request, form, partial(close_board, board=board), to=to, done=done) or _page(
+        request, board, EditBoardForm(board, versions_for(request)), form
+    )
+
+
+@competition_page("POST")
+def remove(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    board, to = _found(competition, pk), f"/organise/{competition.slug}/boards"
+    act, done = partial(remove_board, board=board), f"Removed {board}."
+    return press(request, act, to=to, done=done, refused="Not removed", back=f"{to}/{pk}")
+
+
+def versions_for(request: HttpRequest) -> QuerySet[ProblemVersion]:
+    """Return the versions that the user may choose: all for staff, else those of boards that the user sees anyway.
+
+    They come without their bundles, but with the hardware of their boards, because hardware may differ in timed cases.
+    """
+    theirs = Board.objects.filter(version=OuterRef("pk")).order_by("hardware").values("hardware").distinct()
+    versions = ProblemVersion.objects.select_related("problem").defer("bundle").order_by("problem__title", "-id")
+    versions = versions.annotate(hardware=ArraySubquery(theirs))
+    user = user_of(request)
+    if user.is_staff:
+        return versions
+    return versions.filter(pk__in=boards_seen_by(user, listed=True).values("version"))
+
+
+def _found(competition: Competition, pk: int) -> Board:
+    return get_object_or_404(Board.objects.with_parts(), pk=pk, competition=competition)
+
+
+def _rows(competition: Competition) -> list[dict[str, Any]]:
+    """Return the table's rows, in a fixed number of queries for any number of boards."""
+    found = Board.objects.filter(competition=competition).select_related("competition", "problem", "version")
+    boards = list(found.defer("version__bundle").annotate(sent=Count("submissions")))
+    seen = seen_hardware()
+    why = refusals(boards, seen=seen)
+    versions = {board.version_id for board in boards}
+    newest = newest_tests(AdmissionTest.objects.filter(version__in=versions).defer("told"))
+    now = timezone.now()
+    return [
+        {
+            "board": board,
+            "open": board.is_open_at(now),
+            "closed": why[board.pk],
+            "no_runner": "" if board.hardware in seen else NO_RUNNER.format(board.hardware),
+            "test": (test := newest.get((board.version_id, board.hardware))),
+            "chip": chip(test),
+        }
+        for board in boards
+    ]
+
+
+def _page(request: HttpRequest, board: Board, form: EditBoardForm, close_form: ReasonForm) -> HttpResponse:
+    tests = AdmissionTest.objects.filter(version__problem=board.problem, hardware=board.hardware)
+    newest = {version: test for (version, _), test in newest_tests(tests.defer("told")).items()}
+    context = {
+        "board": board,
+        "form": form,
+        "close_form": close_form,
+        "sent": board.submissions.count(),
+        "open": board.is_open_at(timezone.now()),
+        "closed": refusals([board])[board.pk],
+        "versions": [
+            {"version": one, "test": test, "chip": chip(test), "own": one.pk == board.version_id}
+            for one in ProblemVersion.objects.filter(problem=board.problem).defer("bundle")
+            for test in (newest.get(one.pk),)
+        ],
+    }
+    return shell(request, board.competition, "board", context)

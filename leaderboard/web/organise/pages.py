@@ -1,0 +1,194 @@
+"""An organiser's competitions: list, new, clone, overview with pending work, settings, roles, preview."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from leaderboard.admissions.door import refusals
+from leaderboard.competitions.checks import TIMES
+from leaderboard.competitions.clone import clone_competition
+from leaderboard.competitions.edit import create_competition, edit_competition
+from leaderboard.competitions.grant import grant_role, revoke_role
+from leaderboard.competitions.models import PUBLIC, Competition, Role
+from leaderboard.competitions.permissions import competitions_of, role_of
+from leaderboard.judging.models import Attempt
+from leaderboard.judging.states import QUEUED, RUNNING
+from leaderboard.judging.verdicts import judged_since
+from leaderboard.review.case import states
+from leaderboard.review.case.settle import unsettled
+from leaderboard.review.models import Case
+from leaderboard.web import preview
+from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.organise import history
+from leaderboard.web.organise.epochs import EXPLAINED, waiting_decisions
+from leaderboard.web.organise.forms import CloneForm, CompetitionForm, NewForm, RoleForm
+from leaderboard.web.organise.gate import competition_page, phase_chip, posted, press, send, shell
+
+HISTORY_ROWS: Final = 8
+HISTORY_FIELDS: Final = 3
+STEPS: Final = (
+    ("practice_at", "Practice begins"),
+    ("contest_at", "Contest begins"),
+    ("merge_deadline", "Team deadline"),
+    ("freeze_at", "Freeze"),
+    ("deadline", "Deadline"),
+    ("revealed_at", "Revealed"),
+    ("final_at", "Final"),
+)
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A kind of pending work: its count, its name, and its address. `urgent`: an organiser has to act."""
+
+    count: int
+    text: str
+    url: str
+    urgent: bool = True
+
+
+@login_required
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    user = user_of(request)
+    found = list(competitions_of(user).annotate(board_count=Count("boards")))
+    if not found and not user.is_staff:
+        raise Http404
+    roles = dict(Role.objects.filter(user=user).values_list("competition_id", "role"))
+    context = {
+        "rows": [
+            {"competition": one, "role": roles.get(one.pk, "administrator"), "phase": phase_chip(one)} for one in found
+        ],
+        "may_create": user.is_staff,
+        "decisions": waiting_decisions(user),
+        "explained": EXPLAINED,
+    }
+    return render(request, "web/organise/index.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    if not user_of(request).is_staff:
+        raise Http404
+    form = NewForm(posted(request))
+    to = "/organise/{result.slug}/boards"
+    if answer := send(request, form, create_competition, to=to, done="Created. Now add boards."):
+        return answer
+    return render(request, "web/organise/create.html", {"form": form}, status=400 if form.errors else 200)
+
+
+@competition_page("GET", "POST")
+def clone(request: HttpRequest, competition: Competition) -> HttpResponse:
+    form = CloneForm(posted(request), initial={"name": competition.name})
+    act, names = partial(clone_competition, source=competition), dict.fromkeys(TIMES, "weeks")
+    done = "Cloned. Only organisers can see it. Check it, then publish it."
+    if answer := send(request, form, act, to="/organise/{result.slug}", done=done, names=names):
+        return answer
+    return shell(request, competition, "clone", {"form": form})
+
+
+@competition_page("GET", "HEAD")
+def overview(request: HttpRequest, competition: Competition) -> HttpResponse:
+    now = timezone.now()
+    times = [(text, getattr(competition, name)) for name, text in STEPS]
+    context = {
+        "steps": [{"text": text, "at": at, "past": at <= now} for text, at in times if at is not None],
+        "waiting": pending(competition),
+        "history": history.of(competition, most=HISTORY_ROWS, fields=HISTORY_FIELDS),
+        "counts": {
+            "boards": competition.boards.count(),
+            "entrants": competition.entrants.count(),
+            "submissions": Attempt.objects.current().filter(submission__board__competition=competition).count(),
+            "tracks": competition.tracks.count(),
+            "organisers": competition.roles.count(),
+        },
+    }
+    return shell(request, competition, "overview", context)
+
+
+def pending(competition: Competition) -> list[Pending]:
+    """Return the kinds of work that exist, in a fixed number of queries."""
+    base = f"/organise/{competition.slug}"
+    attempts = Attempt.objects.current().filter(submission__board__competition=competition)
+    cases = Case.objects.filter(~judged_since("result__attempt"), board__competition=competition)
+    review = f"/review?competition={competition.slug}"
+    closed = sum(bool(why) for why in refusals(competition.boards.all()).values())
+    unsupported = competition.boards.filter(version__bundle__has_key="unsupported")
+    unsupported = unsupported.exclude(version__bundle__unsupported="")
+    found = [
+        Pending(cases.filter(state__in=states.HELD).count(), "held for review", review),
+        Pending(cases.filter(state=states.APPEALED).count(), "appealed", f"{review}&state={states.APPEALED}"),
+        Pending(unsettled(competition).count(), "undecided confirmations", f"{base}/confirmations"),
+        Pending(closed, "boards without a passed admission test", f"{base}/boards"),
+        Pending(unsupported.count(), "boards that cannot be judged here", f"{base}/boards"),
+        Pending(attempts.filter(state=QUEUED).count(), "queued", f"{base}/state", urgent=False),
+        Pending(attempts.filter(state__in=RUNNING).count(), "being judged", f"{base}/state", urgent=False),
+    ]
+    return [one for one in found if one.count]
+
+
+@competition_page("POST")
+def publish(request: HttpRequest, competition: Competition) -> HttpResponse:
+    """Make a closed competition public."""
+    act = partial(edit_competition, competition=competition, settings={"visibility": PUBLIC})
+    done = "Published. Everybody can see it now."
+    return press(request, act, to=f"/organise/{competition.slug}", done=done, refused="Not published")
+
+
+@competition_page("GET", "HEAD")
+def changes(request: HttpRequest, competition: Competition) -> HttpResponse:
+    return shell(request, competition, "history", {"history": history.of(competition, most=history.MOST)})
+
+
+@competition_page("GET", "POST")
+def settings(request: HttpRequest, competition: Competition) -> HttpResponse:
+    form = CompetitionForm.of(competition, posted(request))
+    done = "Saved." if set(form.changed_data) - {"reason"} else "Nothing was changed."
+    act, to = partial(edit_competition, competition=competition), f"/organise/{competition.slug}/settings"
+    return send(request, form, act, to=to, done=done) or shell(request, competition, "settings", {"form": form})
+
+
+@competition_page("GET", "POST")
+def roles(request: HttpRequest, competition: Competition) -> HttpResponse:
+    form = RoleForm(posted(request))
+    act, to = partial(grant_role, competition=competition), f"/organise/{competition.slug}/roles"
+    if answer := send(request, form, act, to=to, done="{result.user} is now {result.role}."):
+        return answer
+    context = {"form": form, "roles": competition.roles.select_related("user").order_by("user__username")}
+    return shell(request, competition, "roles", context)
+
+
+@competition_page("POST")
+def revoke_a_role(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    role = get_object_or_404(Role.objects.select_related("competition", "user"), pk=pk, competition=competition)
+    done, to = f"{role.user} no longer has a role here.", f"/organise/{competition.slug}/roles"
+    answer = press(request, partial(revoke_role, role=role), to=to, done=done, refused="Not removed")
+    return answer if role_of(user_of(request), competition) else redirect("/organise")
+
+
+@competition_page("POST", to_change=Role.VIEWER)
+def begin_preview(request: HttpRequest, competition: Competition) -> HttpResponse:
+    """Show the site as a stranger or a competitor sees it."""
+    viewer = request.POST.get("viewer", "")
+    if viewer not in preview.VIEWERS:
+        raise Http404
+    preview.begin(request, viewer=viewer, competition=competition)
+    return redirect(f"/competitions/{competition.slug}")
+
+
+@require_POST
+def leave_preview(request: HttpRequest) -> HttpResponse:
+    """End the preview and return to its start. The request may be repeated."""
+    seen: preview.Preview | None = getattr(request, "preview", None)
+    preview.end(request)
+    return redirect(f"/organise/{seen.slug}" if seen else "/")
