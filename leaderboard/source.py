@@ -42,6 +42,8 @@ def read_file(path: Path) -> str:
             data = file.read(MAX_SOURCE_BYTES + 1)
     except OSError as error:
         raise SourceError(None, f"cannot be read ({error.strerror})") from None
+    if len(data) > MAX_SOURCE_BYTES:
+        raise SourceError(None, f"a submission has at most {MAX_SOURCE_BYTES:,} bytes")
     return read_source(data)
 
 
@@ -50,7 +52,7 @@ def read_source(data: bytes) -> str:
     if not data:
         raise SourceError("", "the file is empty")
     if len(data) > MAX_SOURCE_BYTES:
-        raise SourceError(None, f"a submission has at most {MAX_SOURCE_BYTES:,} bytes", status=413)
+        raise SourceError(None, f"{len(data):,} bytes; a submission has at most {MAX_SOURCE_BYTES:,}", status=413)
     for magic, what in _MAGIC.items():
         if data.startswith(magic) and b"\n" not in data[:2]:
             _refuse_binary(data, what)

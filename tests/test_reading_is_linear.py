@@ -25,7 +25,7 @@ from leaderboard.cli import text as cli_text
 from leaderboard.cli.errors import Misuse
 from leaderboard.errors import UserError
 from leaderboard.review.rules import similarity
-from leaderboard.source import read_source
+from leaderboard.source import SourceError, read_source
 from leaderboard.submissions import ctokens, renaming, tokens
 from leaderboard.web import markup
 from leaderboard.web.review import diffs
@@ -143,7 +143,7 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "clean_text": (20_000, lambda text: clean_text(text.encode())),
     "cut": (50_000, lambda text: cut(text, len(text) - 50)),
     "parse_yaml": (2_000, lambda text: parse_yaml(text, "task.yml")),
-    "fields.said": (20_000, fields.said),
+    "fields.printable": (20_000, fields.printable),
     "inspect.code": (20_000, inspect.code),
     "gpumode": (2_000, read_task),
     "kernelbench": (5_000, read_model),
@@ -159,7 +159,7 @@ def seconds(reader: Callable[[str], Any], text: str) -> float:
     gc.disable()
     try:
         began = time.thread_time()
-        with suppress(UserError, Misuse, ProblemError):
+        with suppress(UserError, SourceError, Misuse, ProblemError):
             reader(f"{text}\n{next(_numbers)}")  # never the same twice: some answers are kept
         return time.thread_time() - began
     finally:
