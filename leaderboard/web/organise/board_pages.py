@@ -120,7 +120,12 @@ def _page(request: HttpRequest, board: Board, form: EditBoardForm, close_form: R
         "open": board.is_open_at(timezone.now()),
         "closed": refusals([board])[board.pk],
         "versions": [
-            {"version": one, "test": newest.get(one.pk), "chip": chip(newest.get(one.pk)), "own": one == board.version}
+            {
+                "version": one,
+                "test": (test := newest.get(one.pk)),
+                "chip": chip(test),
+                "own": one.pk == board.version_id,
+            }
             for one in ProblemVersion.objects.filter(problem=board.problem).defer("bundle")
         ],
     }
